@@ -1,0 +1,40 @@
+"""What the compilers say about a text.
+
+In: a `Source` and findings made while reading it. Out: an ordered tuple of `Diagnostic`, rendered
+for people (file:line:column, the line, a caret, a suggestion) or as JSON. Guarantee: a diagnostic
+always names a registered code, and positions are exact in characters and in bytes.
+
+Modules, in order of control flow: `source` (texts, spans, positions), `codes` (the register of
+every code), `diagnostic` (one finding, and the collector), `suggest` ("did you mean"), `render`
+(views).
+"""
+
+from omnigraph.diagnostics.codes import CODES, Code
+from omnigraph.diagnostics.diagnostic import (
+    Applicability,
+    Collector,
+    Diagnostic,
+    Edit,
+    Severity,
+    Suggestion,
+)
+from omnigraph.diagnostics.render import render_human, to_json
+from omnigraph.diagnostics.source import Position, Source, Span
+from omnigraph.diagnostics.suggest import did_you_mean
+
+__all__ = [
+    "CODES",
+    "Applicability",
+    "Code",
+    "Collector",
+    "Diagnostic",
+    "Edit",
+    "Position",
+    "Severity",
+    "Source",
+    "Span",
+    "Suggestion",
+    "did_you_mean",
+    "render_human",
+    "to_json",
+]

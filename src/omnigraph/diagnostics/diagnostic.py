@@ -1,0 +1,120 @@
+"""One finding about a text, and the collector that compilers report to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from omnigraph.diagnostics.codes import CODES
+from omnigraph.diagnostics.source import Position, Source, Span
+
+# A broken file of any size must stay readable: later findings are counted, not kept.
+DIAGNOSTICS_MAX = 200
+
+
+class Severity(StrEnum):
+    """How much a finding matters: an error stops the compiler, the others do not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Applicability(StrEnum):
+    """Whether a suggested edit may be applied without a person looking at it."""
+
+    MACHINE_APPLICABLE = "machine_applicable"
+    NEEDS_REVIEW = "needs_review"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the characters of a span."""
+
+    span: Span
+    replacement: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Edits that would mend a finding."""
+
+    applicability: Applicability
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """A finding: its code, severity and message, where it is, and what to do about it."""
+
+    code: str
+    severity: Severity
+    message: str
+    span: Span
+    source: Source = field(compare=False, repr=False)
+    hint: str | None = None
+    suggestion: Suggestion | None = None
+
+    def __post_init__(self) -> None:
+        assert self.code in CODES, f"diagnostic code {self.code} is not registered"
+
+    @property
+    def position(self) -> Position:
+        """Where the finding starts."""
+        return self.source.position(self.span.start)
+
+    def __str__(self) -> str:
+        place = self.position
+        return f"{self.source.name}:{place.line}:{place.column}: {self.code}: {self.message}"
+
+
+class Collector:
+    """Gathers the findings of one compilation, bounded and in source order."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.dropped = 0
+        self._found: list[Diagnostic] = []
+
+    def error(
+        self,
+        code: str,
+        span: Span,
+        message: str,
+        *,
+        hint: str | None = None,
+        suggestion: Suggestion | None = None,
+    ) -> None:
+        """Report something that makes the text unusable."""
+        self.add(Diagnostic(code, Severity.ERROR, message, span, self.source, hint, suggestion))
+
+    def warning(
+        self,
+        code: str,
+        span: Span,
+        message: str,
+        *,
+        hint: str | None = None,
+        suggestion: Suggestion | None = None,
+    ) -> None:
+        """Report something that works but should be changed."""
+        self.add(Diagnostic(code, Severity.WARNING, message, span, self.source, hint, suggestion))
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Keep a finding, unless the bound is reached; errors are never lost to warnings."""
+        if len(self._found) < DIAGNOSTICS_MAX or (
+            diagnostic.severity is Severity.ERROR and not self.has_errors
+        ):
+            self._found.append(diagnostic)
+        else:
+            self.dropped += 1
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether any finding is an error."""
+        return any(found.severity is Severity.ERROR for found in self._found)
+
+    def all(self) -> tuple[Diagnostic, ...]:
+        """Every kept finding once, in source order."""
+        unique = dict.fromkeys(self._found)
+        return tuple(sorted(unique, key=lambda found: (found.span.start, found.code)))

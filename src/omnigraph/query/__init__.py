@@ -1,0 +1,1 @@
+"""The query language, `.gq`."""

@@ -1,0 +1,169 @@
+"""The syntax tree of a `.pg` file. Spans do not take part in equality."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omnigraph.diagnostics.source import NOWHERE, Span
+from omnigraph.schema.types import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A word and its place."""
+
+    text: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A literal: `value` is decoded, `text` is how numbers and Booleans were spelled."""
+
+    value: str | int | float | bool
+    text: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemField:
+    """`@src` or `@dst` (or another word) inside a constraint; `name` has no `@`."""
+
+    name: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeBounds:
+    """`lo..hi`; a missing side is open. Values are int when they fit 64 bits, else float."""
+
+    low: int | float | None
+    high: int | float | None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+ConstraintArgument = RangeBounds | Literal | SystemField | Name
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """`@name`, `@name(value)` or `@name(value, key=value)`."""
+
+    name: Name
+    value: Literal | Name | None = None
+    options: tuple[tuple[Name, Literal], ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A body constraint such as `@unique(a, b)`; `name` is one of the five constraint names."""
+
+    name: Name
+    arguments: tuple[ConstraintArgument, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarSyntax:
+    """A base type."""
+
+    scalar: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class ListSyntax:
+    """`[T]`."""
+
+    element: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSyntax:
+    """`Vector(n)`; the dimension is not checked yet."""
+
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class EnumSyntax:
+    """`enum(a, b)` in source order, duplicates included."""
+
+    values: tuple[Name, ...]
+
+
+TypeCore = ScalarSyntax | ListSyntax | VectorSyntax | EnumSyntax
+
+
+@dataclass(frozen=True, slots=True)
+class TypeSyntax:
+    """A written type."""
+
+    core: TypeCore
+    is_nullable: bool
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """`name: type @annotations`."""
+
+    name: Name
+    type: TypeSyntax
+    annotations: tuple[Annotation, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Member = Property | Constraint
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """An `interface` declaration."""
+
+    name: Name
+    properties: tuple[Property, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A `node` declaration."""
+
+    name: Name
+    annotations: tuple[Annotation, ...]
+    implements: tuple[Name, ...]
+    members: tuple[Member, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cardinality:
+    """`@card(minimum..maximum)`; no maximum means unbounded."""
+
+    minimum: int
+    maximum: int | None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An `edge` declaration."""
+
+    name: Name
+    source: Name
+    target: Name
+    cardinality: Cardinality | None
+    annotations: tuple[Annotation, ...]
+    members: tuple[Member, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Declaration = Interface | Node | Edge
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A whole file."""
+
+    declarations: tuple[Declaration, ...]

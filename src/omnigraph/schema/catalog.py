@@ -1,0 +1,157 @@
+"""The catalog: a checked schema, resolved for queries, writers and planners.
+
+Built from a syntax tree by `omnigraph.schema.build`. Properties of a node include the ones it gets
+from its interfaces. Everything here is plain frozen data in declaration order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from omnigraph.schema.types import PropertyType
+
+# The endpoints of an edge as they appear in the property tuples of keys, uniques and indexes.
+SOURCE = "@src"
+TARGET = "@dst"
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationValue:
+    """An annotation as data: strings decoded, numbers, Booleans and words as spelled."""
+
+    name: str
+    value: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """Where the text of a stored vector comes from, and the model that made it."""
+
+    source: str
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property in effect on a type."""
+
+    name: str
+    type: PropertyType
+    # Every annotation but `@rename_from`, `@embed`, `@key`, `@unique` and `@index`, in source
+    # order.
+    annotations: tuple[AnnotationValue, ...] = ()
+    # Which of "key", "unique", "index" were written on the property itself.
+    property_constraints: frozenset[str] = frozenset()
+    embed: Embed | None = None
+    rename_from: str | None = None
+    # The interfaces this property satisfies, sorted; `is_injected` when the node does not write it.
+    interfaces: tuple[str, ...] = ()
+    is_injected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`@range`: inclusive numeric bounds, None where open."""
+
+    property: str
+    minimum: int | float | None
+    maximum: int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """`@check`: an unanchored RE2 pattern."""
+
+    property: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """The constraints of a type; tuples name properties, or `@src` and `@dst` on edges."""
+
+    # Sorted by name in the tuple of a node key; an edge key starts with `@src`, `@dst`.
+    key: tuple[str, ...] | None = None
+    uniques: tuple[tuple[str, ...], ...] = ()
+    indexes: tuple[tuple[str, ...], ...] = ()
+    ranges: tuple[Range, ...] = ()
+    checks: tuple[Check, ...] = ()
+    # The constraints written in the body (not on a property), as (name, properties) pairs.
+    body: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class InterfaceType:
+    """A checked interface."""
+
+    name: str
+    properties: Mapping[str, Property]
+
+
+@dataclass(frozen=True)
+class NodeType:
+    """A checked node type."""
+
+    name: str
+    properties: Mapping[str, Property]
+    constraints: Constraints = Constraints()
+    annotations: tuple[AnnotationValue, ...] = ()
+    implements: tuple[str, ...] = ()
+    rename_from: str | None = None
+
+    @property
+    def key(self) -> tuple[str, ...] | None:
+        """The key properties, or None for a keyless type."""
+        return self.constraints.key
+
+
+@dataclass(frozen=True, slots=True)
+class Cardinality:
+    """How many edges a source may have; no maximum means unbounded."""
+
+    minimum: int = 0
+    maximum: int | None = None
+
+
+@dataclass(frozen=True)
+class EdgeType:
+    """A checked edge type; `source` and `target` are node type names."""
+
+    name: str
+    source: str
+    target: str
+    properties: Mapping[str, Property]
+    cardinality: Cardinality = Cardinality()
+    constraints: Constraints = Constraints()
+    annotations: tuple[AnnotationValue, ...] = ()
+    rename_from: str | None = None
+
+    @property
+    def key(self) -> tuple[str, ...] | None:
+        """The key members, `@src` and `@dst` first, or None for a keyless type."""
+        return self.constraints.key
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether both ends have the same type, so that hops can be chained."""
+        return self.source == self.target
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Every type of a schema, by name, in declaration order."""
+
+    interfaces: Mapping[str, InterfaceType] = field(default_factory=dict)
+    nodes: Mapping[str, NodeType] = field(default_factory=dict)
+    edges: Mapping[str, EdgeType] = field(default_factory=dict)
+
+    @cached_property
+    def _edges_folded(self) -> dict[str, EdgeType]:
+        return {name.lower(): edge for name, edge in self.edges.items()}
+
+    def edge(self, name: str) -> EdgeType | None:
+        """The edge type of a name in any case."""
+        return self._edges_folded.get(name.lower())
