@@ -5,6 +5,7 @@
     ├── QueryNotFound           no query of that name is in the text
     ├── ParameterError          a parameter is missing, unknown in shape, or of the wrong type
     ├── MigrationUnsupported    the planned schema change cannot be applied
+    ├── StoredSchemaError       a graph's accepted schema cannot be read by this program
     ├── WriteRefused            a write breaks a rule of the schema; nothing was written
     │   ├── KeyConflict         a strict insert met an existing entity
     │   └── LoadError           an input record is malformed; carries its line or record number
@@ -50,8 +51,9 @@ class QueryNotFound(OmnigraphError):
 
     code = "query_not_found"
 
-    def __init__(self, name: str, *, hint: str | None = None) -> None:
-        super().__init__(f"query '{name}' not found", hint=hint)
+    def __init__(self, name: str | None, *, hint: str | None = None) -> None:
+        missing = "the text needs a query name" if name is None else f"query '{name}' not found"
+        super().__init__(missing, hint=hint)
         self.name = name
 
 
@@ -65,6 +67,12 @@ class MigrationUnsupported(OmnigraphError):
     """A schema change that cannot be applied to existing data."""
 
     code = "migration_unsupported"
+
+
+class StoredSchemaError(OmnigraphError):
+    """An accepted schema whose stored form is damaged, or newer than this program."""
+
+    code = "stored_schema_error"
 
 
 class WriteRefused(OmnigraphError):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from omnigraph.diagnostics.codes import CODES
 from omnigraph.diagnostics.source import Position, Source, Span
+from omnigraph.diagnostics.suggest import did_you_mean
 
 # A broken file of any size must stay readable: later findings are counted, not kept.
 DIAGNOSTICS_MAX = 200
@@ -108,6 +110,10 @@ class Collector:
             self._found.append(diagnostic)
         else:
             self.dropped += 1
+
+    def did_you_mean(self, word: str, candidates: Iterable[str]) -> str | None:
+        """A hint for an unknown name, unless the finding would only be counted."""
+        return None if len(self._found) >= DIAGNOSTICS_MAX else did_you_mean(word, candidates)
 
     @property
     def has_errors(self) -> bool:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
+
+# Counting the bytes before a place takes at most this many characters.
+_BLOCK_CHARACTERS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,13 @@ class Source:
     def _is_ascii(self) -> bool:
         return self.text.isascii()
 
+    @cached_property
+    def _block_bytes(self) -> list[int]:
+        """Where each block of characters starts in the UTF-8 form of the text."""
+        blocks = range(0, len(self.text), _BLOCK_CHARACTERS)
+        lengths = (_byte_length(self.text[at : at + _BLOCK_CHARACTERS]) for at in blocks)
+        return list(accumulate(lengths, initial=0))
+
     def position(self, offset: int) -> Position:
         """Line, column and byte of a character offset; offsets past the end mean the end."""
         offset = max(0, min(offset, len(self.text)))
@@ -67,10 +78,16 @@ class Source:
         """Where a character starts in the UTF-8 form of the text."""
         if self._is_ascii:
             return offset
-        return len(self.text[:offset].encode("utf-8", "surrogatepass"))
+        block = min(offset, len(self.text)) // _BLOCK_CHARACTERS
+        rest = self.text[block * _BLOCK_CHARACTERS : offset]
+        return self._block_bytes[block] + _byte_length(rest)
 
     def line(self, number: int) -> str:
         """One line, counted from 1, without its line end."""
         start = self._line_starts[number - 1]
         end = self._line_starts[number] - 1 if number < len(self._line_starts) else len(self.text)
         return self.text[start:end].rstrip("\r")
+
+
+def _byte_length(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))

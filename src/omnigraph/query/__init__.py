@@ -1,1 +1,49 @@
-"""The query language, `.gq`."""
+"""The query language, `.gq`.
+
+In: a query text and a `Catalog`. Out: a typed logical plan, what the query reads, writes and
+returns, and its parameters as values; the text in one style; a lint report. Guarantee: pure
+functions of their input; any text ends in diagnostics, all of them with exact places; a plan
+exists exactly when none of them is an error, and nothing in it is left to look up.
+
+Modules, in order of control flow: `parser` (text to `ast`), `check` (`ast` and catalog to `typed`),
+`lower` and `assemble` (`typed` to `plan`), `rewrites` and `walk` (plans to better plans), `compile`
+(all of it), `describe` and `explain` (views of a query), `parameters` and `settings` (what arrives
+beside the text), `lint` (reports), `spelling`, `printer` and `format` (trees back to text).
+"""
+
+from omnigraph.query.check import check_query
+from omnigraph.query.compile import CompiledQuery, compile_query
+from omnigraph.query.describe import Descriptor, describe
+from omnigraph.query.explain import ExplainRow, explain
+from omnigraph.query.format import format_queries
+from omnigraph.query.lint import LintReport, lint_file
+from omnigraph.query.lower import lower
+from omnigraph.query.parameters import ParameterMode, bind_parameters
+from omnigraph.query.parser import ParsedFile, parse_query_file
+from omnigraph.query.plan import Plan
+from omnigraph.query.printer import print_expr, print_file
+from omnigraph.query.rewrites import rewrite
+from omnigraph.query.typed import CheckedQuery
+
+__all__ = [
+    "CheckedQuery",
+    "CompiledQuery",
+    "Descriptor",
+    "ExplainRow",
+    "LintReport",
+    "ParameterMode",
+    "ParsedFile",
+    "Plan",
+    "bind_parameters",
+    "check_query",
+    "compile_query",
+    "describe",
+    "explain",
+    "format_queries",
+    "lint_file",
+    "lower",
+    "parse_query_file",
+    "print_expr",
+    "print_file",
+    "rewrite",
+]

@@ -18,7 +18,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A literal: `value` is decoded, `text` is how numbers and Booleans were spelled."""
+    """A literal: `value` is decoded; `text` is how it was spelled, or the value of a string."""
 
     value: str | int | float | bool
     text: str

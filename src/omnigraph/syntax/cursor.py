@@ -60,14 +60,19 @@ class Cursor:
         """Whether everything has been read."""
         return self.token.kind is TokenKind.END
 
+    @property
+    def is_first_on_line(self) -> bool:
+        """Whether the next token is the first one on its line."""
+        return self._is_first_on_line(self.at)
+
     def is_at(self, *texts: str) -> bool:
         """Whether the next token is one of these words or punctuation marks."""
-        token = self._tokens[self.at]
-        return token.text in texts and token.kind in (TokenKind.WORD, TokenKind.PUNCTUATION)
+        # Texts of other tokens start with a quote, a `$` or a digit, so the kind need not be asked.
+        return self._tokens[self.at].text in texts
 
     def accept(self, text: str) -> bool:
         """Read the next token if it is this word or punctuation mark."""
-        if self.is_at(text):
+        if self._tokens[self.at].text == text:
             self.at += 1
             return True
         return False

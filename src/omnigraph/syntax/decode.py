@@ -7,18 +7,20 @@ from omnigraph.diagnostics import Collector, Source, Span
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-def decode_source(name: str, data: bytes, *, code: str) -> tuple[Source, Collector]:
+def decode_source(name: str, data: str | bytes, *, code: str) -> tuple[Source, Collector]:
     """The text of a file and a collector for it; the first byte that is not UTF-8 is reported."""
     try:
-        text = data.decode("utf-8")
+        # A Python string may hold halves of surrogate pairs, which no file can.
+        raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+        text = raw.decode("utf-8")
     except UnicodeDecodeError as failure:
-        source = Source(name, data.decode("utf-8", "replace"))
+        source = Source(name, raw.decode("utf-8", "replace"))
         collector = Collector(source)
-        offset = len(data[: failure.start].decode("utf-8"))
+        offset = len(raw[: failure.start].decode("utf-8"))
         collector.error(
             code,
             Span(offset, offset + 1),
-            f"the file is not UTF-8 text: byte 0x{data[failure.start]:02x} at byte {failure.start}",
+            f"the file is not UTF-8 text: byte 0x{raw[failure.start]:02x} at byte {failure.start}",
             hint="save the file as UTF-8",
         )
         return source, collector

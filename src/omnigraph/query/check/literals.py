@@ -1,0 +1,211 @@
+"""Literals: their natural types, and their conversion to the type they are compared with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import assert_never
+
+from omnigraph.diagnostics import Span
+from omnigraph.query import ast, typed
+from omnigraph.query.check.context import Context
+from omnigraph.schema.types import (
+    FLOATS,
+    INTEGER_RANGES,
+    INTEGERS,
+    NUMERIC,
+    ListType,
+    PropertyType,
+    Scalar,
+    scalar_type,
+)
+from omnigraph.schema.values import ValueTextError, parse_date, parse_datetime, round_to_f32
+
+LiteralValue = typed.Constant | typed.ListOf
+
+
+def check_literal(context: Context, literal: ast.Literal) -> LiteralValue | None:
+    """The value of a literal at its natural type; a list with parameters stays a list of items."""
+    match literal:
+        case ast.IntegerLiteral(value):
+            return typed.Constant(value, scalar_type(Scalar.I64))
+        case ast.FloatLiteral():
+            return _float(context, literal)
+        case ast.StringLiteral(text):
+            return typed.Constant(text, typed.STRING)
+        case ast.BooleanLiteral(is_true):
+            return typed.Constant(is_true, typed.BOOL)
+        case ast.DateLiteral(text, span):
+            return _date(context, text, span)
+        case ast.DateTimeLiteral(text, span):
+            return _datetime(context, text, span)
+        case ast.ListLiteral():
+            return _list(context, literal)
+        case _:
+            assert_never(literal)
+
+
+def parameter_value(context: Context, name: str) -> typed.ParameterValue | None:
+    """A declared parameter, or None when its declaration is wrong."""
+    type_ = context.parameters[name]
+    return None if type_ is None else typed.ParameterValue(name, type_)
+
+
+def refuse_variable(context: Context, name: str, span: Span) -> None:
+    """Report a variable where only a parameter can stand."""
+    context.error(
+        "T14",
+        span,
+        f"'${name}' is not a declared parameter",
+        hint=context.similar(name, context.parameters),
+    )
+
+
+def list_type(element: Scalar) -> PropertyType:
+    """The type of a list that is never null."""
+    return PropertyType(ListType(element))
+
+
+def is_empty_list(value: typed.Expr) -> bool:
+    """Whether this is the literal `[]`, which fits every element type."""
+    return isinstance(value, typed.Constant) and value.value == ()
+
+
+def are_compatible(left: Scalar | None, right: Scalar | None) -> bool:
+    """Whether values of two base types can be compared: the same type, or both numbers."""
+    if left is None or right is None or Scalar.BLOB in (left, right):
+        return False
+    return left is right or (left in NUMERIC and right in NUMERIC)
+
+
+def converted(value: typed.Expr, scalar: Scalar | None) -> typed.Expr:
+    """A literal (or the literals of a list) at the base type it is compared with.
+
+    A decimal literal is rounded for a 32-bit property; every other number is converted only where
+    this changes nothing, because comparisons are exact. What is no literal stays as it is.
+    """
+    if scalar is None:
+        return value
+    match value:
+        case typed.Constant(tuple(items), type_) if isinstance(type_.value, ListType):
+            constants = [_as_compared(item, type_.value.element, scalar) for item in items]
+            is_uniform = all(constant.type.scalar is scalar for constant in constants)
+            element = scalar if is_uniform else type_.value.element
+            return typed.Constant(
+                tuple(constant.value for constant in constants), list_type(element)
+            )
+        case typed.Constant(plain, type_) if type_.scalar is not None:
+            return _as_compared(plain, type_.scalar, scalar)
+        case typed.ListOf(items, type_):
+            return typed.ListOf(tuple(converted(item, scalar) for item in items), type_)
+        case _:
+            return value
+
+
+def _as_compared(value: typed.Value, natural: Scalar, scalar: Scalar) -> typed.Constant:
+    unchanged = typed.Constant(value, scalar_type(natural))
+    if scalar not in NUMERIC or natural not in NUMERIC or isinstance(value, bool):
+        return unchanged
+    assert isinstance(value, int | float)
+    if scalar in INTEGERS:
+        low, high = INTEGER_RANGES[scalar]
+        if value == math.floor(value) and low <= value <= high:
+            return typed.Constant(int(value), scalar_type(scalar))
+        return unchanged
+    rounded = round_to_f32(float(value)) if scalar is Scalar.F32 else float(value)
+    is_kept = math.isfinite(rounded) if natural in FLOATS else rounded == value
+    return typed.Constant(rounded, scalar_type(scalar)) if is_kept else unchanged
+
+
+def _float(context: Context, literal: ast.FloatLiteral) -> typed.Constant | None:
+    value = float(literal.text)
+    if not math.isfinite(value):
+        context.error("T3", literal.span, "the number is too large for F64")
+        return None
+    return typed.Constant(value, typed.F64)
+
+
+def _date(context: Context, text: str, span: Span) -> typed.Constant | None:
+    try:
+        return typed.Constant(parse_date(text), scalar_type(Scalar.DATE))
+    except ValueTextError as failure:
+        context.error("T3", span, str(failure), hint='a date is written "YYYY-MM-DD"')
+        return None
+
+
+def _datetime(context: Context, text: str, span: Span) -> typed.Constant | None:
+    try:
+        return typed.Constant(parse_datetime(text, is_strict=True), typed.DATETIME)
+    except ValueTextError as failure:
+        try:
+            value = parse_datetime(text)
+        except ValueTextError as malformed:
+            hint = 'a timestamp is written "YYYY-MM-DDTHH:MM:SSZ"'
+            context.error("T3", span, str(malformed), hint=hint)
+            return None
+        message = str(failure) if context.is_strict else "digits beyond milliseconds are cut off"
+        context.tolerate(("T3", "L316"), span, message)
+        return typed.Constant(value, typed.DATETIME)
+
+
+def _list(context: Context, literal: ast.ListLiteral) -> LiteralValue | None:
+    items = [_item(context, item) for item in literal.items]
+    known = [item for item in items if item is not None]
+    if len(known) < len(items):
+        return None
+    element = _common_scalar({item.type.scalar for item in known})
+    if element is None:
+        kinds = dict.fromkeys(str(item.type) for item in known)
+        context.error(
+            "T103", literal.span, f"list items have no common type: {', '.join(list(kinds)[:4])}"
+        )
+        return None
+    values = tuple(_widened(item, element) for item in known)
+    if all(isinstance(value, typed.Constant) for value in values):
+        plain = tuple(value.value for value in values if isinstance(value, typed.Constant))
+        return typed.Constant(plain, list_type(element))
+    return typed.ListOf(values, list_type(element))
+
+
+def _item(context: Context, item: ast.Expr) -> typed.Constant | typed.ParameterValue | None:
+    if isinstance(item, ast.Variable):
+        return _parameter_item(context, item.name, item.span)
+    if isinstance(item, ast.ListLiteral):
+        context.error("T103", item.span, "a list cannot hold lists")
+        return None
+    if isinstance(item, ast.Literal):
+        value = check_literal(context, item)
+        assert not isinstance(value, typed.ListOf)
+        return value
+    context.error("T45", item.span, "a list holds literals and parameters only")
+    return None
+
+
+def _parameter_item(context: Context, name: str, span: Span) -> typed.ParameterValue | None:
+    if name not in context.parameters:
+        refuse_variable(context, name, span)
+        return None
+    parameter = parameter_value(context, name)
+    if parameter is not None and (parameter.type.scalar is None or parameter.type.is_blob):
+        context.error("T103", span, f"a list cannot hold a {parameter.type.value}")
+        return None
+    return parameter
+
+
+def _common_scalar(scalars: Iterable[Scalar | None]) -> Scalar | None:
+    distinct = set(scalars)
+    if not distinct:
+        return Scalar.STRING
+    if len(distinct) == 1:
+        return distinct.pop()
+    if not distinct <= NUMERIC:
+        return None
+    return Scalar.F64 if distinct & FLOATS else Scalar.I64
+
+
+def _widened(
+    item: typed.Constant | typed.ParameterValue, element: Scalar
+) -> typed.Constant | typed.ParameterValue:
+    if isinstance(item, typed.Constant) and isinstance(item.value, int) and element in FLOATS:
+        return typed.Constant(float(item.value), scalar_type(element))
+    return item

@@ -1,0 +1,265 @@
+"""The keys of `order`: the leading rank call, and keys that the rows or the result can give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from omnigraph.query import ast, typed
+from omnigraph.query.check.access import check_property, check_system
+from omnigraph.query.check.context import Context
+from omnigraph.query.check.expressions import Position, Refusal, check_expression, leaf_of
+from omnigraph.query.check.returns import Item, Items, check_aggregate
+from omnigraph.query.check.scope import EdgeVariable, Scope
+from omnigraph.query.check.search import check_rank
+from omnigraph.schema.types import ListType, VectorType
+
+_NOW_ALIAS = "now"
+_FIRST_ONLY = "a rank call can only be the first order key"
+_KEY = Position(
+    word=Refusal("T42", "cannot stand inside an order key"),
+    aggregate=Refusal("T42", "an aggregate can only be a whole order key"),
+    predicate=Refusal("T42", "a search predicate cannot be an order key"),
+    rank=Refusal("T42", _FIRST_ONLY),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The leading rank call, if there is one, and the keys after it."""
+
+    rank: typed.Score | None = None
+    keys: tuple[typed.OrderKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A checked key, and whether its value is the same on every row, so that it orders nothing."""
+
+    key: typed.OrderKey
+    is_constant: bool
+
+
+@dataclass(slots=True)
+class _Keys:
+    """What order keys can refer to."""
+
+    context: Context
+    scope: Scope
+    items: Items
+    limit: int | None
+    by_name: dict[str, Item] = field(default_factory=dict)
+    by_value: dict[typed.Expr, Item] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for item in self.items.all:
+            if item.name is not None:
+                self.by_name.setdefault(item.name, item)
+            if item.value is not None:
+                self.by_value.setdefault(item.value, item)
+        if typed.NOW_NAME in self.by_name:
+            self.by_name.setdefault(_NOW_ALIAS, self.by_name[typed.NOW_NAME])
+
+
+def check_order(context: Context, scope: Scope, body: ast.ReadBody, items: Items) -> Order:
+    """Check the order keys, and the returned scores against the first of them."""
+    keys = _Keys(context, scope, items, body.limit)
+    call = _leading_call(keys, body.order)
+    if call is None:
+        _check_scores(keys, None)
+        checked = _check_keys(keys, body.order)
+        # One key stays even if it is constant: the rows must still come in the order of their ids.
+        return Order(None, _varying(checked) or tuple(key.key for key in checked[:1]))
+    rank = _check_leading(keys, call, body.order[0])
+    if rank is not None:
+        _check_scores(keys, rank)
+    rest = body.order[1:]
+    if isinstance(call, ast.Nearest):
+        rest = _without_aliases(keys, rest)
+    return Order(rank, _varying(_check_keys(keys, rest)))
+
+
+# ---- the leading rank call ----
+
+
+def _leading_call(keys: _Keys, order: Sequence[ast.OrderKey]) -> ast.RankCall | None:
+    """The rank call that leads the order, written there or returned under the name there."""
+    first = order[0].value if order else None
+    if isinstance(first, ast.Identifier) and first.name in keys.by_name:
+        first = keys.by_name[first.name].syntax.value
+    return first if isinstance(first, ast.RankCall) else None
+
+
+def _check_leading(keys: _Keys, call: ast.RankCall, key: ast.OrderKey) -> typed.Score | None:
+    _check_limit(keys, call, key)
+    _check_direction(keys, call, key)
+    if isinstance(key.value, ast.Identifier):
+        value = keys.by_name[key.value.name].value
+        assert value is None or isinstance(value, typed.Score)
+        return value
+    return check_rank(keys.context, keys.scope, call)
+
+
+def _check_limit(keys: _Keys, call: ast.RankCall, key: ast.OrderKey) -> None:
+    if keys.limit is not None or isinstance(call, ast.Bm25):
+        return
+    code, name = ("T17", "nearest") if isinstance(call, ast.Nearest) else ("T21", "rrf")
+    keys.context.error(
+        code, key.value.span, f"ordering by {name}() needs a limit", hint="add 'limit 10'"
+    )
+
+
+def _check_direction(keys: _Keys, call: ast.RankCall, key: ast.OrderKey) -> None:
+    if isinstance(call, ast.Nearest):
+        if key.direction is ast.Direction.DESC:
+            keys.context.error("T18", key.span, "nearest() orders nearest first; drop 'desc'")
+    elif key.direction is ast.Direction.ASC:
+        keys.context.tolerate(
+            ("T54", "L313"),
+            key.span,
+            "a text rank cannot be ascending"
+            if keys.context.is_strict
+            else "'asc' is ignored: a text rank puts the best match first",
+            hint="drop 'asc'",
+        )
+
+
+def _without_aliases(keys: _Keys, order: Sequence[ast.OrderKey]) -> tuple[ast.OrderKey, ...]:
+    for key in order:
+        if isinstance(key.value, ast.Identifier):
+            keys.context.error(
+                "T18",
+                key.value.span,
+                f"alias '{key.value.name}' cannot be combined with nearest() ordering",
+                hint="write the expression itself",
+            )
+    return tuple(key for key in order if not isinstance(key.value, ast.Identifier))
+
+
+def _check_scores(keys: _Keys, rank: typed.Score | None) -> None:
+    for item in keys.items.all:
+        if item.is_score and item.value is not None and item.value != rank:
+            keys.context.error(
+                "T33",
+                item.syntax.value.span,
+                "a returned score must repeat the leading order key",
+                hint=f"order by '{keys.context.text(item.syntax.value.span)}' first",
+            )
+
+
+# ---- ordinary keys ----
+
+
+def _check_keys(keys: _Keys, order: Sequence[ast.OrderKey]) -> tuple[_Key, ...]:
+    checked = [_check_key(keys, key) for key in order]
+    return tuple(key for key in checked if key is not None)
+
+
+def _varying(keys: Sequence[_Key]) -> tuple[typed.OrderKey, ...]:
+    return tuple(key.key for key in keys if not key.is_constant)
+
+
+def _check_key(keys: _Keys, key: ast.OrderKey) -> _Key | None:
+    match key.value:
+        case ast.Identifier(name):
+            item = keys.by_name.get(name)
+            if item is not None:
+                return _returned_key(keys, key, item)
+            _refuse_name(keys, key.value)
+            return None
+        case ast.Nearest() | ast.Bm25() | ast.Rrf():
+            keys.context.error("T42", key.value.span, _FIRST_ONLY)
+            return None
+        case ast.PropertyAccess() | ast.SystemAccess() if not keys.items.is_aggregated:
+            return _entity_key(keys, key, key.value)
+        case _:
+            return _equal_key(keys, key)
+
+
+def _entity_key(
+    keys: _Keys, key: ast.OrderKey, access: ast.PropertyAccess | ast.SystemAccess
+) -> _Key | None:
+    value: typed.Expr | None
+    if isinstance(access, ast.PropertyAccess):
+        value = check_property(keys.context, keys.scope, access)
+    else:
+        value = check_system(keys.context, keys.scope, access)
+    return None if value is None else _key(keys, key, value)
+
+
+def _equal_key(keys: _Keys, key: ast.OrderKey) -> _Key | None:
+    """A key that must be the same expression as a returned item; the first such item counts."""
+    context, scope = keys.context, keys.scope
+    if isinstance(key.value, ast.AggregateCall):
+        value: typed.Expr | None = check_aggregate(context, scope, key.value, set())
+    else:
+        value = check_expression(context, key.value, leaf_of(context, scope, _KEY))
+    if value is None:
+        return None
+    item = keys.by_value.get(value)
+    if item is None:
+        context.error(
+            "T42",
+            key.value.span,
+            f"order key '{context.text(key.value.span)}' is not returned",
+            hint="return it, or order by a property"
+            if not keys.items.is_aggregated
+            else "an aggregated result can only be ordered by what it returns",
+        )
+        return None
+    return _returned_key(keys, key, item)
+
+
+def _returned_key(keys: _Keys, key: ast.OrderKey, item: Item) -> _Key | None:
+    value = item.value
+    if value is None or item.name is None:
+        return None
+    if item.is_score:
+        keys.context.error("T42", key.value.span, _FIRST_ONLY)
+        return None
+    column = typed.ColumnValue(item.name, value.type) if keys.items.is_aggregated else None
+    return _key(keys, key, value, column)
+
+
+def _key(
+    keys: _Keys, key: ast.OrderKey, value: typed.Expr, column: typed.ColumnValue | None = None
+) -> _Key | None:
+    is_constant = _is_constant(keys, value)
+    if not is_constant and not _is_sortable(keys, key, value):
+        return None
+    if isinstance(value, typed.NodeValue):
+        value = typed.SystemValue(value.variable, typed.SystemName.ID)
+    is_descending = key.direction is ast.Direction.DESC
+    return _Key(typed.OrderKey(column or value, is_descending), is_constant)
+
+
+def _refuse_name(keys: _Keys, name: ast.Identifier) -> None:
+    hint = keys.context.similar(name.name, keys.by_name)
+    if keys.scope.peek(name.name) is not None:
+        hint = f"write '${name.name}.property'"
+    keys.context.error("T42", name.span, f"nothing returned is called '{name.name}'", hint=hint)
+
+
+def _is_constant(keys: _Keys, value: typed.Expr) -> bool:
+    """Whether an expression has the same value on every row."""
+    match value:
+        case typed.Constant() | typed.ParameterValue() | typed.NowValue() | typed.ListOf():
+            return True
+        case typed.SystemValue(variable, typed.SystemName.TYPE):
+            bound = keys.scope.peek(variable)
+            return isinstance(bound, EdgeVariable) and len(bound.edge_types or ()) == 1
+        case _:
+            return False
+
+
+def _is_sortable(keys: _Keys, key: ast.OrderKey, value: typed.Expr) -> bool:
+    type_ = value.type
+    if isinstance(type_, typed.NodeObject):
+        return True
+    if type_.is_blob:
+        keys.context.error("T24", key.value.span, "a Blob cannot be ordered")
+        return False
+    if isinstance(type_.value, ListType | VectorType):
+        keys.context.error("T7", key.value.span, f"{type_} values have no order")
+        return False
+    return True

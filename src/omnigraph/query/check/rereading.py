@@ -1,0 +1,78 @@
+"""Clauses whose reading depends on the schema: `$a in $b`, `$a and $b`, `$q contains $m`."""
+
+from __future__ import annotations
+
+from omnigraph.diagnostics import Span
+from omnigraph.query import ast
+from omnigraph.query.check.context import Context
+
+
+def reread(context: Context, clause: ast.Clause) -> ast.Clause:
+    """The clause as it is meant, given the edges of the schema and the parameters."""
+    match clause:
+        case ast.Filter(condition):
+            return _as_traversal(context, clause, condition)
+        case ast.Traversal():
+            return _as_filter(context, clause)
+        case _:
+            return clause
+
+
+def _as_traversal(context: Context, clause: ast.Filter, condition: ast.Expr) -> ast.Clause:
+    """An edge named by a reserved word, between two variables that are no parameters."""
+    match condition:
+        case ast.Membership(ast.Variable() as source, ast.Variable() as target):
+            word = "in"
+        case ast.And((ast.Variable() as source, ast.Variable() as target)):
+            word = "and"
+        case ast.Or((ast.Variable() as source, ast.Variable() as target)):
+            word = "or"
+        case _:
+            return clause
+    is_value = source.name in context.parameters or target.name in context.parameters
+    if is_value or context.catalog.edge(word) is None:
+        return clause
+    span = _word_span(context, word, (source, target))
+    context.tolerate(
+        ("T7", "L310"),
+        span,
+        f"'{word}' is a reserved word; the edge of that name should be quoted",
+        hint=f'write "{word}" in quotes',
+    )
+    edges = ast.NamedEdges((ast.EdgeName(word, span=span),))
+    return ast.Traversal(source, None, edges, False, None, target, clause.span)
+
+
+def _as_filter(context: Context, traversal: ast.Traversal) -> ast.Clause:
+    """A text test of a parameter, when no edge has the name of the operator."""
+    match traversal:
+        case ast.Traversal(
+            source=source,
+            edge_variable=None,
+            edges=ast.NamedEdges((ast.EdgeName(text=text, is_quoted=False) as word,)),
+            is_undirected=False,
+            bounds=None,
+            target=target,
+        ) if text in set(ast.TextOp) and source.name in context.parameters:
+            if context.is_strict or context.catalog.edge(text) is not None:
+                return traversal
+            context.collector.warning(
+                "L317",
+                word.span,
+                f"there is no edge '{text}', so this is read as a filter",
+                hint=f"put the filter in parentheses: '(${source.name} {text} ${target.name})'",
+            )
+            test = ast.TextTest(ast.TextOp(text), source, target, span=traversal.span)
+            return ast.Filter(test, traversal.span)
+        case _:
+            return traversal
+
+
+def _word_span(context: Context, word: str, ends: tuple[ast.Variable, ast.Variable]) -> Span:
+    """Where the word stands between the variables, or all of it if comments stand there too."""
+    start, end = ends[0].span.end, ends[1].span.start
+    between = context.collector.source.text[start:end]
+    if between.strip() != word:
+        return ends[0].span.to(ends[1].span)
+    at = start + between.index(word)
+    return Span(at, at + len(word))

@@ -1,0 +1,198 @@
+"""The items of `return`: their values, names and types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.query import ast, typed
+from omnigraph.query.check.aggregates import aggregate_type
+from omnigraph.query.check.context import Context
+from omnigraph.query.check.expressions import (
+    LeafExpr,
+    Operator,
+    Position,
+    Refusal,
+    check_expression,
+    leaf_of,
+)
+from omnigraph.query.check.scope import Scope
+from omnigraph.query.check.search import check_rank
+
+_WORD = Refusal("T102", "is not a value here")
+_ITEM = Position(
+    word=_WORD,
+    aggregate=Refusal("T9", "an aggregate must be a whole item of 'return'"),
+    predicate=Refusal("T35", "a search predicate cannot be returned", "filter by it in 'match'"),
+    rank=Refusal("T33", "a score can only be returned as a whole item"),
+)
+_ARGUMENT = Position(
+    word=_WORD,
+    aggregate=Refusal("T8", "an aggregate cannot take an aggregate"),
+    predicate=_ITEM.predicate,
+    rank=Refusal("T32", "a rank call cannot stand inside an aggregate"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A projection with the name of its column and its value; None where they are wrong."""
+
+    name: str | None
+    value: typed.Expr | None
+    syntax: ast.Projection
+
+    @property
+    def is_score(self) -> bool:
+        """Whether the projection is a rank call."""
+        return isinstance(self.syntax.value, ast.RankCall)
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Everything a query returns; it aggregates as soon as one item is an aggregate."""
+
+    all: tuple[Item, ...]
+    is_aggregated: bool
+
+    def columns(self) -> tuple[typed.Column, ...]:
+        """The columns of the items that are right."""
+        return tuple(
+            typed.Column(item.name, item.value, item.value.type)
+            for item in self.all
+            if item.name is not None and item.value is not None
+        )
+
+
+def check_items(context: Context, scope: Scope, projections: tuple[ast.Projection, ...]) -> Items:
+    """Check every projection; scores are compared with the order later."""
+    is_aggregated = any(isinstance(each.value, ast.AggregateCall) for each in projections)
+    aliases: set[str] = set()
+    items: list[Item] = []
+    for projection in projections:
+        value = _check_value(context, scope, projection.value, aliases)
+        if value is not None and not _is_returnable(context, projection, value, is_aggregated):
+            value = None
+        items.append(Item(_name(context, projection), value, projection))
+        if projection.alias is not None:
+            aliases.add(projection.alias.text)
+    _check_distinct(context, items)
+    return Items(tuple(items), is_aggregated)
+
+
+def check_aggregate(
+    context: Context, scope: Scope, call: ast.AggregateCall, aliases: set[str]
+) -> typed.AggregateValue | None:
+    """`count(e)` and the like."""
+    argument = _check_with(context, scope, call.argument, (_ARGUMENT, aliases))
+    type_ = aggregate_type(context, call.function, argument, call.argument.span)
+    if argument is None or type_ is None:
+        return None
+    return typed.AggregateValue(call.function, argument, type_)
+
+
+def default_name(expr: ast.Expr) -> str | None:
+    """The name of a column without alias; None when it needs one."""
+    match expr:
+        case ast.PropertyAccess(variable, property_):
+            return f"{variable.name}.{property_.text}"
+        case ast.SystemAccess(variable, field):
+            return f"{variable.name}.@{field.text}"
+        case ast.Variable(name):
+            return name
+        case ast.Now():
+            return typed.NOW_NAME
+        case ast.AggregateCall(_, argument):
+            return default_name(argument)
+        case ast.Nearest(target):
+            return f"{target.variable.name}._distance"
+        case ast.Bm25(ast.PropertyAccess(variable)):
+            return f"{variable.name}._score"
+        case ast.Rrf(ast.Nearest(target) | ast.Bm25(ast.PropertyAccess() as target)):
+            return f"{target.variable.name}._rrf"
+        case _:
+            return "literal" if isinstance(expr, ast.Literal) else None
+
+
+def _check_value(
+    context: Context, scope: Scope, expr: ast.Expr, aliases: set[str]
+) -> typed.Expr | None:
+    match expr:
+        case ast.AggregateCall():
+            return check_aggregate(context, scope, expr, aliases)
+        case ast.Nearest() | ast.Bm25() | ast.Rrf():
+            return check_rank(context, scope, expr)
+        case _:
+            return _check_with(context, scope, expr, (_ITEM, aliases))
+
+
+def _check_with(
+    context: Context, scope: Scope, expr: ast.Expr, where: tuple[Position, set[str]]
+) -> typed.Expr | None:
+    position, aliases = where
+    refuse_or_read = leaf_of(context, scope, position)
+
+    def leaf(leaf_expr: LeafExpr) -> typed.Expr | None:
+        match leaf_expr:
+            case ast.Identifier(name, span) if name in aliases:
+                context.error("T36", span, f"alias '{name}' cannot be returned again")
+                return None
+            case ast.Identifier(name, span) if scope.peek(name) or name in context.parameters:
+                message = f"'{name}' is not a value here"
+                context.error("T102", span, message, hint=f"write '${name}'")
+                return None
+            case _:
+                return refuse_or_read(leaf_expr)
+
+    return check_expression(context, expr, leaf)
+
+
+def _is_returnable(
+    context: Context, projection: ast.Projection, value: typed.Expr, is_aggregated: bool
+) -> bool:
+    if not isinstance(value.type, typed.NodeObject) and value.type.is_blob:
+        context.error("T24", projection.value.span, "a Blob cannot be returned")
+        return False
+    is_key = isinstance(
+        projection.value,
+        ast.AggregateCall | ast.PropertyAccess | ast.SystemAccess | ast.Variable,
+    )
+    if is_aggregated and not is_key:
+        context.error(
+            "T9",
+            projection.value.span,
+            "only properties, system fields and variables can stand beside an aggregate",
+        )
+        return False
+    return True
+
+
+def _name(context: Context, projection: ast.Projection) -> str | None:
+    if projection.alias is not None:
+        return projection.alias.text
+    name = default_name(projection.value)
+    if name is None and _is_operator(projection.value):
+        context.error(
+            "T43", projection.value.span, "a returned comparison needs an alias: 'as name'"
+        )
+    return name
+
+
+def _is_operator(expr: ast.Expr) -> bool:
+    if isinstance(expr, ast.AggregateCall):
+        return _is_operator(expr.argument)
+    return isinstance(expr, Operator)
+
+
+def _check_distinct(context: Context, items: list[Item]) -> None:
+    names: set[str] = set()
+    for item in items:
+        if item.name is not None and item.name in names:
+            alias = item.syntax.alias
+            context.error(
+                "T25",
+                alias.span if alias else item.syntax.value.span,
+                f"result column '{item.name}' is produced by more than one projection",
+                hint="give it another name with 'as'",
+            )
+        if item.name is not None:
+            names.add(item.name)

@@ -1,0 +1,210 @@
+"""Text predicates and rank calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from omnigraph.query import ast, typed
+from omnigraph.query.check.access import check_node_property
+from omnigraph.query.check.comparisons import element_of, scalar_of
+from omnigraph.query.check.context import Context
+from omnigraph.query.check.expressions import Leaf, LeafExpr, check_expression
+from omnigraph.query.check.scope import Scope
+from omnigraph.schema.types import INTEGERS, NUMERIC, PropertyType, Scalar, VectorType
+from omnigraph.schema.values import round_to_f32
+
+# Edit budgets and fusion constants are unsigned 32-bit numbers.
+_OPTION_MAX = 2**32 - 1
+
+_PREDICATE_CODES = {
+    ast.TextFunction.SEARCH: "T19",
+    ast.TextFunction.FUZZY: "T19",
+    ast.TextFunction.MATCH_TEXT: "T20",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A search or rank call: its name and the code of wrong arguments."""
+
+    name: str
+    code: str
+
+
+def check_predicate(
+    context: Context, scope: Scope, predicate: ast.TextPredicate
+) -> typed.TextMatch | None:
+    """`search`, `match_text` or `fuzzy`."""
+    call = _Call(f"{predicate.function}()", _PREDICATE_CODES[predicate.function])
+    target = _text_target(context, scope, predicate.target, call)
+    query = _text_query(context, predicate.query, call)
+    edits = None
+    if predicate.edits is not None:
+        edits = _option(context, predicate.edits, call, minimum=0)
+        if edits is None:
+            return None
+    if target is None or query is None:
+        return None
+    return typed.TextMatch(predicate.function, target.variable, target.property, query, edits)
+
+
+def check_rank(context: Context, scope: Scope, call: ast.RankCall) -> typed.Score | None:
+    """`nearest`, `bm25` or `rrf`."""
+    match call:
+        case ast.Nearest():
+            return _nearest(context, scope, call)
+        case ast.Bm25():
+            return _bm25(context, scope, call)
+        case ast.Rrf():
+            return _rrf(context, scope, call)
+        case _:
+            assert_never(call)
+
+
+def _nearest(context: Context, scope: Scope, call: ast.Nearest) -> typed.NearestScore | None:
+    target = check_node_property(context, scope, call.target, code="T15")
+    query = _constant(context, call.query, _Call("nearest()", "T15"))
+    if target is None:
+        return None
+    if not isinstance(target.type.value, VectorType):
+        context.error(
+            "T15",
+            call.target.property.span,
+            f"nearest() needs a Vector property; '{target.property}' is {target.type}",
+        )
+        return None
+    if query is None:
+        return None
+    vector = _as_vector(query, target.type.value.dimension)
+    if vector is None:
+        context.error(
+            "T15",
+            call.query.span,
+            f"nearest() on '{target.property}' needs a String or a {target.type.value}, "
+            f"got {_shown(query)}",
+        )
+        return None
+    return typed.NearestScore(target.variable, target.property, vector)
+
+
+def _as_vector(query: typed.Expr, dimension: int) -> typed.Expr | None:
+    """The query of a vector search: a text, a vector, or a list literal of the right length."""
+    vector = PropertyType(VectorType(dimension))
+    if scalar_of(query) is Scalar.STRING:
+        return query
+    if not isinstance(query.type, typed.NodeObject) and query.type.value == vector.value:
+        return query
+    match query:
+        case typed.Constant(tuple(items)) if len(items) == dimension:
+            if element_of(query) in NUMERIC:
+                return typed.Constant(tuple(_as_f32(item) for item in items), vector)
+        case typed.ListOf(items) if len(items) == dimension and element_of(query) in NUMERIC:
+            return typed.ListOf(items, vector)
+    return None
+
+
+def _as_f32(item: typed.Value) -> float:
+    assert isinstance(item, int | float)
+    return round_to_f32(float(item))
+
+
+def _shown(query: typed.Expr) -> str:
+    match query:
+        case typed.Constant(tuple(items)) | typed.ListOf(items):
+            return f"a list of {len(items)}"
+        case _:
+            return str(query.type)
+
+
+def _bm25(context: Context, scope: Scope, call: ast.Bm25) -> typed.Bm25Score | None:
+    described = _Call("bm25()", "T20")
+    target = _text_target(context, scope, call.target, described)
+    query = _text_query(context, call.query, described)
+    if target is None or query is None:
+        return None
+    return typed.Bm25Score(target.variable, target.property, query)
+
+
+def _rrf(context: Context, scope: Scope, call: ast.Rrf) -> typed.RrfScore | None:
+    first, second = (check_rank(context, scope, arm) for arm in (call.first, call.second))
+    k = None
+    if call.k is not None:
+        k = _option(context, call.k, _Call("rrf()", "T21"), minimum=1)
+        if k is None:
+            return None
+    if first is None or second is None:
+        return None
+    assert not isinstance(first, typed.RrfScore)
+    assert not isinstance(second, typed.RrfScore)
+    if first.variable != second.variable:
+        context.error(
+            "P005",
+            call.second.span,
+            f"the arms of rrf() rank '${first.variable}' and '${second.variable}'",
+            hint="both arms must rank the same variable",
+        )
+        return None
+    return typed.RrfScore(first, second, k)
+
+
+def _text_target(
+    context: Context, scope: Scope, target: ast.Expr, call: _Call
+) -> typed.PropertyValue | None:
+    if not isinstance(target, ast.PropertyAccess):
+        context.error(call.code, target.span, f"{call.name} needs a String property of a node")
+        return None
+    found = check_node_property(context, scope, target)
+    if found is None:
+        return None
+    if found.type.scalar is not Scalar.STRING:
+        context.error(
+            call.code,
+            target.property.span,
+            f"{call.name} needs a String property; '{found.property}' is {found.type}",
+        )
+        return None
+    return found
+
+
+def _text_query(context: Context, query: ast.Expr, call: _Call) -> typed.Expr | None:
+    value = _constant(context, query, call)
+    if value is not None and scalar_of(value) is not Scalar.STRING:
+        context.error(
+            call.code, query.span, f"{call.name} needs a String to look for, got {value.type}"
+        )
+        return None
+    return value
+
+
+def _option(context: Context, option: ast.Expr, call: _Call, *, minimum: int) -> typed.Expr | None:
+    value = _constant(context, option, call)
+    if value is None:
+        return None
+    is_integer = scalar_of(value) in INTEGERS
+    if isinstance(value, typed.Constant) and isinstance(value.value, int) and is_integer:
+        is_integer = minimum <= value.value <= _OPTION_MAX
+    if not is_integer:
+        context.error(
+            call.code,
+            option.span,
+            f"{call.name} needs an integer from {minimum} to {_OPTION_MAX} here",
+        )
+        return None
+    return value
+
+
+def _constant(context: Context, expr: ast.Expr, call: _Call) -> typed.Expr | None:
+    return check_expression(context, expr, _argument_leaf(context, call))
+
+
+def _argument_leaf(context: Context, call: _Call) -> Leaf:
+    def leaf(expr: LeafExpr) -> None:
+        hint = None
+        if isinstance(expr, ast.Variable):
+            hint = context.similar(expr.name, context.parameters)
+        context.error(
+            call.code, expr.span, f"{call.name} takes a literal or a parameter here", hint=hint
+        )
+
+    return leaf

@@ -1,0 +1,319 @@
+"""Traversals: their ends, their edge types with a direction each, their hop bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.query import ast, typed
+from omnigraph.query.check.access import refuse_edge
+from omnigraph.query.check.context import Context
+from omnigraph.query.check.scope import (
+    ANONYMOUS,
+    EdgeVariable,
+    NodeVariable,
+    Scope,
+    check_new_name,
+    check_reserved,
+)
+from omnigraph.schema.catalog import EdgeType
+
+_ONE_HOP = (1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A traversal clause after its check: its ends by name, and its typed form unless wrong."""
+
+    source: str
+    target: str
+    typed: typed.Traversal | None
+    syntax: ast.Traversal
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """One end; without a type it is open, unless it is wrong and was reported."""
+
+    variable: ast.Variable
+    name: str
+    type_name: str | None
+    is_wrong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """The edge types of a traversal, and the node types they join in the order of writing."""
+
+    steps: tuple[typed.EdgeStep, ...]
+    source_type: str
+    target_type: str
+
+
+def check_traversal(context: Context, scope: Scope, traversal: ast.Traversal) -> Walk:
+    """`$a edge $b` in all its forms; binds what no clause before has bound."""
+    source = _find_end(context, scope, traversal.source)
+    target = _find_end(context, scope, traversal.target)
+    bounds = _check_bounds(context, traversal.bounds)
+    selection = _select(context, scope, traversal, (source, target))
+    if selection is not None and bounds is not None:
+        bounds = _check_chain(context, traversal, selection, bounds)
+    _bind_end(context, scope, source, selection.source_type if selection else None)
+    _bind_end(context, scope, target, selection.target_type if selection else None)
+    edge_types = tuple(step.edge_type for step in selection.steps) if selection else None
+    edge_variable, is_usable = _bind_edge(context, scope, traversal, edge_types)
+    checked = None
+    if selection is not None and bounds is not None and is_usable:
+        checked = typed.Traversal(
+            source=source.name,
+            source_type=selection.source_type,
+            steps=selection.steps,
+            target=target.name,
+            target_type=selection.target_type,
+            is_undirected=traversal.is_undirected,
+            edge_variable=edge_variable,
+            is_selection=_is_selection(traversal),
+            minimum=bounds[0],
+            maximum=bounds[1],
+        )
+    return Walk(source.name, target.name, checked, traversal)
+
+
+# ---- ends ----
+
+
+def _find_end(context: Context, scope: Scope, variable: ast.Variable) -> _End:
+    if variable.name == ANONYMOUS:
+        return _End(variable, context.anonymous_name(), None)
+    name = variable.name
+    match scope.find(name):
+        case NodeVariable(_, type_name):
+            return _End(variable, name, type_name, is_wrong=type_name is None)
+        case EdgeVariable():
+            refuse_edge(context, variable, "be the end of a traversal")
+            return _End(variable, name, None, is_wrong=True)
+        case _:
+            type_name = scope.declared.get(name)
+            is_wrong = name in scope.declared and type_name is None
+            return _End(variable, name, type_name, is_wrong)
+
+
+def _bind_end(context: Context, scope: Scope, end: _End, type_name: str | None) -> None:
+    if scope.peek(end.name) is not None:
+        return
+    if type_name is None:
+        # A wrong traversal may have been meant as a filter over parameters.
+        check_reserved(context, end.variable)
+    else:
+        check_new_name(context, end.variable)
+    scope.bind(NodeVariable(end.name, end.type_name or type_name))
+
+
+def _bind_edge(
+    context: Context,
+    scope: Scope,
+    traversal: ast.Traversal,
+    edge_types: tuple[str, ...] | None,
+) -> tuple[str | None, bool]:
+    """The edge variable, if one is bound, and whether it is usable."""
+    variable = traversal.edge_variable
+    if variable is None or variable.name == ANONYMOUS:
+        return None, True
+    name = variable.name
+    if name in (traversal.source.name, traversal.target.name):
+        context.error("T23", variable.span, f"edge variable '${name}' is also an end")
+        return None, False
+    if scope.find(name) is not None:
+        context.error("T23", variable.span, f"edge variable '${name}' is already bound")
+        return None, False
+    check_new_name(context, variable)
+    scope.bind(EdgeVariable(name, edge_types))
+    bounds = traversal.bounds
+    if bounds is not None and (bounds.minimum, bounds.maximum) != _ONE_HOP:
+        context.error(
+            "T23", bounds.span, f"edge variable '${name}' needs a single hop, not hop bounds"
+        )
+        return None, False
+    return name, True
+
+
+# ---- edge types ----
+
+
+def _select(
+    context: Context, scope: Scope, traversal: ast.Traversal, ends: tuple[_End, _End]
+) -> _Selection | None:
+    is_wrong = any(end.is_wrong for end in ends)
+    match traversal.edges:
+        case ast.AnyEdge():
+            if is_wrong or not _are_declared(context, scope, ends):
+                return None
+            return _select_any(context, traversal, traversal.edges, ends)
+        case ast.NamedEdges(names):
+            edges = [(name, _find_edge(context, name)) for name in names]
+            known = [(name, edge) for name, edge in edges if edge is not None]
+            if is_wrong or len(known) < len(edges):
+                return None
+            return _select_named(context, traversal, known, ends)
+
+
+def _find_edge(context: Context, name: ast.EdgeName) -> EdgeType | None:
+    edge = context.catalog.edge(name.text)
+    if edge is None:
+        context.error(
+            "T4", name.span, f"unknown edge type '{name.text}'", hint=_edge_hint(context, name.text)
+        )
+    return edge
+
+
+def _edge_hint(context: Context, name: str) -> str | None:
+    if name in set(ast.TextOp):
+        return f"to compare values, put the filter in parentheses: '($a {name} $b)', or use 'in'"
+    return context.similar(name, context.catalog.edges)
+
+
+def _are_declared(context: Context, scope: Scope, ends: tuple[_End, _End]) -> bool:
+    undeclared = [end for end in ends if not scope.is_declared(end.name)]
+    for end in undeclared:
+        shown = f"${end.variable.name}"
+        context.error(
+            "T105",
+            end.variable.span,
+            f"'*' needs both ends declared; '{shown}' is not",
+            hint=f"add '{shown}: Type'" if shown != "$_" else "name it and declare its type",
+        )
+    return not undeclared
+
+
+def _select_any(
+    context: Context, traversal: ast.Traversal, star: ast.AnyEdge, ends: tuple[_End, _End]
+) -> _Selection | None:
+    source_type, target_type = (end.type_name for end in ends)
+    assert source_type is not None
+    assert target_type is not None
+    if traversal.is_undirected and source_type != target_type:
+        _refuse_undirected(context, star, f"'*' joins {source_type} and {target_type} here")
+        return None
+    return _Selection(_joining(context, source_type, target_type), source_type, target_type)
+
+
+def _joining(context: Context, source_type: str, target_type: str) -> tuple[typed.EdgeStep, ...]:
+    ends = (source_type, target_type)
+    if ends not in context.joining:
+        edges = context.catalog.edges.values()
+        steps = [_orient(edge, source_type, target_type) for edge in edges]
+        context.joining[ends] = tuple(step for step in steps if step is not None)
+    return context.joining[ends]
+
+
+def _select_named(
+    context: Context,
+    traversal: ast.Traversal,
+    named: list[tuple[ast.EdgeName, EdgeType]],
+    ends: tuple[_End, _End],
+) -> _Selection | None:
+    asymmetric = [(name, edge) for name, edge in named if not edge.is_symmetric]
+    if traversal.is_undirected and asymmetric:
+        name, edge = asymmetric[0]
+        _refuse_undirected(context, name, f"{edge.name} joins {edge.source} and {edge.target}")
+        return None
+    source_type, target_type = (end.type_name for end in ends)
+    steps: dict[str, typed.EdgeStep] = {}
+    for name, edge in named:
+        step = _orient(edge, source_type, target_type)
+        if step is None and not steps:
+            _refuse_ends(context, edge, ends)
+            return None
+        if step is None:
+            message = f"{edge.name} does not join {source_type} and {target_type}"
+            context.error("T5", name.span, f"{message}, as the edges before it do")
+            return None
+        source_type, target_type = _joined(edge, step)
+        if ends[0].name == ends[1].name and source_type != target_type:
+            context.error(
+                "T5", name.span, f"{edge.name} cannot lead from '${ends[0].name}' to itself"
+            )
+            return None
+        steps[edge.name] = step
+    assert source_type is not None
+    assert target_type is not None
+    return _Selection(tuple(steps.values()), source_type, target_type)
+
+
+def _orient(
+    edge: EdgeType, source_type: str | None, target_type: str | None
+) -> typed.EdgeStep | None:
+    """The direction in which an edge fits the known types; None when it fits in neither."""
+    if source_type in (None, edge.source) and target_type in (None, edge.target):
+        return typed.EdgeStep(edge.name)
+    if source_type in (None, edge.target) and target_type in (None, edge.source):
+        return typed.EdgeStep(edge.name, is_reversed=True)
+    return None
+
+
+def _joined(edge: EdgeType, step: typed.EdgeStep) -> tuple[str, str]:
+    return (edge.target, edge.source) if step.is_reversed else (edge.source, edge.target)
+
+
+def _refuse_ends(context: Context, edge: EdgeType, ends: tuple[_End, _End]) -> None:
+    source, target = ends
+    is_source_wrong = source.type_name not in (None, edge.source, edge.target)
+    wrong = source if is_source_wrong else target
+    context.error(
+        "T5",
+        wrong.variable.span,
+        f"'${wrong.variable.name}' is a {wrong.type_name}, "
+        f"but {edge.name} leads from {edge.source} to {edge.target}",
+    )
+
+
+def _refuse_undirected(context: Context, edge: ast.EdgeName | ast.AnyEdge, why: str) -> None:
+    context.error(
+        "T22",
+        edge.span,
+        f"an undirected traversal needs equal endpoint types; {why}",
+        hint="drop the angle brackets: the direction follows from the types",
+    )
+
+
+# ---- bounds ----
+
+
+def _check_bounds(context: Context, bounds: ast.HopBounds | None) -> tuple[int, int] | None:
+    if bounds is None:
+        return _ONE_HOP
+    if bounds.minimum < 1:
+        problem = "the minimum must be at least 1"
+    elif bounds.maximum is None:
+        problem = "unbounded hops are not supported; write a maximum"
+    elif bounds.maximum < bounds.minimum:
+        problem = "the maximum must be at least the minimum"
+    else:
+        return bounds.minimum, bounds.maximum
+    context.error("T15", bounds.span, f"bad hop bounds: {problem}")
+    return None
+
+
+def _check_chain(
+    context: Context, traversal: ast.Traversal, selection: _Selection, bounds: tuple[int, int]
+) -> tuple[int, int] | None:
+    """The bounds that apply: hops between two different types cannot be chained."""
+    if bounds == _ONE_HOP or selection.source_type == selection.target_type:
+        return bounds
+    assert traversal.bounds is not None
+    span = traversal.bounds.span
+    joined = f"{selection.source_type} and {selection.target_type}"
+    if bounds[0] > 1 or _is_selection(traversal):
+        context.error("T5", span, f"hops cannot be chained: the edge joins {joined}")
+        return None
+    context.tolerate(
+        ("T5", "L312"),
+        span,
+        f"hops cannot be chained: the edge joins {joined}"
+        + ("" if context.is_strict else ", so this is one hop"),
+        hint="remove the bounds",
+    )
+    return _ONE_HOP
+
+
+def _is_selection(traversal: ast.Traversal) -> bool:
+    return isinstance(traversal.edges, ast.AnyEdge) or len(traversal.edges.names) > 1

@@ -1,0 +1,91 @@
+"""From the text of a query file to a plan, in one call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.diagnostics import Collector, Diagnostic, did_you_mean
+from omnigraph.errors import CompileError, QueryNotFound
+from omnigraph.query.ast import File, Query, Setting
+from omnigraph.query.check import check_query
+from omnigraph.query.lower import lower
+from omnigraph.query.parser import ParsedFile, parse_query_file
+from omnigraph.query.plan import Plan
+from omnigraph.query.rewrites import rewrite
+from omnigraph.query.settings import check_settings
+from omnigraph.query.typed import CheckedQuery
+from omnigraph.schema.catalog import Catalog
+from omnigraph.syntax import Mode
+
+# A hint that lists more names than this helps nobody.
+_NAMES_SHOWN_MAX = 10
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledQuery:
+    """A query, ready to run; `diagnostics` are warnings, `settings` the lines of its file."""
+
+    query: Query
+    checked: CheckedQuery
+    plan: Plan
+    diagnostics: tuple[Diagnostic, ...]
+    settings: tuple[Setting, ...] = ()
+
+
+def compile_query(
+    text: str | bytes,
+    catalog: Catalog,
+    *,
+    name: str | None = None,
+    mode: Mode = Mode.LENIENT,
+    file_name: str = "query.gq",
+) -> CompiledQuery:
+    """Compile one query of a text; a text with one declaration needs no name.
+
+    Raises `CompileError` with every diagnostic of the file's grammar and of this query, and
+    `QueryNotFound` if the text does not declare it.
+    """
+    parsed = parse_query_file(text, name=file_name, mode=mode)
+    collector = Collector(parsed.source)
+    for found in parsed.diagnostics:
+        collector.add(found)
+    check_settings(parsed.file.settings, collector)
+    if collector.has_errors:
+        raise CompileError(collector.all())
+    query = find_query(parsed.file, name)
+    return compile_declaration(query, parsed, catalog, mode=mode)
+
+
+def compile_declaration(
+    query: Query, parsed: ParsedFile, catalog: Catalog, *, mode: Mode = Mode.LENIENT
+) -> CompiledQuery:
+    """Compile one declaration of a parsed file, also the one that `explain` is about."""
+    collector = Collector(parsed.source)
+    for found in parsed.diagnostics:
+        if query.span.start <= found.span.start < query.span.end:
+            collector.add(found)
+    checked = check_query(query, catalog, collector, mode=mode)
+    if checked is None:
+        raise CompileError(collector.all())
+    plan = rewrite(lower(checked), catalog)
+    return CompiledQuery(query, checked, plan, collector.all(), parsed.file.settings)
+
+
+def find_query(file: File, name: str | None) -> Query:
+    """The declaration of a name, the first if there are several; or the only one."""
+    names = [query.name.text for query in file.queries]
+    if name is None and len(names) == 1:
+        return file.queries[0]
+    if name is None or name not in names:
+        close = did_you_mean(name, names) if name else None
+        raise QueryNotFound(name, hint=close or _name_hint(file, names))
+    return file.queries[names.index(name)]
+
+
+def _name_hint(file: File, names: list[str]) -> str:
+    if file.statement is not None:
+        return "the text is a statement, not a query"
+    if not names:
+        return "the text declares no query"
+    more = ", …" if len(names) > _NAMES_SHOWN_MAX else ""
+    return "the text declares " + ", ".join(names[:_NAMES_SHOWN_MAX]) + more

@@ -1,0 +1,315 @@
+"""Everything there is to say about a query file and a schema, as one report.
+
+A file that cannot be read gives one `Q000` and no results. Otherwise each query is checked on its
+own, and the file as a whole for names declared twice and for properties that no update sets.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from omnigraph.diagnostics import Collector, Diagnostic, Severity, Source, Span
+from omnigraph.query.ast import Delete, File, MutationBody, Query, Update
+from omnigraph.query.check import check_query
+from omnigraph.query.describe import Descriptor, describe
+from omnigraph.query.parser import parse_query_file
+from omnigraph.query.settings import check_settings
+from omnigraph.query.typed import CheckedQuery, Mutation, UpdateNodes
+from omnigraph.schema.catalog import Catalog, NodeType
+from omnigraph.syntax import Mode
+
+_SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaSource:
+    """Where the schema of a lint run came from: a file by path, or a graph by URI."""
+
+    path: str | None = None
+    uri: str | None = None
+
+    def to_json(self) -> dict[str, str]:
+        """The source as a document."""
+        if self.uri is not None:
+            return {"kind": "graph", "uri": self.uri}
+        return {"kind": "file"} if self.path is None else {"kind": "file", "path": self.path}
+
+
+@dataclass(frozen=True, slots=True)
+class LintFinding:
+    """A diagnostic, and the property and queries it is about, if it is about some."""
+
+    diagnostic: Diagnostic
+    type_name: str | None = None
+    property: str | None = None
+    query_names: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:  # Any: a JSON document
+        """The finding as a document."""
+        place = self.diagnostic.position
+        document: dict[str, Any] = {  # Any: a JSON document
+            "severity": str(self.diagnostic.severity),
+            "code": self.diagnostic.code,
+            "message": self.diagnostic.message,
+        }
+        if self.type_name is not None:
+            document["type_name"] = self.type_name
+        if self.property is not None:
+            document["property"] = self.property
+        if self.query_names:
+            document["query_names"] = list(self.query_names)
+        document["position"] = {"line": place.line, "column": place.column, "byte": place.byte}
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """What lint says about one query; `checked` and `operation` are None if it has errors."""
+
+    query: Query
+    diagnostics: tuple[Diagnostic, ...]
+    checked: CheckedQuery | None
+    operation: Descriptor | None
+
+    def to_json(self) -> dict[str, Any]:  # Any: a JSON document
+        """The result as a document."""
+        is_mutation = isinstance(self.query.body, MutationBody)
+        document: dict[str, Any] = {  # Any: a JSON document
+            "name": self.query.name.text,
+            "kind": "mutation" if is_mutation else "read",
+            "status": "error" if self.operation is None else "ok",
+        }
+        if warnings := self._messages(Severity.WARNING):
+            document["warnings"] = warnings
+        if errors := self._messages(Severity.ERROR):
+            document["error"] = "\n".join(errors)
+        if self.operation is not None:
+            document["operation"] = self.operation.to_json()
+        return document
+
+    def _messages(self, severity: Severity) -> list[str]:
+        return [
+            f"{found.code}: {found.message}"
+            for found in self.diagnostics
+            if found.severity is severity
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """The report on one file; `diagnostics` has every finding with its place, in source order."""
+
+    source: Source
+    schema_source: SchemaSource
+    diagnostics: tuple[Diagnostic, ...]
+    results: tuple[QueryResult, ...] = ()
+    findings: tuple[LintFinding, ...] = ()
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether any finding is an error."""
+        return self._count(Severity.ERROR) > 0
+
+    def to_json(self) -> dict[str, Any]:  # Any: a JSON document
+        """The report as a document."""
+        return {
+            "status": "error" if self.has_errors else "ok",
+            "schema_source": self.schema_source.to_json(),
+            "query_path": self.source.name,
+            "queries_processed": len(self.results),
+            "errors": self._count(Severity.ERROR),
+            "warnings": self._count(Severity.WARNING),
+            "infos": self._count(Severity.INFO),
+            "results": [result.to_json() for result in self.results],
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+    def _count(self, severity: Severity) -> int:
+        return sum(finding.diagnostic.severity is severity for finding in self.findings)
+
+
+def lint_file(
+    text: str | bytes,
+    catalog: Catalog,
+    *,
+    name: str = "query.gq",
+    mode: Mode = Mode.LENIENT,
+    schema_source: SchemaSource | None = None,
+) -> LintReport:
+    """Check a query file against a schema."""
+    parsed = parse_query_file(text, name=name, mode=mode)
+    schema_source = schema_source or SchemaSource()
+    collector = Collector(parsed.source)
+    for found in parsed.diagnostics:
+        collector.add(found)
+    _refuse_other_files(parsed.file, collector)
+    if collector.has_errors:
+        return _unreadable(parsed.source, schema_source, collector.all())
+    check_settings(parsed.file.settings, collector)
+    _report_duplicates(parsed.file, collector, mode)
+    of_query, of_file = _by_query(parsed.file.queries, collector.all())
+    linted = [
+        _lint_query(query, catalog, _collector(parsed.source, of_query[at]), mode)
+        for at, query in enumerate(parsed.file.queries)
+    ]
+    findings = [*map(LintFinding, of_file), *_unset_properties(linted, parsed.source, catalog)]
+    for each in linted:
+        names = (each.query.name.text,)
+        findings += (LintFinding(found, query_names=names) for found in each.diagnostics)
+    return LintReport(
+        parsed.source,
+        schema_source,
+        diagnostics=_in_source_order(finding.diagnostic for finding in findings),
+        results=tuple(linted),
+        findings=tuple(sorted(findings, key=_finding_order)),
+    )
+
+
+# ---- the file ----
+
+
+def _refuse_other_files(file: File, collector: Collector) -> None:
+    if file.statement is not None:
+        message = "the file holds a statement; only query declarations can be linted"
+        collector.error("Q000", file.statement.span, message)
+    elif file.settings and not file.queries and not collector.has_errors:
+        message = "the file holds settings only; query declarations must follow them"
+        collector.error("Q000", file.settings[0].span, message)
+
+
+def _unreadable(
+    source: Source, schema_source: SchemaSource, diagnostics: tuple[Diagnostic, ...]
+) -> LintReport:
+    first = next(found for found in diagnostics if found.severity is Severity.ERROR)
+    place = first.position
+    message = f"line {place.line}, column {place.column}: {first.message}"
+    finding = LintFinding(replace(first, code="Q000", message=message))
+    return LintReport(source, schema_source, diagnostics, findings=(finding,))
+
+
+def _report_duplicates(file: File, collector: Collector, mode: Mode) -> None:
+    seen: set[str] = set()
+    for query in file.queries:
+        name = query.name.text
+        if name in seen:
+            message = (
+                f"query '{name}' is declared twice; the first declaration is the one that runs"
+            )
+            if mode is Mode.STRICT:
+                collector.error("T106", query.name.span, message)
+            else:
+                collector.warning("L315", query.name.span, message)
+        seen.add(name)
+
+
+def _by_query(
+    queries: Sequence[Query], diagnostics: Iterable[Diagnostic]
+) -> tuple[dict[int, list[Diagnostic]], list[Diagnostic]]:
+    """The diagnostics inside each query, by its index, and those outside all of them."""
+    starts = [query.span.start for query in queries]
+    of_query: dict[int, list[Diagnostic]] = defaultdict(list)
+    of_file: list[Diagnostic] = []
+    for found in diagnostics:
+        at = bisect_right(starts, found.span.start) - 1
+        is_inside = at >= 0 and found.span.start < queries[at].span.end
+        (of_query[at] if is_inside else of_file).append(found)
+    return of_query, of_file
+
+
+def _in_source_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(
+        sorted(set(diagnostics), key=lambda each: (each.span.start, each.code, each.message))
+    )
+
+
+def _finding_order(finding: LintFinding) -> tuple[int, str, str, str, int]:
+    found = finding.diagnostic
+    return (
+        _SEVERITIES.index(found.severity),
+        finding.type_name or "",
+        finding.property or "",
+        found.message,
+        found.span.start,
+    )
+
+
+# ---- one query ----
+
+
+def _collector(source: Source, diagnostics: Iterable[Diagnostic]) -> Collector:
+    collector = Collector(source)
+    for found in diagnostics:
+        collector.add(found)
+    return collector
+
+
+def _lint_query(query: Query, catalog: Catalog, collector: Collector, mode: Mode) -> QueryResult:
+    checked = check_query(query, catalog, collector, mode=mode)
+    if isinstance(query.body, MutationBody):
+        _lint_mutation(query, query.body, collector)
+    if collector.has_errors:
+        checked = None
+    operation = None if checked is None else describe(checked, catalog)
+    return QueryResult(query, collector.all(), checked, operation)
+
+
+def _lint_mutation(query: Query, body: MutationBody, collector: Collector) -> None:
+    if not query.parameters:
+        collector.warning(
+            "L202",
+            query.name.span,
+            f"mutation '{query.name.text}' declares no parameters, so every run does the same",
+        )
+    deletes = [isinstance(each, Delete) for each in body.mutations]
+    if any(deletes) and not all(deletes):
+        second = deletes.index(not deletes[0])
+        collector.warning(
+            "L203",
+            body.mutations[second].type_name.span,
+            f"mutation '{query.name.text}' mixes inserts/updates and deletes, which is always "
+            "refused when it runs",
+            hint="split it into separate mutations",
+        )
+
+
+# ---- properties that no update sets ----
+
+
+def _unset_properties(
+    linted: Iterable[QueryResult], source: Source, catalog: Catalog
+) -> Iterator[LintFinding]:
+    updates: dict[str, list[tuple[Query, UpdateNodes]]] = defaultdict(list)
+    for result in linted:
+        if isinstance(result.checked, Mutation):
+            for statement in result.checked.statements:
+                if isinstance(statement, UpdateNodes):
+                    updates[statement.type_name].append((result.query, statement))
+    for type_name, found in updates.items():
+        names = tuple(sorted({query.name.text for query, _ in found}))
+        assigned = {each.property for _, update in found for each in update.assignments}
+        span = _update_span(found[0][0], type_name)
+        for name in _updatable(catalog.nodes[type_name]):
+            if name not in assigned:
+                message = f"{type_name}.{name} exists in schema but no update query sets it"
+                diagnostic = Diagnostic("L201", Severity.WARNING, message, span, source)
+                yield LintFinding(diagnostic, type_name, name, names)
+
+
+def _updatable(node: NodeType) -> Iterator[str]:
+    key = node.key or ()
+    for name, each in node.properties.items():
+        if each.type.is_nullable and each.embed is None and name not in key:
+            yield name
+
+
+def _update_span(query: Query, type_name: str) -> Span:
+    assert isinstance(query.body, MutationBody)
+    return next(
+        each.type_name.span
+        for each in query.body.mutations
+        if isinstance(each, Update) and each.type_name.text == type_name
+    )

@@ -1,0 +1,231 @@
+"""Checked queries to logical plans.
+
+In: a checked query. Out: its plan, in the order the text suggests, before any rewrite. Guarantee:
+no operator of a plan binds a name that is bound below it or outside its block, so a block variable
+that shares its name with an outer one gets another name here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from omnigraph.query.assemble import UNPLACED, Node, Parts, Test, assemble
+from omnigraph.query.plan import (
+    Aggregate,
+    CompareBlock,
+    Exists,
+    Expand,
+    Filter,
+    Limit,
+    Operator,
+    Outer,
+    Plan,
+    Project,
+    Rank,
+    ReadPlan,
+    ResultColumn,
+    Sort,
+    Unit,
+)
+from omnigraph.query.typed import (
+    ANONYMOUS_PREFIX,
+    AggregateBlock,
+    AggregateValue,
+    Binding,
+    CheckedQuery,
+    ColumnValue,
+    Condition,
+    ExistsBlock,
+    Expr,
+    Mutation,
+    NearestScore,
+    OrderKey,
+    Pattern,
+    Read,
+    RrfScore,
+    Score,
+    SystemName,
+    SystemValue,
+    Traversal,
+)
+from omnigraph.query.walk import rename_variables
+
+
+def lower(checked: CheckedQuery) -> Plan:
+    """The plan of a checked query; a mutation is its own plan."""
+    match checked:
+        case Read():
+            return _lower_read(checked)
+        case Mutation():
+            return checked
+        case _:
+            assert_never(checked)
+
+
+def _lower_read(read: Read) -> ReadPlan:
+    scope = _Scope({}).enter(read.pattern)
+    matched = _lower_pattern(read.pattern, Unit(), scope)
+    root = _lower_aggregated(read, matched) if read.is_aggregated else _lower_rows(read, matched)
+    return ReadPlan(
+        name=read.name,
+        parameters=read.parameters,
+        root=root,
+        columns=tuple(ResultColumn(column.name, column.type) for column in read.columns),
+        is_ordered=bool(read.order) or read.rank is not None,
+    )
+
+
+def _lower_rows(read: Read, matched: Operator) -> Operator:
+    keys: tuple[OrderKey, ...] = ()
+    if read.rank is not None:
+        matched = _rank(read, matched, read.rank)
+        keys = (OrderKey(read.rank, is_descending=not isinstance(read.rank, NearestScore)),)
+    keys += read.order
+    if keys:
+        ties = tuple(OrderKey(value) for value in tiebreak(read.pattern))
+        matched = Sort(matched, (*keys, *ties))
+    return Project(_limit(matched, read.limit), read.columns)
+
+
+def _lower_aggregated(read: Read, matched: Operator) -> Operator:
+    if read.rank is not None:
+        matched = _rank(read, matched, read.rank)
+    root: Operator = Aggregate(matched, read.columns)
+    if read.order or read.rank is not None:
+        ordered = {key.value for key in read.order}
+        groups = [
+            ColumnValue(column.name, column.type)
+            for column in read.columns
+            if not isinstance(column.value, AggregateValue)
+        ]
+        ties = tuple(OrderKey(value) for value in groups if value not in ordered)
+        if keys := (*read.order, *ties):
+            root = Sort(root, keys)
+    return _limit(root, read.limit)
+
+
+def _rank(read: Read, matched: Operator, score: Score) -> Rank:
+    # Only `nearest` selects by rank: by itself for an aggregate, or as an arm of `rrf`.
+    cuts = read.is_aggregated and isinstance(score, NearestScore)
+    window = read.limit if cuts or isinstance(score, RrfScore) else None
+    return Rank(matched, score, window=window, cuts=cuts, tiebreak=tiebreak(read.pattern))
+
+
+def _limit(operator: Operator, count: int | None) -> Operator:
+    return operator if count is None else Limit(operator, count)
+
+
+def tiebreak(pattern: Pattern) -> tuple[SystemValue, ...]:
+    """What orders equal rows: ids of named variables by name, then of anonymous endpoints."""
+    edges = dict(pattern.edges)
+    nodes = [variable for variable, _ in pattern.nodes]
+    anonymous = [variable for variable in nodes if variable.startswith(ANONYMOUS_PREFIX)]
+    named = sorted({*nodes, *edges} - set(anonymous))
+    values: list[SystemValue] = []
+    for variable in (*named, *anonymous):
+        # Ids are unique within a type only.
+        if len(edges.get(variable, ())) > 1:
+            values.append(SystemValue(variable, SystemName.TYPE))
+        values.append(SystemValue(variable, SystemName.ID))
+    return tuple(values)
+
+
+# ---- patterns ----
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The plan's name for each variable that a pattern or one around it introduces."""
+
+    names: dict[str, str]
+    outer: _Scope | None = None
+    depth: int = 0
+    is_renamed: bool = False
+
+    def enter(self, pattern: Pattern) -> _Scope:
+        """The scope inside a pattern; a name that is taken outside gets a suffix."""
+        depth = self.depth + 1
+        own = [name for name, _ in (*pattern.nodes, *pattern.edges)]
+        names = {name: f"{name}#{depth}" if self.find(name) else name for name in own}
+        is_renamed = self.is_renamed or any(name != names[name] for name in own)
+        return _Scope(names, self, depth, is_renamed)
+
+    def find(self, variable: str) -> str | None:
+        """The plan's name of a variable, or None if nothing introduces it."""
+        scope: _Scope | None = self
+        while scope is not None:
+            if variable in scope.names:
+                return scope.names[variable]
+            scope = scope.outer
+        return None
+
+    def name(self, variable: str) -> str:
+        """The plan's name of a variable."""
+        return self.find(variable) or variable
+
+    def expr(self, expr: Expr) -> Expr:
+        """An expression in the plan's names."""
+        return rename_variables(expr, self.name) if self.is_renamed else expr
+
+
+def _lower_pattern(pattern: Pattern, leaf: Unit | Outer, scope: _Scope) -> Operator:
+    types = dict(pattern.nodes)
+    # Declared variables come first: a group starts at the first of its bindings.
+    declared = [each.variable for each in pattern.clauses if isinstance(each, Binding)]
+    conditions: dict[str, list[Expr]] = {name: [] for name in (*declared, *types) if name in types}
+    traversals: list[Expand] = []
+    tests: list[Test] = []
+    for clause in pattern.clauses:
+        match clause:
+            case Binding(variable=variable):
+                matches = map(scope.expr, clause.conditions)
+                if variable in types:
+                    conditions[variable] += matches
+                else:
+                    tests += (Filter(UNPLACED, condition) for condition in matches)
+            case Traversal():
+                traversals.append(_lower_traversal(clause, scope))
+            case Condition():
+                tests.append(Filter(UNPLACED, scope.expr(clause.value)))
+            case ExistsBlock() | AggregateBlock():
+                tests.append(_lower_block(clause, scope))
+            case _:
+                assert_never(clause)
+    nodes = tuple(
+        Node(scope.name(variable), types[variable], tuple(matches))
+        for variable, matches in conditions.items()
+    )
+    return assemble(leaf, Parts(nodes, tuple(traversals), tuple(tests)))
+
+
+def _lower_block(block: ExistsBlock | AggregateBlock, outer: _Scope) -> Exists | CompareBlock:
+    scope = outer.enter(block.pattern)
+    inner = _lower_pattern(block.pattern, Outer(), scope)
+    match block:
+        case ExistsBlock():
+            return Exists(UNPLACED, inner, block.is_negated)
+        case AggregateBlock():
+            argument = None if block.argument is None else scope.expr(block.argument)
+            return CompareBlock(
+                UNPLACED, inner, block.function, argument, block.op, outer.expr(block.value)
+            )
+        case _:
+            assert_never(block)
+
+
+def _lower_traversal(traversal: Traversal, scope: _Scope) -> Expand:
+    edge = traversal.edge_variable
+    return Expand(
+        UNPLACED,
+        source=scope.name(traversal.source),
+        source_type=traversal.source_type,
+        steps=traversal.steps,
+        target=scope.name(traversal.target),
+        target_type=traversal.target_type,
+        is_undirected=traversal.is_undirected,
+        edge_variable=None if edge is None else scope.name(edge),
+        is_selection=traversal.is_selection,
+        minimum=traversal.minimum,
+        maximum=traversal.maximum,
+    )

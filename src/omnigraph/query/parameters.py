@@ -1,0 +1,286 @@
+"""Supplied parameters to values of their declared types.
+
+Every required parameter is demanded and every value checked, used or not, before anything runs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import partial
+
+from omnigraph.diagnostics import did_you_mean
+from omnigraph.errors import ParameterError
+from omnigraph.query.typed import NOW_NAME, Parameter, Value
+from omnigraph.schema.types import (
+    INTEGER_RANGES,
+    EnumType,
+    ListType,
+    PropertyType,
+    Scalar,
+    ScalarType,
+    ValueType,
+    VectorType,
+)
+from omnigraph.schema.values import ValueTextError, parse_date, parse_datetime, round_to_f32
+from omnigraph.syntax import Mode
+
+# Integers are 64-bit signed inside, also for U64.
+ENGINE_INTEGER_MAX = 2**63 - 1
+SAFE_INTEGER_MAX = 2**53 - 1
+_DECIMAL = re.compile(r"[+-]?\d{1,40}", re.ASCII)
+_SHOWN_MAX = 40
+
+
+class ParameterMode(StrEnum):
+    """How numbers arrive: standard JSON, or through JavaScript, where all are doubles."""
+
+    STANDARD = "standard"
+    JAVASCRIPT = "javascript"
+
+
+def bind_parameters(
+    parameters: Sequence[Parameter],
+    supplied: object,
+    *,
+    mode: ParameterMode = ParameterMode.STANDARD,
+    strictness: Mode = Mode.LENIENT,
+) -> dict[str, Value]:
+    """The value of every declared parameter; raises `ParameterError` naming the first bad one.
+
+    `supplied` is a mapping from names without `$`, or None. Undeclared names are ignored, but
+    their values must be plain. Strict refuses DateTime digits beyond milliseconds.
+    """
+    given = _as_mapping(supplied)
+    reader = _Reader(mode, strictness)
+    declared = {parameter.name for parameter in parameters}
+    bound = {each.name: _bind(each, given, declared, reader) for each in parameters}
+    for name in given:
+        if name not in declared:
+            _refuse_extra(name, given[name], reader)
+    return bound
+
+
+def _as_mapping(supplied: object) -> Mapping[str, object]:
+    if supplied is None:
+        return {}
+    if not isinstance(supplied, Mapping) or not all(isinstance(name, str) for name in supplied):
+        raise ParameterError(
+            f"params must be a JSON object, got {_kind(supplied)}",
+            hint='write {"name": value}, with names without $',
+        )
+    return supplied
+
+
+def _bind(
+    parameter: Parameter, given: Mapping[str, object], declared: set[str], reader: _Reader
+) -> Value:
+    name, type_ = parameter.name, parameter.type
+    if given.get(name) is None:
+        if type_.is_nullable:
+            return None
+        if name in given:
+            raise ParameterError(
+                f"null is not accepted for non-nullable parameter '{name}' ({type_})",
+                hint=f"supply a value, or declare it as {type_}?",
+            )
+        raise ParameterError(
+            f"parameter '{name}' not provided; it is required ({type_})",
+            hint=_missing_hint(name, given, declared),
+        )
+    try:
+        return reader.read(type_, given[name])
+    except _Refused as refusal:
+        raise ParameterError(f"parameter '{name}': {refusal}", hint=refusal.hint) from refusal
+
+
+def _missing_hint(name: str, given: Mapping[str, object], declared: set[str]) -> str | None:
+    if f"${name}" in given:
+        return f"write '{name}' without $"
+    close = [each for each in given if each not in declared and did_you_mean(each, [name])]
+    return f"'{close[0]}' is not declared; did you mean '{name}'?" if close else None
+
+
+def _refuse_extra(name: str, value: object, reader: _Reader) -> None:
+    if name == NOW_NAME:
+        raise ParameterError(f"parameter '{name}' is reserved for now() and cannot be supplied")
+    try:
+        reader.infer(value)
+    except _Refused as refusal:
+        raise ParameterError(
+            f"parameter '{name}': {refusal}", hint=refusal.hint or "the query does not declare it"
+        ) from refusal
+
+
+# ---- values ----
+
+
+class _Refused(Exception):
+    """A value that does not fit, with what to do about it."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class _Reader:
+    """Reads supplied values at their declared types."""
+
+    def __init__(self, mode: ParameterMode, strictness: Mode) -> None:
+        self._is_javascript = mode is ParameterMode.JAVASCRIPT
+        self._is_strict = strictness is Mode.STRICT
+
+    def read(self, type_: PropertyType, value: object) -> Value:
+        """A value of a type."""
+        match type_.value:
+            case ScalarType(scalar):
+                return self._scalar(scalar)(value)
+            case EnumType():
+                return _text("String", value)
+            case ListType(element):
+                return _items(type_.value, value, self._scalar(element))
+            case VectorType(dimension):
+                vector = _items(type_.value, value, partial(_float, Scalar.F32))
+                if len(vector) != dimension:
+                    raise _Refused(f"expected {dimension} numbers, got {len(vector)}")
+                return vector
+
+    def infer(self, value: object, *, is_item: bool = False) -> None:
+        """Refuse a value that no parameter could have."""
+        match value:
+            case None | bool() | str():
+                pass
+            case int():
+                self._integer(Scalar.I64, value)
+            case float():
+                _float(Scalar.F64, value)
+            case list() | tuple() if not is_item:
+                for item in value:
+                    self.infer(item, is_item=True)
+            case _:
+                raise _Refused(f"{_kind(value)} is not accepted as a value")
+
+    def _scalar(self, scalar: Scalar) -> Callable[[object], Value]:
+        match scalar:
+            case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64:
+                return partial(self._integer, scalar)
+            case Scalar.F32 | Scalar.F64:
+                return partial(_float, scalar)
+            case Scalar.BOOL:
+                return _boolean
+            case Scalar.DATE:
+                return _date
+            case Scalar.DATETIME:
+                return self._datetime
+            case Scalar.STRING | Scalar.BLOB:
+                return partial(_text, str(scalar))
+
+    def _integer(self, scalar: Scalar, value: object) -> int:
+        number = self._whole_number(scalar, value)
+        minimum, maximum = INTEGER_RANGES[scalar]
+        if scalar is Scalar.U64 and number > ENGINE_INTEGER_MAX:
+            raise _Refused(f"{_shown(number)} exceeds current engine range ({ENGINE_INTEGER_MAX})")
+        if not minimum <= number <= maximum:
+            raise _Refused(f"{_shown(number)} is out of range for {scalar} ({minimum}..{maximum})")
+        return number
+
+    def _whole_number(self, scalar: Scalar, value: object) -> int:
+        if isinstance(value, str):
+            if _DECIMAL.fullmatch(value) is None:
+                raise _Refused(f"expected {scalar}, got the text {_shown(value)}")
+            return int(value)
+        if isinstance(value, float) and self._is_javascript and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise _Refused(f"expected {scalar}, got {_kind(value)}")
+        if self._is_javascript and abs(value) > SAFE_INTEGER_MAX:
+            raise _Refused(
+                f"{_shown(value)} is beyond the integers JavaScript keeps exact",
+                hint="pass it as a decimal string",
+            )
+        return value
+
+    def _datetime(self, value: object) -> int:
+        text = _text("DateTime", value)
+        try:
+            return parse_datetime(text, is_strict=self._is_strict)
+        except ValueTextError as failure:
+            raise _Refused(str(failure), hint="write it like 2024-05-06T07:08:09Z") from failure
+
+
+def _items(type_: ValueType, value: object, read: Callable[[object], Value]) -> tuple[Value, ...]:
+    if not isinstance(value, list | tuple):
+        raise _Refused(f"expected {type_}, got {_kind(value)}")
+    items: list[Value] = []
+    for number, item in enumerate(value, 1):
+        try:
+            if item is None:
+                raise _Refused("null is not accepted inside a list")
+            items.append(read(item))
+        except _Refused as refusal:
+            raise _Refused(f"item {number}: {refusal}", hint=refusal.hint) from refusal
+    return tuple(items)
+
+
+def _text(type_name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _Refused(f"expected {type_name} (a string), got {_kind(value)}")
+    return value
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _Refused(f"expected Bool, got {_kind(value)}")
+    return value
+
+
+def _date(value: object) -> int:
+    try:
+        return parse_date(_text("Date", value))
+    except ValueTextError as failure:
+        raise _Refused(str(failure), hint="write it like 2024-05-06") from failure
+
+
+def _float(scalar: Scalar, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _Refused(f"expected {scalar}, got {_kind(value)}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _Refused(f"{value} is not a finite number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    kept = round_to_f32(number) if scalar is Scalar.F32 else number
+    if not math.isfinite(kept):
+        raise _Refused(f"{_shown(value)} exceeds {scalar} range")
+    return kept
+
+
+# ---- messages ----
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return _shown(value)
+        case str():
+            return f"the text {_shown(value)}"
+        case list() | tuple():
+            return "an array"
+        case Mapping():
+            return "an object"
+        case _:
+            return f"a {type(value).__name__}"
+
+
+def _shown(value: float | str) -> str:
+    if isinstance(value, int) and abs(value) >= 10**_SHOWN_MAX:
+        return "an integer of too many digits"
+    text = f"'{value}'" if isinstance(value, str) else str(value)
+    return text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "…"

@@ -1,0 +1,343 @@
+"""Query declarations: header, parameters, annotations, and the sections of the body."""
+
+from __future__ import annotations
+
+from omnigraph.diagnostics import Applicability, Edit, Span, Suggestion, did_you_mean
+from omnigraph.diagnostics.source import NOWHERE
+from omnigraph.query.ast import (
+    Direction,
+    Expr,
+    Identifier,
+    MutationBody,
+    Nearest,
+    OrderKey,
+    Parameter,
+    Projection,
+    Query,
+    ReadBody,
+)
+from omnigraph.query.parser.expressions import expect_expr, parse_expr
+from omnigraph.query.parser.mutations import MUTATION_WORDS, parse_mutation
+from omnigraph.query.parser.patterns import parse_block
+from omnigraph.query.parser.reader import RESERVED, QueryCursor
+from omnigraph.schema.ast import Name
+from omnigraph.schema.types import (
+    VECTOR_DIMENSION_MAX,
+    ListType,
+    PropertyType,
+    Scalar,
+    ScalarType,
+    ValueType,
+    VectorType,
+)
+from omnigraph.syntax import ParseFailure, TokenKind
+
+_STATEMENT_STARTS = frozenset({"branch", "show", "explain", "set", "reset"})
+LIMIT_MAX = 2**64 - 1
+
+_ANNOTATIONS = ("description", "instruction")
+_SCALARS = {scalar.value: scalar for scalar in Scalar}
+_TYPE_NAMES = (*_SCALARS, "Vector")
+_DIRECTIONS = {direction.value: direction for direction in Direction}
+_SECTION_ORDER = "the sections of a query are match, return, order, limit, in this order"
+
+
+def parse_query(cursor: QueryCursor) -> Query | None:
+    """Read a `query` declaration; None when it is unusable, which has been reported."""
+    cursor.has_resumed = False
+    errors_before = cursor.error_count
+    start = cursor.expect("query").start
+    name = _parse_query_name(cursor)
+    parameters: tuple[Parameter, ...] = ()
+    parameters_start = cursor.token.start
+    if cursor.is_at("(") or not cursor.is_at("{", "@"):
+        parameters = _parse_parameters(cursor)
+    else:
+        _report_missing_parameters(cursor, name)
+    parameters_span = cursor.span_from(parameters_start)
+    description, instruction = _parse_annotations(cursor)
+    opening = cursor.expect("{", what=f"'{{' and the body of query '{name.text}'")
+    header_span = cursor.span_from(start)
+    body = _parse_body(cursor, name, opening.span)
+    if body is None or cursor.error_count > errors_before:
+        return None
+    return Query(
+        name,
+        parameters,
+        body,
+        description,
+        instruction,
+        cursor.span_from(start),
+        header_span,
+        parameters_span,
+    )
+
+
+# ---- header ----
+
+
+def _parse_query_name(cursor: QueryCursor) -> Name:
+    token = cursor.expect_kind(TokenKind.WORD, "a query name")
+    if token.text[0].isupper():
+        cursor.report(
+            token.span,
+            f"the query name '{token.text}' starts with a capital",
+            hint="start it with a lower-case letter or '_'",
+        )
+    return Name(token.text, token.span)
+
+
+def _report_missing_parameters(cursor: QueryCursor, name: Name) -> None:
+    after = Span(name.span.end, name.span.end)
+    cursor.report(
+        name.span,
+        f"query '{name.text}' has no parameter list",
+        hint=f"write query {name.text}()",
+        suggestion=Suggestion(Applicability.MACHINE_APPLICABLE, (Edit(after, "()"),)),
+        code="Q002",
+    )
+
+
+def _parse_parameters(cursor: QueryCursor) -> tuple[Parameter, ...]:
+    opener = cursor.at
+    cursor.expect("(", what="'(' and the parameters")
+    parameters: list[Parameter] = []
+    try:
+        if not cursor.is_at(")"):
+            parameters.append(_parse_parameter(cursor))
+            while cursor.accept(","):
+                parameters.append(_parse_parameter(cursor))
+        cursor.expect(")", what="',' or ')' after the parameter")
+    except ParseFailure:
+        closer = cursor.closer_of(opener)
+        if closer is None:
+            raise
+        cursor.at = closer + 1
+    return tuple(parameters)
+
+
+def _parse_parameter(cursor: QueryCursor) -> Parameter:
+    token = cursor.expect_kind(TokenKind.VARIABLE, "a parameter such as $name")
+    cursor.expect(":", what="':' and the type of the parameter")
+    value = _parse_list_type(cursor) if cursor.is_at("[") else _parse_single_type(cursor)
+    is_nullable = cursor.accept("?")
+    name = Name(token.text[1:], token.span)
+    return Parameter(name, PropertyType(value, is_nullable), cursor.span_from(token.start))
+
+
+def _parse_list_type(cursor: QueryCursor) -> ValueType:
+    start = cursor.expect("[").start
+    element = _parse_single_type(cursor)
+    cursor.expect("]")
+    match element:
+        case ScalarType(scalar) if scalar is not Scalar.BLOB:
+            return ListType(scalar)
+        case _:
+            cursor.report(
+                cursor.span_from(start), f"a list of {element} is not supported", code="T107"
+            )
+            return element
+
+
+def _parse_single_type(cursor: QueryCursor) -> ValueType:
+    token = cursor.expect_kind(TokenKind.WORD, "a type")
+    if token.text == "Vector":
+        return _parse_vector(cursor, token.start)
+    if token.text == "enum":
+        _skip_arguments(cursor)
+        cursor.report(
+            cursor.span_from(token.start),
+            "a parameter cannot have an enum type",
+            hint="declare it as String",
+            code="T107",
+        )
+    elif token.text not in _SCALARS:
+        hint = did_you_mean(token.text, _TYPE_NAMES) or f"types are {', '.join(_TYPE_NAMES)}"
+        cursor.report(token.span, f"unknown type '{token.text}'", hint=hint, code="T107")
+    return ScalarType(_SCALARS.get(token.text, Scalar.STRING))
+
+
+def _parse_vector(cursor: QueryCursor, start: int) -> VectorType:
+    cursor.expect("(", what="'(' and the dimension of the vector")
+    dimension = cursor.expect_integer("the dimension of the vector")
+    cursor.expect(")")
+    if not 1 <= dimension <= VECTOR_DIMENSION_MAX:
+        cursor.report(
+            cursor.span_from(start),
+            f"a vector has 1 to {VECTOR_DIMENSION_MAX} dimensions, not {dimension}",
+            code="T107",
+        )
+    return VectorType(dimension)
+
+
+def _skip_arguments(cursor: QueryCursor) -> None:
+    closer = cursor.closer_of(cursor.at) if cursor.is_at("(") else None
+    if closer is not None:
+        cursor.at = closer + 1
+
+
+def _parse_annotations(cursor: QueryCursor) -> tuple[str | None, str | None]:
+    found: dict[str, str] = {}
+    while cursor.is_at("@"):
+        start = cursor.advance().start
+        name = cursor.expect_adjacent_ident("an annotation name")
+        span = cursor.span_from(start)
+        cursor.expect("(", what=f"'(' and a string after '@{name.text}'")
+        text, _ = cursor.expect_string(f"a string in @{name.text}(…)")
+        cursor.expect(")")
+        if name.text not in _ANNOTATIONS:
+            hint = did_you_mean(name.text, _ANNOTATIONS)
+            cursor.report(span, f"unknown annotation '@{name.text}'", hint=hint, code="Q005")
+        elif name.text in found:
+            cursor.report(span, f"'@{name.text}' is given twice", code="Q005")
+        else:
+            found[name.text] = text
+    return found.get("description"), found.get("instruction")
+
+
+# ---- body ----
+
+
+def _parse_body(cursor: QueryCursor, name: Name, opening: Span) -> ReadBody | MutationBody | None:
+    body: ReadBody | MutationBody | None = None
+    if cursor.is_at("match"):
+        body = _parse_read(cursor)
+    elif cursor.is_at(*MUTATION_WORDS):
+        body = _parse_mutations(cursor)
+    elif cursor.is_at("}"):
+        span = cursor.token.span.to(opening)
+        cursor.report(span, f"the body of query '{name.text}' is empty", code="Q005")
+    elif cursor.is_at(*_STATEMENT_STARTS):
+        with cursor.reporting("Q004"):
+            word = cursor.token
+            cursor.refuse(word.span, f"'{word.text}' cannot stand inside a query")
+    else:
+        cursor.fail("'match', 'insert', 'update' or 'delete'", hint=_SECTION_ORDER)
+    _close_body(cursor, name, body)
+    return body
+
+
+def _close_body(cursor: QueryCursor, name: Name, body: ReadBody | MutationBody | None) -> None:
+    if cursor.accept("}"):
+        return
+    is_read = isinstance(body, ReadBody)
+    if cursor.is_at(*MUTATION_WORDS) if is_read else cursor.is_at("match"):
+        with cursor.reporting("Q005"):
+            cursor.refuse(
+                cursor.token.span,
+                f"query '{name.text}' mixes 'match' with mutations",
+                hint="a query either reads or writes: split it in two",
+            )
+    hint = _SECTION_ORDER if is_read else None
+    if cursor.is_at_query and not cursor.has_resumed:
+        # The next query is whole: only the closing brace is missing.
+        cursor.report(
+            cursor.token.span, f"expected '}}' to close query '{name.text}', found 'query'"
+        )
+        return
+    cursor.fail(f"'}}' to close query '{name.text}'", hint=hint)
+
+
+def _parse_mutations(cursor: QueryCursor) -> MutationBody:
+    mutations = [parse_mutation(cursor)]
+    while cursor.is_at(*MUTATION_WORDS):
+        mutations.append(parse_mutation(cursor))
+    return MutationBody(tuple(mutations))
+
+
+def _parse_read(cursor: QueryCursor) -> ReadBody:
+    start = cursor.advance().start
+    clauses = parse_block(cursor, "'match'")
+    match_span = cursor.span_from(start)
+    return_start = cursor.token.start
+    if not cursor.accept("return"):
+        cursor.fail("'return'", hint=_SECTION_ORDER)
+    projections = _parse_section(cursor, "'return'")
+    return_span = cursor.span_from(return_start)
+    order: tuple[OrderKey, ...] = ()
+    order_span = NOWHERE
+    if cursor.is_at("order"):
+        order_start = cursor.advance().start
+        order = _parse_order(cursor)
+        order_span = cursor.span_from(order_start)
+    limit, limit_span = _parse_limit(cursor)
+    return ReadBody(
+        clauses, projections, order, limit, limit_span, match_span, return_span, order_span
+    )
+
+
+def _parse_section(cursor: QueryCursor, owner: str) -> tuple[Projection, ...]:
+    opening = cursor.token
+    errors_before = cursor.error_count
+    projections = cursor.members(owner, _parse_projection)
+    if not projections and cursor.error_count == errors_before:
+        cursor.report(cursor.span_from(opening.start), "'return' needs at least one item")
+    return projections
+
+
+def _parse_projection(cursor: QueryCursor) -> Projection:
+    start = cursor.token.start
+    expect_expr(cursor, "an item or '}'")
+    value = parse_expr(cursor)
+    alias = None
+    if cursor.accept("as"):
+        alias = cursor.expect_ident("an alias after 'as'")
+        if alias.text in RESERVED:
+            cursor.reserved(alias.span, alias.text, role="an alias")
+    span = cursor.span_from(start)
+    cursor.accept(",")
+    return Projection(value, alias, span)
+
+
+def _parse_order(cursor: QueryCursor) -> tuple[OrderKey, ...]:
+    opening = cursor.token
+    errors_before = cursor.error_count
+    keys = cursor.members("'order'", _parse_order_key)
+    if not keys and cursor.error_count == errors_before:
+        cursor.report(cursor.span_from(opening.start), "'order' needs at least one key")
+    return keys
+
+
+def _parse_order_key(cursor: QueryCursor) -> OrderKey:
+    start = cursor.token.start
+    expect_expr(cursor, "an order key or '}'")
+    value = _parse_alias_reference(cursor) or parse_expr(cursor)
+    direction = None
+    if cursor.is_at(*_DIRECTIONS):
+        token = cursor.advance()
+        direction = _DIRECTIONS[token.text]
+        if isinstance(value, Nearest):
+            cursor.report(
+                token.span,
+                f"'nearest' takes no direction: remove '{token.text}'",
+                hint="the nearest come first",
+            )
+    span = cursor.span_from(start)
+    if not cursor.is_at("}"):
+        cursor.expect(",", what="',' or '}' after the order key")
+        if cursor.is_at("}"):
+            cursor.fail("another order key after ','")
+    return OrderKey(value, direction, span)
+
+
+def _parse_alias_reference(cursor: QueryCursor) -> Expr | None:
+    token = cursor.token
+    after = cursor.peek().text
+    if token.text not in RESERVED or after not in (",", "}", *_DIRECTIONS):
+        return None
+    cursor.reserved(token.span, token.text, role="an alias")
+    cursor.advance()
+    return Identifier(token.text, token.span)
+
+
+def _parse_limit(cursor: QueryCursor) -> tuple[int | None, Span]:
+    if not cursor.is_at("limit"):
+        return None, NOWHERE
+    start = cursor.advance().start
+    hint = None
+    if cursor.token.kind is TokenKind.VARIABLE:
+        hint = "a limit is a written integer, never a parameter"
+    if cursor.token.kind is not TokenKind.INTEGER:
+        cursor.fail("an integer after 'limit'", hint=hint)
+    limit = cursor.expect_integer("an integer after 'limit'", maximum=LIMIT_MAX)
+    return limit, cursor.span_from(start)

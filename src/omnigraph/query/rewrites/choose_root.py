@@ -1,0 +1,83 @@
+"""Starts matching at a node that its key picks out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from omnigraph.query.assemble import Node, Parts, Test, assemble
+from omnigraph.query.ast import CompareOp
+from omnigraph.query.plan import (
+    CompareBlock,
+    Exists,
+    Expand,
+    Filter,
+    Operator,
+    Outer,
+    ReadPlan,
+    Scan,
+    Unit,
+)
+from omnigraph.query.typed import Compare, Expr, PropertyValue, SystemName, SystemValue
+from omnigraph.query.walk import Chain, chain_of, map_chains, variables_of
+from omnigraph.schema.catalog import Catalog
+
+
+def choose_root(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
+    """Order each group of connected variables from a node whose key or id is given, if any."""
+
+    def order_chain(chain: Chain) -> Iterable[Operator]:
+        leaf, *rest = chain
+        assert isinstance(leaf, Unit | Outer)
+        matching = [each for each in rest if isinstance(each, Scan | Expand | Test)]
+        parts = _parts(matching, catalog)
+        if parts is None:
+            return chain
+        # Everything else (rank, sort, limit, columns) stands above the pattern.
+        return (*chain_of(assemble(leaf, parts)), *rest[len(matching) :])
+
+    return replace(plan, root=map_chains(plan.root, order_chain))
+
+
+def _parts(matching: Iterable[Operator], catalog: Catalog) -> Parts | None:
+    """The parts of a pattern with better roots first, or None if its roots are right already."""
+    scanned: list[Node] = []
+    reached: list[Node] = []
+    traversals: list[Expand] = []
+    tests: list[Test] = []
+    for operator in matching:
+        match operator:
+            case Scan(variable=variable, type_name=type_name, conditions=conditions):
+                scanned.append(Node(variable, type_name, conditions))
+            case Expand(target=variable, target_type=type_name, conditions=conditions):
+                traversals.append(operator)
+                if not operator.target_is_bound:
+                    reached.append(Node(variable, type_name, conditions))
+            case Filter() | Exists() | CompareBlock():
+                tests.append(operator)
+            case _:
+                pass
+    given = [node for node in (*scanned, *reached) if _is_given(node, catalog)]
+    if {node.variable for node in given} <= {node.variable for node in scanned}:
+        return None
+    return Parts((*given, *scanned, *reached), tuple(traversals), tuple(tests))
+
+
+def _is_given(node: Node, catalog: Catalog) -> bool:
+    """Whether the conditions fix the id, or every property of the key, to one value."""
+    equal = [_compared_with_constant(condition) for condition in node.conditions]
+    if SystemValue(node.variable, SystemName.ID) in equal:
+        return True
+    key = catalog.nodes[node.type_name].key
+    fixed = {value.property for value in equal if isinstance(value, PropertyValue)}
+    return key is not None and fixed.issuperset(key)
+
+
+def _compared_with_constant(condition: Expr) -> Expr | None:
+    match condition:
+        case Compare(CompareOp.EQ, PropertyValue() | SystemValue() as value, other):
+            return None if variables_of(other) else value
+        case Compare(CompareOp.EQ, other, PropertyValue() | SystemValue() as value):
+            return None if variables_of(other) else value
+        case _:
+            return None

@@ -1,0 +1,112 @@
+"""Evaluates what no row and no parameter can change."""
+
+from __future__ import annotations
+
+import operator as python_operator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from omnigraph.query.ast import CompareOp
+from omnigraph.query.plan import Expand, Filter, Operator, ReadPlan, Scan
+from omnigraph.query.typed import (
+    BOOL,
+    AllOf,
+    AnyOf,
+    Compare,
+    Constant,
+    Expr,
+    IsNull,
+    Negation,
+    TextMatch,
+    Value,
+)
+from omnigraph.query.walk import Chain, map_chains, map_conditions, map_expression
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.types import PropertyType
+
+_TRUE = Constant(True, BOOL)
+_FALSE = Constant(False, BOOL)
+_NULL = Constant(None, BOOL.as_nullable())
+# Any: checked comparisons only ever meet values of one kind.
+_COMPARE: dict[CompareOp, Callable[[Any, Any], bool]] = {
+    CompareOp.EQ: python_operator.eq,
+    CompareOp.NE: python_operator.ne,
+    CompareOp.LT: python_operator.lt,
+    CompareOp.LE: python_operator.le,
+    CompareOp.GT: python_operator.gt,
+    CompareOp.GE: python_operator.ge,
+}
+
+
+def fold_constants(plan: ReadPlan, _catalog: Catalog) -> ReadPlan:
+    """Fold constant parts of conditions, and drop conditions that are always true."""
+    return replace(plan, root=map_chains(plan.root, _fold_chain))
+
+
+def _fold_chain(chain: Chain) -> Iterator[Operator]:
+    for operator in chain:
+        folded = map_conditions(operator, lambda expr: map_expression(expr, _fold))
+        match folded:
+            case Filter() if folded.condition == _TRUE:
+                continue
+            case Scan() | Expand():
+                kept = tuple(each for each in folded.conditions if each != _TRUE)
+                yield replace(folded, conditions=kept)
+            case _:
+                yield folded
+
+
+def _fold(expr: Expr) -> Expr:
+    match expr:
+        case Compare(op, Constant(left), Constant(right)):
+            return _truth(_compare(op, left, right))
+        case IsNull():
+            return _fold_null_test(expr)
+        case Negation(Constant(value)):
+            return _NULL if value is None else _truth(not value)
+        case Negation(Negation(operand)):
+            return operand
+        case AllOf():
+            return _fold_operands(expr, neutral=_TRUE, absorbing=_FALSE)
+        case AnyOf():
+            return _fold_operands(expr, neutral=_FALSE, absorbing=_TRUE)
+        case _:
+            return expr
+
+
+def _truth(value: bool | None) -> Constant:
+    return _NULL if value is None else _TRUE if value else _FALSE
+
+
+def _compare(op: CompareOp, left: Value, right: Value) -> bool | None:
+    if left is None or right is None:
+        return None
+    return _COMPARE[op](left, right)
+
+
+def _fold_null_test(expr: IsNull) -> Expr:
+    operand = expr.operand
+    if isinstance(operand, Constant):
+        return _truth((operand.value is None) != expr.is_negated)
+    if isinstance(operand.type, PropertyType) and not operand.type.is_nullable:
+        return _truth(expr.is_negated)
+    return expr
+
+
+def _fold_operands(expr: AllOf | AnyOf, *, neutral: Constant, absorbing: Constant) -> Expr:
+    operands = tuple(each for each in _flat(expr) if each != neutral)
+    # A text predicate stays: its bad options are an error even where no row is tested.
+    if absorbing in operands and not any(isinstance(each, TextMatch) for each in operands):
+        return absorbing
+    if not operands:
+        return neutral
+    return operands[0] if len(operands) == 1 else replace(expr, operands=operands)
+
+
+def _flat(expr: AllOf | AnyOf) -> Iterable[Expr]:
+    for operand in expr.operands:
+        if type(operand) is type(expr):
+            yield from operand.operands
+        else:
+            yield operand

@@ -1,0 +1,98 @@
+"""Names the properties that each scan and traversal must provide."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from omnigraph.query.plan import (
+    Aggregate,
+    CompareBlock,
+    Exists,
+    Expand,
+    Operator,
+    Project,
+    ReadPlan,
+    Scan,
+)
+from omnigraph.query.typed import (
+    Bm25Score,
+    NearestScore,
+    NodeValue,
+    PropertyValue,
+    TextMatch,
+)
+from omnigraph.query.walk import (
+    bound_variables,
+    chain_of,
+    expressions_of,
+    link,
+    subexpressions,
+)
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.types import VectorType
+
+# The properties of each variable that operators further up read.
+_Reads = defaultdict[str, set[str]]
+
+
+def prune_properties(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
+    """Fill `properties` and `edge_properties` with what the operators above read."""
+    return replace(plan, root=_prune(plan.root, defaultdict(set), catalog))
+
+
+def _prune(root: Operator, reads: _Reads, catalog: Catalog) -> Operator:
+    """Prune a chain from the top; `reads` ends up with what its leaf must provide."""
+    pruned: list[Operator] = []
+    for operator in reversed(chain_of(root)):
+        for variable, name in _properties_read(operator, catalog):
+            reads[variable].add(name)
+        match operator:
+            case Exists() | CompareBlock():
+                block = _prune(operator.block, reads, catalog)
+                pruned.append(replace(operator, block=block))
+            case Scan() | Expand():
+                pruned.append(_provide(operator, reads))
+            case _:
+                pruned.append(operator)
+    return link(reversed(pruned))
+
+
+def _provide(operator: Scan | Expand, reads: _Reads) -> Operator:
+    """Let an operator provide what is read of the variables it binds, and no longer ask for it."""
+    provided = {name: frozenset(reads.pop(name, ())) for name in bound_variables(operator)}
+    match operator:
+        case Scan():
+            return replace(operator, properties=provided[operator.variable])
+        case Expand():
+            nothing: frozenset[str] = frozenset()
+            return replace(
+                operator,
+                properties=provided.get(operator.target, nothing),
+                edge_properties=provided.get(operator.edge_variable or "", nothing),
+            )
+        case _:
+            assert_never(operator)
+
+
+def _properties_read(operator: Operator, catalog: Catalog) -> Iterator[tuple[str, str]]:
+    # A scan or traversal evaluates its own conditions before it provides anything.
+    if not isinstance(operator, Scan | Expand):
+        for expr in expressions_of(operator):
+            for part in subexpressions(expr):
+                if isinstance(part, PropertyValue | TextMatch | NearestScore | Bm25Score):
+                    yield part.variable, part.property
+    if isinstance(operator, Aggregate | Project):
+        for column in operator.columns:
+            if isinstance(column.value, NodeValue):
+                for name in _object_properties(column.value.type.type_name, catalog):
+                    yield column.value.variable, name
+
+
+def _object_properties(type_name: str, catalog: Catalog) -> Iterator[str]:
+    """The properties of a node that is returned as an object: all but blobs and vectors."""
+    for name, each in catalog.nodes[type_name].properties.items():
+        if not each.type.is_blob and not isinstance(each.type.value, VectorType):
+            yield name

@@ -1,0 +1,36 @@
+"""Turns a conjunction into one condition per conjunct."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from omnigraph.query.plan import Expand, Filter, Operator, ReadPlan, Scan
+from omnigraph.query.typed import AllOf, Expr
+from omnigraph.query.walk import Chain, map_chains
+from omnigraph.schema.catalog import Catalog
+
+
+def split_conjunctions(plan: ReadPlan, _catalog: Catalog) -> ReadPlan:
+    """Split filters and conditions: a row passes `a and b` iff it passes both."""
+    return replace(plan, root=map_chains(plan.root, _split_chain))
+
+
+def _split_chain(chain: Chain) -> Iterator[Operator]:
+    for operator in chain:
+        match operator:
+            case Filter():
+                for condition in _conjuncts([operator.condition]):
+                    yield replace(operator, condition=condition)
+            case Scan() | Expand():
+                yield replace(operator, conditions=tuple(_conjuncts(operator.conditions)))
+            case _:
+                yield operator
+
+
+def _conjuncts(conditions: Iterable[Expr]) -> Iterator[Expr]:
+    for condition in conditions:
+        if isinstance(condition, AllOf):
+            yield from _conjuncts(condition.operands)
+        else:
+            yield condition

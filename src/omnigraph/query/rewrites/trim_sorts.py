@@ -1,0 +1,96 @@
+"""Drops sort keys that cannot change the order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from omnigraph.query.plan import Aggregate, Expand, Operator, ReadPlan, Scan, Sort
+from omnigraph.query.typed import (
+    AggregateValue,
+    ColumnValue,
+    Expr,
+    NodeValue,
+    OrderKey,
+    PropertyValue,
+    SystemName,
+    SystemValue,
+)
+from omnigraph.query.walk import Chain, map_chains, variables_of
+from omnigraph.schema.catalog import Catalog
+
+
+def trim_sorts(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
+    """Drop constant keys and keys that earlier keys determine, and sorts without keys."""
+
+    def trim_chain(chain: Chain) -> Iterator[Operator]:
+        for operator in chain:
+            if not isinstance(operator, Sort):
+                yield operator
+            elif keys := tuple(_useful(operator.keys, _identities(chain, catalog))):
+                yield replace(operator, keys=keys)
+
+    return replace(plan, root=map_chains(plan.root, trim_chain))
+
+
+# The values that together tell two rows apart in one variable, in every way they can.
+_Identities = dict[str, list[frozenset[Expr]]]
+# A group is what the key columns of an aggregate bind.
+_GROUP = "#group"
+
+
+def _useful(keys: Iterable[OrderKey], identities: _Identities) -> Iterator[OrderKey]:
+    seen: set[Expr] = set()
+    for key in keys:
+        value = key.value
+        reads = {_GROUP} if isinstance(value, ColumnValue) else variables_of(value)
+        is_determined = all(
+            any(identity <= seen for identity in identities.get(name, ())) for name in reads
+        )
+        if not is_determined and value not in seen:
+            yield key
+        seen.add(
+            SystemValue(value.variable, SystemName.ID) if isinstance(value, NodeValue) else value
+        )
+
+
+def _identities(chain: Chain, catalog: Catalog) -> _Identities:
+    identities: _Identities = {}
+    for operator in chain:
+        match operator:
+            case Scan(variable=variable, type_name=type_name):
+                identities[variable] = _node_identities(variable, type_name, catalog)
+            case Expand(target=variable, target_type=type_name, edge_variable=edge):
+                identities[variable] = _node_identities(variable, type_name, catalog)
+                if edge is not None:
+                    identities[edge] = [_edge_identity(edge, operator)]
+            case Aggregate():
+                identities[_GROUP] = [
+                    frozenset(
+                        ColumnValue(column.name, column.type)
+                        for column in operator.columns
+                        if not isinstance(column.value, AggregateValue)
+                    )
+                ]
+            case _:
+                pass
+    return identities
+
+
+def _node_identities(variable: str, type_name: str, catalog: Catalog) -> list[frozenset[Expr]]:
+    identities: list[frozenset[Expr]] = [frozenset({SystemValue(variable, SystemName.ID)})]
+    node = catalog.nodes[type_name]
+    if node.key is not None:
+        identities.append(
+            frozenset(
+                PropertyValue(variable, name, node.properties[name].type) for name in node.key
+            )
+        )
+    return identities
+
+
+def _edge_identity(variable: str, expand: Expand) -> frozenset[Expr]:
+    identity = {SystemValue(variable, SystemName.ID)}
+    if len({step.edge_type for step in expand.steps}) > 1:
+        identity.add(SystemValue(variable, SystemName.TYPE))
+    return frozenset(identity)

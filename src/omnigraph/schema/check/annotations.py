@@ -1,0 +1,134 @@
+"""Which annotation may stand where, what it must say, and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+
+from omnigraph.diagnostics import Collector
+from omnigraph.schema import ast
+from omnigraph.schema.catalog import AnnotationValue, Embed
+from omnigraph.schema.parser import NOT_ON_EDGES, PROPERTIES_ONLY
+
+
+class Place(Enum):
+    """Where an annotation stands; an interface property counts as a node property."""
+
+    NODE = auto()
+    EDGE = auto()
+    NODE_PROPERTY = auto()
+    EDGE_PROPERTY = auto()
+
+
+PROPERTY_CONSTRAINTS = frozenset({"key", "unique", "index"})
+_NOT_KEPT = PROPERTY_CONSTRAINTS | {"embed", "rename_from"}
+_TEXTS = frozenset({"description", "instruction", "rename_from"})
+_ONCE = _NOT_KEPT | _TEXTS
+_HEADER_REFUSED = ("key", "unique", "index", "range", "check", "embed")
+_NOT_ON_EDGE_PROPERTIES = "not supported on edge properties"
+_TYPES_ONLY = "only supported on node and edge types"
+_REFUSED = {
+    Place.NODE: dict.fromkeys(_HEADER_REFUSED, PROPERTIES_ONLY),
+    Place.EDGE: dict.fromkeys(_HEADER_REFUSED, NOT_ON_EDGES),
+    Place.NODE_PROPERTY: {"instruction": _TYPES_ONLY},
+    Place.EDGE_PROPERTY: {
+        "instruction": _TYPES_ONLY,
+        "key": _NOT_ON_EDGE_PROPERTIES,
+        "embed": _NOT_ON_EDGE_PROPERTIES,
+        "range": NOT_ON_EDGES,
+        "check": NOT_ON_EDGES,
+    },
+}
+# A bare one would be taken for a comment on the property and never enforced.
+_BARE_REFUSED = {
+    "range": "bounds expected: write @range(property, low..high)",
+    "check": 'pattern expected: write @check(property, "pattern")',
+}
+
+
+def check_annotations(
+    annotations: Sequence[ast.Annotation], place: Place, path: str, collector: Collector
+) -> None:
+    """Refuse annotations that are misplaced, repeated, or lack what they must say."""
+    seen: set[str] = set()
+    for annotation in annotations:
+        name = annotation.name.text
+        refused = _REFUSED[place].get(name)
+        if refused is not None:
+            collector.error("S015", annotation.span, f"{path}: @{name} is {refused}")
+        elif name in _BARE_REFUSED:
+            collector.error("S016", annotation.span, f"{path}: {_BARE_REFUSED[name]}")
+        elif name in _ONCE and name in seen:
+            message = f"{path}: @{name} is declared multiple times"
+            collector.error("S017", annotation.span, message, hint="keep one of them")
+        elif name in _TEXTS:
+            _check_text(annotation, path, collector)
+        elif name == "embed":
+            _check_embed(annotation, path, collector)
+        seen.add(name)
+
+
+def text_of(annotation: ast.Annotation) -> str | None:
+    """The positional value as text."""
+    return annotation.value.text if annotation.value else None
+
+
+def kept_annotations(annotations: Sequence[ast.Annotation]) -> tuple[AnnotationValue, ...]:
+    """The annotations that stay annotations, as data."""
+    return tuple(
+        AnnotationValue(
+            annotation.name.text,
+            text_of(annotation),
+            tuple((key.text, value.text) for key, value in annotation.options),
+        )
+        for annotation in annotations
+        if annotation.name.text not in _NOT_KEPT
+    )
+
+
+def rename_hint(annotations: Sequence[ast.Annotation]) -> str | None:
+    """The old name that `@rename_from` gives."""
+    hints = (text_of(found) for found in annotations if found.name.text == "rename_from")
+    return next(hints, None)
+
+
+def embed_of(annotations: Sequence[ast.Annotation]) -> Embed | None:
+    """What `@embed` records, if it names a source."""
+    annotation = next((found for found in annotations if found.name.text == "embed"), None)
+    source = _embed_source(annotation) if annotation else None
+    if annotation is None or source is None:
+        return None
+    models = (value.text for key, value in annotation.options if key.text == "model")
+    return Embed(source, next(models, None))
+
+
+def _embed_source(annotation: ast.Annotation) -> str | None:
+    match annotation.value:
+        case ast.Name(text) | ast.Literal(str(text)):
+            return text
+        case _:
+            return None
+
+
+def _check_text(annotation: ast.Annotation, path: str, collector: Collector) -> None:
+    name = annotation.name.text
+    value = text_of(annotation)
+    if value is None or not value.strip():
+        message = f'{path}: @{name} needs a non-blank value, as in @{name}("…")'
+        collector.error("S016", annotation.span, message)
+    elif name == "rename_from" and annotation.options:
+        collector.error("S016", annotation.span, f"{path}: @rename_from takes one value only")
+
+
+def _check_embed(annotation: ast.Annotation, path: str, collector: Collector) -> None:
+    if _embed_source(annotation) is None:
+        message = f"{path}: @embed needs the name of its source property"
+        collector.error("S019", annotation.span, message, hint="write @embed(property)")
+    for key, value in annotation.options:
+        if key.text != "model":
+            message = f"{path}: unknown @embed option '{key.text}'"
+            collector.error("S019", key.span, message, hint='the only option is model="…"')
+        elif not isinstance(value.value, str) or not value.value.strip():
+            collector.error("S019", value.span, f"{path}: the @embed model must be a name")
+    if len({key.text for key, _ in annotation.options}) < len(annotation.options):
+        collector.error("S019", annotation.span, f"{path}: an @embed option is repeated")

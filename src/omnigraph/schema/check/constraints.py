@@ -1,0 +1,228 @@
+"""The constraints of one type, from its properties and its body."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import re2
+
+from omnigraph.diagnostics import Applicability, Collector, Edit, Span, Suggestion
+from omnigraph.schema import ast
+from omnigraph.schema.catalog import SOURCE, TARGET, Check, Constraints, Range
+from omnigraph.schema.check.drafts import Draft
+from omnigraph.schema.check.fitness import misfit
+from omnigraph.schema.parser import NOT_ON_EDGES
+from omnigraph.schema.types import Scalar, VectorType
+from omnigraph.syntax import Mode
+
+_ENDS = {"src": SOURCE, "dst": TARGET}
+_GROUPS = ("unique", "index")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The type whose constraints are checked, and what may be missing from it."""
+
+    name: str
+    drafts: Mapping[str, Draft]
+    mode: Mode
+    is_edge: bool
+    # Words that a grammar error hides, and whether the properties of an interface are unknown.
+    lost: Container[str] = ()
+    is_partial: bool = False
+
+    def hides(self, name: str) -> bool:
+        """Whether a name that seems unknown may have been declared."""
+        return self.is_partial or name in self.lost
+
+
+def check_constraints(
+    scope: Scope, members: Sequence[ast.Member], collector: Collector
+) -> Constraints:
+    """The constraints of a type; spellings on a property and in the body are merged."""
+    checker = _Checker(scope, collector)
+    for draft in scope.drafts.values():
+        checker.add_property(draft)
+    for member in members:
+        if isinstance(member, ast.Constraint):
+            checker.add_body(member)
+    return checker.constraints()
+
+
+def check_embeds(scope: Scope, collector: Collector) -> None:
+    """Refuse `@embed` on anything but a vector, and sources that are not text of the same node."""
+    for draft in scope.drafts.values():
+        embed = draft.meant.embed
+        if embed is None:
+            continue
+        span = draft.span_of("embed")
+        if draft.has_type and not isinstance(draft.meant.type.value, VectorType):
+            message = f"{draft.path}: @embed needs a Vector property, not {draft.meant.type}"
+            collector.error("S019", span, message)
+        source = scope.drafts.get(embed.source)
+        if source is None:
+            if not scope.hides(embed.source):
+                message = f"@embed on {draft.path} references unknown property '{embed.source}'"
+                hint = collector.did_you_mean(embed.source, scope.drafts)
+                collector.error("S019", span, f"{message} of node '{scope.name}'", hint=hint)
+        elif source.has_type and source.meant.type.scalar is not Scalar.STRING:
+            message = f"{draft.path}: the @embed source '{embed.source}' must be a String"
+            collector.error("S019", span, f"{message}, not {source.meant.type}")
+
+
+@dataclass(slots=True)
+class _Checker:
+    scope: Scope
+    collector: Collector
+    keys: list[tuple[str, ...]] = field(default_factory=list)
+    # Groups by their members, so that one group in two orders is one group.
+    groups: dict[tuple[str, frozenset[str]], tuple[str, ...]] = field(default_factory=dict)
+    ranges: dict[Range, None] = field(default_factory=dict)
+    checks: dict[Check, None] = field(default_factory=dict)
+    body: dict[tuple[str, tuple[str, ...]], None] = field(default_factory=dict)
+
+    def constraints(self) -> Constraints:
+        groups = {
+            name: tuple(members for (kind, _), members in self.groups.items() if kind == name)
+            for name in _GROUPS
+        }
+        return Constraints(
+            key=self.keys[0] if self.keys else None,
+            uniques=groups["unique"],
+            indexes=groups["index"],
+            ranges=tuple(self.ranges),
+            checks=tuple(self.checks),
+            body=tuple(self.body),
+        )
+
+    def add_property(self, draft: Draft) -> None:
+        for name in sorted(draft.meant.property_constraints):
+            if name == "key" and self.scope.is_edge:
+                continue
+            span = draft.span_of(name)
+            self._check_fit(name, draft, span)
+            self._add(name, (draft.name,), span)
+
+    def add_body(self, constraint: ast.Constraint) -> None:
+        name = constraint.name.text
+        if name in ("range", "check"):
+            self._add_value_rule(constraint)
+            return
+        members = [self._member(name, argument) for argument in constraint.arguments]
+        known = tuple(dict.fromkeys(member for member in members if member))
+        if len(known) == len(members) or name != "key":
+            self._add_group(name, known, constraint)
+        elif None not in members:
+            self._error("S016", constraint.span, "@key names a member more than once")
+
+    def _add_group(self, name: str, members: tuple[str, ...], constraint: ast.Constraint) -> None:
+        if name == "key" and self.scope.is_edge:
+            if not {SOURCE, TARGET} <= set(members):
+                message = "an edge @key must list both @src and @dst"
+                self._error("S021", constraint.span, message)
+            others = sorted(set(members) - {SOURCE, TARGET})
+            members = (SOURCE, TARGET, *others)
+        if members:
+            self._add(name, members, constraint.span)
+            self.body[name, members] = None
+
+    def _add(self, name: str, members: tuple[str, ...], span: Span) -> None:
+        if name != "key":
+            self.groups.setdefault((name, frozenset(members)), members)
+            return
+        if self.keys:
+            hint = "list all key properties in one constraint: @key(a, b)"
+            self._error("S011", span, "multiple @key, only one is supported", hint=hint)
+        self.keys.append(members if self.scope.is_edge else tuple(sorted(members)))
+
+    # ---- members ----
+
+    def _member(self, constraint: str, argument: ast.ConstraintArgument) -> str | None:
+        match argument:
+            case ast.Name(text):
+                return self._named(constraint, text, argument.span)
+            case ast.SystemField(name):
+                if self.scope.is_edge and name in _ENDS:
+                    return _ENDS[name]
+                ends = "only edges have @src and @dst"
+                if self.scope.is_edge:
+                    ends = "only @src and @dst can be"
+                self._error("S016", argument.span, f"@{name} cannot be in a constraint: {ends}")
+                return None
+            case ast.Literal() | ast.RangeBounds():
+                message = f"@{constraint}: expected property name in constraint"
+                self._error("S016", argument.span, message)
+                return None
+            case _ as unreachable:
+                assert_never(unreachable)
+
+    def _named(self, constraint: str, text: str, span: Span) -> str | None:
+        draft = self.scope.drafts.get(text)
+        if draft is not None:
+            self._check_fit(constraint, draft, span)
+            return text
+        if self.scope.is_edge and text in _ENDS:
+            self._bare_end(text, span)
+            return _ENDS[text]
+        if not self.scope.hides(text):
+            message = f"@{constraint} references unknown property '{text}'"
+            hint = self.collector.did_you_mean(text, self.scope.drafts)
+            self._error("S013", span, message, hint=hint)
+        return None
+
+    def _bare_end(self, text: str, span: Span) -> None:
+        message = f"{self.scope.name}: bare '{text}' stands for the end of the edge"
+        hint = f"write @{text}"
+        edit = Edit(span, f"@{text}")
+        suggestion = Suggestion(Applicability.MACHINE_APPLICABLE, (edit,))
+        is_strict = self.scope.mode is Mode.STRICT
+        report = self.collector.error if is_strict else self.collector.warning
+        report("S022", span, message, hint=hint, suggestion=suggestion)
+
+    def _check_fit(self, constraint: str, draft: Draft, span: Span) -> None:
+        reason = misfit(constraint, draft.meant.type) if draft.has_type else None
+        if reason:
+            code = "S012" if constraint == "key" else "S014"
+            self.collector.error(code, span, f"{draft.path}: {reason}")
+
+    # ---- ranges and checks ----
+
+    def _add_value_rule(self, constraint: ast.Constraint) -> None:
+        name = constraint.name.text
+        if self.scope.is_edge:
+            self._error("S015", constraint.span, f"@{name} is {NOT_ON_EDGES}")
+            return
+        target, *others = constraint.arguments
+        member = self._member(name, target)
+        match name, others:
+            case "range", [ast.RangeBounds(low, high)]:
+                if member:
+                    self.ranges[Range(member, low, high)] = None
+            case "check", [ast.Literal(str(pattern)) as literal]:
+                self._check_pattern(pattern, literal.span)
+                if member:
+                    self.checks[Check(member, pattern)] = None
+            case "range", _:
+                message = "bounds expected: write @range(property, low..high)"
+                self._error("S016", constraint.span, message)
+            case _:
+                message = 'pattern expected: write @check(property, "pattern")'
+                self._error("S016", constraint.span, message)
+        if member:
+            self.body[name, (member,)] = None
+
+    def _check_pattern(self, pattern: str, span: Span) -> None:
+        options = re2.Options()
+        options.log_errors = False
+        try:
+            re2.compile(pattern, options=options)
+        except re2.error as failure:
+            reason = failure.args[0].decode("utf-8", "replace")
+            message = f"@check: the pattern is not a regular expression: {reason}"
+            hint = "patterns are RE2: no look-around, no back-references"
+            self._error("S020", span, message, hint=hint)
+
+    def _error(self, code: str, span: Span, message: str, *, hint: str | None = None) -> None:
+        self.collector.error(code, span, f"{self.scope.name}: {message}", hint=hint)

@@ -1,0 +1,35 @@
+"""Which constraint fits which property type."""
+
+from __future__ import annotations
+
+from omnigraph.schema.types import EnumType, ListType, PropertyType, Scalar, ScalarType, VectorType
+
+
+def misfit(constraint: str, type_: PropertyType) -> str | None:
+    """Why a constraint does not fit a type, or None when it does."""
+    match constraint:
+        case "key":
+            if type_.is_nullable:
+                return f"a nullable property ({type_}) cannot be part of a key"
+            return _shape_misfit(type_, "be part of a key", takes_vectors=False)
+        case "unique":
+            return _shape_misfit(type_, "be unique", takes_vectors=False)
+        case "index":
+            return _shape_misfit(type_, "be indexed", takes_vectors=True)
+        case "range":
+            return None if type_.is_numeric else f"@range needs a number, not {type_}"
+        case _:
+            is_text = isinstance(type_.value, EnumType) or type_.value == ScalarType(Scalar.STRING)
+            return None if is_text else f"@check needs a String or an enum, not {type_}"
+
+
+def _shape_misfit(type_: PropertyType, what: str, *, takes_vectors: bool) -> str | None:
+    match type_.value:
+        case ListType():
+            return f"a list ({type_}) cannot {what}"
+        case VectorType() if not takes_vectors:
+            return f"a vector ({type_}) cannot {what}"
+        case ScalarType(Scalar.BLOB):
+            return f"a Blob cannot {what}"
+        case _:
+            return None

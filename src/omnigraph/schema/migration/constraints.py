@@ -1,0 +1,74 @@
+"""Changes of constraints: an index may be added, every other change is unsupported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from omnigraph.schema.catalog import Range
+from omnigraph.schema.migration.pairing import Side, TypePair
+from omnigraph.schema.migration.steps import AddIndex, Step, UnsupportedChange
+from omnigraph.syntax.printing import quote
+
+# Where a constraint was written, its name, the identities it names, and its other arguments.
+_Identity = tuple[str, str, tuple[int | str, ...], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A constraint as people read it; `property` when it stands on a property."""
+
+    name: str
+    members: tuple[str, ...]
+    detail: str = ""
+    property: str | None = None
+
+    def __str__(self) -> str:
+        return f"@{self.name}({', '.join((*self.members, *filter(None, (self.detail,))))})"
+
+
+def plan_constraints(pair: TypePair) -> Iterator[Step]:
+    """The steps for the constraints of a type: removed ones, then added ones."""
+    old, new = _by_identity(pair.old), _by_identity(pair.new)
+    for identity, written in old.items():
+        if identity not in new:
+            yield UnsupportedChange(
+                pair.entity(written.property), f"removing {written} is not supported"
+            )
+    added = [written for identity, written in new.items() if identity not in old]
+    indexes = dict.fromkeys(written.members for written in added if written.name == "index")
+    for members in indexes:
+        yield AddIndex(pair.key, members)
+    for written in added:
+        if written.name != "index":
+            yield UnsupportedChange(
+                pair.entity(written.property),
+                f"adding {written} to an existing type is not supported",
+            )
+
+
+def _by_identity(side: Side) -> dict[_Identity, _Written]:
+    found = {}
+    for written in _all_written(side):
+        place = "body" if written.property is None else "property"
+        # The members keep their order by name, which a rename may change.
+        members = sorted((side.member_id(name) for name in written.members), key=str)
+        found[place, written.name, tuple(members), written.detail] = written
+    return found
+
+
+def _all_written(side: Side) -> Iterator[_Written]:
+    for declared in side.properties().values():
+        for name in sorted(declared.property_constraints):
+            yield _Written(name, (declared.name,), property=declared.name)
+    for name, members in side.constraints.body:
+        yield _Written(name, members)
+    for bounds in side.constraints.ranges:
+        yield _Written("range", (bounds.property,), _range_text(bounds))
+    for check in side.constraints.checks:
+        yield _Written("check", (check.property,), quote(check.pattern))
+
+
+def _range_text(bounds: Range) -> str:
+    low, high = ("" if bound is None else repr(bound) for bound in (bounds.minimum, bounds.maximum))
+    return f"{low}..{high}"

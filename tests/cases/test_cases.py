@@ -1,0 +1,53 @@
+"""Runs every `.gqt` case on every arm; files in `lenient` compile in lenient mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from logic.arms import Arm
+from logic.bless import Blessing
+from logic.model_arms import ARMS
+from logic.parse import parse_case
+from logic.runner import run_case
+from omnigraph.syntax import Mode
+
+FOLDER = Path(__file__).parent
+CASES = sorted(FOLDER.rglob("*.gqt"))
+
+
+def case_id(value: object) -> str:
+    if isinstance(value, Path):
+        return str(value.relative_to(FOLDER).with_suffix(""))
+    return str(getattr(value, "name", value))
+
+
+@pytest.mark.parametrize("arm", ARMS, ids=case_id)
+@pytest.mark.parametrize("path", CASES, ids=case_id)
+def test_a_case_gives_what_it_expects(path: Path, arm: Arm, bless: bool) -> None:
+    data = path.read_bytes()
+    case = parse_case(data, name=path.name)
+    if case.skip_reason is not None:
+        pytest.skip(case.skip_reason)
+    is_lenient = path.relative_to(FOLDER).parts[0] == "lenient"
+    mode = Mode.LENIENT if is_lenient else Mode.STRICT
+    if bless and arm is ARMS[0]:
+        blessing = Blessing(data.decode("utf-8"))
+        run_case(case, arm, mode=mode, observe=blessing.observe)
+        path.write_text(blessing.text(), encoding="utf-8")
+        assert blessing.problems == []
+    else:
+        run_case(case, arm, mode=mode)
+
+
+def test_every_case_says_in_a_sentence_what_it_shows() -> None:
+    silent = [
+        str(path.relative_to(FOLDER))
+        for path in CASES
+        if not any(
+            note.rstrip().endswith((".", "!", "?"))
+            for note in parse_case(path.read_bytes(), name=path.name).header.notes
+        )
+    ]
+    assert silent == []

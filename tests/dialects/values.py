@@ -1,0 +1,114 @@
+"""Property values: from a mutation or a JSON record into a graph, and out of it as JSON."""
+
+import base64
+import math
+from collections.abc import Callable
+from typing import Any
+
+from omnigraph.query.typed import NodeObject, ResultType
+from omnigraph.schema import values
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.types import INTEGER_RANGES, ListType, PropertyType, Scalar, VectorType
+
+_TEMPORAL = {
+    Scalar.DATE: (values.DATE_MIN, values.DATE_MAX),
+    Scalar.DATETIME: (values.DATETIME_MIN, values.DATETIME_MAX),
+}
+_BOUNDS = INTEGER_RANGES | _TEMPORAL
+_JSON_TYPES: dict[Scalar, tuple[type, ...]] = {
+    **dict.fromkeys(INTEGER_RANGES, (int,)),
+    **dict.fromkeys(_TEMPORAL, (int, str)),
+    **dict.fromkeys((Scalar.F32, Scalar.F64), (int, float)),
+    **dict.fromkeys((Scalar.STRING, Scalar.BLOB), (str,)),
+    Scalar.BOOL: (bool,),
+}
+
+
+def each(function: Callable[[Any, Scalar], Any], value: Any, type_: PropertyType) -> Any:
+    """Apply a function to a value, or to every item of a list or vector."""
+    if type_.scalar is not None or value is None:
+        return function(value, type_.scalar or Scalar.STRING)
+    if isinstance(type_.value, ListType):
+        return tuple(function(item, type_.value.element) for item in value)
+    if isinstance(type_.value, VectorType) and len(value) != type_.value.dimension:
+        raise ValueError(f"expects {type_.value.dimension} numbers, got {len(value)}")
+    return tuple(function(item, Scalar.F32) for item in value)
+
+
+def stored(value: Any, scalar: Scalar) -> Any:
+    """A scalar as a property keeps it; ValueError if it does not fit."""
+    if value is None or scalar in (Scalar.STRING, Scalar.BOOL):
+        return value
+    if scalar is Scalar.BLOB:
+        if not value.startswith("base64:"):
+            raise ValueError("a blob must be base64 text; an external URI is not allowed")
+        try:
+            return base64.b64decode(value.removeprefix("base64:"), validate=True)
+        except ValueError as failure:
+            raise ValueError(f"invalid base64: {failure}") from failure
+    if scalar in (Scalar.F32, Scalar.F64):
+        number = values.round_to_f32(value) if scalar is Scalar.F32 else float(value)
+        if not math.isfinite(number):
+            raise ValueError(f"{value} exceeds {scalar} range")
+        return number
+    low, high = _BOUNDS[scalar]
+    if value != int(value):
+        raise ValueError(f"{value} is not a whole number")
+    if not low <= value <= high:
+        raise ValueError(f"{value} exceeds {_arrow_name(scalar)} range")
+    return int(value)
+
+
+def _arrow_name(scalar: Scalar) -> str:
+    return scalar.replace("I", "Int").replace("U", "UInt").replace("F", "Float")
+
+
+def from_json(value: Any, type_: PropertyType, *, is_strict: bool) -> Any:
+    """A JSON value as a property keeps it; not strict, a value of a wrong type becomes null."""
+    is_vector = isinstance(type_.value, VectorType)
+    if type_.scalar is None and value is not None:
+        if not isinstance(value, list):
+            raise ValueError(f"expects {type_}")
+        if (is_strict or is_vector) and None in value:
+            raise ValueError("null is not allowed as an element")
+
+    def read(item: Any, scalar: Scalar) -> Any:
+        if item is not None and type(item) not in _JSON_TYPES[scalar]:
+            if is_strict or is_vector or scalar in _TEMPORAL:
+                raise ValueError(f"expects {_arrow_name(scalar)}")
+            return None
+        if isinstance(item, str) and scalar is Scalar.DATE:
+            item = values.parse_date(item)
+        if isinstance(item, str) and scalar is Scalar.DATETIME:
+            item = values.parse_datetime(item, is_strict=is_strict)
+        return stored(item, scalar)
+
+    return each(read, value, type_)
+
+
+def to_json(value: Any, type_: ResultType, catalog: Catalog) -> Any:
+    """A value of a result column or a property as JSON."""
+    if isinstance(type_, NodeObject):
+        properties = catalog.nodes[type_.type_name].properties.values()
+        return {"@id": value["@id"]} | {
+            p.name: to_json(value[p.name], p.type, catalog)
+            for p in properties
+            if not p.type.is_blob and not isinstance(p.type.value, VectorType)
+        }
+    shown = each(_shown, value, type_)
+    return list(shown) if isinstance(shown, tuple) else shown
+
+
+def _shown(value: Any, scalar: Scalar) -> Any:
+    match value:
+        case bytes():
+            return "base64:" + base64.b64encode(value).decode()
+        case int() if scalar is Scalar.DATE:
+            return values.format_date(value)
+        case int() if scalar is Scalar.DATETIME:
+            return values.format_datetime(value)
+        case float() if not math.isfinite(value):
+            return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
+        case float() if scalar is Scalar.F32:
+            return values.shortest_f32(value)
+    return value

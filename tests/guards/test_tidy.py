@@ -1,0 +1,145 @@
+"""Sizes, names and words. The ratchet may only shrink."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+ALL_PYTHON = sorted(
+    path
+    for folder in ("src", "tests", "benchmarks", "scripts", "fuzz")
+    for path in (ROOT / folder).rglob("*.py")
+)
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 50
+MODEL_LINES_MAX = 500
+# Files and functions that are larger than the bounds, with their size. Entries may only shrink.
+RATCHET: dict[str, int] = {}
+BANNED_MODULE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
+# Built from pieces so that this file does not contain them.
+_LEFTOVERS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "Not" + "ImplementedError"]
+BANNED_TEXT = re.compile("|".join([*_LEFTOVERS, r"(?<![\w.])/" + r"(work|farm|home|root|tmp/og)/"]))
+
+
+def test_no_file_is_longer_than_the_bound() -> None:
+    too_long = {
+        _name(path): len(path.read_text().splitlines())
+        for path in ALL_PYTHON
+        if len(path.read_text().splitlines()) > FILE_LINES_MAX
+    }
+    assert _beyond_ratchet(too_long) == {}
+
+
+def test_no_function_is_longer_than_the_bound() -> None:
+    too_long = {
+        f"{_name(path)}::{function.name}": length
+        for path in ALL_PYTHON
+        for function, length in _functions(path)
+        if length > FUNCTION_LINES_MAX
+    }
+    assert _beyond_ratchet(too_long) == {}
+
+
+def test_the_model_of_the_language_stays_small() -> None:
+    lines = {
+        path.name: len(_code_lines(path))
+        for path in (ROOT / "tests" / "model").glob("*.py")
+        if path.name != "branching.py"
+    }
+    assert sum(lines.values()) <= MODEL_LINES_MAX, lines
+
+
+def test_module_names_say_what_a_module_does() -> None:
+    assert [_name(path) for path in ALL_PYTHON if path.stem in BANNED_MODULE_NAMES] == []
+
+
+def test_every_module_is_imported_by_something() -> None:
+    imported = {name for path in ALL_PYTHON for name in _imported_modules(path)}
+    modules = {".".join(path.relative_to(ROOT / "src").with_suffix("").parts) for path in SOURCES}
+    dead = {name for name in modules if not name.endswith("__init__")} - imported
+    assert sorted(dead) == []
+
+
+@pytest.mark.parametrize("pattern", ["src/**/*", "tests/**/*", "docs/**/*", "*.md", "Makefile"])
+def test_no_leftovers_and_no_machine_paths(pattern: str) -> None:
+    found = [
+        f"{_name(path)}:{number}: {line.strip()[:80]}"
+        for path in sorted(ROOT.glob(pattern))
+        if path.suffix in {".py", ".md", ".gqt", ".diag", ".pg", ".gq", ""} and path.is_file()
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if BANNED_TEXT.search(line)
+    ]
+    assert found == []
+
+
+def test_code_uses_the_words_of_the_glossary() -> None:
+    avoided = dict(_avoided_words())
+    assert avoided, "docs/glossary.md names no avoided words"
+    found = [
+        f"{_name(path)}: '{name}' (say '{avoided[word]}')"
+        for path in SOURCES
+        for name in _defined_names(path)
+        for word in name.lower().split("_")
+        if word in avoided
+    ]
+    assert found == []
+
+
+def _avoided_words() -> Iterator[tuple[str, str]]:
+    """Pairs of an avoided word and the word to use, from the table of the glossary."""
+    for line in (ROOT / "docs" / "glossary.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 3 and cells[0].startswith("**"):
+            for word in cells[2].split(","):
+                yield word.strip().strip("`").lower(), cells[0].strip("*")
+
+
+def _defined_names(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield re.sub(r"(?<=[a-z])(?=[A-Z])", "_", node.name)
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+
+def _functions(path: Path) -> Iterator[tuple[ast.FunctionDef, int]]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            yield node, (node.end_lineno or 0) - node.lineno + 1
+
+
+def _code_lines(path: Path) -> set[int]:
+    """The lines of a file that are neither blank nor comment, docstring or import."""
+    text = path.read_text()
+    lines = enumerate(text.splitlines(), 1)
+    kept = {number for number, line in lines if line.strip() and line.strip()[0] != "#"}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            kept -= set(range(node.lineno, (node.end_lineno or 0) + 1))
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
+            first = node.body[0] if ast.get_docstring(node) is not None else None
+            kept -= set(range(first.lineno, (first.end_lineno or 0) + 1)) if first else set()
+    return kept
+
+
+def _imported_modules(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def _beyond_ratchet(sizes: dict[str, int]) -> dict[str, int]:
+    return {name: size for name, size in sizes.items() if size > RATCHET.get(name, 0)}
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))

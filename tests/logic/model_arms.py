@@ -1,0 +1,222 @@
+"""The model as an arm: once on plans as they are lowered, once on rewritten plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import assert_never
+
+from logic.answers import (
+    AffectedAnswer,
+    AnswerColumn,
+    DoneAnswer,
+    LinesAnswer,
+    LoadedAnswer,
+    OutcomeAnswer,
+    RowsAnswer,
+)
+from logic.arms import Request
+from logic.case import Dialect, LoadMode
+from logic.generate import Json
+from model import ModelGraph, to_json
+from model.branching import ModelBranches
+from omnigraph.diagnostics import Collector
+from omnigraph.errors import CompileError, ExecutionError
+from omnigraph.query.ast import (
+    BranchCreate,
+    BranchDelete,
+    BranchList,
+    BranchMerge,
+    Explain,
+    Query,
+    ReadBody,
+    Setting,
+    Show,
+)
+from omnigraph.query.check import check_query
+from omnigraph.query.compile import find_query
+from omnigraph.query.explain import explain
+from omnigraph.query.lower import lower
+from omnigraph.query.parameters import bind_parameters
+from omnigraph.query.parser import ParsedFile, parse_query_file
+from omnigraph.query.plan import Limit, Operator, Plan, Project, ReadPlan, Sort
+from omnigraph.query.rewrites import rewrite
+from omnigraph.query.settings import check_settings, effective_settings, show_rows
+from omnigraph.query.typed import Mutation, NodeObject, ResultType, SystemValue
+from omnigraph.schema import load_catalog
+from omnigraph.schema.types import EnumType
+from omnigraph.syntax import Mode
+
+# 2026-01-01T00:00:00Z: after every instant in the cases that means "past".
+NOW_MS = 1_767_225_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelArm:
+    """Evaluates the plan of a query with the model, rewritten or not."""
+
+    name: str
+    rewrites: bool
+
+    def open(self, schema: str, *, mode: Mode) -> ModelSession:
+        """A session on a new graph."""
+        return ModelSession(ModelGraph(load_catalog(schema, mode=mode)), self.rewrites, mode=mode)
+
+
+ARMS = (ModelArm("model", rewrites=False), ModelArm("model_rewritten", rewrites=True))
+
+
+class ModelSession:
+    """A graph in memory; a restart changes nothing."""
+
+    def __init__(self, graph: ModelGraph, rewrites: bool, *, mode: Mode) -> None:
+        self._branches = ModelBranches(graph)
+        self._catalog = graph.catalog
+        self._rewrites = rewrites
+        self._mode = mode
+
+    def query(self, text: str, request: Request) -> RowsAnswer:
+        """Run the one read of a text."""
+        parsed = self._parse(text)
+        query = find_query(parsed.file, None)
+        plan = self._plan(query, parsed)
+        assert isinstance(plan, ReadPlan)
+        params = bind_parameters(plan.parameters, request.params, strictness=self._mode)
+        settings = effective_settings(parsed.file.settings, request=request.settings)
+        limit = settings["traversal_work_limit"].value
+        assert isinstance(limit, int)
+        graph = self._branches.graph(request.branch)
+        rows = graph.read(plan, params, now=NOW_MS, work_limit=limit)
+        return RowsAnswer(
+            tuple(AnswerColumn(each.name, _type_name(each.type)) for each in plan.columns),
+            tuple(
+                {
+                    each.name: to_json(row[each.name], each.type, self._catalog)
+                    for each in plan.columns
+                }
+                for row in rows
+            ),
+            is_ordered=isinstance(query.body, ReadBody) and bool(query.body.order),
+            tiebreak=_tiebreak(plan.root),
+        )
+
+    def mutate(self, text: str, request: Request) -> AffectedAnswer:
+        """Run the one mutation of a text."""
+        parsed = self._parse(text)
+        plan = self._plan(find_query(parsed.file, None), parsed)
+        assert isinstance(plan, Mutation)
+        params = bind_parameters(plan.parameters, request.params, strictness=self._mode)
+        affected = self._branches.write(
+            request.branch, lambda graph: graph.mutate(plan, params, now=NOW_MS)
+        )
+        return AffectedAnswer(affected.nodes, affected.edges)
+
+    def statement(self, text: str, request: Request) -> RowsAnswer | OutcomeAnswer | DoneAnswer:
+        """Run the one statement of a text."""
+        parsed = self._parse(text)
+        statement = parsed.file.statement
+        match statement:
+            case BranchCreate():
+                parent = "main" if statement.parent is None else statement.parent.text
+                self._branches.create(statement.name.text, parent)
+                return DoneAnswer()
+            case BranchDelete():
+                self._branches.delete(statement.name.text)
+                return DoneAnswer()
+            case BranchMerge():
+                target = "main" if statement.target is None else statement.target.text
+                return OutcomeAnswer(self._branches.merge(statement.source.text, target))
+            case BranchList():
+                return _table(("name",), [{"name": name} for name in self._branches.list()])
+            case Show():
+                return _shown_settings(statement, parsed.file.settings, request)
+            case Explain(query):
+                return self._explained(query, parsed)
+            case None:
+                raise AssertionError("the text holds no statement")
+            case _:
+                assert_never(statement)
+
+    def load(self, text: str, *, mode: LoadMode, dialect: Dialect, branch: str) -> LoadedAnswer:
+        """Load JSON lines."""
+        loaded = self._branches.write(
+            branch, lambda graph: graph.load(text, mode=mode.value, dialect=dialect.value)
+        )
+        return LoadedAnswer(tuple(sorted({**loaded.nodes, **loaded.edges}.items())))
+
+    def export(self, *, type_name: str | None, branch: str) -> LinesAnswer:
+        """Export everything, or one type."""
+        types = None if type_name is None else [type_name]
+        return LinesAnswer(tuple(self._branches.graph(branch).export(types).splitlines()))
+
+    def restart(self) -> None:
+        """Nothing to do: there is no storage."""
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+    def _explained(self, query: Query, parsed: ParsedFile) -> RowsAnswer:
+        plan = self._plan(query, parsed)
+        if not isinstance(plan, ReadPlan):
+            raise ExecutionError("explain shows the plan of a read, not of a mutation")
+        names = ("tree", "depth", "node", "detail")
+        rows = [{name: getattr(row, name) for name in names} for row in explain(plan)]
+        return _table(names, rows)
+
+    def _parse(self, text: str) -> ParsedFile:
+        parsed = parse_query_file(text, mode=self._mode)
+        collector = Collector(parsed.source)
+        for found in parsed.diagnostics:
+            collector.add(found)
+        check_settings(parsed.file.settings, collector)
+        if isinstance(parsed.file.statement, Show):
+            check_settings([parsed.file.statement], collector)
+        if collector.has_errors:
+            raise CompileError(collector.all())
+        return parsed
+
+    def _plan(self, query: Query, parsed: ParsedFile) -> Plan:
+        collector = Collector(parsed.source)
+        checked = check_query(query, self._catalog, collector, mode=self._mode)
+        if checked is None:
+            raise CompileError(collector.all())
+        plan = lower(checked)
+        return rewrite(plan, self._catalog) if self._rewrites else plan
+
+
+def _type_name(type_: ResultType) -> str:
+    if isinstance(type_, NodeObject):
+        return type_.type_name
+    return "String" if isinstance(type_.value, EnumType) else str(type_.value)
+
+
+def _tiebreak(root: Operator) -> tuple[str, ...] | None:
+    """The system fields at the end of the sort keys, if the rows are sorted."""
+    while isinstance(root, Limit | Project):
+        root = root.input
+    if not isinstance(root, Sort):
+        return None
+    fields: list[str] = []
+    for key in reversed(root.keys):
+        if not isinstance(key.value, SystemValue):
+            break
+        fields.append(f"{key.value.variable}.@{key.value.name}")
+    return tuple(reversed(fields))
+
+
+def _shown_settings(statement: Show, lines: tuple[Setting, ...], request: Request) -> RowsAnswer:
+    names = ("name", "value", "default", "source", "scope")
+    settings = effective_settings(lines, request=request.settings)
+    return _table(
+        names,
+        [
+            {name: str(getattr(row, name)) for name in names}
+            for row in show_rows(statement, settings)
+        ],
+    )
+
+
+def _table(names: Iterable[str], rows: Iterable[dict[str, Json]]) -> RowsAnswer:
+    """Rows of a statement, in its own order."""
+    columns = tuple(AnswerColumn(name, "String") for name in names)
+    return RowsAnswer(columns, tuple(rows), is_ordered=True)

@@ -1,0 +1,193 @@
+"""Plans: one small method per operator, from rows to rows."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from model import expressions, search
+from model.expressions import SCORE, At, Entity, Params, Row
+from model.store import Store, Table
+from omnigraph.embedding.vectors import unit_vector
+from omnigraph.errors import ExecutionError, ResourceLimit
+from omnigraph.query import plan, typed, walk
+from omnigraph.schema.types import VectorType
+
+Embed = Callable[[str, int], Sequence[float]]
+Arm = typed.NearestScore | typed.Bm25Score
+_RRF_K = 60
+
+
+class Reader:
+    """One read of one graph; each operator has the public method of its name."""
+
+    def __init__(self, graph: Store, params: Params, embed: Embed | None, work_limit: int) -> None:
+        self._graph, self._params, self._embed = graph, params, embed
+        self._work, self._work_limit = 0, work_limit
+        self._edges_at: dict[tuple[str, str], list[Entity]] = defaultdict(list)
+        for name, table in graph.edges.items():
+            for edge in table.values():
+                for end in {edge["@src"], edge["@dst"]}:
+                    self._edges_at[name, end].append(edge)
+
+    def check_options(self, root: plan.Operator) -> None:
+        """Refuse a bad search option, whether or not a row would meet it."""
+        for operator in walk.chain_of(root):
+            for expr in walk.expressions_of(operator):
+                for part in walk.subexpressions(expr):
+                    if isinstance(part, typed.TextMatch):
+                        expressions.edits(part, self._params)
+            if isinstance(operator, plan.Exists | plan.CompareBlock):
+                self.check_options(operator.block)
+
+    def rows(self, operator: plan.Operator, outer: Row) -> Iterable[Row]:
+        """The rows of any operator; `outer` is the row around a block."""
+        if isinstance(operator, plan.Unit | plan.Outer):
+            return [outer]
+        method = getattr(self, type(operator).__name__.lower())
+        rows: Iterable[Row] = method(operator, self.rows(operator.input, outer))
+        return rows
+
+    def scan(self, op: plan.Scan, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            for node in self._graph.nodes[op.type_name].values():
+                found = row | {op.variable: node}
+                if self._hold(op.conditions, found):
+                    yield found
+
+    def expand(self, op: plan.Expand, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            start = row[op.source]["@id"]
+            ends = self._hops(op, start) if op.edge_variable else self._reached(op, start)
+            for target, edge in ends:
+                if op.target_is_bound and row[op.target]["@id"] != target:
+                    continue
+                found = row | {op.target: self._graph.nodes[op.target_type][target]}
+                if op.edge_variable:
+                    found[op.edge_variable] = edge
+                if self._hold(op.conditions, found):
+                    yield found
+
+    def _reached(self, op: plan.Expand, start: str) -> Iterator[tuple[str, None]]:
+        """Breadth first: each node at a distance within the bounds; a loop takes one hop."""
+        is_chain = op.source_type == op.target_type
+        seen = {start} if is_chain else set()
+        frontier, hop = {start}, 0
+        while frontier and hop < (op.maximum if is_chain else 1):
+            hop += 1
+            reached = {target for node in frontier for target, _ in self._hops(op, node)}
+            frontier = reached - seen
+            seen |= frontier
+            if hop >= op.minimum:
+                loop = {start} & reached if hop == 1 else set()
+                yield from ((target, None) for target in sorted(frontier | loop))
+
+    def _hops(self, op: plan.Expand, start: str) -> Iterator[tuple[str, Entity]]:
+        """Each edge at a node, with the node at its other end; a loop once."""
+        for step in op.steps:
+            for edge in self._edges_at[step.edge_type, start]:
+                self._work += op.is_selection
+                if self._work > self._work_limit:
+                    limit = self._work_limit
+                    raise ResourceLimit("traversal_work_limit", limit=limit, actual=self._work)
+                if edge["@src"] == start and (op.is_undirected or not step.is_reversed):
+                    yield edge["@dst"], edge
+                elif edge["@dst"] == start and (op.is_undirected or step.is_reversed):
+                    yield edge["@src"], edge
+
+    def filter(self, op: plan.Filter, rows: Iterable[Row]) -> Iterable[Row]:
+        return (row for row in rows if self._hold([op.condition], row))
+
+    def exists(self, op: plan.Exists, rows: Iterable[Row]) -> Iterable[Row]:
+        return (row for row in rows if any(True for _ in self.rows(op.block, row)) != op.is_negated)
+
+    def compareblock(self, op: plan.CompareBlock, rows: Iterable[Row]) -> Iterator[Row]:
+        argument = op.argument or typed.Constant(True, typed.BOOL)
+        for row in rows:
+            values = [self._value(argument, inner) for inner in self.rows(op.block, row)]
+            found = expressions.aggregate(op.function, values)
+            if expressions.compare(op.op, found, self._value(op.value, row)):
+                yield row
+
+    def rank(self, op: plan.Rank, rows: Iterable[Row]) -> list[Row]:
+        score, rows = op.score, list(rows)
+        variable = score.first.variable if isinstance(score, typed.RrfScore) else score.variable
+        nodes = {row[variable]["@id"]: row[variable] for row in rows}
+        if isinstance(score, typed.RrfScore):
+            k = expressions.option(score.k, self._params, default=_RRF_K, minimum=1)
+            arms = (self._arm(arm, nodes, op.window) for arm in (score.first, score.second))
+            scores = search.fuse(arms, k)
+        else:
+            scores = self._scores(score, nodes)
+        ids = ((row, row[variable]["@id"]) for row in rows)
+        ranked = [row | {SCORE: scores[id_]} for row, id_ in ids if id_ in scores]
+        if op.cuts:
+            keys = (typed.OrderKey(score), *map(typed.OrderKey, op.tiebreak))
+            return self.sort(plan.Sort(op, keys), ranked)[: op.window]
+        return ranked
+
+    def _arm(self, score: Arm, nodes: Table, window: int | None) -> list[str]:
+        """The ids that an arm ranks, the best first; only `nearest` keeps to the window."""
+        scores = self._scores(score, nodes)
+        if isinstance(score, typed.Bm25Score):
+            return sorted(scores, key=lambda id_: (-scores[id_], id_))
+        return sorted(scores, key=lambda id_: (scores[id_], id_))[:window]
+
+    def _scores(self, score: Arm, nodes: Table) -> dict[str, float]:
+        """The score of each node that has one, by id."""
+        query = self._value(score.query, {})
+        type_names = {node["@type"] for node in nodes.values()}
+        if isinstance(score, typed.Bm25Score):
+            tables = (self._graph.nodes[name].items() for name in type_names)
+            field = {id_: node[score.property] for table in tables for id_, node in table}
+            return search.bm25(field, query)
+        if isinstance(query, str):
+            query = self._embedded(score, query, type_names)
+        vectors = {id_: node[score.property] for id_, node in nodes.items()}
+        known = {id_: vector for id_, vector in vectors.items() if None not in (vector, query)}
+        return {id_: search.squared_distance(vector, query) for id_, vector in known.items()}
+
+    def _embedded(self, score: Arm, text: str, type_names: set[str]) -> tuple[float, ...] | None:
+        if self._embed is None:
+            raise ExecutionError("no embedder is configured to rank by a text")
+        for name in type_names:
+            vector = self._graph.catalog.nodes[name].properties[score.property].type.value
+            assert isinstance(vector, VectorType)
+            embedding = self._embed(text, vector.dimension)
+            return unit_vector(embedding, dimension=vector.dimension)
+        return None
+
+    def sort(self, op: plan.Sort, rows: Iterable[Row]) -> list[Row]:
+        rows = list(rows)
+        for key in reversed(op.keys):
+            rows.sort(key=partial(self._sort_key, key.value), reverse=key.is_descending)
+        return rows
+
+    def aggregate(self, op: plan.Aggregate, rows: Iterable[Row]) -> Iterator[Row]:
+        keys = [c.value for c in op.columns if not isinstance(c.value, typed.AggregateValue)]
+        groups: dict[tuple[Any, ...], list[Row]] = {} if keys else {(): []}
+        for row in rows:
+            groups.setdefault(tuple(self._sort_key(key, row) for key in keys), []).append(row)
+        for group in groups.values():
+            yield {column.name: self._of_group(column.value, group) for column in op.columns}
+
+    def limit(self, op: plan.Limit, rows: Iterable[Row]) -> Iterable[Row]:
+        return (row for _, row in zip(range(op.count), rows, strict=False))
+
+    def project(self, op: plan.Project, rows: Iterable[Row]) -> Iterable[Row]:
+        return ({c.name: self._value(c.value, row) for c in op.columns} for row in rows)
+
+    def _of_group(self, expr: typed.Expr, group: list[Row]) -> Any:
+        if isinstance(expr, typed.AggregateValue):
+            values = [self._value(expr.argument, row) for row in group]
+            return expressions.aggregate(expr.function, values)
+        return self._value(expr, group[0])
+
+    def _sort_key(self, expr: typed.Expr, row: Row) -> tuple[int, Any]:
+        return expressions.sort_key(self._value(expr, row))
+
+    def _value(self, expr: typed.Expr, row: Row) -> Any:
+        return At(row, self._params)(expr)
+
+    def _hold(self, conditions: Iterable[typed.Expr], row: Row) -> bool:
+        return all(self._value(condition, row) is True for condition in conditions)

@@ -1,0 +1,86 @@
+"""The rules of a schema, checked once on the image after a write."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import re2
+
+from model.expressions import Entity
+from model.store import Store, Type, identifying_texts, types_of
+from omnigraph.errors import WriteRefused
+from omnigraph.schema.catalog import EdgeType
+from omnigraph.schema.types import EnumType
+
+Batch = tuple[Type, list[Entity]]
+
+
+def validate(before: Store, after: Store, batches: Sequence[Batch]) -> None:
+    """Refuse the first violation; a batch holds the entities one statement or load wrote."""
+    types = types_of(after.catalog)
+    for type_ in types:
+        old = before.table(type_)
+        for id_, entity in after.table(type_).items():
+            if old.get(id_) is not entity:
+                _check_values(type_, entity)
+    for type_ in types:
+        written = [entities for owner, entities in batches if owner is type_]
+        for members in (*type_.constraints.uniques, *filter(None, [type_.key])):
+            for entities in (*written, after.table(type_).values()):
+                _check_unique(type_, members, entities)
+        if isinstance(type_, EdgeType):
+            _check_ends(type_, after)
+            _check_cardinality(type_, before, after)
+
+
+def _check_values(type_: Type, entity: Entity) -> None:
+    for name, property_ in type_.properties.items():
+        value, kind = entity[name], property_.type.value
+        if isinstance(kind, EnumType) and value not in (None, *kind.values):
+            raise WriteRefused(f"invalid enum value '{value}' for {type_.name}.{name}")
+    for bounds in type_.constraints.ranges:
+        value = entity[bounds.property]
+        low = -math.inf if bounds.minimum is None else float(bounds.minimum)
+        high = math.inf if bounds.maximum is None else float(bounds.maximum)
+        if value is not None and not low <= float(value) <= high:
+            raise WriteRefused(f"@range violation on {type_.name}.{bounds.property}: {value}")
+    for check in type_.constraints.checks:
+        value = entity[check.property]
+        if value is not None and not re2.search(check.pattern, value):
+            raise WriteRefused(f"@check violation on {type_.name}.{check.property}: '{value}'")
+
+
+def _check_unique(type_: Type, members: tuple[str, ...], entities: Iterable[Entity]) -> None:
+    found = Counter(identifying_texts(type_, members, entity) for entity in entities)
+    found[()] = 0
+    for texts, count in found.items():
+        if count > 1:
+            name = members[0] if len(members) == 1 else f"({', '.join(members)})"
+            raise WriteRefused(f"@unique violation on {type_.name}.{name}: {', '.join(texts)}")
+
+
+def _check_ends(type_: EdgeType, after: Store) -> None:
+    for edge in after.table(type_).values():
+        for end, node_type in (("src", type_.source), ("dst", type_.target)):
+            if edge[f"@{end}"] not in after.nodes[node_type]:
+                raise WriteRefused(f"{end} '{edge[f'@{end}']}' not found in {node_type}")
+
+
+def _check_cardinality(type_: EdgeType, before: Store, after: Store) -> None:
+    """Only sources whose edges the write touched, and that still exist, are counted."""
+    old, new = before.table(type_), after.table(type_)
+    touched = [
+        t[id_]
+        for id_ in old | new
+        if old.get(id_) is not new.get(id_)
+        for t in (old, new)
+        if id_ in t
+    ]
+    counts = Counter(edge["@src"] for edge in new.values())
+    low, high = type_.cardinality.minimum, type_.cardinality.maximum
+    for source in sorted({edge["@src"] for edge in touched} & after.nodes[type_.source].keys()):
+        count = counts[source]
+        if count < low or (high is not None and count > high):
+            bound = f"min {low}" if count < low else f"max {high}"
+            has = f"source '{source}' has {count} edges ({bound})"
+            raise WriteRefused(f"@card violation on edge {type_.name}: {has}")

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from omnigraph import __version__
+from omnigraph.cli.app import app
+
+SCHEMA = """node Person {
+  name: String @key
+  age: I32?
+}
+edge Knows: Person -> Person
+"""
+QUERY = """query everyone() {
+  match { $p: Person }
+  return { $p.name }
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "s.pg").write_text(SCHEMA)
+    (tmp_path / "q.gq").write_text(QUERY)
+    return tmp_path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_version_prints_the_program_and_the_schema_format() -> None:
+    result = run("version")
+    assert result.stdout.splitlines() == [f"omnigraph {__version__}", "internal-schema 5"]
+    assert run("--version").stdout == result.stdout
+
+
+def test_no_arguments_print_help_and_the_legend() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "direct" in result.stdout
+
+
+def test_lint_of_a_good_file_exits_with_0(folder: Path) -> None:
+    result = run("lint", "--schema", folder / "s.pg", "--query", folder / "q.gq")
+    assert result.exit_code == 0, result.output
+    assert "ok     read      everyone" in result.stdout
+    assert result.stdout.rstrip().endswith("1 queries, 0 errors, 0 warnings")
+
+
+def test_lint_of_a_type_error_exits_with_1_and_points_at_it(folder: Path) -> None:
+    (folder / "q.gq").write_text(QUERY.replace("$p.name", "$p.nam"))
+    result = run("lint", "--schema", folder / "s.pg", "--query", folder / "q.gq")
+    assert result.exit_code == 1
+    assert "q.gq:3:15: error[T6]" in result.stderr
+    assert "did you mean 'name'?" in result.stderr
+
+
+def test_lint_json_is_the_documented_document(folder: Path) -> None:
+    (folder / "q.gq").write_text(QUERY + QUERY.replace("everyone", "b").replace("Person", "Nope"))
+    result = run("lint", "--schema", folder / "s.pg", "--query", folder / "q.gq", "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert list(document) == [
+        "status",
+        "schema_source",
+        "query_path",
+        "queries_processed",
+        "errors",
+        "warnings",
+        "infos",
+        "results",
+        "findings",
+    ]
+    assert document["status"] == "error"
+    assert document["schema_source"] == {"kind": "file", "path": str(folder / "s.pg")}
+    assert document["queries_processed"] == 2
+    assert [(each["name"], each["kind"], each["status"]) for each in document["results"]] == [
+        ("everyone", "read", "ok"),
+        ("b", "read", "error"),
+    ]
+    assert document["results"][0]["operation"]["result"] == [
+        {"name": "name", "kind": "string", "nullable": False}
+    ]
+    assert [each["code"] for each in document["findings"]] == ["T1"]
+
+
+def test_lint_json_of_an_unreadable_file_is_one_q000(folder: Path) -> None:
+    (folder / "q.gq").write_text("query q( {\n")
+    result = run("lint", "--schema", folder / "s.pg", "--query", folder / "q.gq", "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert document["results"] == []
+    assert [(each["severity"], each["code"]) for each in document["findings"]] == [
+        ("error", "Q000")
+    ]
+
+
+def test_wrong_arguments_exit_with_2(folder: Path) -> None:
+    assert run("lint", "--schema", folder / "s.pg").exit_code == 2
+    assert run("schema", "plan", "--schema", folder / "s.pg").exit_code == 2
+    assert run("nonsense").exit_code == 2
+
+
+def test_a_missing_file_is_named(folder: Path) -> None:
+    result = run("lint", "--schema", folder / "no.pg", "--query", folder / "q.gq")
+    assert result.exit_code == 1
+    assert "no.pg: No such file" in result.stderr
+    assert result.stdout == ""
+
+
+def test_schema_check_says_what_a_schema_declares(folder: Path) -> None:
+    result = run("schema", "check", folder / "s.pg", "--json")
+    document = json.loads(result.stdout)
+    assert (document["status"], document["nodes"], document["edges"]) == (
+        "ok",
+        ["Person"],
+        ["Knows"],
+    )
+    assert document["shape_hash"].startswith("sha256:")
+
+
+def test_schema_check_reports_every_error_of_a_file(folder: Path) -> None:
+    (folder / "s.pg").write_text("node A { x: Sting }\nedge E: A -> B\n")
+    result = run("schema", "check", folder / "s.pg")
+    assert result.exit_code == 1
+    assert "s.pg:1:13: error[S001]" in result.stderr
+    assert "s.pg:2:14: error[S005]" in result.stderr
+
+
+def test_schema_plan_json_is_the_documented_document(folder: Path) -> None:
+    (folder / "new.pg").write_text(SCHEMA.replace("age: I32?", "age: I32?\n  city: String?"))
+    result = run(
+        "schema", "plan", "--from", folder / "s.pg", "--schema", folder / "new.pg", "--json"
+    )
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == {
+        "uri": str(folder / "s.pg"),
+        "supported": True,
+        "step_count": 1,
+        "steps": [
+            {
+                "kind": "add_property",
+                "type_kind": "node",
+                "type_name": "Person",
+                "property_name": "city",
+                "property_type": {
+                    "scalar": "String",
+                    "nullable": True,
+                    "list": False,
+                    "enum_values": None,
+                },
+            }
+        ],
+    }
+
+
+def test_schema_plan_of_a_type_change_is_unsupported_with_its_code(folder: Path) -> None:
+    (folder / "new.pg").write_text(SCHEMA.replace("I32?", "I64?"))
+    result = run("schema", "plan", "--from", folder / "s.pg", "--schema", folder / "new.pg")
+    assert result.exit_code == 0
+    assert "unsupported change on node:Person.age [OG-MF-106, destructive]" in result.stdout
+    assert result.stdout.rstrip().endswith("1 steps, NOT supported")
+
+
+def test_fmt_changes_files_and_check_only_tells(folder: Path) -> None:
+    (folder / "s.pg").write_text("node   A{x:I32 // kept\n}")
+    told = run("fmt", "--check", folder)
+    assert told.exit_code == 1
+    assert f"would change {folder / 's.pg'}" in told.stdout
+    assert (folder / "s.pg").read_text().startswith("node   A")
+    assert run("fmt", folder).exit_code == 0
+    assert "x: I32 // kept" in (folder / "s.pg").read_text()
+    assert run("fmt", "--check", folder).exit_code == 0
+
+
+def test_fmt_leaves_a_broken_file_alone(folder: Path) -> None:
+    (folder / "s.pg").write_bytes(b"node \xff{")
+    result = run("fmt", folder / "s.pg")
+    assert result.exit_code == 1
+    assert "not UTF-8" in result.stderr
+    assert (folder / "s.pg").read_bytes() == b"node \xff{"
+
+
+def test_fmt_refuses_other_files(folder: Path) -> None:
+    (folder / "x.txt").write_text("")
+    result = run("fmt", folder / "x.txt")
+    assert result.exit_code == 1
+    assert "not a .pg or .gq file" in result.stderr

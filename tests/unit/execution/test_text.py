@@ -1,0 +1,56 @@
+"""Text analysis and edit distance."""
+
+from __future__ import annotations
+
+import pytest
+
+from omnigraph.execution.text import STOP_WORDS, TOKEN_CHARACTERS_MAX, analyze, is_within
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", []),
+        ("The quick, brown FOX!", ["quick", "brown", "fox"]),
+        ("running runs ran", ["run", "run", "ran"]),
+        ("snake_case kebab-case it's", ["snake", "case", "kebab", "case", "s"]),
+        ("Café crème, Ærø, Łódź, Straße", ["cafe", "creme", "aero", "lodz", "strass"]),
+        ("ｆｕｌｌ ﬁt x²", ["full", "fit", "x2"]),
+        ("İstanbul", ["istanbul"]),
+        ("йод 東京 42", ["йод", "東京", "42"]),
+        ("to be or not to be", []),
+    ],
+)
+def test_a_text_becomes_tokens(text: str, tokens: list[str]) -> None:
+    assert analyze(text) == tokens
+
+
+def test_stop_words_are_dropped_before_stemming() -> None:
+    assert len(STOP_WORDS) == 33
+    assert analyze(" ".join(STOP_WORDS)) == []
+    assert analyze("being such") == ["be"]
+
+
+def test_long_tokens_are_dropped() -> None:
+    assert analyze("x" * TOKEN_CHARACTERS_MAX) == ["x" * TOKEN_CHARACTERS_MAX]
+    assert analyze("x" * (TOKEN_CHARACTERS_MAX + 1)) == []
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "distance"),
+    [
+        ("", "", 0),
+        ("cat", "cat", 0),
+        ("cat", "bat", 1),
+        ("cat", "cats", 1),
+        ("cat", "ct", 1),
+        ("ab", "ba", 2),
+        ("kitten", "sitting", 3),
+        ("", "abc", 3),
+        ("flaw", "lawn", 2),
+    ],
+)
+def test_a_text_is_within_its_edit_distance(left: str, right: str, distance: int) -> None:
+    for limit in range(5):
+        assert is_within(left, right, limit) == (limit >= distance)
+        assert is_within(right, left, limit) == (limit >= distance)

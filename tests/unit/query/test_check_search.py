@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pytest
+
+from omnigraph.query import typed
+from omnigraph.schema.types import PropertyType, VectorType
+from omnigraph.schema.values import round_to_f32
+from unit.query.checking import filter_problems, problems_of, read_of
+
+PARAMETERS = "$v: Vector(2), $other: Vector(3), $q: String?, $n: I64, $f: F64"
+VECTOR = PropertyType(VectorType(2))
+
+
+def query_of(call: str) -> typed.Expr:
+    body = f"match {{ $b: Book }} return {{ 1 }} order {{ {call} }} limit 1"
+    rank = read_of(body, parameters=PARAMETERS).rank
+    assert isinstance(rank, typed.NearestScore)
+    return rank.query
+
+
+def rank_problems(call: str) -> list[str]:
+    body = (
+        "match { $a: Author  $a $w:wrote $b  exists { $a wrote $hidden } }"
+        f" return {{ 1 }} order {{ {call} }} limit 1"
+    )
+    return problems_of(body, parameters=PARAMETERS)
+
+
+def test_a_list_literal_is_a_query_vector() -> None:
+    assert query_of("nearest($b.vec, [1, 0.1])") == typed.Constant((1.0, round_to_f32(0.1)), VECTOR)
+    assert query_of("nearest($b.vec, [$f, 1])") == typed.ListOf(
+        (typed.ParameterValue("f", typed.F64), typed.Constant(1.0, typed.F64)), VECTOR
+    )
+
+
+def test_texts_and_vectors_are_queries() -> None:
+    assert query_of('nearest($b.vec, "x")') == typed.Constant("x", typed.STRING)
+    assert query_of("nearest($b.vec, $v)") == typed.ParameterValue("v", VECTOR)
+    assert query_of("nearest($b.vec, $q)").type == typed.STRING.as_nullable()
+
+
+@pytest.mark.parametrize(
+    ("call", "problems"),
+    [
+        ("nearest($b.title, $v)", ["T15 title"]),
+        ("nearest($b.nope, $v)", ["T15 nope"]),
+        ("nearest($z.vec, $v)", ["T15 $z"]),
+        ("nearest($hidden.vec, $v)", ["T15 $hidden"]),
+        ("nearest($w.role, $v)", ["T23 $w"]),
+        ("nearest($b.vec, [1])", ["T15 [1]"]),
+        ("nearest($b.vec, [])", ["T15 []"]),
+        ('nearest($b.vec, ["x", "y"])', ['T15 ["x", "y"]']),
+        ("nearest($b.vec, $other)", ["T15 $other"]),
+        ("nearest($b.vec, $n)", ["T15 $n"]),
+        ("nearest($b.vec, $b.vec)", ["T15 $b.vec"]),
+        ("nearest($b.vec, now())", ["T15 now()"]),
+        ("bm25($b.pages, $q)", ["T20 pages"]),
+        ("bm25($b.title, $n)", ["T20 $n"]),
+        ("bm25($b.title, $a.name)", ["T20 $a.name"]),
+        ("bm25($b.nope, $q)", ["T6 nope"]),
+        ("bm25(title, $q)", ["T20 title"]),
+        ("rrf(bm25($b.title, $q), bm25($b.isbn, $q), 0)", ["T21 0"]),
+        ("rrf(bm25($b.title, $q), bm25($b.isbn, $q), 1.5)", ["T21 1.5"]),
+        ("rrf(bm25($b.title, $q), bm25($b.isbn, $q), 4294967296)", ["T21 4294967296"]),
+        ("rrf(bm25($b.title, $q), bm25($b.isbn, $q), $n)", []),
+        ("rrf(bm25($b.title, $q), bm25($a.name, $q))", ["P005 bm25($a.name, $q)"]),
+        ("rrf(bm25($b.pages, $q), bm25($b.nope, $q))", ["T20 pages", "T6 nope"]),
+    ],
+)
+def test_wrong_arguments_of_a_rank_call_are_refused(call: str, problems: list[str]) -> None:
+    assert rank_problems(call) == problems
+
+
+@pytest.mark.parametrize(
+    ("predicate", "problems"),
+    [
+        ('search($b.title, "x")', []),
+        ("search($b.state, $q)", []),
+        ("fuzzy($b.title, $q, $n)", []),
+        ("search($b.pages, $q)", ["T19 pages"]),
+        ("fuzzy($b.title, $n)", ["T19 $n"]),
+        ("fuzzy($b.title, $q, 1.5)", ["T19 1.5"]),
+        ("fuzzy($b.title, $q, $f)", ["T19 $f"]),
+        ("search($b, $q)", ["T19 $b"]),
+        ("match_text($b.tags, $q)", ["T20 tags"]),
+        ("match_text($b.title, 3)", ["T20 3"]),
+        ("search($b.title, $nope)", ["T19 $nope"]),
+        ("not search($b.title, $q)", ["T38 search($b.title, $q)"]),
+        ("search($b.title, $q) != true", ["T38 search($b.title, $q)"]),
+        ("$a.score = 1 and (search($b.title, $q) or true)", ["T38 search($b.title, $q)"]),
+        ("exists { $a wrote $c  search($c.title, $q) and $c.pages > 1 }", []),
+    ],
+)
+def test_search_predicates_are_whole_conditions_over_text(
+    predicate: str, problems: list[str]
+) -> None:
+    assert filter_problems(predicate, parameters=PARAMETERS) == problems

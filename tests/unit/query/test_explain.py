@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from omnigraph.query.compile import compile_query
+from omnigraph.query.explain import ExplainRow, explain
+from omnigraph.query.plan import ReadPlan
+from omnigraph.schema import load_catalog
+
+CATALOG = load_catalog("""
+node Doc {
+  slug: String @key
+  body: String?
+  born: Date?
+  seen: DateTime?
+  vec: Vector(2)?
+  tags: [String]?
+}
+edge Cites: Doc -> Doc { note: String? }
+edge Links: Doc -> Doc
+""")
+
+
+def details(text: str) -> dict[str, str]:
+    plan = compile_query(text, CATALOG).plan
+    assert isinstance(plan, ReadPlan)
+    return {f"{row.tree}/{row.node}": row.detail for row in explain(plan)}
+
+
+def test_rows_go_from_the_result_to_the_leaf_and_then_through_the_blocks() -> None:
+    plan = compile_query(
+        "query q() { match { $d: Doc  not { $d cites $x } } return { $d.slug } }", CATALOG
+    ).plan
+    assert isinstance(plan, ReadPlan)
+    assert explain(plan) == (
+        ExplainRow("plan", 0, "Project", "$d.slug as d.slug"),
+        ExplainRow("plan", 1, "Exists", "block 1 has no row"),
+        ExplainRow("plan", 2, "Scan", "$d: Doc; reads slug"),
+        ExplainRow("plan", 3, "Unit", ""),
+        ExplainRow("block 1", 0, "Expand", "$d [Cites->] $x: Doc"),
+        ExplainRow("block 1", 1, "Outer", ""),
+    )
+
+
+def test_expressions_read_like_the_language() -> None:
+    found = details("""
+    query q($t: [String], $n: I64?) {
+      match {
+        $d: Doc { born: date("2024-05-06") }
+        $d.seen < now() or $d.seen > datetime("2024-05-06T07:08:09Z") or not ($d.body in ["a", "b"])
+        $d.body starts_with "x"
+        "t" in $d.tags
+        search($d.body, "sea") and fuzzy($d.body, "se", 1)
+        count { $d cites $x } >= $n
+        max($y.slug) { $d links $y } != "z"
+      }
+      return { $d.body is not null as has, $d.slug, true as yes }
+      order { $d.body desc, $d.slug }
+      limit 4
+    }
+    """)
+    assert found["plan/Scan"] == (
+        '$d: Doc; where ($d.born = date("2024-05-06")) and (($d.seen < now()) or '
+        '($d.seen > datetime("2024-05-06T07:08:09.000Z")) or (not ($d.body in ["a", "b"]))) and '
+        '($d.body starts_with "x") and ("t" in $d.tags) and search($d.body, "sea") and '
+        'fuzzy($d.body, "se", 1); reads body, slug'
+    )
+    assert found["plan/CompareBlock"] == "block 2: count >= $n"
+    assert found["plan/Project"] == "$d.body is not null as has, $d.slug as d.slug, true as yes"
+    assert found["plan/Sort"] == "$d.body desc, $d.slug"
+    assert found["plan/Limit"] == "4"
+
+
+def test_ranks_and_aggregates_show_their_arguments() -> None:
+    found = details("""
+    query q($v: Vector(2)) {
+      match { $d: Doc  $d <cites | links>{1,2} $e  $e $c:cites $d }
+      return { $d.slug, count($e) as n }
+      order { rrf(nearest($d.vec, $v), bm25($d.body, "sea"), 10), n desc }
+      limit 7
+    }
+    """)
+    assert found["plan/Rank"] == ('rrf(nearest($d.vec, $v), bm25($d.body, "sea"), 10) window 7')
+    assert found["plan/Aggregate"] == "$d.slug as d.slug, count($e) as n"
+    assert found["plan/Sort"] == "n desc, d.slug"
+    assert found["plan/Expand"] == "$d [<Cites> | <Links> {1,2}] $e: Doc"
+
+
+def test_a_bound_edge_and_a_closing_traversal_are_named() -> None:
+    found = details("query q() { match { $d: Doc  $d $c:cites $d } return { $c.note } }")
+    assert found["plan/Expand"] == "$d [$c: Cites->] $d; closing"

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import pytest
+
+from omnigraph.errors import ParameterError
+from omnigraph.query.parameters import ParameterMode, bind_parameters
+from omnigraph.query.typed import Parameter, Value
+from omnigraph.schema.types import (
+    ListType,
+    PropertyType,
+    Scalar,
+    ScalarType,
+    VectorType,
+    scalar_type,
+)
+from omnigraph.schema.values import round_to_f32
+from omnigraph.syntax import Mode
+
+
+def bind_one(type_: PropertyType, value: object) -> Value:
+    return bind_parameters((Parameter("x", type_),), {"x": value})["x"]
+
+
+def refusal(type_: PropertyType, value: object) -> str:
+    with pytest.raises(ParameterError) as caught:
+        bind_one(type_, value)
+    assert "'x'" in caught.value.message
+    return caught.value.message
+
+
+STRINGS = PropertyType(ListType(Scalar.STRING))
+
+
+@pytest.mark.parametrize(
+    ("scalar", "supplied", "expected"),
+    [
+        (Scalar.STRING, "ann", "ann"),
+        (Scalar.BLOB, "https://x.org/a", "https://x.org/a"),
+        (Scalar.BOOL, True, True),
+        (Scalar.I32, -5, -5),
+        (Scalar.I32, "42", 42),
+        (Scalar.I64, "-9223372036854775808", -(2**63)),
+        (Scalar.U32, 4_294_967_295, 4_294_967_295),
+        (Scalar.U64, 2**63 - 1, 2**63 - 1),
+        (Scalar.F64, 2, 2.0),
+        (Scalar.F64, 0.1, 0.1),
+        (Scalar.F32, 0.1, round_to_f32(0.1)),
+        (Scalar.DATE, "1970-01-02", 1),
+        (Scalar.DATETIME, "1970-01-01T00:00:01Z", 1000),
+        (Scalar.DATETIME, "1970-01-02", 86_400_000),
+    ],
+)
+def test_a_fitting_value_is_converted(scalar: Scalar, supplied: object, expected: Value) -> None:
+    value = bind_one(PropertyType(ScalarType(scalar)), supplied)
+    assert value == expected
+    assert type(value) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("scalar", "supplied", "fragment"),
+    [
+        (Scalar.STRING, 1, "expected String"),
+        (Scalar.BOOL, 1, "expected Bool"),
+        (Scalar.BOOL, "true", "expected Bool"),
+        (Scalar.I64, 4.5, "expected I64"),
+        (Scalar.I64, 4.0, "expected I64"),
+        (Scalar.I64, True, "expected I64"),
+        (Scalar.I64, "4x", "expected I64"),
+        (Scalar.I64, "９", "expected I64"),
+        (Scalar.I64, 2**63, "out of range"),
+        pytest.param(Scalar.I64, 10**5000, "out of range", id="I64-huge"),
+        (Scalar.I32, 3_000_000_000, "out of range for I32"),
+        (Scalar.U32, -1, "out of range for U32"),
+        (Scalar.U64, 9_223_372_036_854_775_808, "exceeds current engine range"),
+        (Scalar.U64, "18446744073709551615", "exceeds current engine range"),
+        (Scalar.F64, "1.5", "expected F64"),
+        (Scalar.F64, True, "expected F64"),
+        (Scalar.F64, float("nan"), "finite"),
+        pytest.param(Scalar.F64, 10**400, "exceeds F64 range", id="F64-huge"),
+        (Scalar.F32, 1e39, "exceeds F32 range"),
+        (Scalar.DATE, "2024-01-01T10:00:00Z", "invalid Date literal"),
+        (Scalar.DATE, 5, "expected Date"),
+        (Scalar.DATETIME, "noon", "invalid DateTime literal"),
+        (Scalar.STRING, {"a": 1}, "an object"),
+        (Scalar.STRING, ["a"], "an array"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused(
+    scalar: Scalar, supplied: object, fragment: str
+) -> None:
+    assert fragment in refusal(scalar_type(scalar), supplied)
+
+
+def test_a_list_is_read_item_by_item() -> None:
+    dates = PropertyType(ListType(Scalar.DATE), is_nullable=True)
+    assert bind_one(dates, ["1970-01-01", "1970-01-03"]) == (0, 2)
+    assert bind_one(STRINGS, ("a",)) == ("a",)
+    assert bind_one(STRINGS, []) == ()
+
+
+def test_a_list_refuses_null_and_names_the_item() -> None:
+    assert "item 2" in refusal(STRINGS, ["a", None])
+    assert "item 1" in refusal(STRINGS, [3])
+    assert "expected [String]" in refusal(STRINGS, "a")
+
+
+def test_a_vector_has_exactly_its_dimension() -> None:
+    vector = PropertyType(VectorType(3))
+    assert bind_one(vector, [1, 0.5, 0.1]) == (1.0, 0.5, round_to_f32(0.1))
+    message = refusal(vector, [1, 2])
+    assert "3" in message
+    assert "2" in message
+    assert "exceeds F32 range" in refusal(vector, [1, 2, 1e39])
+    assert "expected F32" in refusal(vector, [1, 2, "3"])
+
+
+def test_params_must_be_an_object() -> None:
+    for supplied in ([1], "x", 3, {1: 2}):
+        with pytest.raises(ParameterError, match="params must be a JSON object"):
+            bind_parameters((), supplied)
+
+
+def test_absent_nullable_parameters_become_null() -> None:
+    parameters = (Parameter("x", scalar_type(Scalar.I64, is_nullable=True)),)
+    assert bind_parameters(parameters, None) == {"x": None}
+    assert bind_parameters(parameters, {}) == {"x": None}
+    assert bind_parameters(parameters, {"x": None}) == {"x": None}
+
+
+def test_null_is_refused_for_a_required_parameter() -> None:
+    message = refusal(scalar_type(Scalar.I64), None)
+    assert "null is not accepted for non-nullable parameter 'x'" in message
+
+
+def test_a_required_parameter_is_demanded_even_without_params() -> None:
+    parameters = (Parameter("x", scalar_type(Scalar.I64)),)
+    with pytest.raises(ParameterError, match="parameter 'x' not provided"):
+        bind_parameters(parameters, None)
+
+
+def test_a_missing_parameter_hints_at_the_name_that_was_meant() -> None:
+    parameters = (Parameter("handle", scalar_type(Scalar.STRING)),)
+    with pytest.raises(ParameterError) as dollar:
+        bind_parameters(parameters, {"$handle": "a"})
+    assert dollar.value.hint == "write 'handle' without $"
+    with pytest.raises(ParameterError) as misspelt:
+        bind_parameters(parameters, {"hanlde": "a"})
+    assert misspelt.value.hint == "'hanlde' is not declared; did you mean 'handle'?"
+
+
+def test_extra_plain_values_are_ignored() -> None:
+    extra = {"a": 1, "b": "x", "c": [1, 2.5], "d": None, "e": True}
+    assert bind_parameters((), extra) == {}
+
+
+@pytest.mark.parametrize("value", [{"k": 1}, [{"k": 1}], [[1]], object(), float("inf"), 2**63])
+def test_extra_values_that_no_parameter_could_have_are_refused(value: object) -> None:
+    with pytest.raises(ParameterError, match="'extra'"):
+        bind_parameters((), {"extra": value})
+
+
+def test_the_instant_of_the_request_cannot_be_supplied() -> None:
+    with pytest.raises(ParameterError, match="reserved"):
+        bind_parameters((), {"__nanograph_now": "2024-01-01"})
+
+
+def test_javascript_numbers_must_be_exact() -> None:
+    parameters = (Parameter("x", scalar_type(Scalar.I64)),)
+    mode = ParameterMode.JAVASCRIPT
+    with pytest.raises(ParameterError) as caught:
+        bind_parameters(parameters, {"x": 9_007_199_254_740_993}, mode=mode)
+    assert caught.value.hint == "pass it as a decimal string"
+    assert bind_parameters(parameters, {"x": "9007199254740993"}, mode=mode) == {
+        "x": 9_007_199_254_740_993
+    }
+    assert bind_parameters(parameters, {"x": 4.0}, mode=mode) == {"x": 4}
+    with pytest.raises(ParameterError):
+        bind_parameters(parameters, {"x": 4.5}, mode=mode)
+
+
+def test_digits_beyond_milliseconds_are_cut_unless_strict() -> None:
+    parameters = (Parameter("x", scalar_type(Scalar.DATETIME)),)
+    supplied = {"x": "1970-01-01T00:00:00.0019Z"}
+    assert bind_parameters(parameters, supplied) == {"x": 1}
+    with pytest.raises(ParameterError, match="milliseconds"):
+        bind_parameters(parameters, supplied, strictness=Mode.STRICT)
