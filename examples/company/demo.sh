@@ -4,7 +4,9 @@ set -eu
 cd "$(dirname "$0")/../.."
 here=examples/company
 
-say() { printf '\n\033[1m%s\033[0m\n' "$1"; }
+bold=; plain=
+if [ -t 1 ]; then bold=$(printf '\033[1m'); plain=$(printf '\033[0m'); fi
+say() { printf '\n%s%s%s\n' "$bold" "$1" "$plain"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
 
 say "The program"

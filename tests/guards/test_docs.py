@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph.diagnostics import CODES
-from omnigraph.query import lint_file
-from omnigraph.schema import Catalog, load_catalog
+from omnigraph.query import format_queries, lint_file
+from omnigraph.schema import Catalog, format_schema, load_catalog
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
@@ -29,7 +29,7 @@ LINES_MAX = {
     "docs/glossary.md": 80,
 }
 # Commands that start everything else, or that would start this test again.
-_NOT_RUN = ("make ", "git ", "pip ", "cd ")
+_NOT_RUN = ("make ", "git ", "pip ", "cd ", ". ")
 _EXIT = re.compile(r"\s*# exits with (\d+)$")
 
 
@@ -77,6 +77,12 @@ def test_the_schemas_and_queries_of_a_page_compile(page: Path) -> None:
             catalog = load_catalog(text)
         else:
             assert [str(found) for found in lint_file(text, catalog).diagnostics] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_schemas_and_queries_of_a_page_are_formatted(page: Path) -> None:
+    for language, text in re.findall(r"```(pg|gq)\n(.*?)```", page.read_text(), re.DOTALL):
+        assert text == (format_schema(text) if language == "pg" else format_queries(text))
 
 
 def test_the_generated_reference_is_up_to_date(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -20,8 +20,7 @@ from logic.case import Dialect, LoadMode
 from logic.generate import Json
 from model import ModelGraph, to_json
 from model.branching import ModelBranches
-from omnigraph.diagnostics import Collector
-from omnigraph.errors import CompileError, ExecutionError
+from omnigraph.errors import ExecutionError
 from omnigraph.query.ast import (
     BranchCreate,
     BranchDelete,
@@ -33,22 +32,23 @@ from omnigraph.query.ast import (
     Setting,
     Show,
 )
-from omnigraph.query.check import check_query
-from omnigraph.query.compile import find_query
+from omnigraph.query.compile import compile_declaration, find_query, read_file
 from omnigraph.query.explain import explain
-from omnigraph.query.lower import lower
 from omnigraph.query.parameters import bind_parameters
-from omnigraph.query.parser import ParsedFile, parse_query_file
+from omnigraph.query.parser import ParsedFile
 from omnigraph.query.plan import Limit, Operator, Plan, Project, ReadPlan, Sort
 from omnigraph.query.rewrites import rewrite
-from omnigraph.query.settings import check_settings, effective_settings, show_rows
+from omnigraph.query.settings import effective_settings, show_rows
 from omnigraph.query.typed import Mutation, NodeObject, ResultType, SystemValue
 from omnigraph.schema import load_catalog
+from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.types import EnumType
 from omnigraph.syntax import Mode
 
 # 2026-01-01T00:00:00Z: after every instant in the cases that means "past".
 NOW_MS = 1_767_225_600_000
+
+Rewriting = Callable[[Plan, Catalog], Plan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +56,27 @@ class ModelArm:
     """Evaluates the plan of a query with the model, rewritten or not."""
 
     name: str
-    rewrites: bool
+    rewriting: Rewriting
 
     def open(self, schema: str, *, mode: Mode) -> ModelSession:
         """A session on a new graph."""
-        return ModelSession(ModelGraph(load_catalog(schema, mode=mode)), self.rewrites, mode=mode)
+        return ModelSession(ModelGraph(load_catalog(schema, mode=mode)), self.rewriting, mode=mode)
 
 
-ARMS = (ModelArm("model", rewrites=False), ModelArm("model_rewritten", rewrites=True))
+def _unchanged(plan: Plan, _: Catalog) -> Plan:
+    return plan
+
+
+ARMS = (ModelArm("model", _unchanged), ModelArm("model_rewritten", rewrite))
 
 
 class ModelSession:
     """A graph in memory; a restart changes nothing."""
 
-    def __init__(self, graph: ModelGraph, rewrites: bool, *, mode: Mode) -> None:
+    def __init__(self, graph: ModelGraph, rewriting: Rewriting, *, mode: Mode) -> None:
         self._branches = ModelBranches(graph)
         self._catalog = graph.catalog
-        self._rewrites = rewrites
+        self._rewriting = rewriting
         self._mode = mode
 
     def query(self, text: str, request: Request) -> RowsAnswer:
@@ -164,24 +168,12 @@ class ModelSession:
         return _table(names, rows)
 
     def _parse(self, text: str) -> ParsedFile:
-        parsed = parse_query_file(text, mode=self._mode)
-        collector = Collector(parsed.source)
-        for found in parsed.diagnostics:
-            collector.add(found)
-        check_settings(parsed.file.settings, collector)
-        if isinstance(parsed.file.statement, Show):
-            check_settings([parsed.file.statement], collector)
-        if collector.has_errors:
-            raise CompileError(collector.all())
-        return parsed
+        return read_file(text, mode=self._mode)
 
     def _plan(self, query: Query, parsed: ParsedFile) -> Plan:
-        collector = Collector(parsed.source)
-        checked = check_query(query, self._catalog, collector, mode=self._mode)
-        if checked is None:
-            raise CompileError(collector.all())
-        plan = lower(checked)
-        return rewrite(plan, self._catalog) if self._rewrites else plan
+        return compile_declaration(
+            query, parsed, self._catalog, mode=self._mode, rewriting=self._rewriting
+        ).plan
 
 
 def _type_name(type_: ResultType) -> str:

@@ -34,8 +34,8 @@ from logic.case import (
 from logic.generate import Json, Recipe, batches, generated_params
 from logic.loops import Substitution
 from logic.verdict import problem
-from omnigraph.diagnostics import Collector, Severity
-from omnigraph.errors import CompileError, OmnigraphError
+from omnigraph.diagnostics import Severity
+from omnigraph.errors import OmnigraphError
 from omnigraph.query.ast import (
     BranchList,
     Explain,
@@ -47,8 +47,9 @@ from omnigraph.query.ast import (
     Setting,
     Show,
 )
+from omnigraph.query.compile import read_file
 from omnigraph.query.parser import ParsedFile, parse_query_file
-from omnigraph.query.settings import SettingValue, check_settings
+from omnigraph.query.settings import SettingValue
 from omnigraph.syntax import Mode
 
 
@@ -188,7 +189,7 @@ class _Player:
         file = parsed.file
         if file.statement is None and not file.queries and file.settings:
             _refuse_context(step)
-            return self._change_settings(parsed)
+            return self._change_settings(step.text)
         match file.statement:
             case None:
                 _check_declaration(file, MutationBody, line=step.line)
@@ -202,12 +203,8 @@ class _Player:
     def _request(self, step: QueryStep | MutateStep) -> Request:
         return Request(step.branch or MAIN, _values(step.params), dict(self.settings))
 
-    def _change_settings(self, parsed: ParsedFile) -> DoneAnswer:
-        collector = Collector(parsed.source)
-        check_settings(parsed.file.settings, collector)
-        if collector.has_errors:
-            raise CompileError(collector.all())
-        for line in parsed.file.settings:
+    def _change_settings(self, text: str) -> DoneAnswer:
+        for line in read_file(text, mode=self.mode).file.settings:
             self._change_setting(line)
         return DoneAnswer()
 

@@ -98,10 +98,10 @@ def _run(graph: Store, statement: typed.Statement, params: Params) -> list[Batch
     is_edge = isinstance(statement, typed.InsertEdge | typed.DeleteEdges)
     type_: Type = (graph.catalog.edges if is_edge else graph.catalog.nodes)[statement.type_name]
     if isinstance(statement, typed.DeleteNodes | typed.DeleteEdges):
-        return _delete(graph, type_, _selected(graph, type_, statement.condition, params))
+        return _delete(graph, type_, _selected(graph, type_, statement.conditions, params))
     values = _assigned(type_, statement.assignments, params)
     if isinstance(statement, typed.UpdateNodes):
-        written = [node | values for node in _selected(graph, type_, statement.condition, params)]
+        written = [node | values for node in _selected(graph, type_, statement.conditions, params)]
     else:
         if isinstance(statement, typed.InsertEdge):
             at = At({}, params)
@@ -111,9 +111,11 @@ def _run(graph: Store, statement: typed.Statement, params: Params) -> list[Batch
     return [(type_, written)]
 
 
-def _selected(graph: Store, type_: Type, condition: typed.Expr, params: Params) -> list[Entity]:
-    entities = graph.table(type_).values()
-    return [found for found in entities if At({typed.ROW: found}, params)(condition) is True]
+def _selected(
+    graph: Store, type_: Type, conditions: Iterable[typed.Expr], params: Params
+) -> list[Entity]:
+    rows = [(found, At({typed.ROW: found}, params)) for found in graph.table(type_).values()]
+    return [found for found, at in rows if all(at(each) is True for each in conditions)]
 
 
 def _assigned(type_: Type, assignments: Iterable[typed.Assign], params: Params) -> Entity:

@@ -120,11 +120,7 @@ class Reader:
         else:
             scores = self._scores(score, nodes)
         ids = ((row, row[variable]["@id"]) for row in rows)
-        ranked = [row | {SCORE: scores[id_]} for row, id_ in ids if id_ in scores]
-        if op.cuts:
-            keys = (typed.OrderKey(score), *map(typed.OrderKey, op.tiebreak))
-            return self.sort(plan.Sort(op, keys), ranked)[: op.window]
-        return ranked
+        return [row | {SCORE: scores[id_]} for row, id_ in ids if id_ in scores]
 
     def _arm(self, score: Arm, nodes: Table, window: int | None) -> list[str]:
         """The ids that an arm ranks, the best first; only `nearest` keeps to the window."""

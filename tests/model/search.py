@@ -34,7 +34,8 @@ def bm25(field: Mapping[str, str | None], query: str | None) -> dict[str, float]
 
 def squared_distance(left: Sequence[float], right: Sequence[float]) -> float:
     """The squared L2 distance of two vectors."""
-    return round_to_f32(sum((a - b) ** 2 for a, b in zip(left, right, strict=True)))
+    pairs = zip(left, map(round_to_f32, right), strict=True)
+    return round_to_f32(sum((a - b) ** 2 for a, b in pairs))
 
 
 def fuse(arms: Iterable[Sequence[str]], k: int) -> dict[str, float]:

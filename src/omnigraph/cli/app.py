@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -10,6 +12,7 @@ from omnigraph import __version__
 from omnigraph.cli.fmt import fmt
 from omnigraph.cli.lint import lint
 from omnigraph.cli.schema_commands import schema_app
+from omnigraph.cli.views import prepare_streams
 from omnigraph.schema.accepted import IR_VERSION
 
 _LEGEND = """\
@@ -32,8 +35,22 @@ app.command()(fmt)
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line; output that cannot be written is a failure like any other."""
+    prepare_streams()
+    try:
+        try:
+            app()
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone; the interpreter must not try to flush again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as failure:
+        sys.stderr.write(f"error: the output cannot be written: {failure.strerror}\n")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
 
 
 def _print_version(is_asked: bool) -> None:

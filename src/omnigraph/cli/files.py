@@ -1,40 +1,60 @@
-"""Reading the files that commands are given."""
+"""Reading and replacing the files that commands are given."""
 
 from __future__ import annotations
 
+import os
+import stat
+import tempfile
 from pathlib import Path
-
-import typer
 
 from omnigraph.cli.views import fail
 
 # A file larger than this is not a schema or a query file but a mistake.
 TEXT_BYTES_MAX = 64 * 1024 * 1024
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
-def read_text(path: Path) -> bytes:
-    """The bytes of a text file, or a failure that names it."""
+class FileProblem(Exception):
+    """A file that cannot be read or replaced; the message names it."""
+
+
+def read_source(path: Path) -> bytes:
+    """The bytes of a schema or query file; the command fails if there is a problem."""
     try:
-        size = path.stat().st_size
-        if size > TEXT_BYTES_MAX:
-            fail(f"{path}: {size} bytes is more than the {TEXT_BYTES_MAX} a text file may have")
-        return path.read_bytes()
-    except OSError as failure:
-        fail(f"{path}: {failure.strerror or failure}")
+        return read_bytes(path)
+    except FileProblem as problem:
+        fail(str(problem))
 
 
-def write_text(path: Path, text: str) -> None:
-    """Replace a file in one step: a crash leaves the old text or the new one."""
-    temporary = path.with_name(f".{path.name}.omnigraph")
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file of a sensible size."""
     try:
-        temporary.write_text(text, encoding="utf-8", newline="")
-        temporary.chmod(path.stat().st_mode)
-        temporary.replace(path)
+        with path.open("rb") as file:
+            # Sizes are not asked for: a device has none and never ends.
+            data = file.read(TEXT_BYTES_MAX + 1)
     except OSError as failure:
-        temporary.unlink(missing_ok=True)
-        fail(f"{path}: {failure.strerror or failure}")
+        raise FileProblem(f"{path}: {failure.strerror or failure}") from failure
+    if len(data) > TEXT_BYTES_MAX:
+        raise FileProblem(f"{path}: larger than the {TEXT_BYTES_MAX} bytes a text file may have")
+    return data
 
 
-def refuse_together(first: str, second: str) -> None:
-    """Exit as for any wrong combination of arguments."""
-    raise typer.BadParameter(f"{first} and {second} are mutually exclusive")
+def replace_text(path: Path, text: str) -> None:
+    """Replace what a path leads to in one step: a crash leaves the old text or the new one."""
+    target = path.resolve()
+    temporary = None
+    try:
+        mode = target.stat().st_mode
+        if not mode & _WRITABLE:
+            raise FileProblem(f"{path}: the file is read-only")
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(stat.S_IMODE(mode))
+        Path(temporary).replace(target)
+    except OSError as failure:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise FileProblem(f"{path}: {failure.strerror or failure}") from failure

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from omnigraph.cli.files import read_text, write_text
-from omnigraph.cli.views import fail, print_diagnostics, print_json, print_lines
+from omnigraph.cli.files import FileProblem, read_bytes, replace_text
+from omnigraph.cli.views import print_diagnostics, print_json, print_lines, print_problems
 from omnigraph.diagnostics import Diagnostic, to_json
 from omnigraph.errors import CompileError
 from omnigraph.query import format_queries
 from omnigraph.schema import format_schema
 
 _FORMATTERS = {".pg": format_schema, ".gq": format_queries}
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What became of the files, gathered while going through them."""
+
+    changed: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
+    findings: list[Diagnostic] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
 def fmt(
@@ -29,50 +40,69 @@ def fmt(
     ] = False,
     is_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Format `.pg` and `.gq` files in place; comments are kept."""
-    changed: list[str] = []
-    findings: list[Diagnostic] = []
-    for path in _expand(paths):
-        old = read_text(path)
+    """Format `.pg` and `.gq` files in place; comments are kept.
+
+    Every file is looked at, also when another one has errors; then the exit code is 1.
+    """
+    outcome = _Outcome()
+    is_dry = is_check or is_diff
+    for path in _expand(paths, outcome):
         try:
-            new = _FORMATTERS[path.suffix](old, name=str(path))
+            _format(path, outcome, is_dry=is_dry)
         except CompileError as failure:
-            findings.extend(failure.diagnostics)
-            continue
-        if new.encode() != old:
-            changed.append(str(path))
-            if is_diff and not is_json:
-                print_lines(_difference(path, old.decode(), new))
-            if not is_check and not is_diff:
-                write_text(path, new)
-    _report(changed, findings, is_dry=is_check or is_diff, is_json=is_json)
-    if findings or (is_check and changed):
+            outcome.findings.extend(failure.diagnostics)
+        except FileProblem as problem:
+            outcome.problems.append(str(problem))
+    if is_json:
+        print_json(_document(outcome))
+    else:
+        _print(outcome, is_dry=is_dry, is_diff=is_diff)
+    if outcome.findings or outcome.problems or (is_check and outcome.changed):
         raise typer.Exit(1)
 
 
-def _report(changed: list[str], findings: list[Diagnostic], *, is_dry: bool, is_json: bool) -> None:
-    if is_json:
-        print_json({"changed": changed, "diagnostics": [to_json(found) for found in findings]})
+def _format(path: Path, outcome: _Outcome, *, is_dry: bool) -> None:
+    old = read_bytes(path)
+    new = _FORMATTERS[path.suffix](old, name=str(path))
+    if new.encode() == old:
         return
-    print_diagnostics(findings)
-    verb = "would change" if is_dry else "formatted"
-    print_lines(f"{verb} {path}" for path in changed)
+    if not is_dry:
+        replace_text(path, new)
+    outcome.changed.append(str(path))
+    outcome.differences.extend(_difference(path, old.decode(), new))
 
 
-def _expand(paths: list[Path]) -> Iterator[Path]:
+def _expand(paths: list[Path], outcome: _Outcome) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            yield from sorted(
-                each for each in path.rglob("*.[pg][gq]") if each.suffix in _FORMATTERS
-            )
-        elif path.suffix in _FORMATTERS:
+            found = [each for each in path.rglob("*") if each.suffix in _FORMATTERS]
+            files = sorted(each for each in found if not each.is_dir())
+            if not files:
+                outcome.problems.append(f"{path}: no .pg or .gq files in this folder")
+            yield from files
+        elif path.suffix in _FORMATTERS or not path.exists():
             yield path
         else:
-            fail(f"{path}: not a .pg or .gq file")
+            outcome.problems.append(f"{path}: not a .pg or .gq file")
+
+
+def _document(outcome: _Outcome) -> dict[str, object]:
+    return {
+        "changed": outcome.changed,
+        "diagnostics": [to_json(found) for found in outcome.findings],
+        "problems": outcome.problems,
+    }
+
+
+def _print(outcome: _Outcome, *, is_dry: bool, is_diff: bool) -> None:
+    print_diagnostics(outcome.findings)
+    print_problems(outcome.problems)
+    if is_diff:
+        print_lines(outcome.differences)
+    verb = "would change" if is_dry else "formatted"
+    print_lines(f"{verb} {path}" for path in outcome.changed)
 
 
 def _difference(path: Path, old: str, new: str) -> Iterator[str]:
-    lines = difflib.unified_diff(
-        old.splitlines(), new.splitlines(), f"{path} (now)", f"{path} (formatted)", lineterm=""
-    )
-    yield from lines
+    names = (f"{path} (now)", f"{path} (formatted)")
+    return difflib.unified_diff(old.splitlines(), new.splitlines(), *names, lineterm="")

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.files import read_text
-from omnigraph.cli.views import fail, print_diagnostics, print_json, print_lines
+from omnigraph.cli.files import read_source
+from omnigraph.cli.views import counted, fail, print_diagnostics, print_json, print_lines
 from omnigraph.diagnostics import to_json
 from omnigraph.schema import Catalog, CompiledSchema, compile_schema
 from omnigraph.schema.identity import accept_schema
@@ -35,7 +35,7 @@ def check(
 ) -> None:
     """Check a schema file and say what it declares."""
     mode = Mode.STRICT if is_strict else Mode.LENIENT
-    compiled = compile_schema(read_text(path), name=str(path), mode=mode)
+    compiled = compile_schema(read_source(path), name=str(path), mode=mode)
     if is_json:
         print_json(_check_document(path, compiled))
     else:
@@ -56,11 +56,14 @@ def plan(
     ] = False,
     is_json: Annotated[bool, _JSON] = False,
 ) -> None:
-    """Say how one schema would become another, and whether existing data allows it."""
+    """Say how one schema would become another, and whether existing data allows it.
+
+    A plan is a report: the exit code is 0 also when it is not supported.
+    """
     old, new = _catalog(old_path), _catalog(new_path)
     planned = plan_migration(accept_schema(old).schema, new, allow_data_loss=allows_data_loss)
     for finding in planned.findings:
-        typer.echo(f"{finding.severity}[{finding.code}]: {finding.message}", err=True)
+        typer.echo(str(finding), err=True)
     for warning in planned.warnings:
         typer.echo(f"warning: {warning}", err=True)
     if is_json:
@@ -70,7 +73,7 @@ def plan(
 
 
 def _catalog(path: Path) -> Catalog:
-    compiled = compile_schema(read_text(path), name=str(path))
+    compiled = compile_schema(read_source(path), name=str(path))
     print_diagnostics(compiled.diagnostics)
     if compiled.catalog is None:
         fail(f"{path}: the schema has errors")
@@ -104,4 +107,7 @@ def _plan_lines(planned: MigrationPlan) -> list[str]:
     if not planned.steps:
         return ["no changes"]
     verdict = "supported" if planned.supported else "NOT supported"
-    return [*(f"- {step}" for step in planned.steps), f"{len(planned.steps)} steps, {verdict}"]
+    return [
+        *(f"- {step}" for step in planned.steps),
+        f"{counted(len(planned.steps), 'step')}, {verdict}",
+    ]

@@ -5,8 +5,8 @@ for people (file:line:column, the line, a caret, a suggestion) or as JSON. Guara
 always names a registered code, and positions are exact in characters and in bytes.
 
 Modules, in order of control flow: `source` (texts, spans, positions), `codes` (the register of
-every code), `diagnostic` (one finding, and the collector), `finding` (one without a place),
-`suggest` ("did you mean"), `render` (views).
+every code), `shown` (source text inside messages), `diagnostic` (one finding, and the collector),
+`finding` (one without a place), `suggest` ("did you mean"), `render` (views).
 """
 
 from omnigraph.diagnostics.codes import CODES, Code
@@ -20,6 +20,7 @@ from omnigraph.diagnostics.diagnostic import (
 )
 from omnigraph.diagnostics.finding import Finding
 from omnigraph.diagnostics.render import render_human, to_json
+from omnigraph.diagnostics.shown import shown
 from omnigraph.diagnostics.source import Position, Source, Span
 from omnigraph.diagnostics.suggest import did_you_mean
 
@@ -38,5 +39,6 @@ __all__ = [
     "Suggestion",
     "did_you_mean",
     "render_human",
+    "shown",
     "to_json",
 ]

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from omnigraph.diagnostics.codes import CODES
+from omnigraph.diagnostics.shown import readable
 from omnigraph.diagnostics.source import Position, Source, Span
 from omnigraph.diagnostics.suggest import did_you_mean
 
-# A broken file of any size must stay readable: later findings are counted, not kept.
+# A broken file of any size must stay readable: later findings show when these are mended.
 DIAGNOSTICS_MAX = 200
 
 
@@ -59,6 +60,10 @@ class Diagnostic:
 
     def __post_init__(self) -> None:
         assert self.code in CODES, f"diagnostic code {self.code} is not registered"
+        # Messages quote names of the source, which may be of any length and of any characters.
+        object.__setattr__(self, "message", readable(self.message))
+        if self.hint is not None:
+            object.__setattr__(self, "hint", readable(self.hint))
 
     @property
     def position(self) -> Position:
@@ -73,10 +78,11 @@ class Diagnostic:
 class Collector:
     """Gathers the findings of one compilation, bounded and in source order."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, found: Iterable[Diagnostic] = ()) -> None:
         self.source = source
-        self.dropped = 0
         self._found: list[Diagnostic] = []
+        for diagnostic in found:
+            self.add(diagnostic)
 
     def error(
         self,
@@ -108,11 +114,9 @@ class Collector:
             diagnostic.severity is Severity.ERROR and not self.has_errors
         ):
             self._found.append(diagnostic)
-        else:
-            self.dropped += 1
 
     def did_you_mean(self, word: str, candidates: Iterable[str]) -> str | None:
-        """A hint for an unknown name, unless the finding would only be counted."""
+        """A hint for an unknown name, unless the finding would not be kept."""
         return None if len(self._found) >= DIAGNOSTICS_MAX else did_you_mean(word, candidates)
 
     @property

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 from omnigraph.diagnostics.diagnostic import Diagnostic, Suggestion
+from omnigraph.diagnostics.shown import escaped
 from omnigraph.diagnostics.source import Source
 
 # A minified line of megabytes must not flood a terminal.
 _LINE_CHARACTERS_MAX = 160
+_TAB = "\t"
 
 
 def render_human(diagnostic: Diagnostic) -> str:
     """The place, the message, the line with a caret under it, and the hint."""
     place = diagnostic.position
-    where = f"{diagnostic.source.name}:{place.line}:{place.column}"
+    where = escaped(f"{diagnostic.source.name}:{place.line}:{place.column}")
     lines = [f"{where}: {diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"]
-    excerpt, caret_column = _excerpt(diagnostic.source.line(place.line), place.column)
-    width = max(
-        1, min(diagnostic.span.end - diagnostic.span.start, len(excerpt) - caret_column + 1)
-    )
+    excerpt, caret_at = _excerpt(diagnostic.source.line(place.line), place.column - 1)
+    length = max(1, diagnostic.span.end - diagnostic.span.start)
+    carets = max(1, _cells(excerpt[caret_at : caret_at + length]))
     gutter = " " * len(str(place.line))
-    lines.append(f"  {place.line} | {excerpt}")
-    lines.append(f"  {gutter} | {_padding(excerpt, caret_column)}{'^' * width}")
+    lines.append(f"  {place.line} | {escaped(excerpt, keep=_TAB)}")
+    lines.append(f"  {gutter} | {_padding(excerpt[:caret_at])}{'^' * carets}")
     if diagnostic.hint:
         lines.append(f"  {gutter} = {diagnostic.hint}")
     return "\n".join(lines)
@@ -45,15 +47,23 @@ def to_json(diagnostic: Diagnostic) -> dict[str, Any]:  # Any: a JSON document
     return document
 
 
-def _excerpt(line: str, column: int) -> tuple[str, int]:
+def _excerpt(line: str, at: int) -> tuple[str, int]:
     if len(line) <= _LINE_CHARACTERS_MAX:
-        return line, column
-    start = max(0, column - 1 - _LINE_CHARACTERS_MAX // 2)
-    return line[start : start + _LINE_CHARACTERS_MAX], column - start
+        return line, at
+    start = max(0, at - _LINE_CHARACTERS_MAX // 2)
+    return line[start : start + _LINE_CHARACTERS_MAX], at - start
 
 
-def _padding(excerpt: str, column: int) -> str:
-    return "".join("\t" if character == "\t" else " " for character in excerpt[: column - 1])
+def _cells(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return sum(
+        2 if unicodedata.east_asian_width(character) in "WF" else 1
+        for character in escaped(text, keep=_TAB)
+    )
+
+
+def _padding(before: str) -> str:
+    return "".join(_TAB if character == _TAB else " " * _cells(character) for character in before)
 
 
 def _suggestion_json(suggestion: Suggestion, source: Source) -> dict[str, Any]:  # Any: JSON

@@ -5,10 +5,11 @@ returns, and its parameters as values; the text in one style; a lint report. Gua
 functions of their input; any text ends in diagnostics, all of them with exact places; a plan
 exists exactly when none of them is an error, and nothing in it is left to look up.
 
-Modules, in order of control flow: `parser` (text to `ast`), `check` (`ast` and catalog to `typed`),
-`lower` and `assemble` (`typed` to `plan`), `rewrites` and `walk` (plans to better plans), `compile`
-(all of it), `describe` and `explain` (views of a query), `parameters` and `settings` (what arrives
-beside the text), `lint` (reports), `spelling`, `printer` and `format` (trees back to text).
+Modules, in order of control flow: `habits` (hints for what other languages spell differently),
+`parser` (text to `ast`), `check` (`ast` and catalog to `typed`), `lower` and `assemble` (`typed` to
+`plan`), `rewrites` and `walk` (plans to better plans), `compile` (all of it), `describe` and
+`explain` (views of a query), `parameters` and `settings` (what arrives beside the text), `lint`
+(reports), `spelling`, `printer` and `format` (trees back to text).
 """
 
 from omnigraph.query.check import check_query

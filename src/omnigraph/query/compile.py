@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from omnigraph.diagnostics import Collector, Diagnostic, did_you_mean
 from omnigraph.errors import CompileError, QueryNotFound
-from omnigraph.query.ast import File, Query, Setting
+from omnigraph.query.ast import File, Query, Setting, Show
 from omnigraph.query.check import check_query
 from omnigraph.query.lower import lower
 from omnigraph.query.parser import ParsedFile, parse_query_file
@@ -45,29 +46,44 @@ def compile_query(
     Raises `CompileError` with every diagnostic of the file's grammar and of this query, and
     `QueryNotFound` if the text does not declare it.
     """
-    parsed = parse_query_file(text, name=file_name, mode=mode)
-    collector = Collector(parsed.source)
-    for found in parsed.diagnostics:
-        collector.add(found)
-    check_settings(parsed.file.settings, collector)
-    if collector.has_errors:
-        raise CompileError(collector.all())
+    parsed = read_file(text, name=file_name, mode=mode)
     query = find_query(parsed.file, name)
     return compile_declaration(query, parsed, catalog, mode=mode)
 
 
+def read_file(
+    text: str | bytes, *, name: str = "query.gq", mode: Mode = Mode.LENIENT
+) -> ParsedFile:
+    """The tree of a text whose grammar and settings are right; raises `CompileError` if not."""
+    parsed = parse_query_file(text, name=name, mode=mode)
+    collector = Collector(parsed.source, parsed.diagnostics)
+    check_settings(parsed.file.settings, collector)
+    if isinstance(parsed.file.statement, Show):
+        check_settings([parsed.file.statement], collector)
+    if collector.has_errors:
+        raise CompileError(collector.all())
+    return replace(parsed, diagnostics=collector.all())
+
+
 def compile_declaration(
-    query: Query, parsed: ParsedFile, catalog: Catalog, *, mode: Mode = Mode.LENIENT
+    query: Query,
+    parsed: ParsedFile,
+    catalog: Catalog,
+    *,
+    mode: Mode = Mode.LENIENT,
+    rewriting: Callable[[Plan, Catalog], Plan] = rewrite,
 ) -> CompiledQuery:
     """Compile one declaration of a parsed file, also the one that `explain` is about."""
-    collector = Collector(parsed.source)
-    for found in parsed.diagnostics:
-        if query.span.start <= found.span.start < query.span.end:
-            collector.add(found)
+    own = [
+        found
+        for found in parsed.diagnostics
+        if query.span.start <= found.span.start < query.span.end
+    ]
+    collector = Collector(parsed.source, own)
     checked = check_query(query, catalog, collector, mode=mode)
     if checked is None:
         raise CompileError(collector.all())
-    plan = rewrite(lower(checked), catalog)
+    plan = rewriting(lower(checked), catalog)
     return CompiledQuery(query, checked, plan, collector.all(), parsed.file.settings)
 
 

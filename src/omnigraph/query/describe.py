@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from omnigraph.query.typed import (
-    NOW_NAME,
     AggregateBlock,
     AggregateValue,
     Binding,
@@ -18,13 +17,11 @@ from omnigraph.query.typed import (
     DeleteEdges,
     DeleteNodes,
     ExistsBlock,
-    Expr,
     InsertEdge,
     InsertNode,
     Mutation,
     NearestScore,
     NodeObject,
-    NodeValue,
     NowValue,
     Parameter,
     Pattern,
@@ -150,38 +147,26 @@ def _field(name: str, type_: ResultType, *, is_nullable: bool | None = None) -> 
 
 
 def _described_name(column: Column) -> str:
-    """The alias, or a short name where the column carries its default one.
-
-    A default name holds a dot, or is the variable of an aggregate; an alias never has a dot.
-    """
-    value, name = column.value, column.name
-    match value:
-        case PropertyValue() | SystemValue() if "." in name:
-            return name.split(".", 1)[1]
-        case NowValue() if name == NOW_NAME:
+    """The alias, or a name shorter than that of the column."""
+    if column.alias is not None:
+        return column.alias
+    match column.value:
+        case PropertyValue(_, name):
+            return name
+        case SystemValue(_, field):
+            return f"@{field}"
+        case NowValue():
             return "now"
-        case AggregateValue() if name == _default_name(value.argument):
-            return str(value.function)
-        case NearestScore() if "." in name:
+        case AggregateValue(function):
+            return str(function)
+        case NearestScore():
             return "nearest"
-        case Bm25Score() if "." in name:
+        case Bm25Score():
             return "bm25"
-        case RrfScore() if "." in name:
+        case RrfScore():
             return "rrf"
         case _:
-            return name
-
-
-def _default_name(argument: Expr) -> str | None:
-    match argument:
-        case PropertyValue(variable, name):
-            return f"{variable}.{name}"
-        case SystemValue(variable, field):
-            return f"{variable}.@{field}"
-        case NodeValue(variable):
-            return variable
-        case _:
-            return None
+            return column.name
 
 
 # ---- types ----

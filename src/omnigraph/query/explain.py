@@ -51,8 +51,8 @@ from omnigraph.query.typed import (
     Value,
 )
 from omnigraph.query.walk import chain_of, child_expressions
-from omnigraph.schema.types import PropertyType, Scalar
-from omnigraph.schema.values import format_date, format_datetime
+from omnigraph.schema.types import ListType, PropertyType, Scalar, VectorType
+from omnigraph.schema.values import format_date, format_datetime, shortest_f32
 from omnigraph.syntax.printing import quote
 
 _MAIN = "plan"
@@ -137,7 +137,7 @@ def _binding_text(operator: Scan | Expand) -> str:
     if operator.conditions:
         parts.append("where " + _joined(" and ", operator.conditions))
     if operator.properties:
-        parts.append("reads " + ", ".join(sorted(operator.properties)))
+        parts.append("reads " + ", ".join(operator.properties))
     return "; ".join(parts)
 
 
@@ -216,7 +216,7 @@ def _leaf_text(
 ) -> str:
     match expr:
         case Constant(value, type_):
-            return _value_text(value, type_)
+            return _value_text(value, _item_scalar(type_))
         case ParameterValue(name):
             return f"${name}"
         case NowValue():
@@ -233,7 +233,17 @@ def _leaf_text(
             assert_never(expr)
 
 
-def _value_text(value: Value, type_: PropertyType) -> str:
+def _item_scalar(type_: PropertyType) -> Scalar | None:
+    match type_.value:
+        case ListType(element):
+            return element
+        case VectorType():
+            return Scalar.F32
+        case _:
+            return type_.scalar
+
+
+def _value_text(value: Value, scalar: Scalar | None) -> str:
     match value:
         case None:
             return "null"
@@ -242,10 +252,12 @@ def _value_text(value: Value, type_: PropertyType) -> str:
         case str():
             return quote(value)
         case tuple():
-            return f"[{', '.join(_value_text(item, type_) for item in value)}]"
-        case int() if type_.scalar is Scalar.DATE:
+            return f"[{', '.join(_value_text(item, scalar) for item in value)}]"
+        case int() if scalar is Scalar.DATE:
             return f'date("{format_date(value)}")'
-        case int() if type_.scalar is Scalar.DATETIME:
+        case int() if scalar is Scalar.DATETIME:
             return f'datetime("{format_datetime(value)}")'
+        case float() if scalar is Scalar.F32:
+            return str(shortest_f32(value))
         case _:
             return str(value)

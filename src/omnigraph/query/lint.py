@@ -7,12 +7,13 @@ own, and the file as a whole for names declared twice and for properties that no
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from omnigraph.diagnostics import Collector, Diagnostic, Severity, Source, Span
+from omnigraph.diagnostics import Collector, Diagnostic, Severity, Source, Span, to_json
+from omnigraph.diagnostics.diagnostic import DIAGNOSTICS_MAX
 from omnigraph.query.ast import Delete, File, MutationBody, Query, Update
 from omnigraph.query.check import check_query
 from omnigraph.query.describe import Descriptor, describe
@@ -47,10 +48,12 @@ class LintFinding:
     type_name: str | None = None
     property: str | None = None
     query_names: tuple[str, ...] = ()
+    # The code of the diagnostic itself, where the finding carries the one for the whole file.
+    cause: str | None = None
 
     def to_json(self) -> dict[str, Any]:  # Any: a JSON document
         """The finding as a document."""
-        place = self.diagnostic.position
+        full = to_json(self.diagnostic)
         document: dict[str, Any] = {  # Any: a JSON document
             "severity": str(self.diagnostic.severity),
             "code": self.diagnostic.code,
@@ -62,8 +65,11 @@ class LintFinding:
             document["property"] = self.property
         if self.query_names:
             document["query_names"] = list(self.query_names)
-        document["position"] = {"line": place.line, "column": place.column, "byte": place.byte}
-        return document
+        if self.cause is not None:
+            document["cause"] = self.cause
+        return document | {
+            name: full[name] for name in ("position", "fix", "suggestion") if name in full
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,35 +107,49 @@ class QueryResult:
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """The report on one file; `diagnostics` has every finding with its place, in source order."""
+    """The report on one file; `diagnostics` has every finding with its place, in source order.
+
+    Of very many findings the first are kept, errors before all others; `dropped` counts the rest.
+    """
 
     source: Source
     schema_source: SchemaSource
     diagnostics: tuple[Diagnostic, ...]
     results: tuple[QueryResult, ...] = ()
     findings: tuple[LintFinding, ...] = ()
+    dropped: Mapping[Severity, int] = field(default_factory=dict)
 
     @property
     def has_errors(self) -> bool:
         """Whether any finding is an error."""
-        return self._count(Severity.ERROR) > 0
+        return self.count(Severity.ERROR) > 0
+
+    @property
+    def dropped_count(self) -> int:
+        """How many findings are not in the report."""
+        return sum(self.dropped.values())
+
+    def count(self, severity: Severity) -> int:
+        """How many findings there are of a severity, with those that are not in the report."""
+        kept = sum(finding.diagnostic.severity is severity for finding in self.findings)
+        return kept + self.dropped.get(severity, 0)
 
     def to_json(self) -> dict[str, Any]:  # Any: a JSON document
         """The report as a document."""
-        return {
+        document: dict[str, Any] = {  # Any: a JSON document
             "status": "error" if self.has_errors else "ok",
             "schema_source": self.schema_source.to_json(),
             "query_path": self.source.name,
             "queries_processed": len(self.results),
-            "errors": self._count(Severity.ERROR),
-            "warnings": self._count(Severity.WARNING),
-            "infos": self._count(Severity.INFO),
+            "errors": self.count(Severity.ERROR),
+            "warnings": self.count(Severity.WARNING),
+            "infos": self.count(Severity.INFO),
             "results": [result.to_json() for result in self.results],
             "findings": [finding.to_json() for finding in self.findings],
         }
-
-    def _count(self, severity: Severity) -> int:
-        return sum(finding.diagnostic.severity is severity for finding in self.findings)
+        if self.dropped:
+            document["findings_dropped"] = self.dropped_count
+        return document
 
 
 def lint_file(
@@ -143,9 +163,7 @@ def lint_file(
     """Check a query file against a schema."""
     parsed = parse_query_file(text, name=name, mode=mode)
     schema_source = schema_source or SchemaSource()
-    collector = Collector(parsed.source)
-    for found in parsed.diagnostics:
-        collector.add(found)
+    collector = Collector(parsed.source, parsed.diagnostics)
     _refuse_other_files(parsed.file, collector)
     if collector.has_errors:
         return _unreadable(parsed.source, schema_source, collector.all())
@@ -153,19 +171,21 @@ def lint_file(
     _report_duplicates(parsed.file, collector, mode)
     of_query, of_file = _by_query(parsed.file.queries, collector.all())
     linted = [
-        _lint_query(query, catalog, _collector(parsed.source, of_query[at]), mode)
+        _lint_query(query, catalog, Collector(parsed.source, of_query[at]), mode)
         for at, query in enumerate(parsed.file.queries)
     ]
     findings = [*map(LintFinding, of_file), *_unset_properties(linted, parsed.source, catalog)]
     for each in linted:
         names = (each.query.name.text,)
         findings += (LintFinding(found, query_names=names) for found in each.diagnostics)
+    kept, dropped = _bounded(findings)
     return LintReport(
         parsed.source,
         schema_source,
-        diagnostics=_in_source_order(finding.diagnostic for finding in findings),
+        diagnostics=_in_source_order(finding.diagnostic for finding in kept),
         results=tuple(linted),
-        findings=tuple(sorted(findings, key=_finding_order)),
+        findings=tuple(sorted(kept, key=_finding_order)),
+        dropped=dropped,
     )
 
 
@@ -187,7 +207,7 @@ def _unreadable(
     first = next(found for found in diagnostics if found.severity is Severity.ERROR)
     place = first.position
     message = f"line {place.line}, column {place.column}: {first.message}"
-    finding = LintFinding(replace(first, code="Q000", message=message))
+    finding = LintFinding(replace(first, code="Q000", message=message), cause=first.code)
     return LintReport(source, schema_source, diagnostics, findings=(finding,))
 
 
@@ -220,6 +240,23 @@ def _by_query(
     return of_query, of_file
 
 
+def _bounded(
+    findings: Sequence[LintFinding],
+) -> tuple[Sequence[LintFinding], Mapping[Severity, int]]:
+    """The first findings of a file, errors before all others, and how many more there are."""
+    if len(findings) <= DIAGNOSTICS_MAX:
+        return findings, {}
+    ranked = sorted(
+        findings,
+        key=lambda each: (
+            _SEVERITIES.index(each.diagnostic.severity),
+            each.diagnostic.span.start,
+        ),
+    )
+    rest = ranked[DIAGNOSTICS_MAX:]
+    return ranked[:DIAGNOSTICS_MAX], Counter(each.diagnostic.severity for each in rest)
+
+
 def _in_source_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(
         sorted(set(diagnostics), key=lambda each: (each.span.start, each.code, each.message))
@@ -238,13 +275,6 @@ def _finding_order(finding: LintFinding) -> tuple[int, str, str, str, int]:
 
 
 # ---- one query ----
-
-
-def _collector(source: Source, diagnostics: Iterable[Diagnostic]) -> Collector:
-    collector = Collector(source)
-    for found in diagnostics:
-        collector.add(found)
-    return collector
 
 
 def _lint_query(query: Query, catalog: Catalog, collector: Collector, mode: Mode) -> QueryResult:

@@ -77,20 +77,22 @@ def _lower_read(read: Read) -> ReadPlan:
 
 
 def _lower_rows(read: Read, matched: Operator) -> Operator:
-    keys: tuple[OrderKey, ...] = ()
+    keys = read.order
     if read.rank is not None:
         matched = _rank(read, matched, read.rank)
-        keys = (OrderKey(read.rank, is_descending=not isinstance(read.rank, NearestScore)),)
-    keys += read.order
+        is_descending = not isinstance(read.rank, NearestScore)
+        keys = (OrderKey(read.rank, is_descending), *keys)
     if keys:
-        ties = tuple(OrderKey(value) for value in tiebreak(read.pattern))
-        matched = Sort(matched, (*keys, *ties))
+        matched = _sorted_rows(read, matched, keys)
     return Project(_limit(matched, read.limit), read.columns)
 
 
 def _lower_aggregated(read: Read, matched: Operator) -> Operator:
     if read.rank is not None:
         matched = _rank(read, matched, read.rank)
+    if isinstance(read.rank, NearestScore):
+        # Only `nearest` selects: its nearest rows feed the aggregate.
+        matched = _limit(_sorted_rows(read, matched, (OrderKey(read.rank),)), read.limit)
     root: Operator = Aggregate(matched, read.columns)
     if read.order or read.rank is not None:
         ordered = {key.value for key in read.order}
@@ -106,10 +108,12 @@ def _lower_aggregated(read: Read, matched: Operator) -> Operator:
 
 
 def _rank(read: Read, matched: Operator, score: Score) -> Rank:
-    # Only `nearest` selects by rank: by itself for an aggregate, or as an arm of `rrf`.
-    cuts = read.is_aggregated and isinstance(score, NearestScore)
-    window = read.limit if cuts or isinstance(score, RrfScore) else None
-    return Rank(matched, score, window=window, cuts=cuts, tiebreak=tiebreak(read.pattern))
+    return Rank(matched, score, window=read.limit if isinstance(score, RrfScore) else None)
+
+
+def _sorted_rows(read: Read, matched: Operator, keys: tuple[OrderKey, ...]) -> Sort:
+    ties = tuple(OrderKey(value) for value in tiebreak(read.pattern))
+    return Sort(matched, (*keys, *ties))
 
 
 def _limit(operator: Operator, count: int | None) -> Operator:

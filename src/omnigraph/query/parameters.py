@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
@@ -15,7 +16,6 @@ from omnigraph.diagnostics import did_you_mean
 from omnigraph.errors import ParameterError
 from omnigraph.query.typed import NOW_NAME, Parameter, Value
 from omnigraph.schema.types import (
-    INTEGER_RANGES,
     EnumType,
     ListType,
     PropertyType,
@@ -24,7 +24,13 @@ from omnigraph.schema.types import (
     ValueType,
     VectorType,
 )
-from omnigraph.schema.values import ValueTextError, parse_date, parse_datetime, round_to_f32
+from omnigraph.schema.values import (
+    NumberMisfit,
+    ValueTextError,
+    fit,
+    parse_date,
+    parse_datetime,
+)
 from omnigraph.syntax import Mode
 
 # Integers are 64-bit signed inside, also for U64.
@@ -142,7 +148,7 @@ class _Reader:
             case ListType(element):
                 return _items(type_.value, value, self._scalar(element))
             case VectorType(dimension):
-                vector = _items(type_.value, value, partial(_float, Scalar.F32))
+                vector = _floats(value) or _items(type_.value, value, partial(_float, Scalar.F32))
                 if len(vector) != dimension:
                     raise _Refused(f"expected {dimension} numbers, got {len(vector)}")
                 return vector
@@ -179,12 +185,9 @@ class _Reader:
 
     def _integer(self, scalar: Scalar, value: object) -> int:
         number = self._whole_number(scalar, value)
-        minimum, maximum = INTEGER_RANGES[scalar]
         if scalar is Scalar.U64 and number > ENGINE_INTEGER_MAX:
             raise _Refused(f"{_shown(number)} exceeds current engine range ({ENGINE_INTEGER_MAX})")
-        if not minimum <= number <= maximum:
-            raise _Refused(f"{_shown(number)} is out of range for {scalar} ({minimum}..{maximum})")
-        return number
+        return int(_fitting(number, scalar))
 
     def _whole_number(self, scalar: Scalar, value: object) -> int:
         if isinstance(value, str):
@@ -224,6 +227,18 @@ def _items(type_: ValueType, value: object, read: Callable[[object], Value]) -> 
     return tuple(items)
 
 
+def _floats(value: object) -> tuple[float, ...] | None:
+    """The 32-bit floats of a plain list of numbers, or None when an item must be looked at."""
+    # A vector of a thousand numbers comes with every search: one pass each, none in Python.
+    if not isinstance(value, list | tuple) or not {int, float}.issuperset(map(type, value)):
+        return None
+    try:
+        kept = tuple(array("f", value))
+    except OverflowError:
+        return None
+    return kept if all(map(math.isfinite, kept)) else None
+
+
 def _text(type_name: str, value: object) -> str:
     if not isinstance(value, str):
         raise _Refused(f"expected {type_name} (a string), got {_kind(value)}")
@@ -248,14 +263,14 @@ def _float(scalar: Scalar, value: object) -> float:
         raise _Refused(f"expected {scalar}, got {_kind(value)}")
     if isinstance(value, float) and not math.isfinite(value):
         raise _Refused(f"{value} is not a finite number")
+    return _fitting(value, scalar)
+
+
+def _fitting(value: int | float, scalar: Scalar) -> int | float:
     try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    kept = round_to_f32(number) if scalar is Scalar.F32 else number
-    if not math.isfinite(kept):
-        raise _Refused(f"{_shown(value)} exceeds {scalar} range")
-    return kept
+        return fit(value, scalar)
+    except NumberMisfit as misfit:
+        raise _Refused(f"{_shown(value)} {misfit}") from misfit
 
 
 # ---- messages ----

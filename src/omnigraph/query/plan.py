@@ -3,7 +3,7 @@
 A row binds node and edge variables. Operators form a tree through `input`; a correlated block is a
 plan of its own whose leaf is `Outer`, evaluated once per outer row. Every plan of a query,
 rewritten or not, gives the same rows. A mutation has no operators: its plan is the checked
-mutation itself.
+mutation, whose conditions a rewrite folds and splits.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Scan:
     variable: str
     type_name: str
     conditions: tuple[Expr, ...] = ()
-    # The properties anything above reads, or None for all of them.
-    properties: frozenset[str] | None = None
+    # The properties anything above reads, sorted, or None for all of them.
+    properties: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class Expand:
     maximum: int = 1
     target_is_bound: bool = False
     conditions: tuple[Expr, ...] = ()
-    properties: frozenset[str] | None = None
-    edge_properties: frozenset[str] | None = None
+    properties: tuple[str, ...] | None = None
+    edge_properties: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +105,12 @@ class Rank:
     """Scores rows and keeps those that have a score.
 
     `nearest` drops null vectors, `bm25` drops rows without a matching token, `rrf` keeps entities
-    that an arm ranked, where a `nearest` arm ranks at most `window` entities. `window` alone cuts
-    a `nearest` ranking that feeds an aggregate to that many rows, in rank order with the ties of
-    `tiebreak`.
+    that an arm ranked, where a `nearest` arm ranks at most `window` entities.
     """
 
     input: Operator
     score: Score
     window: int | None = None
-    cuts: bool = False
-    tiebreak: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

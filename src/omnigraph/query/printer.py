@@ -127,7 +127,8 @@ class _Layout:
         head = f"{prefix}query {query.name.text}("
         parameters = [print_parameter(parameter) for parameter in query.parameters]
         annotations = _annotations(query)
-        one_line = " ".join([f"{head}{', '.join(parameters)})", *annotations, "{"])
+        notes = [annotation.text for annotation in annotations]
+        one_line = " ".join([f"{head}{', '.join(parameters)})", *notes, "{"])
         if self._fits(one_line, span, indent=0):
             self.line(one_line, span)
             return
@@ -146,9 +147,9 @@ class _Layout:
             self._members(members, indent=1, ends_in_comma=False)
             self._close(f"){opening}", Span(closing - 1, end), indent=0)
         for annotation in annotations:
-            self.line(annotation, Span(closing, span.end - 1), indent=1)
+            self.line(annotation.text, annotation.span, indent=1)
         if annotations:
-            self._close("{", Span(span.end - 1, span.end), indent=0)
+            self._close("{", _last(span), indent=0)
 
     # ---- reads ----
 
@@ -269,9 +270,16 @@ class _Layout:
         self.line(text, span, indent=indent)
 
 
-def _annotations(query: Query) -> list[str]:
-    named = (("description", query.description), ("instruction", query.instruction))
-    return [f"@{name}({quote(text)})" for name, text in named if text is not None]
+def _annotations(query: Query) -> list[_Member]:
+    """The annotations in the order of the source."""
+    named = (
+        ("description", query.description, query.description_span),
+        ("instruction", query.instruction, query.instruction_span),
+    )
+    found = [
+        _Member(f"@{name}({quote(text)})", span) for name, text, span in named if text is not None
+    ]
+    return sorted(found, key=lambda member: member.span.start)
 
 
 def _assignments(pairs: Sequence[Assignment | PropertyMatch]) -> list[_Member]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from omnigraph.diagnostics import Collector, did_you_mean
+from omnigraph.diagnostics import Collector, did_you_mean, shown
 from omnigraph.errors import ParameterError
 from omnigraph.query.ast import ResetSetting, SetSetting, Setting, Show
 from omnigraph.schema.ast import Name
@@ -159,8 +159,8 @@ def value_problem(definition: Definition, value: SettingValue) -> str | None:
         return None
     rule = definition.rule
     if isinstance(rule, WordRule) and isinstance(value, str):
-        return f"unknown value '{value}' for setting '{definition.name}'; it takes {rule}"
-    return f"setting '{definition.name}' takes {rule}, got '{value}'"
+        return f"unknown value '{shown(value)}' for setting '{definition.name}'; it takes {rule}"
+    return f"setting '{definition.name}' takes {rule}, got '{shown(str(value))}'"
 
 
 def _name_problem(name: str, *, is_change: bool) -> str | None:

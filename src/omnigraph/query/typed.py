@@ -102,7 +102,11 @@ class NodeValue:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A list literal with parameters among its items."""
+    """A list literal with parameters among its items.
+
+    Its element type is one that all items widen to; each item keeps a type of its own, and is
+    compared at that type.
+    """
 
     items: tuple[Expr, ...]
     type: PropertyType
@@ -357,11 +361,12 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A named column of the result."""
+    """A column of the result; `name` is its alias, or its default name if it has none."""
 
     name: str
     value: Expr
     type: ResultType
+    alias: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,27 +427,27 @@ class InsertEdge:
 
 @dataclass(frozen=True, slots=True)
 class UpdateNodes:
-    """Assign to every matching node."""
+    """Assign to every node that satisfies the conditions."""
 
     type_name: str
     assignments: tuple[Assign, ...]
-    condition: Expr
+    conditions: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteNodes:
-    """Delete every matching node and its edges."""
+    """Delete every node that satisfies the conditions, and its edges."""
 
     type_name: str
-    condition: Expr
+    conditions: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteEdges:
-    """Delete every matching edge."""
+    """Delete every edge that satisfies the conditions."""
 
     type_name: str
-    condition: Expr
+    conditions: tuple[Expr, ...]
 
 
 Statement = InsertNode | InsertEdge | UpdateNodes | DeleteNodes | DeleteEdges

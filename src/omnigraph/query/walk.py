@@ -178,26 +178,13 @@ def expressions_of(operator: Operator) -> tuple[Expr, ...]:
             argument = () if operator.argument is None else (operator.argument,)
             return (*argument, operator.value)
         case Rank():
-            return (operator.score, *operator.tiebreak)
+            return (operator.score,)
         case Aggregate() | Project():
             return tuple(column.value for column in operator.columns)
         case Sort():
             return tuple(key.value for key in operator.keys)
         case _:
             assert_never(operator)
-
-
-def map_conditions(operator: Operator, change: Callable[[Expr], Expr]) -> Operator:
-    """The operator with `change` applied to each whole condition and constant it tests."""
-    match operator:
-        case Scan() | Expand():
-            return replace(operator, conditions=tuple(map(change, operator.conditions)))
-        case Filter():
-            return replace(operator, condition=change(operator.condition))
-        case CompareBlock():
-            return replace(operator, value=change(operator.value))
-        case _:
-            return operator
 
 
 def bound_variables(operator: Operator) -> frozenset[str]:

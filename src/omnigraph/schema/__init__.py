@@ -5,11 +5,12 @@ text in one style; and, against the schema in force, identities and a migration 
 pure functions of their input; any text ends in diagnostics, all of them with exact places; a
 catalog exists exactly when none of them is an error.
 
-Modules, in order of control flow: `types` and `values` (what properties hold), `ast`, `reader` and
-`parser` (text to tree), `check` (the rules, one concern per module), `build` (tree to `catalog`),
-`compile` (all of it), `printer` (tree to text), `shape` (the canonical form and its hash),
-`accepted`, `resolution` and `identity` (numbers that outlive names), `accepted_reader` (the stored
-form), `migration` (what must happen to a graph).
+Modules, in order of control flow: `types` and `values` (what properties hold), `ast`, `habits`
+(hints for what other languages spell differently), `reader` and `parser` (text to tree), `check`
+(the rules, one concern per module), `build` (tree to `catalog`), `compile` (all of it), `printer`
+(tree to text), `shape` (the canonical form and its hash), `accepted`, `resolution` and `identity`
+(numbers that outlive names), `accepted_reader` (the stored form), `migration` (what must happen to
+a graph).
 """
 
 from omnigraph.schema.accepted import AcceptedSchema

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 
 from omnigraph.schema.types import PropertyType
@@ -15,6 +16,16 @@ from omnigraph.schema.types import PropertyType
 # The endpoints of an edge as they appear in the property tuples of keys, uniques and indexes.
 SOURCE = "@src"
 TARGET = "@dst"
+
+
+class ConstraintKind(StrEnum):
+    """What a constraint demands; its value is its spelling after the `@`."""
+
+    KEY = "key"
+    UNIQUE = "unique"
+    INDEX = "index"
+    RANGE = "range"
+    CHECK = "check"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +54,8 @@ class Property:
     # Every annotation but `@rename_from`, `@embed`, `@key`, `@unique` and `@index`, in source
     # order.
     annotations: tuple[AnnotationValue, ...] = ()
-    # Which of "key", "unique", "index" were written on the property itself.
-    property_constraints: frozenset[str] = frozenset()
+    # The keys, uniques and indexes written on the property itself.
+    property_constraints: frozenset[ConstraintKind] = frozenset()
     embed: Embed | None = None
     rename_from: str | None = None
     # The interfaces this property satisfies, sorted; `is_injected` when the node does not write it.
@@ -79,8 +90,8 @@ class Constraints:
     indexes: tuple[tuple[str, ...], ...] = ()
     ranges: tuple[Range, ...] = ()
     checks: tuple[Check, ...] = ()
-    # The constraints written in the body (not on a property), as (name, properties) pairs.
-    body: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    # The keys, uniques and indexes written in the body (not on a property), with their members.
+    body: tuple[tuple[ConstraintKind, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ hints. Guarantee: equal catalogs get equal numbers, whatever the order of their 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
 
@@ -59,9 +59,11 @@ class Evolution:
     findings: tuple[Finding, ...]
 
 
-def accept_schema(catalog: Catalog, *, domain: str | None = None) -> Acceptance:
-    """Give every type and property of a new graph its identity; `domain` defaults to a new one."""
-    nothing = AcceptedSchema(domain or new_ulid(), 1, Catalog(), {})
+def accept_schema(
+    catalog: Catalog, *, domain: str | None = None, new_id: Callable[[], str] = new_ulid
+) -> Acceptance:
+    """Give every type and property of a new graph its identity; without a domain, a new one."""
+    nothing = AcceptedSchema(new_id() if domain is None else domain, 1, Catalog(), {})
     return Acceptance(_numbered(nothing, catalog, {}), tuple(inert_hints(catalog)))
 
 

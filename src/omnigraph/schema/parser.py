@@ -8,6 +8,13 @@ from dataclasses import dataclass
 
 from omnigraph.diagnostics import Collector, Diagnostic, Source, Span
 from omnigraph.schema import ast
+from omnigraph.schema.habits import (
+    DECLARATION_HABITS,
+    MEMBER_HABITS,
+    SCHEMA_HABITS,
+    TYPE_HABITS,
+    TYPE_NAME_HABITS,
+)
 from omnigraph.schema.reader import BOOLEANS, DECLARATIONS, NUMBERS, SchemaReader
 from omnigraph.schema.types import Scalar
 from omnigraph.syntax import Comment, Cursor, ParseFailure, Token, TokenKind, decode_source, lex
@@ -15,6 +22,7 @@ from omnigraph.syntax import Comment, Cursor, ParseFailure, Token, TokenKind, de
 # How a misplaced constraint is refused, also by the checker.
 PROPERTIES_ONLY = "only supported on properties or as a body constraint"
 NOT_ON_EDGES = "not supported on edges"
+_MEMBER = "a property, a constraint or '}'"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SCALARS = {str(scalar): scalar for scalar in Scalar}
 _TYPE_WORDS = (*_SCALARS, "Vector", "enum")
@@ -42,7 +50,7 @@ def parse_source(source: Source, collector: Collector) -> ParsedSchema:
     if collector.has_errors:
         return ParsedSchema(source, ast.Schema(()), collector.all(), ())
     tokens = lex(source)
-    parser = _Parser(Cursor(tokens, collector, code="S001"))
+    parser = _Parser(Cursor(tokens, collector, code="S001", habits=SCHEMA_HABITS))
     schema = parser.schema()
     lost = frozenset(parser.lost)
     return ParsedSchema(source, schema, collector.all(), tokens.comments, lost)
@@ -68,7 +76,9 @@ class _Parser(SchemaReader):
 
     def _declaration(self) -> ast.Declaration:
         if not self._cursor.is_at(*DECLARATIONS):
-            hint = self._cursor.collector.did_you_mean(self._cursor.token.text, DECLARATIONS)
+            word = self._cursor.token.text
+            hint = self._cursor.habit(DECLARATION_HABITS)
+            hint = hint or self._cursor.collector.did_you_mean(word, DECLARATIONS)
             self._cursor.fail("'interface', 'node' or 'edge'", hint=hint)
         keyword = self._cursor.advance()
         match keyword.text:
@@ -204,7 +214,7 @@ class _Parser(SchemaReader):
         separator = self._cursor.advance()
         self._cursor.report(
             separator.span,
-            f"expected a property, a constraint or '}}', found '{separator.text}'",
+            f"expected {_MEMBER}, found '{separator.text}'",
             hint="separate properties with blanks or line ends only",
         )
         return True
@@ -212,15 +222,12 @@ class _Parser(SchemaReader):
     def _member(self) -> ast.Member:
         if self._is_at_constraint():
             return self._constraint()
-        if self._cursor.is_at("@"):
-            self._cursor.fail(
-                "a property, a constraint or '}'",
-                hint="annotations directly follow the type of their property",
-            )
+        if self._cursor.token.text in MEMBER_HABITS:
+            self._cursor.fail(_MEMBER, hint=MEMBER_HABITS[self._cursor.token.text])
         return self._property()
 
     def _property(self) -> ast.Property:
-        name = self._identifier("a property, a constraint or '}'")
+        name = self._identifier(_MEMBER)
         self._cursor.expect(":")
         type_ = self._type()
         annotations = []
@@ -243,12 +250,14 @@ class _Parser(SchemaReader):
     def _core_type(self) -> ast.TypeCore:
         if self._cursor.accept("["):
             element = self._scalar("a base type", _SCALARS)
-            self._cursor.expect("]")
+            if not self._cursor.accept("]"):
+                self._cursor.fail("']'", hint=self._cursor.habit(TYPE_HABITS))
             return ast.ListSyntax(element)
         if self._cursor.accept("enum"):
             return self._enum()
         if self._cursor.accept("Vector"):
-            self._cursor.expect("(")
+            if not self._cursor.accept("("):
+                self._cursor.fail("'('", hint="write the dimension: Vector(3)")
             dimension = self._integer("a dimension")
             self._cursor.expect(")")
             return ast.VectorSyntax(dimension)
@@ -259,7 +268,9 @@ class _Parser(SchemaReader):
         scalar = _SCALARS.get(word)
         if scalar is None:
             hint = (
-                self._cursor.collector.did_you_mean(word, words)
+                self._cursor.habit(TYPE_HABITS)
+                or TYPE_NAME_HABITS.get(word.lower())
+                or self._cursor.collector.did_you_mean(word, words)
                 or f"the base types are {', '.join(_SCALARS)}"
             )
             self._cursor.fail(what, hint=hint)
@@ -285,6 +296,8 @@ class _Parser(SchemaReader):
 
     def _is_at_enum_piece(self) -> bool:
         token = self._cursor.token
+        if token.kind is TokenKind.BAD_NUMBER:
+            return "." not in token.text and "+" not in token.text
         return token.kind in (TokenKind.WORD, TokenKind.INTEGER) or token.text == "-"
 
     # ---- annotations and constraints ----

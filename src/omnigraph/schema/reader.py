@@ -6,10 +6,11 @@ import math
 
 from omnigraph.diagnostics import Span
 from omnigraph.schema import ast
+from omnigraph.schema.catalog import ConstraintKind
 from omnigraph.syntax import Cursor, Token, TokenKind
 from omnigraph.syntax.cursor import INTEGER_DIGITS_MAX, INTEGER_MAX
 
-CONSTRAINT_NAMES = frozenset({"key", "unique", "index", "range", "check"})
+CONSTRAINT_NAMES = frozenset(map(str, ConstraintKind))
 DECLARATIONS = ("interface", "node", "edge")
 BOOLEANS = {"true": True, "false": False}
 NUMBERS = (TokenKind.INTEGER, TokenKind.FLOAT)

@@ -18,6 +18,7 @@ from omnigraph.schema.catalog import (
     AnnotationValue,
     Catalog,
     Check,
+    ConstraintKind,
     Constraints,
     EdgeType,
     InterfaceType,
@@ -39,7 +40,11 @@ JsonObject = dict[str, Any]  # Any: a JSON document
 _Item = TypeVar("_Item")
 
 # The constraints with a list of members, and their names in JSON.
-MEMBER_CONSTRAINTS = {"key": "Key", "unique": "Unique", "index": "Index"}
+MEMBER_CONSTRAINTS = {
+    ConstraintKind.KEY: "Key",
+    ConstraintKind.UNIQUE: "Unique",
+    ConstraintKind.INDEX: "Index",
+}
 
 
 def shape_hash(catalog: Catalog) -> str:
@@ -126,15 +131,7 @@ def _canonical_constraints(constraints: Constraints) -> Constraints:
         indexes=tuple(sorted({canonical_members(members) for members in constraints.indexes})),
         ranges=_unique_by_text(constraints.ranges, range_json),
         checks=_unique_by_text(constraints.checks, check_json),
-        body=tuple(
-            sorted(
-                {
-                    (name, canonical_members(members))
-                    for name, members in constraints.body
-                    if name in MEMBER_CONSTRAINTS
-                }
-            )
-        ),
+        body=tuple(sorted({(kind, canonical_members(each)) for kind, each in constraints.body})),
     )
 
 
@@ -179,7 +176,7 @@ def _properties_json(properties: Mapping[str, Property]) -> list[JsonObject]:
             "name": declared.name,
             "type": type_json(declared.type),
             "annotations": annotations_json(declared.annotations),
-            "constraints": sorted(declared.property_constraints),
+            "constraints": sorted(map(str, declared.property_constraints)),
             "embed": None
             if declared.embed is None
             else {"source": declared.embed.source, "model": declared.embed.model},
@@ -231,16 +228,16 @@ def annotation_json(written: AnnotationValue) -> JsonObject:
 def constraints_json(constraints: Constraints) -> list[JsonObject]:
     """The JSON forms of the body constraints, sorted by their text."""
     documents = [
-        *(member_constraint_json(name, members) for name, members in constraints.body),
+        *(member_constraint_json(kind, members) for kind, members in constraints.body),
         *(range_json(bounds) for bounds in constraints.ranges),
         *(check_json(check) for check in constraints.checks),
     ]
     return sorted(documents, key=_compact)
 
 
-def member_constraint_json(name: str, members: Iterable[str]) -> JsonObject:
+def member_constraint_json(kind: ConstraintKind, members: Iterable[str]) -> JsonObject:
     """The JSON form of a key, a uniqueness or an index."""
-    return {MEMBER_CONSTRAINTS[name]: list(members)}
+    return {MEMBER_CONSTRAINTS[kind]: list(members)}
 
 
 def range_json(bounds: Range) -> JsonObject:

@@ -12,11 +12,19 @@ import struct
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
-from omnigraph.schema.types import EnumType, PropertyType, Scalar
+from omnigraph.schema.types import (
+    FLOATS,
+    INTEGER_RANGES,
+    NUMERIC,
+    EnumType,
+    PropertyType,
+    Scalar,
+)
 
-_DATE = re.compile(r"([+-]?\d{4,6})-(\d{1,2})-(\d{1,2})", re.ASCII)
+# Seven digits hold every year of a 32-bit day count.
+_DATE = re.compile(r"([+-]?\d{4,7})-(\d{1,2})-(\d{1,2})", re.ASCII)
 _DATETIME = re.compile(
-    r"([+-]?\d{4,6}-\d{1,2}-\d{1,2})"
+    r"([+-]?\d{4,7}-\d{1,2}-\d{1,2})"
     r"(?:[Tt ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,18}))?)?(Z|z|[+-]\d{2}:?\d{2})?)?",
     re.ASCII,
 )
@@ -25,7 +33,7 @@ _DAY_MS = 86_400_000
 # The Gregorian calendar repeats after 400 years, which takes this many days.
 _CYCLE_YEARS = 400
 _CYCLE_DAYS = 146_097
-# The days and milliseconds that Date32 and a four-digit-year formatter can both hold.
+# Days that 32 bits hold, and milliseconds from year 1 to year 9999.
 DATE_MIN, DATE_MAX = -(2**31), 2**31 - 1
 DATETIME_MIN = -62_135_596_800_000
 DATETIME_MAX = 253_402_300_799_999
@@ -35,12 +43,19 @@ class ValueTextError(ValueError):
     """A text that is not a value of the type."""
 
 
+class NumberMisfit(ValueError):
+    """A number that a type cannot hold; the message goes on after the number."""
+
+
 def parse_date(text: str) -> int:
     """The epoch day of a date text; a time of day is refused."""
     found = _DATE.fullmatch(text)
     if found is None:
         raise ValueTextError(f"invalid Date literal '{text}'")
-    return _day(found.group(1), found.group(2), found.group(3), text)
+    value = _day(found.group(1), found.group(2), found.group(3), text)
+    if not DATE_MIN <= value <= DATE_MAX:
+        raise ValueTextError(f"invalid Date literal '{text}': out of range")
+    return value
 
 
 def parse_datetime(text: str, *, is_strict: bool = False) -> int:
@@ -103,6 +118,26 @@ def format_datetime(milliseconds: int) -> str:
     seconds, millisecond = divmod(within, 1000)
     clock = datetime.fromtimestamp(seconds, UTC)
     return f"{format_date(days)}T{clock:%H:%M:%S}.{millisecond:03d}Z"
+
+
+def fit(value: int | float, scalar: Scalar) -> int | float:
+    """A number as a numeric type keeps it: floats round, everything else must be kept exactly."""
+    assert scalar in NUMERIC
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if scalar in FLOATS:
+        kept = round_to_f32(number) if scalar is Scalar.F32 else number
+        if not math.isfinite(kept):
+            raise NumberMisfit(f"exceeds {scalar} range")
+        return kept
+    if math.isfinite(number) and value != math.floor(value):
+        raise NumberMisfit(f"is not a whole number, as {scalar} needs")
+    low, high = INTEGER_RANGES[scalar]
+    if not low <= value <= high:
+        raise NumberMisfit(f"exceeds {scalar} range ({low}..{high})")
+    return int(value)
 
 
 def round_to_f32(value: float) -> float:

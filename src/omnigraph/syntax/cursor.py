@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NoReturn
 
-from omnigraph.diagnostics import Collector, Span, Suggestion
+from omnigraph.diagnostics import Collector, Span, Suggestion, shown
 from omnigraph.syntax.tokens import Token, TokenKind, Tokens
 
 # Trees are walked recursively everywhere; this keeps each walk far from Python's stack limit.
@@ -15,9 +15,8 @@ NESTING_MAX = 64
 INTEGER_DIGITS_MAX = 4000
 INTEGER_MAX = 2**63 - 1
 
+_NUMBER_HINT = "a number is digits, or digits '.' digits; numbers have no exponent and no unit"
 _ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
-_OPENERS = {"{", "(", "["}
-_CLOSERS = {"}", ")", "]"}
 
 
 class ParseFailure(Exception):
@@ -25,13 +24,19 @@ class ParseFailure(Exception):
 
 
 class Cursor:
-    """A position in a token list, with one diagnostic code for every grammar error."""
+    """A position in a token list, with one diagnostic code for every grammar error.
 
-    def __init__(self, tokens: Tokens, collector: Collector, *, code: str) -> None:
+    `habits` are spellings of other languages, each with a hint at what is written here instead.
+    """
+
+    def __init__(
+        self, tokens: Tokens, collector: Collector, *, code: str, habits: Mapping[str, str]
+    ) -> None:
         self.collector = collector
         self.at = 0
         self._tokens = tokens.tokens
         self._code = code
+        self._habits = habits
         self._depth = 0
 
     @property
@@ -137,19 +142,37 @@ class Cursor:
         """Record a grammar error and go on."""
         self.collector.error(code or self._code, span, message, hint=hint, suggestion=suggestion)
 
+    def habit(self, *tables: Mapping[str, str]) -> str | None:
+        """The hint for a spelling of another language that stands here; own tables come first."""
+        token, after = self.token, self.peek()
+        is_strange = token.kind is TokenKind.UNKNOWN
+        before = self.previous.text if self.at and self.previous.end == token.start else ""
+        behind = after.text if after.start == token.end else ""
+        if token.kind is TokenKind.BAD_NUMBER:
+            return _NUMBER_HINT
+        # The longest spelling says most; of strange characters, the first stands for all.
+        spellings = (before + token.text + behind, before + token.text, token.text + behind)
+        for spelling in (*spellings, token.text, token.text[:1] if is_strange else ""):
+            for table in (*tables, self._habits):
+                if spelling in table:
+                    return table[spelling]
+        return None
+
     def fail(self, expected: str, *, hint: str | None = None) -> NoReturn:
         """Record that something else was expected here, and leave the production."""
         token = self.token
+        hint = hint or self.habit()
         match token.kind:
             case TokenKind.UNTERMINATED:
                 what = "comment" if token.text.startswith("/*") else "string"
                 opening = Span(token.start, token.start + 1)
                 self.refuse(opening, f"the {what} is never closed", hint=hint)
             case TokenKind.END:
-                end = Span(token.start, token.start + 1)
-                self.refuse(end, f"expected {expected}, found the end of the file", hint=hint)
+                found = "the end of the file"
+                self.refuse(token.span, f"expected {expected}, found {found}", hint=hint)
             case _:
-                self.refuse(token.span, f"expected {expected}, found '{_shown(token)}'", hint=hint)
+                found = shown(token.text)
+                self.refuse(token.span, f"expected {expected}, found '{found}'", hint=hint)
 
     def refuse(self, span: Span, message: str, *, hint: str | None = None) -> NoReturn:
         """Record an error and leave the production."""
@@ -167,34 +190,8 @@ class Cursor:
         finally:
             self._depth -= 1
 
-    def skip_to(self, *starts: str) -> None:
-        """After a failure: skip to one of these words at the start of a line, or to the end."""
-        while not self.is_at_end:
-            if self.is_at(*starts) and self._is_first_on_line(self.at):
-                return
-            self.advance()
-
-    def skip_member(self) -> None:
-        """After a failure inside braces: skip to the next line of this block, or to its end."""
-        depth = 0
-        while not self.is_at_end:
-            text = self.token.text if self.token.kind is TokenKind.PUNCTUATION else ""
-            if depth == 0 and text in _CLOSERS:
-                return
-            if text in _OPENERS:
-                depth += 1
-            elif text in _CLOSERS:
-                depth -= 1
-            self.advance()
-            if depth == 0 and self._is_first_on_line(self.at):
-                return
-
     def _is_first_on_line(self, index: int) -> bool:
         if index == 0:
             return True
         text = self.collector.source.text
         return "\n" in text[self._tokens[index - 1].end : self._tokens[index].start]
-
-
-def _shown(token: Token) -> str:
-    return token.text if len(token.text) <= 40 else token.text[:40] + "…"

@@ -16,12 +16,13 @@ _PATTERN = re.compile(
     | (?P<VARIABLE>\$[a-z_][A-Za-z0-9_]*)
     | (?P<PUNCTUATION>->|\.\.|>=|<=|!=|[{}()\[\]:,.;?<>=*|@-])
     | (?P<STRING>"[^"\\]*+(?:\\.[^"\\]*+)*+")
-    | (?P<COMMENT>//[^\n]*|/\*.*?\*/)
+    | (?P<COMMENT>//[^\r\n]*|/\*.*?\*/)
+    | (?P<BAD_NUMBER>[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]|[A-Za-z_])[A-Za-z0-9_]*+)
     | (?P<FLOAT>[0-9]+\.[0-9]+)
     | (?P<INTEGER>[0-9]+)
     | (?P<UNTERMINATED>"|/\*)
     | (?P<END>\Z)
-    | (?P<UNKNOWN>.)
+    | (?P<UNKNOWN>\$+|[^ \t\r\nA-Za-z0-9_"{}()\[\]:,.;?<>=*|@\$/-]+|.)
     )
     """,
     re.VERBOSE | re.DOTALL,

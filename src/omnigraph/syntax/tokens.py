@@ -15,6 +15,7 @@ class TokenKind(Enum):
     VARIABLE = auto()
     INTEGER = auto()
     FLOAT = auto()
+    BAD_NUMBER = auto()
     STRING = auto()
     PUNCTUATION = auto()
     UNKNOWN = auto()

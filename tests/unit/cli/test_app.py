@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,7 +51,7 @@ def test_lint_of_a_good_file_exits_with_0(folder: Path) -> None:
     result = run("lint", "--schema", folder / "s.pg", "--query", folder / "q.gq")
     assert result.exit_code == 0, result.output
     assert "ok     read      everyone" in result.stdout
-    assert result.stdout.rstrip().endswith("1 queries, 0 errors, 0 warnings")
+    assert result.stdout.rstrip().endswith("1 query, 0 errors, 0 warnings")
 
 
 def test_lint_of_a_type_error_exits_with_1_and_points_at_it(folder: Path) -> None:
@@ -98,6 +100,26 @@ def test_lint_json_of_an_unreadable_file_is_one_q000(folder: Path) -> None:
     assert [(each["severity"], each["code"]) for each in document["findings"]] == [
         ("error", "Q000")
     ]
+
+
+def test_lint_json_carries_the_edit_that_would_mend_a_finding(folder: Path) -> None:
+    (folder / "q.gq").write_text(QUERY.replace("everyone()", "everyone"))
+    result = run("lint", "--schema", folder / "s.pg", "--query", folder / "q.gq", "--json")
+    (finding,) = json.loads(result.stdout)["findings"]
+    assert (finding["code"], finding["cause"]) == ("Q000", "Q002")
+    assert finding["suggestion"] == {
+        "applicability": "machine_applicable",
+        "edits": [{"start": 14, "end": 14, "replacement": "()"}],
+    }
+
+
+def test_lint_json_of_a_broken_schema_reports_the_schema(folder: Path) -> None:
+    (folder / "s.pg").write_text("node Person { name: Sting }\n")
+    result = run("lint", "--schema", folder / "s.pg", "--query", folder / "q.gq", "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert (document["status"], document["queries_processed"]) == ("error", 0)
+    assert [each["code"] for each in document["findings"]] == ["S001"]
 
 
 def test_wrong_arguments_exit_with_2(folder: Path) -> None:
@@ -164,7 +186,7 @@ def test_schema_plan_of_a_type_change_is_unsupported_with_its_code(folder: Path)
     result = run("schema", "plan", "--from", folder / "s.pg", "--schema", folder / "new.pg")
     assert result.exit_code == 0
     assert "unsupported change on node:Person.age [OG-MF-106, destructive]" in result.stdout
-    assert result.stdout.rstrip().endswith("1 steps, NOT supported")
+    assert result.stdout.rstrip().endswith("1 step, NOT supported")
 
 
 def test_fmt_changes_files_and_check_only_tells(folder: Path) -> None:
@@ -184,6 +206,77 @@ def test_fmt_leaves_a_broken_file_alone(folder: Path) -> None:
     assert result.exit_code == 1
     assert "not UTF-8" in result.stderr
     assert (folder / "s.pg").read_bytes() == b"node \xff{"
+
+
+def test_fmt_goes_on_after_a_file_with_a_problem(folder: Path) -> None:
+    (folder / "a.pg").write_text("node A{}")
+    (folder / "b.pg").write_text("node {")
+    (folder / "c.gq").mkdir()
+    result = run("fmt", folder / "nope.gq", folder, "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert str(folder / "a.pg") in document["changed"]
+    assert [each["code"] for each in document["diagnostics"]] == ["S001"]
+    assert document["problems"] == [f"{folder / 'nope.gq'}: No such file or directory"]
+
+
+def test_fmt_formats_what_a_link_leads_to(folder: Path) -> None:
+    (folder / "real.pg").write_text("node   A {}")
+    (folder / "link.pg").symlink_to(folder / "real.pg")
+    assert run("fmt", folder / "link.pg").exit_code == 0
+    assert (folder / "link.pg").is_symlink()
+    assert (folder / "real.pg").read_text() == "node A {}\n"
+
+
+def test_fmt_leaves_a_read_only_file_alone(folder: Path) -> None:
+    path = folder / "s.pg"
+    path.write_text("node   A {}")
+    path.chmod(0o444)
+    result = run("fmt", path)
+    assert result.exit_code == 1
+    assert "read-only" in result.stderr
+    assert path.read_text() == "node   A {}"
+    assert [each.name for each in folder.glob(".*")] == []
+
+
+def test_an_endless_file_is_refused() -> None:
+    result = run("schema", "check", "/dev/zero")
+    assert result.exit_code == 1
+    assert "larger than" in result.stderr
+
+
+@pytest.mark.parametrize("redirection", [">/dev/full", ">&-", "| head -c 1 >/dev/null"])
+def test_output_that_cannot_be_written_gives_no_traceback(folder: Path, redirection: str) -> None:
+    program = Path(sys.executable).with_name("omnigraph")
+    command = f"{program} schema check {folder / 's.pg'} --json {redirection}"
+    finished = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "Traceback" not in finished.stderr
+    assert "Exception ignored" not in finished.stderr
+
+
+def test_control_characters_of_a_source_never_reach_the_terminal(folder: Path) -> None:
+    (folder / "s.pg").write_text("node A { x: \x1b[31m }\n")
+    result = run("schema", "check", folder / "s.pg")
+    assert result.exit_code == 1
+    assert "\x1b" not in result.stderr
+    assert "\\x1b[31m" in result.stderr
+
+
+def test_every_text_can_be_printed_in_every_encoding(folder: Path) -> None:
+    (folder / "q.gq").write_text(QUERY.replace("$p.name", '$p.name = "日本語" as x, $p.nämé'))
+    program = Path(sys.executable).with_name("omnigraph")
+    paths = ["--schema", str(folder / "s.pg"), "--query", str(folder / "q.gq")]
+    finished = subprocess.run(
+        [str(program), "lint", *paths, "--json"],
+        capture_output=True,
+        env={"PYTHONIOENCODING": "cp1252"},
+        check=False,
+        timeout=60,
+    )
+    assert b"Traceback" not in finished.stderr
+    assert json.loads(finished.stdout)["status"] == "error"
 
 
 def test_fmt_refuses_other_files(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import count
 from random import Random
 
 from model import ModelGraph
@@ -22,6 +23,9 @@ ENDS = {
     "likes": ("Person", "Person"),
     "livesIn": ("Person", "Place"),
 }
+# The edge types that carry a `since`, and the number of each kind of variable.
+DATED = {"knows", "livesIn"}
+NUMBERS = {"p": "age", "c": "size", "e": "since"}
 PARAMETERS = "$n: I64, $who: String, $none: I64?"
 VALUES: dict[str, Value] = {"n": 2, "who": "p1", "none": None}
 BLOCK_DEPTH_MAX = 2
@@ -31,7 +35,8 @@ Record = dict[str, object]
 
 
 def random_graph(random: Random, *, people: int = 5) -> ModelGraph:
-    graph = ModelGraph(CATALOG)
+    numbers = count(1)
+    graph = ModelGraph(CATALOG, new_id=lambda: f"new{next(numbers)}")
     load(graph, [*_people(random, people), *_places(random)])
     load(graph, list(_edges(random, graph)))
     return graph
@@ -70,7 +75,11 @@ def _some(random: Random, **choices: list[object]) -> Record:
 
 
 class QueryWriter:
-    """Writes one random query; variables are `p…` for persons, `c…` for places, `e…` for edges."""
+    """Writes one random query.
+
+    Variables are `p…` for persons, `c…` for places, `e…` for edges with a `since`, and `x…` for
+    other edges.
+    """
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -85,9 +94,11 @@ class QueryWriter:
         known = ["p0"]
         clauses = self._clauses(known, own=["$p0: Person"], depth=0)
         shown = self._random.sample(known, k=min(2, len(known)))
-        items = ", ".join(dict.fromkeys([*(f"${name}.@id" for name in shown), "$p0.nick"]))
+        items = ", ".join(dict.fromkeys([*map(self._item, shown), "$p0.nick"]))
         if self._random.random() < 0.4:
-            items += ", count($p0) as n"
+            number = self._number(known)
+            aggregate = self._random.choice(["count($p0)", f"sum({number})", f"max({number})"])
+            items += f", {aggregate} as n"
             keys = self._random.choice(["", "order { n desc }"])
         else:
             keys = self._random.choice(["", "order { $p0.age desc }", "order { $p0.name, $n }"])
@@ -103,6 +114,21 @@ class QueryWriter:
             write = self._random.choice([self._traversal, self._filter, self._binding, self._block])
             clauses.append(write(known, depth))
         return "  ".join(clauses)
+
+    def _item(self, name: str) -> str:
+        """Something to return of a variable; a bare node is an object of all its properties."""
+        shown = [f"${name}.@id", *([self._number([name])] if name[0] in NUMBERS else [])]
+        return self._random.choice(shown if name[0] in "ex" else [*shown, f"${name}"])
+
+    def _number(self, known: list[str]) -> str:
+        """A nullable number of some variable."""
+        name = self._random.choice([each for each in known if each[0] in NUMBERS])
+        return f"${name}.{NUMBERS[name[0]]}"
+
+    def _edge(self, known: list[str], *types: str) -> str:
+        """A new edge variable that may be of these types."""
+        known.append(self._fresh("e" if DATED.issuperset(types) else "x"))
+        return f"${known[-1]}:"
 
     def _fresh(self, kind: str) -> str:
         self._named += 1
@@ -120,39 +146,42 @@ class QueryWriter:
         edge = self._random.choice(list(ENDS))
         source_type, target_type = ENDS[edge]
         source = self._random.choice([name for name in known if name.startswith("p")])
+        if self._random.random() < 0.2:
+            return f"${source} {self._maybe_undirected(edge, target_type)} $_"
         target = self._node(known, target_type)
+        if self._random.random() < 0.2:
+            types = f"${source}: Person  ${target}: {target_type}"
+            return f"{types}  ${source} {self._maybe_undirected('*', target_type)} ${target}"
         if source_type != target_type:
-            bound = f"${self._fresh('e')}:" if self._random.random() < 0.3 else ""
+            bound = self._edge(known, edge) if self._random.random() < 0.3 else ""
             return f"${source} {bound}{edge} ${target}"
-        spelled = self._random.choice(
-            [
-                edge,
-                f"<{edge}>",
-                f"{edge}{{1,2}}",
-                f"{edge}{{2,2}}",
-                f"<{edge}>{{1,3}}",
-                "(knows | likes)",
-                f"${self._fresh('e')}:{edge}",
-                f"${self._fresh('e')}:<knows | likes>",
-            ]
-        )
         if self._random.random() < 0.5:
             source, target = target, source
-        return f"${source} {spelled} ${target}"
+        if self._random.random() < 0.3:
+            bound = self._edge(known, edge)
+            return f"${source} {bound}{edge} ${target}"
+        if self._random.random() < 0.2:
+            bound = self._edge(known, "knows", "likes")
+            return f"${source} {bound}<knows | likes> ${target}"
+        steps = [edge, f"<{edge}>", f"{edge}{{1,2}}", f"{edge}{{2,2}}", f"<{edge}>{{1,3}}"]
+        return f"${source} {self._random.choice([*steps, '(knows | likes)'])} ${target}"
+
+    def _maybe_undirected(self, edge: str, target_type: str) -> str:
+        is_undirected = target_type == "Person" and self._random.random() < 0.5
+        return f"<{edge}>" if is_undirected else edge
 
     def _filter(self, known: list[str], _depth: int) -> str:
-        first, second = self._random.choice(known), self._random.choice(known)
-        size = "age" if first.startswith("p") else "size"
-        other = "age" if second.startswith("p") else "size"
+        name = self._random.choice(known)
+        first, second = self._number(known), self._number(known)
         return self._random.choice(
             [
-                f"${first}.{size} > 0 and 1 < 2",
-                f"(${first}.{size} is null or ${first}.{size} = $n) and ${first}.{size} != 3",
-                f"not (${first}.{size} < ${second}.{other})",
-                f"${first}.{size} = $none or ${first}.@id != $who",
-                f"${first}.@id = $who",
-                f"$who = ${first}.@id and ${second}.{other} is not null",
-                f"${first}.{size} in [1, 2] or false",
+                f"{first} > 0 and 1 < 2",
+                f"({first} is null or {first} = $n) and {first} != 3",
+                f"not ({first} < {second})",
+                f"{first} = $none or ${name}.@id != $who",
+                f"${name}.@id = $who",
+                f"$who = ${name}.@id and {second} is not null",
+                f"{first} in [1, 2] or false",
             ]
         )
 
@@ -172,7 +201,17 @@ class QueryWriter:
         named = self._named
         inner = [*known, self._fresh("p")]
         clauses = self._clauses(inner, own=[f"${outer} {edge} ${inner[-1]}"], depth=depth + 1)
-        form = self._random.choice(["not {{ {} }}", "exists {{ {} }}", "count {{ {} }} <= $n"])
+        number = self._number(inner)
+        form = self._random.choice(
+            [
+                "not {{ {} }}",
+                "exists {{ {} }}",
+                "count {{ {} }} <= $n",
+                f"sum({number}) {{{{ {{}} }}}} > 1",
+                f"min({number}) {{{{ {{}} }}}} != $n",
+                f"max({number}) {{{{ {{}} }}}} >= 2",
+            ]
+        )
         # A later variable outside may have the name of one inside; they are not the same.
         self._named = self._random.choice([named, self._named])
         return form.format(clauses)

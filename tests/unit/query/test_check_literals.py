@@ -116,6 +116,24 @@ def test_a_list_with_parameters_keeps_its_items() -> None:
 
 
 @pytest.mark.parametrize(
+    ("items", "parameter", "element"),
+    [
+        ("[0.5, $p]", "F32", Scalar.F32),
+        ("[0.5, $p]", "F64", Scalar.F64),
+        ("[0.5, $p]", "I64", Scalar.F64),
+        ("[1, $p]", "F32?", Scalar.F32),
+    ],
+)
+def test_a_list_with_parameters_has_the_type_of_its_converted_items(
+    items: str, parameter: str, element: Scalar
+) -> None:
+    found = list_of(f"$a.tiny in {items}", parameters=f"$p: {parameter}")
+    assert isinstance(found, typed.ListOf)
+    assert found.items[0].type == typed.F32
+    assert found.type == list_type(element)
+
+
+@pytest.mark.parametrize(
     ("items", "problem"),
     [
         ("[[1]]", "T103 [1]"),

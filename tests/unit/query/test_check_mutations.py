@@ -31,7 +31,8 @@ def stored_in_book(assignment: str) -> typed.Expr:
 def where_of(condition: str, *, target: str = "Wrote") -> typed.Expr:
     statement = statement_of(f"delete {target} where {condition}", parameters=PARAMETERS)
     assert isinstance(statement, typed.DeleteNodes | typed.DeleteEdges)
-    return statement.condition
+    (found,) = statement.conditions
+    return found
 
 
 def test_literals_are_stored_at_the_type_of_the_property() -> None:

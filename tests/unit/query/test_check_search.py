@@ -29,8 +29,16 @@ def rank_problems(call: str) -> list[str]:
 def test_a_list_literal_is_a_query_vector() -> None:
     assert query_of("nearest($b.vec, [1, 0.1])") == typed.Constant((1.0, round_to_f32(0.1)), VECTOR)
     assert query_of("nearest($b.vec, [$f, 1])") == typed.ListOf(
-        (typed.ParameterValue("f", typed.F64), typed.Constant(1.0, typed.F64)), VECTOR
+        (typed.ParameterValue("f", typed.F64), typed.Constant(1.0, typed.F32)), VECTOR
     )
+
+
+def test_the_numbers_of_a_query_vector_have_32_bits() -> None:
+    mixed = query_of("nearest($b.vec, [0.1, $f])")
+    assert isinstance(mixed, typed.ListOf)
+    assert mixed.items[0] == typed.Constant(round_to_f32(0.1), typed.F32)
+    for items in (f"[1{'0' * 39}.0, 0]", f"[1{'0' * 39}.0, $f]"):
+        assert rank_problems(f"nearest($b.vec, {items})") == [f"T15 {items}"]
 
 
 def test_texts_and_vectors_are_queries() -> None:

@@ -4,9 +4,8 @@ import pytest
 
 from omnigraph.errors import CompileError, QueryNotFound
 from omnigraph.query.ast import Explain
-from omnigraph.query.compile import compile_declaration, compile_query
+from omnigraph.query.compile import compile_declaration, compile_query, read_file
 from omnigraph.query.lower import lower
-from omnigraph.query.parser import parse_query_file
 from omnigraph.query.plan import ReadPlan
 from omnigraph.query.rewrites import rewrite
 from omnigraph.query.typed import Mutation
@@ -36,7 +35,7 @@ def test_bytes_are_read_as_utf8() -> None:
 def test_a_query_is_found_by_name_and_others_are_not_checked() -> None:
     broken = "query broken() { match { $p: Nobody } return { $p } }"
     compiled = compile_query(f"{PEOPLE}\n{broken}\n{BIRTHDAY}", CATALOG, name="birthday")
-    assert compiled.plan is compiled.checked
+    assert lower(compiled.checked) is compiled.checked
     assert isinstance(compiled.plan, Mutation)
 
 
@@ -84,6 +83,12 @@ def test_a_wrong_settings_line_is_raised() -> None:
         compile_query(f"set engine = v1;\n{PEOPLE}", CATALOG)
 
 
+def test_a_shown_setting_must_exist() -> None:
+    with pytest.raises(CompileError, match="Q003"):
+        read_file("show enigne;")
+    assert read_file("show engine;").file.statement is not None
+
+
 def test_settings_lines_come_with_the_query() -> None:
     compiled = compile_query(f"set ann_nprobes = 5;\n{PEOPLE}", CATALOG)
     assert [line.name.text for line in compiled.settings if line.name] == ["ann_nprobes"]
@@ -97,7 +102,11 @@ def test_warnings_come_with_the_query_and_strict_raises_them() -> None:
 
 
 def test_an_explained_query_is_compiled_like_any_other() -> None:
-    parsed = parse_query_file(f"explain {PEOPLE}")
+    parsed = read_file(f"explain {PEOPLE}")
     assert isinstance(parsed.file.statement, Explain)
     compiled = compile_declaration(parsed.file.statement.query, parsed, CATALOG)
     assert compiled.plan == compile_query(PEOPLE, CATALOG).plan
+    unchanged = compile_declaration(
+        parsed.file.statement.query, parsed, CATALOG, rewriting=lambda plan, _: plan
+    )
+    assert unchanged.plan == lower(compiled.checked)

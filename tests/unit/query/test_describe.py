@@ -75,6 +75,13 @@ def test_a_name_is_the_alias_or_a_short_word() -> None:
     assert names == ["who", "@id", "literal", "x", "now", "nearest", "high"]
 
 
+def test_an_alias_that_looks_like_a_default_name_is_still_an_alias() -> None:
+    found = described("query q() { match { $p: Author } return { count($p) as p } }")
+    assert [field.name for field in found.result] == ["p"]
+    found = described("query q() { match { $p: Author } return { count($p) } }")
+    assert [field.name for field in found.result] == ["count"]
+
+
 def test_aggregates_are_named_by_their_function_and_may_be_null() -> None:
     found = described("""
     query q() {

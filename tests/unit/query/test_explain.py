@@ -11,6 +11,7 @@ node Doc {
   body: String?
   born: Date?
   seen: DateTime?
+  weight: F32?
   vec: Vector(2)?
   tags: [String]?
 }
@@ -67,6 +68,30 @@ def test_expressions_read_like_the_language() -> None:
     assert found["plan/Project"] == "$d.body is not null as has, $d.slug as d.slug, true as yes"
     assert found["plan/Sort"] == "$d.body desc, $d.slug"
     assert found["plan/Limit"] == "4"
+
+
+def test_constants_inside_lists_read_like_the_language() -> None:
+    found = details("""
+    query q($n: F32) {
+      match {
+        $d: Doc
+        $d.born in [date("2020-01-01")]
+        $d.seen in [datetime("2024-05-06T07:08:09Z")]
+        $d.weight in [0.1, 2]
+        $d.weight in [0.1, $n]
+        $d.weight > 0.1
+      }
+      return { $d.slug }
+      order { nearest($d.vec, [0.1, 1]) }
+      limit 1
+    }
+    """)
+    assert found["plan/Scan"] == (
+        '$d: Doc; where ($d.born in [date("2020-01-01")]) and '
+        '($d.seen in [datetime("2024-05-06T07:08:09.000Z")]) and ($d.weight in [0.1, 2.0]) and '
+        "($d.weight in [0.1, $n]) and ($d.weight > 0.1); reads slug, vec"
+    )
+    assert found["plan/Rank"] == "nearest($d.vec, [0.1, 1.0])"
 
 
 def test_ranks_and_aggregates_show_their_arguments() -> None:

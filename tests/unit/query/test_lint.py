@@ -248,3 +248,25 @@ def test_a_thousand_queries_over_a_large_schema_are_linted() -> None:
     report = lint_file(large_file(random, catalog, queries=1000), catalog)
     assert [str(found) for found in report.diagnostics] == []
     assert report.to_json()["queries_processed"] == 1000
+
+
+def test_the_findings_of_a_file_are_bounded_and_all_of_them_are_counted() -> None:
+    warnings = [
+        f'query w{at}() {{ insert Person {{ name: "n", city: "c" }} }}' for at in range(150)
+    ]
+    errors = [f"query e{at}() {{ match {{ $p: Nobody }} return {{ $p }} }}" for at in range(150)]
+    report = lint("\n".join([*warnings, *errors]))
+    assert len(report.diagnostics) == len(report.findings) == 200
+    assert [found.code for found in report.diagnostics] == ["L202"] * 50 + ["T1"] * 150
+    assert report.diagnostics[0].position.line == 1
+    assert report.dropped_count == 100
+    written = report.to_json()
+    assert (written["errors"], written["warnings"], written["findings_dropped"]) == (150, 150, 100)
+    assert len(written["findings"]) == 200
+    assert len(written["results"]) == 300
+
+
+def test_a_small_report_drops_nothing() -> None:
+    report = lint("query q() { match { $p: Nobody } return { $p } }")
+    assert report.dropped_count == 0
+    assert "findings_dropped" not in report.to_json()

@@ -102,7 +102,7 @@ def _short(operator: plan.Operator) -> str:
 
 
 def test_a_mutation_is_its_own_plan() -> None:
-    mutation = Mutation("m", (), (DeleteNodes("Person", name_is("#row")),))
+    mutation = Mutation("m", (), (DeleteNodes("Person", (name_is("#row"),)),))
     assert lower(mutation) is mutation
 
 
@@ -373,22 +373,25 @@ def test_only_rrf_needs_a_window_when_rows_are_returned() -> None:
     for score, window in ((NEAREST, None), (BM25, None), (RrfScore(NEAREST, BM25), 3)):
         rank = chain(read(person, rank=score, limit=3))[2]
         assert isinstance(rank, plan.Rank)
-        assert (rank.window, rank.cuts) == (window, False)
-        assert rank.tiebreak == (SystemValue("p", SystemName.ID),)
+        assert rank.window == window
 
 
 def test_only_nearest_cuts_the_rows_of_an_aggregate() -> None:
     person = pattern(Binding("p", "Person"), own="p")
-    for score, window, cuts in (
-        (NEAREST, 3, True),
-        (BM25, None, False),
-        (RrfScore(NEAREST, BM25), 3, False),
-    ):
+    for score, window in ((BM25, None), (RrfScore(NEAREST, BM25), 3)):
         operators = chain(read(person, NAME, COUNT, rank=score, limit=3))
         assert shape(operators) == ["unit", "scan p", "rank", "aggregate", "sort", "limit"]
         rank = operators[2]
         assert isinstance(rank, plan.Rank)
-        assert (rank.window, rank.cuts) == (window, cuts)
+        assert rank.window == window
+    operators = chain(read(person, NAME, COUNT, rank=NEAREST, limit=3))
+    selected = ["unit", "scan p", "rank", "sort", "limit"]
+    assert shape(operators) == [*selected, "aggregate", "sort", "limit"]
+    sort, limit = operators[3:5]
+    assert isinstance(sort, plan.Sort)
+    assert isinstance(limit, plan.Limit)
+    assert sort.keys == (OrderKey(NEAREST), OrderKey(SystemValue("p", SystemName.ID)))
+    assert limit.count == 3
 
 
 def test_groups_are_ordered_by_their_keys_then_by_the_remaining_key_columns() -> None:

@@ -59,9 +59,12 @@ class Tries:
             case typed.ExistsBlock():
                 return any(True for _ in self.matches(clause.pattern, row)) != clause.is_negated
             case typed.AggregateBlock():
-                found = [True for _ in self.matches(clause.pattern, row)]
-                count = aggregate(clause.function, found)
-                return compare(clause.op, count, At(row, VALUES)(clause.value)) is True
+                argument = clause.argument or typed.Constant(True, typed.BOOL)
+                matches = self.matches(clause.pattern, row)
+                found = aggregate(
+                    clause.function, [At(inner, VALUES)(argument) for inner in matches]
+                )
+                return compare(clause.op, found, At(row, VALUES)(clause.value)) is True
 
     def _is_step(self, step: typed.Traversal, row: Row) -> bool:
         ends = (row[step.source]["@id"], row[step.target]["@id"])

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from omnigraph.errors import ParameterError
 from omnigraph.query.parameters import ParameterMode, bind_parameters
@@ -67,10 +71,10 @@ def test_a_fitting_value_is_converted(scalar: Scalar, supplied: object, expected
         (Scalar.I64, True, "expected I64"),
         (Scalar.I64, "4x", "expected I64"),
         (Scalar.I64, "９", "expected I64"),
-        (Scalar.I64, 2**63, "out of range"),
-        pytest.param(Scalar.I64, 10**5000, "out of range", id="I64-huge"),
-        (Scalar.I32, 3_000_000_000, "out of range for I32"),
-        (Scalar.U32, -1, "out of range for U32"),
+        (Scalar.I64, 2**63, "exceeds I64 range"),
+        pytest.param(Scalar.I64, 10**5000, "exceeds I64 range", id="I64-huge"),
+        (Scalar.I32, 3_000_000_000, "exceeds I32 range (-2147483648..2147483647)"),
+        (Scalar.U32, -1, "exceeds U32 range"),
         (Scalar.U64, 9_223_372_036_854_775_808, "exceeds current engine range"),
         (Scalar.U64, "18446744073709551615", "exceeds current engine range"),
         (Scalar.F64, "1.5", "expected F64"),
@@ -112,6 +116,27 @@ def test_a_vector_has_exactly_its_dimension() -> None:
     assert "2" in message
     assert "exceeds F32 range" in refusal(vector, [1, 2, 1e39])
     assert "expected F32" in refusal(vector, [1, 2, "3"])
+
+
+@pytest.mark.parametrize(
+    ("item", "fragment"),
+    [
+        (True, "item 2: expected F32"),
+        (None, "item 2: null"),
+        (10**400, "item 2: an integer of too many digits exceeds F32 range"),
+        (-1e39, "item 2: -1e+39 exceeds F32 range"),
+        (math.nan, "item 2: nan is not a finite number"),
+        (math.inf, "item 2: inf is not a finite number"),
+    ],
+)
+def test_a_vector_names_the_item_that_does_not_fit(item: object, fragment: str) -> None:
+    assert fragment in refusal(PropertyType(VectorType(2)), [0.5, item])
+
+
+@given(st.lists(st.floats(width=64, min_value=-3e38, max_value=3e38) | st.integers(-9, 9)))
+def test_a_vector_is_rounded_number_by_number(numbers: list[float]) -> None:
+    vector = PropertyType(VectorType(len(numbers)))
+    assert bind_one(vector, numbers) == tuple(round_to_f32(float(each)) for each in numbers)
 
 
 def test_params_must_be_an_object() -> None:

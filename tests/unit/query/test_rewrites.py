@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.query.compile import compile_query
-from omnigraph.query.explain import explain
+from omnigraph.query.explain import explain, expr_text
 from omnigraph.query.lower import lower
 from omnigraph.query.plan import Expand, ReadPlan, Scan
 from omnigraph.query.rewrites import RULES, Rule, rewrite
@@ -13,7 +13,7 @@ from omnigraph.query.rewrites.prune_properties import prune_properties
 from omnigraph.query.rewrites.push_filters import push_filters
 from omnigraph.query.rewrites.split_conjunctions import split_conjunctions
 from omnigraph.query.rewrites.trim_sorts import trim_sorts
-from omnigraph.query.typed import Mutation
+from omnigraph.query.typed import DeleteNodes, Mutation, UpdateNodes
 from omnigraph.query.walk import chain_of
 from omnigraph.schema import load_catalog
 
@@ -291,9 +291,30 @@ def test_every_rule_is_a_no_op_on_its_own_output(match: str) -> None:
         assert rule(plan, CATALOG) == plan, rule.__name__
 
 
-def test_a_mutation_is_not_rewritten() -> None:
-    mutation = Mutation("m", (), ())
-    assert rewrite(mutation, CATALOG) is mutation
+@pytest.mark.parametrize(
+    ("where", "conditions"),
+    [
+        ("age > 1 and (nick is null and 1 < 2)", ["$#row.age > 1", "$#row.nick is null"]),
+        ("name is not null", []),
+        ("age > 1 and 2 < 1", ["false"]),
+        ("age > 1 or false", ["$#row.age > 1"]),
+    ],
+)
+@pytest.mark.parametrize("statement", ["delete Person", 'update Person set { nick: "x" }'])
+def test_the_conditions_of_a_mutation_are_folded_and_split(
+    statement: str, where: str, conditions: list[str]
+) -> None:
+    compiled = compile_query(f"query q() {{ {statement} where {where} }}", CATALOG)
+    assert isinstance(compiled.plan, Mutation)
+    (found,) = compiled.plan.statements
+    assert isinstance(found, DeleteNodes | UpdateNodes)
+    assert [expr_text(each) for each in found.conditions] == conditions
+    assert rewrite(compiled.plan, CATALOG) == compiled.plan
+
+
+def test_an_insert_is_not_rewritten() -> None:
+    compiled = compile_query('query q() { insert Person { name: "a" } }', CATALOG)
+    assert compiled.plan == compiled.checked
 
 
 def test_a_very_long_plan_is_rewritten() -> None:

@@ -34,7 +34,7 @@ class FrugalReader(Reader):
             yield found
 
 
-def _only(entity: Entity, properties: frozenset[str] | None) -> Entity:
+def _only(entity: Entity, properties: tuple[str, ...] | None) -> Entity:
     assert properties is not None
     return {name: entity[name] for name in entity if name[0] == "@" or name in properties}
 

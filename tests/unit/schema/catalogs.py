@@ -15,6 +15,7 @@ from omnigraph.schema.catalog import (
     Cardinality,
     Catalog,
     Check,
+    ConstraintKind,
     Constraints,
     EdgeType,
     InterfaceType,
@@ -60,7 +61,7 @@ _PROPERTY = st.builds(
     st.just("a"),
     st.builds(PropertyType, _VALUE_TYPES, st.booleans()),
     _ANNOTATIONS,
-    st.sampled_from((frozenset(), frozenset({"index"}), frozenset({"unique", "index"}))),
+    st.frozensets(st.sampled_from((ConstraintKind.UNIQUE, ConstraintKind.INDEX))),
 )
 _PROPERTIES = st.dictionaries(st.sampled_from(NAMES), _PROPERTY, max_size=3).map(
     lambda found: {name: replace(declared, name=name) for name, declared in found.items()}
@@ -68,7 +69,9 @@ _PROPERTIES = st.dictionaries(st.sampled_from(NAMES), _PROPERTY, max_size=3).map
 _MEMBERS = st.lists(
     st.sampled_from((*NAMES, SOURCE, TARGET)), min_size=1, max_size=3, unique=True
 ).map(tuple)
-_BODY = st.lists(st.tuples(st.sampled_from(("unique", "index")), _MEMBERS), max_size=2)
+_BODY = st.lists(
+    st.tuples(st.sampled_from((ConstraintKind.UNIQUE, ConstraintKind.INDEX)), _MEMBERS), max_size=2
+)
 _BOUND = st.sampled_from((None, 0, 0.0, -1, 2.5, float("inf")))
 _RANGES = st.lists(st.builds(Range, st.sampled_from(NAMES), _BOUND, _BOUND), max_size=2)
 _CHECKS = st.lists(st.builds(Check, st.sampled_from(NAMES), st.just("^x")), max_size=2)
@@ -117,15 +120,15 @@ def _constraints(
 ) -> Constraints:
     body = [(name, members) for name, members in draw(_BODY) if set(members) <= {*declared, *ends}]
     if (declared or ends) and draw(st.booleans()):
-        body.append(("key", (*ends, *sorted(declared))))
+        body.append((ConstraintKind.KEY, (*ends, *sorted(declared))))
     written = body + [
         (name, (found.name,)) for found in declared.values() for name in found.property_constraints
     ]
-    keys = [members for name, members in written if name == "key"]
+    keys = [members for name, members in written if name is ConstraintKind.KEY]
     return Constraints(
         key=keys[0] if keys else None,
-        uniques=tuple(members for name, members in written if name == "unique"),
-        indexes=tuple(members for name, members in written if name == "index"),
+        uniques=tuple(members for name, members in written if name is ConstraintKind.UNIQUE),
+        indexes=tuple(members for name, members in written if name is ConstraintKind.INDEX),
         ranges=tuple(found for found in draw(_RANGES) if found.property in declared),
         checks=tuple(found for found in draw(_CHECKS) if found.property in declared),
         body=tuple(body),

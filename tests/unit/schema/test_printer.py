@@ -113,7 +113,11 @@ declarations: st.SearchStrategy[Declaration] = st.one_of(
 )
 schemas = st.builds(Schema, st.lists(declarations, max_size=4).map(tuple))
 
-line_comments = st.text(max_size=6).map(lambda text: "//" + text.replace("\n", "") + "\n")
+line_comments = st.builds(
+    lambda text, end: f"//{text}{end}",
+    st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), max_size=6),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+)
 block_comments = st.text("ab *\n\t", max_size=8).map(lambda text: f"/*{text}*/")
 gaps = st.lists(st.one_of(st.sampled_from([" ", "\n", "\t"]), line_comments, block_comments)).map(
     lambda parts: "".join(parts) or " "

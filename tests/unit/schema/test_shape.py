@@ -10,6 +10,7 @@ from omnigraph.schema.catalog import (
     AnnotationValue,
     Catalog,
     Check,
+    ConstraintKind,
     Constraints,
     InterfaceType,
     NodeType,
@@ -129,9 +130,9 @@ def test_annotations_have_kwargs_only_when_there_are_options() -> None:
 
 
 def test_constraints_have_their_published_json_forms() -> None:
-    assert member_constraint_json("index", ["age"]) == {"Index": ["age"]}
-    assert member_constraint_json("unique", ["a", "b"]) == {"Unique": ["a", "b"]}
-    assert member_constraint_json("key", ["k"]) == {"Key": ["k"]}
+    assert member_constraint_json(ConstraintKind.INDEX, ["age"]) == {"Index": ["age"]}
+    assert member_constraint_json(ConstraintKind.UNIQUE, ["a", "b"]) == {"Unique": ["a", "b"]}
+    assert member_constraint_json(ConstraintKind.KEY, ["k"]) == {"Key": ["k"]}
     assert range_json(Range("p", 0, None)) == {
         "Range": {"property": "p", "min": {"Integer": 0}, "max": None}
     }

@@ -4,6 +4,22 @@ Commands build plain data and hand it to a view; the two views cannot drift beca
 same objects. Documents go to standard output, diagnostics and failures to standard error.
 """
 
-from omnigraph.cli.views.streams import fail, print_diagnostics, print_json, print_lines
+from omnigraph.cli.views.streams import (
+    counted,
+    fail,
+    prepare_streams,
+    print_diagnostics,
+    print_json,
+    print_lines,
+    print_problems,
+)
 
-__all__ = ["fail", "print_diagnostics", "print_json", "print_lines"]
+__all__ = [
+    "counted",
+    "fail",
+    "prepare_streams",
+    "print_diagnostics",
+    "print_json",
+    "print_lines",
+    "print_problems",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterable
@@ -16,9 +17,17 @@ from omnigraph.diagnostics import Diagnostic, Severity, render_human
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
+def prepare_streams() -> None:
+    """Let both streams show every text: what an encoding lacks is printed as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def print_json(document: object) -> None:
     """One document, indented by two, ending in a line end."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=encoding != "utf8"))
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -36,9 +45,18 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
         console.print(Text(rest))
 
 
-def fail(message: str, *, hint: str | None = None) -> NoReturn:
+def print_problems(problems: Iterable[str]) -> None:
+    """Failures on standard error, a line each."""
+    for problem in problems:
+        typer.echo(f"error: {problem}", err=True)
+
+
+def fail(message: str) -> NoReturn:
     """Say on standard error why the command cannot go on, and exit with 1."""
-    typer.echo(f"error: {message}", err=True)
-    if hint:
-        typer.echo(f"  = {hint}", err=True)
+    print_problems([message])
     raise typer.Exit(1)
+
+
+def counted(number: int, noun: str, *, plural: str | None = None) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"

@@ -119,3 +119,5 @@ class Query:
     span: Span = field(default=NOWHERE, compare=False)
     header_span: Span = field(default=NOWHERE, compare=False)
     parameters_span: Span = field(default=NOWHERE, compare=False)
+    description_span: Span = field(default=NOWHERE, compare=False)
+    instruction_span: Span = field(default=NOWHERE, compare=False)

@@ -104,12 +104,13 @@ def refuse_edge(context: Context, variable: ast.Variable, what: str) -> None:
     context.error("T23", variable.span, f"edge variable '${variable.name}' cannot {what}")
 
 
-def refuse_property(context: Context, code: str, name: Name, owner: Owner) -> None:
+def refuse_property(
+    context: Context, code: str, name: Name, owner: Owner, *, hint: str | None = None
+) -> None:
     """Report an unknown property, naming the `@` field or the nearest property instead."""
-    if name.text in {str(field) for field in owner.fields}:
-        hint: str | None = f"the system field is '@{name.text}'"
-    else:
-        hint = context.similar(name.text, owner.properties)
+    if hint is None and name.text in {str(field) for field in owner.fields}:
+        hint = f"the system field is '@{name.text}'"
+    hint = hint or context.similar(name.text, owner.properties)
     context.error(code, name.span, f"{owner.name} has no property '{name.text}'", hint=hint)
 
 
@@ -134,7 +135,10 @@ def _edge_property_type(
         return None
     for edge in edges:
         if name.text not in edge.properties:
-            refuse_property(context, code, name, Owner(edge.name, edge.properties, EDGE_FIELDS))
+            owner = Owner(edge.name, edge.properties, EDGE_FIELDS)
+            is_shared = len(edges) > 1 and any(name.text in each.properties for each in edges)
+            hint = f"each of {_names(edges)} must have it" if is_shared else None
+            refuse_property(context, code, name, owner, hint=hint)
             return None
     merged = _merge_types(edge.properties[name.text].type for edge in edges)
     if merged is None:

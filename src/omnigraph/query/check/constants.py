@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from omnigraph.diagnostics import Span
+from omnigraph.diagnostics import Span, shown
 from omnigraph.query import ast, typed
 from omnigraph.query.check.comparisons import element_of, scalar_of
 from omnigraph.query.check.context import Context
 from omnigraph.query.check.expressions import LeafExpr, check_expression
 from omnigraph.query.check.literals import are_compatible, is_empty_list, refuse_variable
 from omnigraph.schema.types import (
-    FLOATS,
-    INTEGER_RANGES,
-    INTEGERS,
     NUMERIC,
     EnumType,
     ListType,
@@ -24,7 +20,7 @@ from omnigraph.schema.types import (
     ScalarType,
     VectorType,
 )
-from omnigraph.schema.values import round_to_f32
+from omnigraph.schema.values import NumberMisfit, fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +31,7 @@ class Target:
     type: PropertyType
 
 
-class _Misfit(ValueError):
+class Misfit(ValueError):
     """A literal that a type cannot hold."""
 
 
@@ -57,7 +53,7 @@ def assigned(context: Context, value: typed.Expr, target: Target, span: Span) ->
     """A constant as it is stored in a property."""
     try:
         stored = _stored(value, target.type)
-    except _Misfit as misfit:
+    except Misfit as misfit:
         context.error(code_of(value), span, f"'{target.name}': {misfit}")
         return None
     if stored is None:
@@ -82,7 +78,7 @@ def check_enum_member(context: Context, value: typed.Expr, target: Target, span:
     context.error(
         "T3",
         span,
-        f"'{word}' is not a value of '{target.name}': {enum}",
+        f"'{shown(word)}' is not a value of '{target.name}': {enum}",
         hint=context.similar(word, enum.values),
     )
     return False
@@ -96,7 +92,7 @@ def _stored(value: typed.Expr, type_: PropertyType) -> typed.Expr | None:
         case ListType(element):
             return _stored_list(value, element)
         case VectorType(dimension):
-            return _stored_vector(value, dimension)
+            return as_vector(value, dimension)
         case _:
             return _stored_scalar(value, type_)
 
@@ -125,14 +121,15 @@ def _stored_list(value: typed.Expr, element: Scalar) -> typed.Expr | None:
             return value
 
 
-def _stored_vector(value: typed.Expr, dimension: int) -> typed.Expr | None:
+def as_vector(value: typed.Expr, dimension: int) -> typed.Expr | None:
+    """A constant as a vector; None if it has another type, `Misfit` if its numbers do not fit."""
     type_ = PropertyType(VectorType(dimension))
     match value:
         case typed.Constant(tuple(items)) | typed.ListOf(items):
             if items and element_of(value) not in NUMERIC:
                 return None
             if len(items) != dimension:
-                raise _Misfit(f"{type_} needs {dimension} numbers, got {len(items)}")
+                raise Misfit(f"{type_} needs {dimension} numbers, got {len(items)}")
     match value:
         case typed.Constant(tuple(items)):
             return typed.Constant(tuple(_converted(item, Scalar.F32) for item in items), type_)
@@ -154,25 +151,12 @@ def _converted_items(items: Sequence[typed.Expr], scalar: Scalar) -> tuple[typed
 
 
 def _converted(value: typed.Value, scalar: Scalar) -> typed.Value:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if scalar not in NUMERIC or isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    if scalar in INTEGERS:
-        return _as_integer(value, scalar)
-    if scalar in FLOATS:
-        number = round_to_f32(float(value)) if scalar is Scalar.F32 else float(value)
-        if not math.isfinite(number):
-            raise _Misfit(f"{value} exceeds {scalar} range")
-        return number
-    return value
-
-
-def _as_integer(value: int | float, scalar: Scalar) -> int:
-    if value != math.floor(value):
-        raise _Misfit(f"{value} is not a whole number, as {scalar} needs")
-    low, high = INTEGER_RANGES[scalar]
-    if not low <= value <= high:
-        raise _Misfit(f"{value} exceeds {scalar} range")
-    return int(value)
+    try:
+        return fit(value, scalar)
+    except NumberMisfit as misfit:
+        raise Misfit(f"{value} {misfit}") from misfit
 
 
 def _refuse_leaf(context: Context, leaf: LeafExpr) -> None:

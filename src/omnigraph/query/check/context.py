@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from omnigraph.diagnostics import Collector, Span
+from omnigraph.diagnostics import Collector, Span, shown
 from omnigraph.diagnostics.suggest import CANDIDATES_MAX
 from omnigraph.query.typed import ANONYMOUS_PREFIX, EdgeStep
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.types import PropertyType
 from omnigraph.syntax import Mode
-
-_QUOTED_CHARACTERS_MAX = 60
 
 
 @dataclass(slots=True)
@@ -69,7 +67,4 @@ class Context:
 
     def text(self, span: Span) -> str:
         """The text as written at a place, cut to a readable length."""
-        written = " ".join(self.collector.source.text[span.start : span.end].split())
-        if len(written) <= _QUOTED_CHARACTERS_MAX:
-            return written
-        return written[:_QUOTED_CHARACTERS_MAX] + "…"
+        return shown(" ".join(self.collector.source.text[span.start : span.end].split()))

@@ -16,6 +16,7 @@ from omnigraph.query.check.access import check_property, check_system, check_var
 from omnigraph.query.check.context import Context
 from omnigraph.query.check.literals import check_literal, parameter_value
 from omnigraph.query.check.scope import Scope
+from omnigraph.query.habits import WORD_HABITS
 
 LeafExpr = (
     ast.Variable
@@ -104,7 +105,8 @@ def leaf_of(context: Context, scope: Scope, position: Position) -> Leaf:
                 context.error("T6", span, message, hint=f"write '$v.@{name}'")
             case ast.Identifier(name, span):
                 refusal = position.word
-                context.error(refusal.code, span, f"'{name}' {refusal.message}", hint=refusal.hint)
+                hint = WORD_HABITS.get(name) or refusal.hint
+                context.error(refusal.code, span, f"'{name}' {refusal.message}", hint=hint)
             case ast.AggregateCall():
                 _refuse(context, position.aggregate, expr)
             case ast.TextPredicate():

@@ -11,15 +11,19 @@ from omnigraph.query import ast, typed
 from omnigraph.query.check.context import Context
 from omnigraph.schema.types import (
     FLOATS,
-    INTEGER_RANGES,
-    INTEGERS,
     NUMERIC,
     ListType,
     PropertyType,
     Scalar,
     scalar_type,
 )
-from omnigraph.schema.values import ValueTextError, parse_date, parse_datetime, round_to_f32
+from omnigraph.schema.values import (
+    NumberMisfit,
+    ValueTextError,
+    fit,
+    parse_date,
+    parse_datetime,
+)
 
 LiteralValue = typed.Constant | typed.ListOf
 
@@ -97,7 +101,11 @@ def converted(value: typed.Expr, scalar: Scalar | None) -> typed.Expr:
         case typed.Constant(plain, type_) if type_.scalar is not None:
             return _as_compared(plain, type_.scalar, scalar)
         case typed.ListOf(items, type_):
-            return typed.ListOf(tuple(converted(item, scalar) for item in items), type_)
+            compared = tuple(converted(item, scalar) for item in items)
+            common = _common_scalar(
+                each.type.scalar for each in compared if isinstance(each.type, PropertyType)
+            )
+            return typed.ListOf(compared, type_ if common is None else list_type(common))
         case _:
             return value
 
@@ -107,14 +115,12 @@ def _as_compared(value: typed.Value, natural: Scalar, scalar: Scalar) -> typed.C
     if scalar not in NUMERIC or natural not in NUMERIC or isinstance(value, bool):
         return unchanged
     assert isinstance(value, int | float)
-    if scalar in INTEGERS:
-        low, high = INTEGER_RANGES[scalar]
-        if value == math.floor(value) and low <= value <= high:
-            return typed.Constant(int(value), scalar_type(scalar))
+    try:
+        kept = fit(value, scalar)
+    except NumberMisfit:
         return unchanged
-    rounded = round_to_f32(float(value)) if scalar is Scalar.F32 else float(value)
-    is_kept = math.isfinite(rounded) if natural in FLOATS else rounded == value
-    return typed.Constant(rounded, scalar_type(scalar)) if is_kept else unchanged
+    is_kept = kept == value or natural in FLOATS
+    return typed.Constant(kept, scalar_type(scalar)) if is_kept else unchanged
 
 
 def _float(context: Context, literal: ast.FloatLiteral) -> typed.Constant | None:

@@ -23,6 +23,12 @@ from omnigraph.schema.ast import Name
 from omnigraph.schema.catalog import EdgeType, NodeType
 
 _ENDS = {"from": typed.SystemName.SRC, "to": typed.SystemName.DST}
+_FIELD_HINTS = {
+    typed.SystemName.ID: "the id follows from the key, or is made by the system",
+    typed.SystemName.SRC: "an insert names the source of the edge 'from'",
+    typed.SystemName.DST: "an insert names the target of the edge 'to'",
+    typed.SystemName.TYPE: "the type is the one that is inserted",
+}
 _AMBIGUOUS_WORDS = ("true", "false")
 
 
@@ -52,8 +58,8 @@ def _check_mutation(context: Context, mutation: ast.Mutation) -> typed.Statement
             if condition is None:
                 return None
             if isinstance(target, NodeType):
-                return typed.DeleteNodes(target.name, condition)
-            return typed.DeleteEdges(target.name, condition)
+                return typed.DeleteNodes(target.name, (condition,))
+            return typed.DeleteEdges(target.name, (condition,))
         case _:
             assert_never(mutation)
 
@@ -121,7 +127,7 @@ def _update(
     condition = _check_where(context, target, update.condition)
     if condition is None or context.errors > errors_before:
         return None
-    return typed.UpdateNodes(target.name, assignments, condition)
+    return typed.UpdateNodes(target.name, assignments, (condition,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +158,9 @@ def _check_assignments(
         value = check_constant(context, assignment.value)
         target = assignable.targets.get(name.text)
         if target is None:
-            refuse_property(context, "T11", name, assignable.owner)
+            is_field = name.text in assignable.owner.fields
+            hint = _FIELD_HINTS[typed.SystemName(name.text)] if is_field else None
+            refuse_property(context, "T11", name, assignable.owner, hint=hint)
         elif value is not None:
             stored = _check_stored(context, value, target, assignment)
             if stored is not None:
@@ -177,7 +185,9 @@ def _check_complete(
     needed: Collection[str],
 ) -> None:
     given = {assignment.property.text for assignment in insert.assignments}
-    missing = [name for name in needed if name not in given]
+    # An end that was given under its field name has been refused there.
+    misnamed = {name for name in needed if _ENDS[name] in given - type_.properties.keys()}
+    missing = [name for name in needed if name not in given | misnamed]
     for name, found in type_.properties.items():
         is_embedded = found.embed is not None and found.embed.source in given
         if name not in given and not found.type.is_nullable and not is_embedded:

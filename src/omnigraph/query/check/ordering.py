@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.query import ast, typed
 from omnigraph.query.check.access import check_property, check_system
@@ -64,19 +64,30 @@ class _Keys:
 def check_order(context: Context, scope: Scope, body: ast.ReadBody, items: Items) -> Order:
     """Check the order keys, and the returned scores against the first of them."""
     keys = _Keys(context, scope, items, body.limit)
-    call = _leading_call(keys, body.order)
+    order = tuple(_named(keys, key) for key in body.order)
+    call = _leading_call(keys, order)
     if call is None:
         _check_scores(keys, None)
-        checked = _check_keys(keys, body.order)
+        checked = _check_keys(keys, order)
         # One key stays even if it is constant: the rows must still come in the order of their ids.
         return Order(None, _varying(checked) or tuple(key.key for key in checked[:1]))
-    rank = _check_leading(keys, call, body.order[0])
+    rank = _check_leading(keys, call, order[0])
     if rank is not None:
         _check_scores(keys, rank)
-    rest = body.order[1:]
+    rest = order[1:]
     if isinstance(call, ast.Nearest):
         rest = _without_aliases(keys, rest)
     return Order(rank, _varying(_check_keys(keys, rest)))
+
+
+def _named(keys: _Keys, key: ast.OrderKey) -> ast.OrderKey:
+    """`true` and `false` are columns where one of that name is returned."""
+    match key.value:
+        case ast.BooleanLiteral(value, span):
+            word = "true" if value else "false"
+            return replace(key, value=ast.Identifier(word, span)) if word in keys.by_name else key
+        case _:
+            return key
 
 
 # ---- the leading rank call ----

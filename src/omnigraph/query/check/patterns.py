@@ -25,6 +25,7 @@ from omnigraph.query.check.search import check_predicate
 from omnigraph.query.check.traversals import Walk, check_traversal
 from omnigraph.schema.types import PropertyType, Scalar, scalar_type
 
+_JOINED_HINT = "a block is a clause of its own: write what follows it as another clause"
 _RANK_HINT = "rank calls belong in 'order'"
 _FILTER = Position(
     word=Refusal("T7", "is not a value here", "quote a text, or write '$v.name' for a property"),
@@ -48,7 +49,7 @@ def check_pattern(
     context: Context, clauses: Sequence[ast.Clause], outer: Scope | None = None
 ) -> tuple[typed.Pattern, Scope]:
     """The checked clauses of a block and the variables it leaves behind."""
-    meant = [reread(context, clause) for clause in clauses]
+    meant = reread(context, clauses)
     scope = Scope(declared_types(context, meant), outer)
     checked: list[typed.Clause | None] = []
     walks: dict[int, Walk] = {}
@@ -194,6 +195,7 @@ def _check_bound(
             "T40",
             bound.span,
             "a block can only be compared with a literal, a parameter or now()",
+            hint=_JOINED_HINT if isinstance(bound, ast.And | ast.Or) else None,
         )
         return None
     if value is None or type_ is None:

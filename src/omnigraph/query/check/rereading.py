@@ -2,13 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from omnigraph.diagnostics import Span
 from omnigraph.query import ast
 from omnigraph.query.check.context import Context
 
 
-def reread(context: Context, clause: ast.Clause) -> ast.Clause:
-    """The clause as it is meant, given the edges of the schema and the parameters."""
+def reread(context: Context, clauses: Iterable[ast.Clause]) -> list[ast.Clause]:
+    """The clauses as they are meant, given the edges of the schema and the parameters."""
+    meant: list[ast.Clause] = []
+    for clause in clauses:
+        traversal = _around_not(context, meant[-1], clause) if meant else None
+        if traversal is None:
+            meant.append(_reread_one(context, clause))
+        else:
+            meant[-1] = traversal
+    return meant
+
+
+def _around_not(context: Context, before: ast.Clause, clause: ast.Clause) -> ast.Traversal | None:
+    """`$a not $b`, two filters for the grammar, where an edge is named by that word."""
+    match before, clause:
+        case (
+            ast.Filter(ast.Variable() as source),
+            ast.Filter(ast.Not(ast.Variable() as target)),
+        ) if _is_edge(context, "not", (source, target)):
+            span = _word_span(context, "not", (source, target))
+            message = "'not' is a reserved word; the edge of that name must be quoted"
+            context.error("T7", span, message, hint='write "not" in quotes')
+            edges = ast.NamedEdges((ast.EdgeName("not", span=span),))
+            return ast.Traversal(source, None, edges, False, None, target, before.span)
+        case _:
+            return None
+
+
+def _is_edge(context: Context, word: str, ends: tuple[ast.Variable, ast.Variable]) -> bool:
+    """Whether a word between two variables names an edge: not between values."""
+    is_value = any(end.name in context.parameters for end in ends)
+    return not is_value and context.catalog.edge(word) is not None
+
+
+def _reread_one(context: Context, clause: ast.Clause) -> ast.Clause:
     match clause:
         case ast.Filter(condition):
             return _as_traversal(context, clause, condition)
@@ -29,8 +64,7 @@ def _as_traversal(context: Context, clause: ast.Filter, condition: ast.Expr) -> 
             word = "or"
         case _:
             return clause
-    is_value = source.name in context.parameters or target.name in context.parameters
-    if is_value or context.catalog.edge(word) is None:
+    if not _is_edge(context, word, (source, target)):
         return clause
     span = _word_span(context, word, (source, target))
     context.tolerate(

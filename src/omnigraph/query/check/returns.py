@@ -42,6 +42,11 @@ class Item:
     syntax: ast.Projection
 
     @property
+    def alias(self) -> str | None:
+        """The name that the text gives the column."""
+        return None if self.syntax.alias is None else self.syntax.alias.text
+
+    @property
     def is_score(self) -> bool:
         """Whether the projection is a rank call."""
         return isinstance(self.syntax.value, ast.RankCall)
@@ -57,7 +62,7 @@ class Items:
     def columns(self) -> tuple[typed.Column, ...]:
         """The columns of the items that are right."""
         return tuple(
-            typed.Column(item.name, item.value, item.value.type)
+            typed.Column(item.name, item.value, item.value.type, item.alias)
             for item in self.all
             if item.name is not None and item.value is not None
         )

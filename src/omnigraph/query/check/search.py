@@ -7,12 +7,12 @@ from typing import assert_never
 
 from omnigraph.query import ast, typed
 from omnigraph.query.check.access import check_node_property
-from omnigraph.query.check.comparisons import element_of, scalar_of
+from omnigraph.query.check.comparisons import scalar_of
+from omnigraph.query.check.constants import Misfit, as_vector
 from omnigraph.query.check.context import Context
 from omnigraph.query.check.expressions import Leaf, LeafExpr, check_expression
 from omnigraph.query.check.scope import Scope
-from omnigraph.schema.types import INTEGERS, NUMERIC, PropertyType, Scalar, VectorType
-from omnigraph.schema.values import round_to_f32
+from omnigraph.schema.types import INTEGERS, Scalar, VectorType
 
 # Edit budgets and fusion constants are unsigned 32-bit numbers.
 _OPTION_MAX = 2**32 - 1
@@ -76,45 +76,17 @@ def _nearest(context: Context, scope: Scope, call: ast.Nearest) -> typed.Nearest
         return None
     if query is None:
         return None
-    vector = _as_vector(query, target.type.value.dimension)
+    if scalar_of(query) is Scalar.STRING:
+        return typed.NearestScore(target.variable, target.property, query)
+    try:
+        vector = as_vector(query, target.type.value.dimension)
+        problem = f" needs a String or a {target.type.value}, got {query.type}"
+    except Misfit as misfit:
+        vector, problem = None, f": {misfit}"
     if vector is None:
-        context.error(
-            "T15",
-            call.query.span,
-            f"nearest() on '{target.property}' needs a String or a {target.type.value}, "
-            f"got {_shown(query)}",
-        )
+        context.error("T15", call.query.span, f"nearest() on '{target.property}'{problem}")
         return None
     return typed.NearestScore(target.variable, target.property, vector)
-
-
-def _as_vector(query: typed.Expr, dimension: int) -> typed.Expr | None:
-    """The query of a vector search: a text, a vector, or a list literal of the right length."""
-    vector = PropertyType(VectorType(dimension))
-    if scalar_of(query) is Scalar.STRING:
-        return query
-    if not isinstance(query.type, typed.NodeObject) and query.type.value == vector.value:
-        return query
-    match query:
-        case typed.Constant(tuple(items)) if len(items) == dimension:
-            if element_of(query) in NUMERIC:
-                return typed.Constant(tuple(_as_f32(item) for item in items), vector)
-        case typed.ListOf(items) if len(items) == dimension and element_of(query) in NUMERIC:
-            return typed.ListOf(items, vector)
-    return None
-
-
-def _as_f32(item: typed.Value) -> float:
-    assert isinstance(item, int | float)
-    return round_to_f32(float(item))
-
-
-def _shown(query: typed.Expr) -> str:
-    match query:
-        case typed.Constant(tuple(items)) | typed.ListOf(items):
-            return f"a list of {len(items)}"
-        case _:
-            return str(query.type)
 
 
 def _bm25(context: Context, scope: Scope, call: ast.Bm25) -> typed.Bm25Score | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from omnigraph.diagnostics import shown
 from omnigraph.query import ast, typed
 from omnigraph.query.check.access import refuse_edge
 from omnigraph.query.check.context import Context
@@ -160,7 +161,10 @@ def _find_edge(context: Context, name: ast.EdgeName) -> EdgeType | None:
     edge = context.catalog.edge(name.text)
     if edge is None:
         context.error(
-            "T4", name.span, f"unknown edge type '{name.text}'", hint=_edge_hint(context, name.text)
+            "T4",
+            name.span,
+            f"unknown edge type '{shown(name.text)}'",
+            hint=_edge_hint(context, name.text),
         )
     return edge
 

@@ -16,11 +16,13 @@ from omnigraph.query.ast import (
     Query,
     ReadBody,
 )
+from omnigraph.query.habits import CLAUSE_HABITS
 from omnigraph.query.parser.expressions import expect_expr, parse_expr
 from omnigraph.query.parser.mutations import MUTATION_WORDS, parse_mutation
 from omnigraph.query.parser.patterns import parse_block
 from omnigraph.query.parser.reader import RESERVED, QueryCursor
 from omnigraph.schema.ast import Name
+from omnigraph.schema.habits import TYPE_NAME_HABITS
 from omnigraph.schema.types import (
     VECTOR_DIMENSION_MAX,
     ListType,
@@ -39,6 +41,7 @@ _ANNOTATIONS = ("description", "instruction")
 _SCALARS = {scalar.value: scalar for scalar in Scalar}
 _TYPE_NAMES = (*_SCALARS, "Vector")
 _DIRECTIONS = {direction.value: direction for direction in Direction}
+_NAME_HINT = "a name is letters, digits and '_'"
 _SECTION_ORDER = "the sections of a query are match, return, order, limit, in this order"
 
 
@@ -55,21 +58,25 @@ def parse_query(cursor: QueryCursor) -> Query | None:
     else:
         _report_missing_parameters(cursor, name)
     parameters_span = cursor.span_from(parameters_start)
-    description, instruction = _parse_annotations(cursor)
+    annotations = _parse_annotations(cursor)
     opening = cursor.expect("{", what=f"'{{' and the body of query '{name.text}'")
     header_span = cursor.span_from(start)
     body = _parse_body(cursor, name, opening.span)
     if body is None or cursor.error_count > errors_before:
         return None
+    description, description_span = annotations["description"]
+    instruction, instruction_span = annotations["instruction"]
     return Query(
         name,
         parameters,
         body,
         description,
         instruction,
-        cursor.span_from(start),
-        header_span,
-        parameters_span,
+        span=cursor.span_from(start),
+        header_span=header_span,
+        parameters_span=parameters_span,
+        description_span=description_span,
+        instruction_span=instruction_span,
     )
 
 
@@ -100,7 +107,9 @@ def _report_missing_parameters(cursor: QueryCursor, name: Name) -> None:
 
 def _parse_parameters(cursor: QueryCursor) -> tuple[Parameter, ...]:
     opener = cursor.at
-    cursor.expect("(", what="'(' and the parameters")
+    if not cursor.accept("("):
+        is_cut = cursor.token.start == cursor.previous.end
+        cursor.fail("'(' and the parameters", hint=_NAME_HINT if is_cut else None)
     parameters: list[Parameter] = []
     try:
         if not cursor.is_at(")"):
@@ -152,13 +161,15 @@ def _parse_single_type(cursor: QueryCursor) -> ValueType:
             code="T107",
         )
     elif token.text not in _SCALARS:
-        hint = did_you_mean(token.text, _TYPE_NAMES) or f"types are {', '.join(_TYPE_NAMES)}"
+        hint = TYPE_NAME_HABITS.get(token.text.lower()) or did_you_mean(token.text, _TYPE_NAMES)
+        hint = hint or f"types are {', '.join(_TYPE_NAMES)}"
         cursor.report(token.span, f"unknown type '{token.text}'", hint=hint, code="T107")
     return ScalarType(_SCALARS.get(token.text, Scalar.STRING))
 
 
 def _parse_vector(cursor: QueryCursor, start: int) -> VectorType:
-    cursor.expect("(", what="'(' and the dimension of the vector")
+    if not cursor.accept("("):
+        cursor.fail("'(' and the dimension of the vector", hint="write Vector(3)")
     dimension = cursor.expect_integer("the dimension of the vector")
     cursor.expect(")")
     if not 1 <= dimension <= VECTOR_DIMENSION_MAX:
@@ -176,23 +187,23 @@ def _skip_arguments(cursor: QueryCursor) -> None:
         cursor.at = closer + 1
 
 
-def _parse_annotations(cursor: QueryCursor) -> tuple[str | None, str | None]:
-    found: dict[str, str] = {}
+def _parse_annotations(cursor: QueryCursor) -> dict[str, tuple[str | None, Span]]:
+    found: dict[str, tuple[str | None, Span]] = dict.fromkeys(_ANNOTATIONS, (None, NOWHERE))
     while cursor.is_at("@"):
         start = cursor.advance().start
-        name = cursor.expect_adjacent_ident("an annotation name")
+        name = cursor.expect_adjacent_ident("an annotation name").text
         span = cursor.span_from(start)
-        cursor.expect("(", what=f"'(' and a string after '@{name.text}'")
-        text, _ = cursor.expect_string(f"a string in @{name.text}(…)")
+        cursor.expect("(", what=f"'(' and a string after '@{name}'")
+        text, _ = cursor.expect_string(f"a string in @{name}(…)")
         cursor.expect(")")
-        if name.text not in _ANNOTATIONS:
-            hint = did_you_mean(name.text, _ANNOTATIONS)
-            cursor.report(span, f"unknown annotation '@{name.text}'", hint=hint, code="Q005")
-        elif name.text in found:
-            cursor.report(span, f"'@{name.text}' is given twice", code="Q005")
+        if name not in found:
+            hint = did_you_mean(name, _ANNOTATIONS)
+            cursor.report(span, f"unknown annotation '@{name}'", hint=hint, code="Q005")
+        elif found[name][0] is not None:
+            cursor.report(span, f"'@{name}' is given twice", code="Q005")
         else:
-            found[name.text] = text
-    return found.get("description"), found.get("instruction")
+            found[name] = text, cursor.span_from(start)
+    return found
 
 
 # ---- body ----
@@ -212,7 +223,8 @@ def _parse_body(cursor: QueryCursor, name: Name, opening: Span) -> ReadBody | Mu
             word = cursor.token
             cursor.refuse(word.span, f"'{word.text}' cannot stand inside a query")
     else:
-        cursor.fail("'match', 'insert', 'update' or 'delete'", hint=_SECTION_ORDER)
+        hint = cursor.habit() or _SECTION_ORDER
+        cursor.fail("'match', 'insert', 'update' or 'delete'", hint=hint)
     _close_body(cursor, name, body)
     return body
 
@@ -228,7 +240,7 @@ def _close_body(cursor: QueryCursor, name: Name, body: ReadBody | MutationBody |
                 f"query '{name.text}' mixes 'match' with mutations",
                 hint="a query either reads or writes: split it in two",
             )
-    hint = _SECTION_ORDER if is_read else None
+    hint = cursor.habit() or (_SECTION_ORDER if is_read else None)
     if cursor.is_at_query and not cursor.has_resumed:
         # The next query is whole: only the closing brace is missing.
         cursor.report(
@@ -251,7 +263,7 @@ def _parse_read(cursor: QueryCursor) -> ReadBody:
     match_span = cursor.span_from(start)
     return_start = cursor.token.start
     if not cursor.accept("return"):
-        cursor.fail("'return'", hint=_SECTION_ORDER)
+        cursor.fail("'return'", hint=cursor.habit(CLAUSE_HABITS) or _SECTION_ORDER)
     projections = _parse_section(cursor, "'return'")
     return_span = cursor.span_from(return_start)
     order: tuple[OrderKey, ...] = ()

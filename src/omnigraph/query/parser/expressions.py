@@ -38,7 +38,9 @@ from omnigraph.query.ast import (
     TextTest,
     Variable,
 )
+from omnigraph.query.habits import VALUE_HABITS
 from omnigraph.query.parser.reader import RESERVED, QueryCursor
+from omnigraph.schema.ast import Name
 from omnigraph.syntax import Token, TokenKind
 
 AGGREGATES = {function.value: function for function in AggregateFunction}
@@ -180,7 +182,7 @@ def parse_variable(cursor: QueryCursor, what: str = "a variable") -> Variable:
     """Read `$name`."""
     token = cursor.token
     if token.kind is not TokenKind.VARIABLE:
-        cursor.fail(what, hint=_variable_hint(cursor))
+        cursor.fail(what)
     cursor.advance()
     return Variable(token.text[1:], token.span)
 
@@ -190,7 +192,9 @@ def _parse_access(cursor: QueryCursor) -> Variable | PropertyAccess | SystemAcce
     if not cursor.accept("."):
         return variable
     if cursor.accept("@"):
-        name = cursor.expect_adjacent_ident("a system field")
+        at = cursor.previous.start
+        field = cursor.expect_adjacent_ident("a system field").text
+        name = Name(field, cursor.span_from(at))
         return SystemAccess(variable, name, cursor.span_from(variable.span.start))
     name = cursor.expect_ident("a property name after '.'")
     return PropertyAccess(variable, name, cursor.span_from(variable.span.start))
@@ -204,7 +208,7 @@ def _parse_word(cursor: QueryCursor) -> Expr:
         if call is not None:
             return call(cursor)
         if word not in RESERVED and cursor.peek().start == token.end:
-            hint = did_you_mean(word, _CALLS)
+            hint = cursor.habit() or did_you_mean(word, _CALLS)
             cursor.refuse(token.span, f"there is no function '{word}'", hint=hint)
     if word in ("true", "false"):
         cursor.advance()
@@ -215,9 +219,19 @@ def _parse_word(cursor: QueryCursor) -> Expr:
         cursor.refuse(
             token.span,
             f"'{word} {{ }}' is a clause of its own and cannot stand inside an expression",
+            hint=_block_hint(cursor),
         )
     name = cursor.expect_ident(_VALUE)
     return Identifier(name.text, name.span)
+
+
+def _block_hint(cursor: QueryCursor) -> str:
+    word, before = cursor.token.text, cursor.previous.text
+    if word == "exists" and before == "not":
+        return "write 'not { … }'"
+    if word in AGGREGATES and before in COMPARE_OPS:
+        return f"put the block on the left of the comparison: {word} {{ … }} > 2"
+    return "write it as a clause of its own"
 
 
 def _is_reserved_property(cursor: QueryCursor) -> bool:
@@ -261,18 +275,7 @@ def _parse_literal(cursor: QueryCursor, *, expected: str) -> Expr:
 
 
 def _fail_value(cursor: QueryCursor, expected: str) -> NoReturn:
-    hint = _variable_hint(cursor)
-    if cursor.token.text in ("+", "*", "/", "%"):
-        hint = "there is no arithmetic in queries"
-    elif cursor.is_at("-"):
-        hint = "there are no negative literals: pass a negative number as a parameter"
-    cursor.fail(expected, hint=hint)
-
-
-def _variable_hint(cursor: QueryCursor) -> str | None:
-    if cursor.token.text == "$":
-        return "a variable is '$' and a name that starts with a lower-case letter or '_'"
-    return None
+    cursor.fail(expected, hint=cursor.habit(VALUE_HABITS))
 
 
 def _parse_list(cursor: QueryCursor) -> ListLiteral:

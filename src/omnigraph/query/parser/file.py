@@ -117,7 +117,7 @@ class _Contents:
                 cursor.fail("the end of the file after the statement")
         hint = None
         if token.kind is TokenKind.WORD:
-            hint = did_you_mean(token.text, ("query", *_STARTERS))
+            hint = cursor.habit() or did_you_mean(token.text, ("query", *_STARTERS))
             if cursor.is_at("match", "insert", "update", "delete"):
                 hint = "wrap it in a query: query name() { … }"
         cursor.fail("'query', a settings line or a statement", hint=hint)

@@ -6,6 +6,8 @@ from omnigraph.query.ast import Assignment, Delete, Expr, Insert, Mutation, Upda
 from omnigraph.query.parser.expressions import parse_expr
 from omnigraph.query.parser.reader import QueryCursor
 
+_SYSTEM_HINT = "system fields are never assigned; the ends of a new edge are 'from' and 'to'"
+_NULL_HINT = "pass a parameter of a nullable type, such as $value: String?"
 MUTATION_WORDS = frozenset({"insert", "update", "delete"})
 
 
@@ -36,8 +38,12 @@ def _parse_assignments(cursor: QueryCursor, owner: str) -> tuple[Assignment, ...
 
 
 def _parse_assignment(cursor: QueryCursor) -> Assignment:
+    if cursor.is_at("@"):
+        cursor.fail("a property name or '}'", hint=_SYSTEM_HINT)
     name = cursor.expect_ident("a property name or '}'")
     cursor.expect(":")
+    if cursor.is_at("null"):
+        cursor.refuse(cursor.token.span, "there is no null literal", hint=_NULL_HINT)
     value = parse_expr(cursor)
     span = cursor.span_from(name.span.start)
     cursor.accept(",")

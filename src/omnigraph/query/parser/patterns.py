@@ -20,6 +20,7 @@ from omnigraph.query.ast import (
     Traversal,
     Variable,
 )
+from omnigraph.query.habits import CLAUSE_HABITS, TARGET_HABITS
 from omnigraph.query.parser.expressions import (
     AGGREGATES,
     BLOCK_WORDS,
@@ -33,6 +34,7 @@ from omnigraph.syntax import Mode, TokenKind
 
 HOPS_MAX = 2**32 - 1
 
+_CLAUSE = "a clause or '}'"
 _OPERATOR_WORDS = frozenset({"contains", "starts_with"})
 # After a variable these continue its expression, or start the next one.
 _OPERAND_WORDS = RESERVED | _OPERATOR_WORDS | {"true", "false"}
@@ -76,7 +78,9 @@ def _parse_chosen(cursor: QueryCursor) -> Clause:
                 return ExistsBlock(clauses, cursor.span_from(token.start))
         if token.text in AGGREGATES and _is_aggregate_block(cursor):
             return _parse_aggregate_block(cursor)
-    expect_expr(cursor, "a clause or '}'")
+    if token.text in CLAUSE_HABITS:
+        cursor.fail(_CLAUSE, hint=CLAUSE_HABITS[token.text])
+    expect_expr(cursor, _CLAUSE)
     condition = parse_expr(cursor)
     return Filter(condition, cursor.span_from(token.start))
 
@@ -152,11 +156,24 @@ def _is_selection(cursor: QueryCursor, mark: str) -> bool:
         return True
     name = cursor.peek(2)
     if mark == "(":
-        return name.kind in _NAME_KINDS and cursor.is_mark_at(3, "|")
+        return name.kind in _NAME_KINDS and (cursor.is_mark_at(3, "|") or _is_lone_name(cursor))
     if mark == "<":
         is_name = name.kind in _NAME_KINDS or name.text == "*"
-        return is_name and cursor.is_mark_at(3, ">", "|")
+        return is_name and (cursor.is_mark_at(3, ">", "|") or _is_unclosed_name(cursor))
     return False
+
+
+def _is_lone_name(cursor: QueryCursor) -> bool:
+    """`$a (edge) $b`: no value is called by a bare name, so an alternation was begun."""
+    is_value = cursor.peek(2).text in ("true", "false")
+    return not is_value and cursor.is_mark_at(3, ")") and cursor.peek(4).kind is TokenKind.VARIABLE
+
+
+def _is_unclosed_name(cursor: QueryCursor) -> bool:
+    """`$a <edge $b`: no value is called by a bare name, so the bracket was not closed."""
+    name = cursor.peek(2)
+    is_bare = name.kind is TokenKind.WORD and name.text not in _OPERAND_WORDS
+    return is_bare and cursor.peek(3).kind is TokenKind.VARIABLE
 
 
 def _is_edge_word(cursor: QueryCursor, word: str) -> bool:
@@ -202,7 +219,10 @@ def _parse_traversal(cursor: QueryCursor) -> Traversal:
 
 
 def _parse_target(cursor: QueryCursor) -> Variable:
-    target = parse_variable(cursor, "the variable the traversal leads to")
+    what = "the variable the traversal leads to"
+    if cursor.token.text in TARGET_HABITS:
+        cursor.fail(what, hint=TARGET_HABITS[cursor.token.text])
+    target = parse_variable(cursor, what)
     if cursor.is_at("."):
         cursor.refuse(
             cursor.token.span,
@@ -225,7 +245,7 @@ def _parse_edges(cursor: QueryCursor) -> tuple[NamedEdges | AnyEdge, bool]:
     if cursor.accept("("):
         names = _parse_alternatives(cursor)
         if len(names) == 1:
-            cursor.fail("'|' and another edge name")
+            cursor.fail("'|' and another edge name", hint="a single edge name stands bare")
         cursor.expect(")", what="'|' or ')' after the edge name")
         return NamedEdges(names), False
     return NamedEdges((_parse_edge_name(cursor),)), False
@@ -265,7 +285,9 @@ def _check_reserved_edge(cursor: QueryCursor) -> None:
 def _parse_bounds(cursor: QueryCursor) -> HopBounds:
     opening = cursor.expect("{")
     minimum = cursor.expect_integer("the smallest number of hops", maximum=HOPS_MAX)
-    cursor.expect(",", what="',' and the largest number of hops")
+    if not cursor.accept(","):
+        hint = f"write {{{minimum},{minimum}}}" if cursor.is_at("}") else None
+        cursor.fail("',' and the largest number of hops", hint=hint)
     maximum = None
     if not cursor.is_at("}"):
         maximum = cursor.expect_integer("the largest number of hops or '}'", maximum=HOPS_MAX)

@@ -9,6 +9,7 @@ from typing import NamedTuple, NoReturn, TypeVar
 
 from omnigraph.diagnostics import Collector, Span, Suggestion
 from omnigraph.diagnostics.diagnostic import DIAGNOSTICS_MAX
+from omnigraph.query.habits import QUERY_HABITS
 from omnigraph.schema.ast import Name
 from omnigraph.syntax import Cursor, Mode, ParseFailure, TokenKind, Tokens
 
@@ -32,7 +33,7 @@ class QueryCursor(Cursor):
     """A cursor that knows the mode, the words of the language, and where its blocks end."""
 
     def __init__(self, tokens: Tokens, collector: Collector, *, mode: Mode) -> None:
-        super().__init__(tokens, collector, code="Q001")
+        super().__init__(tokens, collector, code="Q001", habits=QUERY_HABITS)
         self.mode = mode
         self.error_count = 0
         # Inside a mutation's `where`, where bare words are properties.
@@ -71,7 +72,8 @@ class QueryCursor(Cursor):
         if token.kind is not TokenKind.WORD:
             self.fail(what)
         if token.text[0].isupper():
-            self.fail(what, hint="such a name starts with a lower-case letter or '_'")
+            hint = self.habit() or "such a name starts with a lower-case letter or '_'"
+            self.fail(what, hint=hint)
         self.at += 1
         return Name(token.text, token.span)
 
@@ -81,7 +83,8 @@ class QueryCursor(Cursor):
         if token.kind is not TokenKind.WORD:
             self.fail(what)
         if not token.text[0].isupper():
-            self.fail(what, hint="a type name starts with an upper-case letter")
+            hint = self.habit() or "a type name starts with an upper-case letter"
+            self.fail(what, hint=hint)
         self.at += 1
         return Name(token.text, token.span)
 
@@ -125,13 +128,13 @@ class QueryCursor(Cursor):
         finally:
             self._code = outer
 
-    def reserved(self, span: Span, word: str, *, role: str, hint: str | None = None) -> None:
+    def reserved(self, span: Span, word: str, *, role: str) -> None:
         """A reserved word used as a name: a warning in lenient mode, an error in strict mode."""
         message = f"'{word}' is a reserved word"
         if self.mode is Mode.STRICT:
-            self.report(span, f"{message} and cannot be {role}", hint=hint)
+            self.report(span, f"{message} and cannot be {role}")
         else:
-            self.collector.warning("L311", span, f"{message} and should not be {role}", hint=hint)
+            self.collector.warning("L311", span, f"{message} and should not be {role}")
 
     # ---- blocks ----
 
@@ -231,7 +234,7 @@ class QueryCursor(Cursor):
             found = "the end of the file" if self.is_at_end else f"'{token.text}'"
             line = self.collector.source.position(opening.start).line
             self.report(
-                Span(token.start, max(token.end, token.start + 1)),
+                token.span,
                 f"expected '}}' to close {owner}, found {found}",
                 hint=f"its '{{' is on line {line}",
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnigraph.diagnostics import Applicability, Edit, Span, Suggestion, did_you_mean
+from omnigraph.diagnostics import Applicability, Edit, Span, Suggestion, did_you_mean, shown
 from omnigraph.query.ast import (
     BranchCreate,
     BranchDelete,
@@ -90,7 +90,8 @@ def _expect_semicolon(cursor: QueryCursor) -> None:
         cursor.expect(";", what=what)
     elif not cursor.accept(";"):
         end = cursor.previous.end
-        cursor.report(Span(end, end + 1), f"expected {what}")
+        text_end = len(cursor.collector.source.text)
+        cursor.report(Span(end, min(end + 1, text_end)), f"expected {what}")
 
 
 # ---- statements ----
@@ -163,7 +164,7 @@ def _refuse_unquoted(cursor: QueryCursor, start: int) -> None:
     text = cursor.collector.source.text[span.start : span.end]
     cursor.report(
         span,
-        f"the branch name '{text}' must be quoted",
+        f"the branch name '{shown(text)}' must be quoted",
         hint=_NAME_HINT,
         suggestion=Suggestion(Applicability.MACHINE_APPLICABLE, (Edit(span, quote(text)),)),
     )

@@ -2,7 +2,7 @@
 
 In: a plan and its catalog. Out: a plan that gives the same rows with less work. Guarantee: every
 rule is total, keeps the meaning on its own, and is a no-op on its own output. One rule is one file
-with one function; `RULES` is the order they run in.
+with one function; `RULES` is the order they run in on a read. A mutation has one rule of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from omnigraph.query.rewrites.choose_root import choose_root
 from omnigraph.query.rewrites.fold_constants import fold_constants
 from omnigraph.query.rewrites.prune_properties import prune_properties
 from omnigraph.query.rewrites.push_filters import push_filters
+from omnigraph.query.rewrites.simplify_statements import simplify_statements
 from omnigraph.query.rewrites.split_conjunctions import split_conjunctions
 from omnigraph.query.rewrites.trim_sorts import trim_sorts
 from omnigraph.query.typed import Mutation
@@ -34,9 +35,9 @@ RULES: tuple[Rule, ...] = (
 
 
 def rewrite(plan: Plan, catalog: Catalog) -> Plan:
-    """The plan after every rule; a mutation stays as it is."""
+    """The plan after every rule."""
     if isinstance(plan, Mutation):
-        return plan
+        return simplify_statements(plan)
     for rule in RULES:
         plan = rule(plan, catalog)
     return plan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import takewhile
 
 from omnigraph.query.assemble import Node, Parts, Test, assemble
 from omnigraph.query.ast import CompareOp
@@ -29,7 +30,7 @@ def choose_root(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
     def order_chain(chain: Chain) -> Iterable[Operator]:
         leaf, *rest = chain
         assert isinstance(leaf, Unit | Outer)
-        matching = [each for each in rest if isinstance(each, Scan | Expand | Test)]
+        matching = list(takewhile(lambda each: isinstance(each, Scan | Expand | Test), rest))
         parts = _parts(matching, catalog)
         if parts is None:
             return chain

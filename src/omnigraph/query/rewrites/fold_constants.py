@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from omnigraph.query.ast import CompareOp
-from omnigraph.query.plan import Expand, Filter, Operator, ReadPlan, Scan
+from omnigraph.query.plan import CompareBlock, Expand, Filter, Operator, ReadPlan, Scan
 from omnigraph.query.typed import (
     BOOL,
     AllOf,
@@ -21,7 +21,7 @@ from omnigraph.query.typed import (
     TextMatch,
     Value,
 )
-from omnigraph.query.walk import Chain, map_chains, map_conditions, map_expression
+from omnigraph.query.walk import Chain, map_chains, map_expression
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.types import PropertyType
 
@@ -44,17 +44,24 @@ def fold_constants(plan: ReadPlan, _catalog: Catalog) -> ReadPlan:
     return replace(plan, root=map_chains(plan.root, _fold_chain))
 
 
+def fold_conditions(conditions: Iterable[Expr]) -> tuple[Expr, ...]:
+    """Conditions with their constant parts folded, without those that are always true."""
+    folded = (map_expression(each, _fold) for each in conditions)
+    return tuple(each for each in folded if each != _TRUE)
+
+
 def _fold_chain(chain: Chain) -> Iterator[Operator]:
     for operator in chain:
-        folded = map_conditions(operator, lambda expr: map_expression(expr, _fold))
-        match folded:
-            case Filter() if folded.condition == _TRUE:
-                continue
+        match operator:
+            case Filter():
+                for condition in fold_conditions([operator.condition]):
+                    yield replace(operator, condition=condition)
             case Scan() | Expand():
-                kept = tuple(each for each in folded.conditions if each != _TRUE)
-                yield replace(folded, conditions=kept)
+                yield replace(operator, conditions=fold_conditions(operator.conditions))
+            case CompareBlock():
+                yield replace(operator, value=map_expression(operator.value, _fold))
             case _:
-                yield folded
+                yield operator
 
 
 def _fold(expr: Expr) -> Expr:

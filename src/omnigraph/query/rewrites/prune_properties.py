@@ -62,16 +62,15 @@ def _prune(root: Operator, reads: _Reads, catalog: Catalog) -> Operator:
 
 def _provide(operator: Scan | Expand, reads: _Reads) -> Operator:
     """Let an operator provide what is read of the variables it binds, and no longer ask for it."""
-    provided = {name: frozenset(reads.pop(name, ())) for name in bound_variables(operator)}
+    provided = {name: tuple(sorted(reads.pop(name, ()))) for name in bound_variables(operator)}
     match operator:
         case Scan():
             return replace(operator, properties=provided[operator.variable])
         case Expand():
-            nothing: frozenset[str] = frozenset()
             return replace(
                 operator,
-                properties=provided.get(operator.target, nothing),
-                edge_properties=provided.get(operator.edge_variable or "", nothing),
+                properties=provided.get(operator.target, ()),
+                edge_properties=provided.get(operator.edge_variable or "", ()),
             )
         case _:
             assert_never(operator)

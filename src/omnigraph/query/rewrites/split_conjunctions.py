@@ -20,17 +20,18 @@ def _split_chain(chain: Chain) -> Iterator[Operator]:
     for operator in chain:
         match operator:
             case Filter():
-                for condition in _conjuncts([operator.condition]):
+                for condition in conjuncts([operator.condition]):
                     yield replace(operator, condition=condition)
             case Scan() | Expand():
-                yield replace(operator, conditions=tuple(_conjuncts(operator.conditions)))
+                yield replace(operator, conditions=tuple(conjuncts(operator.conditions)))
             case _:
                 yield operator
 
 
-def _conjuncts(conditions: Iterable[Expr]) -> Iterator[Expr]:
+def conjuncts(conditions: Iterable[Expr]) -> Iterator[Expr]:
+    """Conditions that all hold iff the given ones do, none of them a conjunction."""
     for condition in conditions:
         if isinstance(condition, AllOf):
-            yield from _conjuncts(condition.operands)
+            yield from conjuncts(condition.operands)
         else:
             yield condition

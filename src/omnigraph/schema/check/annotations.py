@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from omnigraph.diagnostics import Collector
 from omnigraph.schema import ast
-from omnigraph.schema.catalog import AnnotationValue, Embed
+from omnigraph.schema.catalog import AnnotationValue, ConstraintKind, Embed
 from omnigraph.schema.parser import NOT_ON_EDGES, PROPERTIES_ONLY
 
 
@@ -20,11 +20,11 @@ class Place(Enum):
     EDGE_PROPERTY = auto()
 
 
-PROPERTY_CONSTRAINTS = frozenset({"key", "unique", "index"})
-_NOT_KEPT = PROPERTY_CONSTRAINTS | {"embed", "rename_from"}
+PROPERTY_CONSTRAINTS = (ConstraintKind.KEY, ConstraintKind.UNIQUE, ConstraintKind.INDEX)
+_NOT_KEPT = frozenset({*PROPERTY_CONSTRAINTS, "embed", "rename_from"})
 _TEXTS = frozenset({"description", "instruction", "rename_from"})
 _ONCE = _NOT_KEPT | _TEXTS
-_HEADER_REFUSED = ("key", "unique", "index", "range", "check", "embed")
+_HEADER_REFUSED = (*ConstraintKind, "embed")
 _NOT_ON_EDGE_PROPERTIES = "not supported on edge properties"
 _TYPES_ONLY = "only supported on node and edge types"
 _REFUSED = {

@@ -8,9 +8,9 @@ from typing import assert_never
 
 import re2
 
-from omnigraph.diagnostics import Applicability, Collector, Edit, Span, Suggestion
+from omnigraph.diagnostics import Applicability, Collector, Edit, Span, Suggestion, shown
 from omnigraph.schema import ast
-from omnigraph.schema.catalog import SOURCE, TARGET, Check, Constraints, Range
+from omnigraph.schema.catalog import SOURCE, TARGET, Check, ConstraintKind, Constraints, Range
 from omnigraph.schema.check.drafts import Draft
 from omnigraph.schema.check.fitness import misfit
 from omnigraph.schema.parser import NOT_ON_EDGES
@@ -18,7 +18,6 @@ from omnigraph.schema.types import Scalar, VectorType
 from omnigraph.syntax import Mode
 
 _ENDS = {"src": SOURCE, "dst": TARGET}
-_GROUPS = ("unique", "index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +63,13 @@ def check_embeds(scope: Scope, collector: Collector) -> None:
         source = scope.drafts.get(embed.source)
         if source is None:
             if not scope.hides(embed.source):
-                message = f"@embed on {draft.path} references unknown property '{embed.source}'"
+                message = (
+                    f"@embed on {draft.path} references unknown property '{shown(embed.source)}'"
+                )
                 hint = collector.did_you_mean(embed.source, scope.drafts)
                 collector.error("S019", span, f"{message} of node '{scope.name}'", hint=hint)
         elif source.has_type and source.meant.type.scalar is not Scalar.STRING:
-            message = f"{draft.path}: the @embed source '{embed.source}' must be a String"
+            message = f"{draft.path}: the @embed source '{shown(embed.source)}' must be a String"
             collector.error("S019", span, f"{message}, not {source.meant.type}")
 
 
@@ -78,59 +79,65 @@ class _Checker:
     collector: Collector
     keys: list[tuple[str, ...]] = field(default_factory=list)
     # Groups by their members, so that one group in two orders is one group.
-    groups: dict[tuple[str, frozenset[str]], tuple[str, ...]] = field(default_factory=dict)
+    groups: dict[tuple[ConstraintKind, frozenset[str]], tuple[str, ...]] = field(
+        default_factory=dict
+    )
     ranges: dict[Range, None] = field(default_factory=dict)
     checks: dict[Check, None] = field(default_factory=dict)
-    body: dict[tuple[str, tuple[str, ...]], None] = field(default_factory=dict)
+    body: dict[tuple[ConstraintKind, tuple[str, ...]], None] = field(default_factory=dict)
 
     def constraints(self) -> Constraints:
-        groups = {
-            name: tuple(members for (kind, _), members in self.groups.items() if kind == name)
-            for name in _GROUPS
-        }
         return Constraints(
             key=self.keys[0] if self.keys else None,
-            uniques=groups["unique"],
-            indexes=groups["index"],
+            uniques=self._grouped(ConstraintKind.UNIQUE),
+            indexes=self._grouped(ConstraintKind.INDEX),
             ranges=tuple(self.ranges),
             checks=tuple(self.checks),
             body=tuple(self.body),
         )
 
+    def _grouped(self, kind: ConstraintKind) -> tuple[tuple[str, ...], ...]:
+        return tuple(members for (found, _), members in self.groups.items() if found is kind)
+
     def add_property(self, draft: Draft) -> None:
-        for name in sorted(draft.meant.property_constraints):
-            if name == "key" and self.scope.is_edge:
+        for kind in sorted(draft.meant.property_constraints):
+            if kind is ConstraintKind.KEY and self.scope.is_edge:
                 continue
-            span = draft.span_of(name)
-            self._check_fit(name, draft, span)
-            self._add(name, (draft.name,), span)
+            span = draft.span_of(kind)
+            self._check_fit(kind, draft, span)
+            self._add(kind, (draft.name,), span)
 
     def add_body(self, constraint: ast.Constraint) -> None:
-        name = constraint.name.text
-        if name in ("range", "check"):
-            self._add_value_rule(constraint)
-            return
-        members = [self._member(name, argument) for argument in constraint.arguments]
-        known = tuple(dict.fromkeys(member for member in members if member))
-        if len(known) == len(members) or name != "key":
-            self._add_group(name, known, constraint)
-        elif None not in members:
-            self._error("S016", constraint.span, "@key names a member more than once")
+        kind = ConstraintKind(constraint.name.text)
+        match kind:
+            case ConstraintKind.RANGE | ConstraintKind.CHECK:
+                self._add_value_rule(kind, constraint)
+            case ConstraintKind.KEY | ConstraintKind.UNIQUE | ConstraintKind.INDEX:
+                members = [self._member(kind, argument) for argument in constraint.arguments]
+                known = tuple(dict.fromkeys(member for member in members if member))
+                if len(known) == len(members) or kind is not ConstraintKind.KEY:
+                    self._add_group(kind, known, constraint)
+                elif None not in members:
+                    self._error("S016", constraint.span, "@key names a member more than once")
+            case _:
+                assert_never(kind)
 
-    def _add_group(self, name: str, members: tuple[str, ...], constraint: ast.Constraint) -> None:
-        if name == "key" and self.scope.is_edge:
+    def _add_group(
+        self, kind: ConstraintKind, members: tuple[str, ...], constraint: ast.Constraint
+    ) -> None:
+        if kind is ConstraintKind.KEY and self.scope.is_edge:
             if not {SOURCE, TARGET} <= set(members):
                 message = "an edge @key must list both @src and @dst"
                 self._error("S021", constraint.span, message)
             others = sorted(set(members) - {SOURCE, TARGET})
             members = (SOURCE, TARGET, *others)
         if members:
-            self._add(name, members, constraint.span)
-            self.body[name, members] = None
+            self._add(kind, members, constraint.span)
+            self.body[kind, members] = None
 
-    def _add(self, name: str, members: tuple[str, ...], span: Span) -> None:
-        if name != "key":
-            self.groups.setdefault((name, frozenset(members)), members)
+    def _add(self, kind: ConstraintKind, members: tuple[str, ...], span: Span) -> None:
+        if kind is not ConstraintKind.KEY:
+            self.groups.setdefault((kind, frozenset(members)), members)
             return
         if self.keys:
             hint = "list all key properties in one constraint: @key(a, b)"
@@ -139,7 +146,7 @@ class _Checker:
 
     # ---- members ----
 
-    def _member(self, constraint: str, argument: ast.ConstraintArgument) -> str | None:
+    def _member(self, constraint: ConstraintKind, argument: ast.ConstraintArgument) -> str | None:
         match argument:
             case ast.Name(text):
                 return self._named(constraint, text, argument.span)
@@ -158,7 +165,7 @@ class _Checker:
             case _ as unreachable:
                 assert_never(unreachable)
 
-    def _named(self, constraint: str, text: str, span: Span) -> str | None:
+    def _named(self, constraint: ConstraintKind, text: str, span: Span) -> str | None:
         draft = self.scope.drafts.get(text)
         if draft is not None:
             self._check_fit(constraint, draft, span)
@@ -181,37 +188,34 @@ class _Checker:
         report = self.collector.error if is_strict else self.collector.warning
         report("S022", span, message, hint=hint, suggestion=suggestion)
 
-    def _check_fit(self, constraint: str, draft: Draft, span: Span) -> None:
+    def _check_fit(self, constraint: ConstraintKind, draft: Draft, span: Span) -> None:
         reason = misfit(constraint, draft.meant.type) if draft.has_type else None
         if reason:
-            code = "S012" if constraint == "key" else "S014"
+            code = "S012" if constraint is ConstraintKind.KEY else "S014"
             self.collector.error(code, span, f"{draft.path}: {reason}")
 
     # ---- ranges and checks ----
 
-    def _add_value_rule(self, constraint: ast.Constraint) -> None:
-        name = constraint.name.text
+    def _add_value_rule(self, kind: ConstraintKind, constraint: ast.Constraint) -> None:
         if self.scope.is_edge:
-            self._error("S015", constraint.span, f"@{name} is {NOT_ON_EDGES}")
+            self._error("S015", constraint.span, f"@{kind} is {NOT_ON_EDGES}")
             return
         target, *others = constraint.arguments
-        member = self._member(name, target)
-        match name, others:
-            case "range", [ast.RangeBounds(low, high)]:
+        member = self._member(kind, target)
+        match kind, others:
+            case ConstraintKind.RANGE, [ast.RangeBounds(low, high)]:
                 if member:
                     self.ranges[Range(member, low, high)] = None
-            case "check", [ast.Literal(str(pattern)) as literal]:
+            case ConstraintKind.CHECK, [ast.Literal(str(pattern)) as literal]:
                 self._check_pattern(pattern, literal.span)
                 if member:
                     self.checks[Check(member, pattern)] = None
-            case "range", _:
+            case ConstraintKind.RANGE, _:
                 message = "bounds expected: write @range(property, low..high)"
                 self._error("S016", constraint.span, message)
             case _:
                 message = 'pattern expected: write @check(property, "pattern")'
                 self._error("S016", constraint.span, message)
-        if member:
-            self.body[name, (member,)] = None
 
     def _check_pattern(self, pattern: str, span: Span) -> None:
         options = re2.Options()
@@ -220,7 +224,7 @@ class _Checker:
             re2.compile(pattern, options=options)
         except re2.error as failure:
             reason = failure.args[0].decode("utf-8", "replace")
-            message = f"@check: the pattern is not a regular expression: {reason}"
+            message = f"@check: the pattern is not a regular expression: {shown(reason)}"
             hint = "patterns are RE2: no look-around, no back-references"
             self._error("S020", span, message, hint=hint)
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
+from omnigraph.schema.catalog import ConstraintKind
 from omnigraph.schema.types import EnumType, ListType, PropertyType, Scalar, ScalarType, VectorType
 
 
-def misfit(constraint: str, type_: PropertyType) -> str | None:
+def misfit(constraint: ConstraintKind, type_: PropertyType) -> str | None:
     """Why a constraint does not fit a type, or None when it does."""
     match constraint:
-        case "key":
+        case ConstraintKind.KEY:
             if type_.is_nullable:
                 return f"a nullable property ({type_}) cannot be part of a key"
             return _shape_misfit(type_, "be part of a key", takes_vectors=False)
-        case "unique":
+        case ConstraintKind.UNIQUE:
             return _shape_misfit(type_, "be unique", takes_vectors=False)
-        case "index":
+        case ConstraintKind.INDEX:
             return _shape_misfit(type_, "be indexed", takes_vectors=True)
-        case "range":
+        case ConstraintKind.RANGE:
             return None if type_.is_numeric else f"@range needs a number, not {type_}"
-        case _:
+        case ConstraintKind.CHECK:
             is_text = isinstance(type_.value, EnumType) or type_.value == ScalarType(Scalar.STRING)
             return None if is_text else f"@check needs a String or an enum, not {type_}"
+        case _:
+            assert_never(constraint)
 
 
 def _shape_misfit(type_: PropertyType, what: str, *, takes_vectors: bool) -> str | None:

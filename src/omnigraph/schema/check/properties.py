@@ -48,7 +48,7 @@ def _draft(owner: str, place: Place, syntax: ast.Property, collector: Collector)
         syntax.name.text,
         type_ or _NO_TYPE,
         annotations=kept_annotations(syntax.annotations),
-        property_constraints=PROPERTY_CONSTRAINTS & written,
+        property_constraints=frozenset(kind for kind in PROPERTY_CONSTRAINTS if kind in written),
         embed=embed_of(syntax.annotations),
         rename_from=rename_hint(syntax.annotations),
     )

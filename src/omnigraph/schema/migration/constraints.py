@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from omnigraph.schema.catalog import Range
+from omnigraph.schema.catalog import ConstraintKind, Range
 from omnigraph.schema.migration.pairing import Side, TypePair
 from omnigraph.schema.migration.steps import AddIndex, Step, UnsupportedChange
 from omnigraph.syntax.printing import quote
 
-# Where a constraint was written, its name, the identities it names, and its other arguments.
-_Identity = tuple[str, str, tuple[int | str, ...], str]
+# Where a constraint was written, its kind, the identities it names, and its other arguments.
+_Identity = tuple[str, ConstraintKind, tuple[int | str, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
     """A constraint as people read it; `property` when it stands on a property."""
 
-    name: str
+    kind: ConstraintKind
     members: tuple[str, ...]
     detail: str = ""
     property: str | None = None
 
     def __str__(self) -> str:
-        return f"@{self.name}({', '.join((*self.members, *filter(None, (self.detail,))))})"
+        return f"@{self.kind}({', '.join((*self.members, *filter(None, (self.detail,))))})"
 
 
 def plan_constraints(pair: TypePair) -> Iterator[Step]:
@@ -36,11 +36,13 @@ def plan_constraints(pair: TypePair) -> Iterator[Step]:
                 pair.entity(written.property), f"removing {written} is not supported"
             )
     added = [written for identity, written in new.items() if identity not in old]
-    indexes = dict.fromkeys(written.members for written in added if written.name == "index")
+    indexes = dict.fromkeys(
+        written.members for written in added if written.kind is ConstraintKind.INDEX
+    )
     for members in indexes:
         yield AddIndex(pair.key, members)
     for written in added:
-        if written.name != "index":
+        if written.kind is not ConstraintKind.INDEX:
             yield UnsupportedChange(
                 pair.entity(written.property),
                 f"adding {written} to an existing type is not supported",
@@ -53,20 +55,20 @@ def _by_identity(side: Side) -> dict[_Identity, _Written]:
         place = "body" if written.property is None else "property"
         # The members keep their order by name, which a rename may change.
         members = sorted((side.member_id(name) for name in written.members), key=str)
-        found[place, written.name, tuple(members), written.detail] = written
+        found[place, written.kind, tuple(members), written.detail] = written
     return found
 
 
 def _all_written(side: Side) -> Iterator[_Written]:
     for declared in side.properties().values():
-        for name in sorted(declared.property_constraints):
-            yield _Written(name, (declared.name,), property=declared.name)
-    for name, members in side.constraints.body:
-        yield _Written(name, members)
+        for kind in sorted(declared.property_constraints):
+            yield _Written(kind, (declared.name,), property=declared.name)
+    for kind, members in side.constraints.body:
+        yield _Written(kind, members)
     for bounds in side.constraints.ranges:
-        yield _Written("range", (bounds.property,), _range_text(bounds))
+        yield _Written(ConstraintKind.RANGE, (bounds.property,), _range_text(bounds))
     for check in side.constraints.checks:
-        yield _Written("check", (check.property,), quote(check.pattern))
+        yield _Written(ConstraintKind.CHECK, (check.property,), quote(check.pattern))
 
 
 def _range_text(bounds: Range) -> str:

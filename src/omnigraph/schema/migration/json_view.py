@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from omnigraph.schema.accepted import TypeKey
-from omnigraph.schema.catalog import AnnotationValue
+from omnigraph.schema.catalog import AnnotationValue, ConstraintKind
 from omnigraph.schema.migration.steps import (
     AddIndex,
     AddProperty,
@@ -40,7 +40,7 @@ def step_json(step: Step) -> JsonObject:
         case DropProperty(owner, name, mode):
             return _of("drop_property", owner, name) | {"mode": mode}
         case AddIndex(owner, members):
-            constraint = member_constraint_json("index", members)
+            constraint = member_constraint_json(ConstraintKind.INDEX, members)
             return _of("add_constraint", owner) | {"constraint": constraint}
         case UnsupportedChange(entity, reason, code):
             document = {"kind": "unsupported_change", "entity": entity, "reason": reason}

@@ -1,0 +1,72 @@
+"""What people who know other languages write in a query, and what to write instead."""
+
+from __future__ import annotations
+
+_COMMENT = "a comment starts with '//', or stands between '/*' and '*/'"
+_PATTERN = "a traversal is written '$a edge $b'; its direction follows from the types"
+_SHAPE = "a query is written: query name() { match { … } return { … } }"
+_ARITHMETIC = "there is no arithmetic in queries"
+_NO_OFFSET = "there is no offset: order by a key, and filter for what comes after the last one seen"
+_INSERT = "'insert' creates a node, or replaces the one that has the same key"
+_KEYWORDS = (
+    *("query", "match", "return", "order", "limit", "as", "asc", "desc"),
+    *("and", "or", "not", "in", "is", "null", "contains", "starts_with", "true", "false"),
+    *("exists", "count", "sum", "avg", "min", "max"),
+    *("insert", "update", "delete", "set", "where"),
+)
+
+# Wherever something else is expected.
+QUERY_HABITS = {
+    **{word.upper(): f"keywords are in lower case: write '{word}'" for word in _KEYWORDS},
+    "==": "write '='",
+    "<>": "write '!='",
+    "&&": "write 'and'",
+    "||": "write 'or'",
+    "!": "write 'not'",
+    "=~": "there are no regular expressions: use 'contains', 'starts_with' or match_text(…)",
+    "'": "a text stands in double quotes",
+    "`": "a text stands in double quotes; a name stands bare",
+    "#": _COMMENT,
+    "--": _COMMENT,
+    "$": "a variable is '$' and a name that starts with a lower-case letter or '_'",
+    "-[": _PATTERN,
+    "<-[": _PATTERN,
+    "<--": _PATTERN,
+    "-->": _PATTERN,
+    "->": _PATTERN,
+    **dict.fromkeys(("select", "SELECT", "find", "get"), _SHAPE),
+    **dict.fromkeys(("offset", "OFFSET", "skip", "SKIP"), _NO_OFFSET),
+    **dict.fromkeys(("upsert", "UPSERT", "merge", "MERGE", "create", "CREATE", "replace"), _INSERT),
+    "group": "a query that returns an aggregate is grouped by everything else it returns",
+    "having": "filter by a block in 'match': count { … } > 2",
+    "union": "a query returns one table; join conditions with 'or', or run two queries",
+    "with": "a query has one 'match' and one 'return'",
+}
+# Where a value may start.
+VALUE_HABITS = {
+    "(*": "name what is counted: count($v)",
+    **dict.fromkeys("+*/%", _ARITHMETIC),
+    "-": "there are no negative literals: pass a negative number as a parameter",
+}
+# Where a clause of `match` may start.
+CLAUSE_HABITS = {
+    ",": "clauses are separated by blanks, line ends or ';'",
+    "and": "a block is a clause of its own; clauses stand one after the other and must all hold",
+    "or": "a block is a clause of its own and cannot be joined by 'or'",
+    "optional": "there is no optional match: each clause must hold",
+    "where": "a condition stands in 'match' without a keyword",
+    "filter": "a condition stands in 'match' without a keyword",
+    "forall": "write 'not { … }' with the opposite condition",
+    "none": "write 'not { … }'",
+    "any": "write 'exists { … }'",
+}
+# Behind the edge name of a traversal.
+TARGET_HABITS = {
+    **dict.fromkeys("*+", "write how many hops are taken: edge{1,3}"),
+    "|": "put several edge names in parentheses: (likes|knows)",
+}
+# Bare words that the grammar takes for names, and that no value is called.
+WORD_HABITS = {
+    "distinct": "there is no 'distinct': return an aggregate to have each group once",
+    **{word: CLAUSE_HABITS[word] for word in ("where", "optional")},
+}

@@ -1,0 +1,34 @@
+"""Makes the conditions of a mutation as simple as those of a read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from omnigraph.query.rewrites.fold_constants import fold_conditions
+from omnigraph.query.rewrites.split_conjunctions import conjuncts
+from omnigraph.query.typed import (
+    DeleteEdges,
+    DeleteNodes,
+    InsertEdge,
+    InsertNode,
+    Mutation,
+    Statement,
+    UpdateNodes,
+)
+
+
+def simplify_statements(mutation: Mutation) -> Mutation:
+    """Fold and split the conditions that select what is updated or deleted."""
+    return replace(mutation, statements=tuple(map(_simplify, mutation.statements)))
+
+
+def _simplify(statement: Statement) -> Statement:
+    match statement:
+        case UpdateNodes() | DeleteNodes() | DeleteEdges():
+            conditions = tuple(conjuncts(fold_conditions(statement.conditions)))
+            return replace(statement, conditions=conditions)
+        case InsertNode() | InsertEdge():
+            return statement
+        case _:
+            assert_never(statement)

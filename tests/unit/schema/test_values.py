@@ -1,0 +1,81 @@
+"""Values: texts of dates, and numbers in narrower types."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnigraph.schema.types import FLOATS, INTEGER_RANGES, Scalar
+from omnigraph.schema.values import (
+    DATE_MAX,
+    DATE_MIN,
+    DATETIME_MAX,
+    DATETIME_MIN,
+    NumberMisfit,
+    ValueTextError,
+    fit,
+    format_date,
+    format_datetime,
+    parse_date,
+    parse_datetime,
+    round_to_f32,
+)
+
+
+@given(st.integers(DATE_MIN, DATE_MAX))
+def test_every_date_reads_back_from_its_text(days: int) -> None:
+    assert parse_date(format_date(days)) == days
+
+
+@given(st.integers(DATETIME_MIN, DATETIME_MAX))
+def test_every_instant_reads_back_from_its_text(milliseconds: int) -> None:
+    assert parse_datetime(format_datetime(milliseconds), is_strict=True) == milliseconds
+
+
+@pytest.mark.parametrize("days", [DATE_MIN, DATE_MAX])
+def test_the_first_and_the_last_date_read_back(days: int) -> None:
+    assert parse_date(format_date(days)) == days
+
+
+@pytest.mark.parametrize("text", ["+5881580-07-12", "-5877641-06-22", "+9999999-01-01"])
+def test_a_date_beyond_32_bits_is_refused(text: str) -> None:
+    with pytest.raises(ValueTextError, match="out of range"):
+        parse_date(text)
+
+
+@pytest.mark.parametrize(("scalar", "bounds"), INTEGER_RANGES.items())
+def test_an_integer_type_holds_its_bounds_and_no_more(
+    scalar: Scalar, bounds: tuple[int, int]
+) -> None:
+    low, high = bounds
+    assert (fit(low, scalar), fit(high, scalar)) == bounds
+    for beyond in (low - 1, high + 1, math.inf, -math.inf, math.nan, 10**400):
+        with pytest.raises(NumberMisfit, match=f"exceeds {scalar} range"):
+            fit(beyond, scalar)
+
+
+def test_an_integer_type_holds_whole_floats_only() -> None:
+    assert repr(fit(4.0, Scalar.I32)) == "4"
+    with pytest.raises(NumberMisfit, match="is not a whole number, as I32 needs"):
+        fit(4.5, Scalar.I32)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, width=64))
+def test_a_32_bit_float_is_rounded_or_refused(value: float) -> None:
+    assert fit(value, Scalar.F64) == value
+    rounded = round_to_f32(value)
+    if math.isfinite(rounded):
+        assert fit(value, Scalar.F32) == rounded
+    else:
+        with pytest.raises(NumberMisfit, match="exceeds F32 range"):
+            fit(value, Scalar.F32)
+
+
+@pytest.mark.parametrize("scalar", sorted(FLOATS))
+@pytest.mark.parametrize("value", [10**400, -(10**400), math.inf, math.nan])
+def test_a_float_type_holds_finite_numbers_only(scalar: Scalar, value: float) -> None:
+    with pytest.raises(NumberMisfit, match=f"exceeds {scalar} range"):
+        fit(value, scalar)
