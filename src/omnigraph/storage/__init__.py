@@ -1,0 +1,47 @@
+"""Where a graph's bytes live: objects by path, and tables by pinned version.
+
+In: the address of a graph, bytes, and Arrow data. Out: objects, listings, pins and Arrow data.
+Guarantee: an object is seen whole or not at all; one caller creates a path; a table version never
+changes; an acknowledged write on a durable local store survives a power loss; and whatever a failed
+or dead writer leaves behind cannot be seen. Errors are `StorageError` (it did not happen),
+`StorageRefused` (it will not, until something changes) and `StorageUnknown` (it may have happened).
+
+    paths              what the path of an object may be
+    layout             every path a graph writes
+    objects            the contract of an object store, and how to open one
+    local_objects      a directory: hard links and fsync
+    remote_objects     process memory and S3, through obstore
+    tables             every effect on a table, as a detached Lance version
+    pins               what the layers above hold of a table: a version, and rows nobody sees yet
+    handles            open versions, in a bounded cache
+    incoming           rows checked against the schema of their table
+    blobs              binary columns as Lance stores them
+    fragments          new fragments with unused ids, old ones with dead rows
+    compaction_files   joined fragments, replayed on a newer version
+    indexes            index segments over a version
+    disk               fsync of what Lance writes
+    table, row_ids     reading one version
+    references         every object a version needs
+    lance_steps        failures of Lance as failures of ours
+    faults             crashes, failures and lost acknowledgements at the nth durable step
+"""
+
+from omnigraph.storage.compaction_files import Compacted, Compaction
+from omnigraph.storage.objects import Objects, open_objects, require_exclusive_puts
+from omnigraph.storage.paths import Entry
+from omnigraph.storage.pins import Pin, Staged
+from omnigraph.storage.table import Table
+from omnigraph.storage.tables import Tables
+
+__all__ = [
+    "Compacted",
+    "Compaction",
+    "Entry",
+    "Objects",
+    "Pin",
+    "Staged",
+    "Table",
+    "Tables",
+    "open_objects",
+    "require_exclusive_puts",
+]

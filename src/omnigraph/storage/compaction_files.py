@@ -1,0 +1,166 @@
+"""Joining small fragments: planned and written on one version, replayed on a newer one.
+
+Tiers are powers of the fan-out. As soon as there are FANOUT small fragments, the lowest tier that
+holds half of them is joined, so a version has few small fragments and a row is rewritten a few
+times per tier, never once per commit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import lance.optimize
+import numpy as np
+import pyarrow as pa
+from lance import LanceDataset, LanceOperation
+from lance.fragment import FragmentMetadata
+from lance.optimize import Compaction as LancePlanner
+from lance.optimize import CompactionOptions
+
+from omnigraph.storage.fragments import file_names, fragment_of, renumbered, to_text
+from omnigraph.storage.pins import Pin
+
+# Its stubs lack the text form of a task and the results' own field names.
+_Task: Any = lance.optimize.CompactionTask
+
+FANOUT = 32
+TIERS = tuple(FANOUT**level for level in range(1, 4))
+# Fragments at least this large are rewritten only to get rid of dead rows.
+SMALL_ROWS_MAX = TIERS[-1]
+# A rewrite of N rows is paid by N/10 deletes; in small fragments dead rows wait for the next join.
+DEAD_SHARE_MAX = 0.1
+DEAD_FRAGMENT_ROWS_MIN = FANOUT**2
+REWRITTEN_ROWS_TARGET = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """What to rewrite on one version: independent tasks, as texts that any process can run."""
+
+    pin: Pin
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """Fragments that hold the live rows of other fragments, under the same row ids."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """A compaction whose files are written and that no version shows yet."""
+
+    pin: Pin
+    groups: tuple[Rewritten, ...]
+
+    @property
+    def files(self) -> list[str]:
+        """The data files written, relative to the table's data folder."""
+        return [
+            name
+            for group in self.groups
+            for output in group.outputs
+            for name in file_names(FragmentMetadata.from_json(output))
+        ]
+
+
+def plan(dataset: LanceDataset, pin: Pin) -> Compaction | None:
+    """The next useful rewrite of this version, or None."""
+    fragments = [fragment.metadata for fragment in dataset.get_fragments()]
+    options = _join(fragments) or _purge(fragments)
+    if options is None:
+        return None
+    tasks: Any = LancePlanner.plan(dataset, options).tasks
+    return Compaction(pin, tuple(task.json() for task in tasks)) if tasks else None
+
+
+def execute(dataset: LanceDataset, compaction: Compaction) -> Compacted:
+    """Write the new fragments."""
+    groups = []
+    for text in compaction.tasks:
+        result = _Task.from_json(text).execute(dataset)
+        inputs = tuple(fragment.id for fragment in result.original_fragments)
+        groups.append(Rewritten(inputs, tuple(map(to_text, result.new_fragments))))
+    return Compacted(compaction.pin, tuple(groups))
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """How a compaction is applied to a version: the rewrite, then the rows it would revive."""
+
+    rewrite: LanceOperation.Rewrite
+    inputs: tuple[FragmentMetadata, ...]
+    revived: pa.Array
+
+
+def replay(
+    compacted: Compacted, *, planned: LanceDataset, current: LanceDataset, pin: Pin
+) -> Replay | None:
+    """The compaction on the version `current`; None when an input is no longer there."""
+    before = {fragment.fragment_id: fragment.metadata for fragment in planned.get_fragments()}
+    now = {fragment.fragment_id: fragment.metadata for fragment in current.get_fragments()}
+    groups, inputs, moved = [], [], []
+    high_water = pin.high_water
+    for group in compacted.groups:
+        olds = [now.get(number) for number in group.inputs]
+        kept = [old for old in olds if old and file_names(old) == file_names(before[old.id])]
+        if len(kept) < len(group.inputs):
+            return None
+        outputs = renumbered(group.outputs, above=high_water)
+        high_water += len(outputs)
+        groups.append(LanceOperation.RewriteGroup(kept, outputs))
+        inputs += kept
+        moved += [old.id for old in kept if _dead(old) != _dead(before[old.id])]
+    held, live = _row_ids(planned, moved), _row_ids(current, moved)
+    if len(np.setdiff1d(live, held)):
+        # Not a descendant of the planned version: the outputs lack rows that live here.
+        return None
+    # The outputs hold every row that lived when they were planned. Rows that died since would
+    # come back to life with the rewrite, so they have to be killed again, by row id.
+    revived = np.setdiff1d(held, live)
+    return Replay(LanceOperation.Rewrite(groups, []), tuple(inputs), pa.array(revived, pa.uint64()))
+
+
+def _join(fragments: list[FragmentMetadata]) -> CompactionOptions | None:
+    sizes = [fragment.physical_rows for fragment in fragments]
+    if sum(size < SMALL_ROWS_MAX for size in sizes) < FANOUT:
+        return None
+    tier = next(tier for tier in TIERS if sum(size < tier for size in sizes) >= FANOUT // 2)
+    # Lance would also purge large fragments here, and cut them into pieces of the tier's size.
+    return {"target_rows_per_fragment": tier, "materialize_deletions": False}
+
+
+def _purge(fragments: list[FragmentMetadata]) -> CompactionOptions | None:
+    worthy = {
+        fragment.id
+        for fragment in fragments
+        if fragment.physical_rows >= DEAD_FRAGMENT_ROWS_MIN
+        and fragment.num_deletions > DEAD_SHARE_MAX * fragment.physical_rows
+    }
+    if not worthy:
+        return None
+    return {
+        "target_rows_per_fragment": REWRITTEN_ROWS_TARGET,
+        "materialize_deletions_threshold": DEAD_SHARE_MAX,
+        "excluded_fragment_ids": [one.id for one in fragments if one.id not in worthy],
+    }
+
+
+def _dead(fragment: FragmentMetadata) -> object:
+    """Which rows of a fragment are dead: deletion files are never changed."""
+    return fragment.deletion_file and fragment.deletion_file.asdict()
+
+
+def _row_ids(
+    dataset: LanceDataset, fragment_ids: list[int]
+) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    if not fragment_ids:
+        return np.empty(0, np.uint64)
+    fragments = [fragment_of(dataset, number) for number in fragment_ids]
+    found = dataset.scanner(columns=["_rowid"], fragments=fragments).to_table()
+    row_ids: np.ndarray[tuple[int], np.dtype[np.uint64]] = found["_rowid"].to_numpy()
+    return row_ids

@@ -1,0 +1,118 @@
+"""Open table versions: one Lance session, a bounded cache, and addresses for every store."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, Final
+
+import lance
+import pyarrow as pa
+from lance import LanceDataset, LanceOperation
+
+from omnigraph.storage.lance_steps import lance_step
+from omnigraph.storage.objects import open_objects
+from omnigraph.storage.pins import Pin, version_text
+
+# A handle holds a parsed manifest of a few kilobytes; 256 cover the hot types of some branches.
+HANDLES_MAX = 256
+# Blob columns need 2.2; a fixed version keeps old and new fragments of one table alike.
+STORAGE_VERSION: Final = "2.2"
+
+
+class Handles:
+    """The datasets of one graph, opened by pin."""
+
+    def __init__(self, root_uri: str, *, options: Mapping[str, str] | None) -> None:
+        self.root = open_objects(root_uri, options=options).uri
+        self._options = dict(options or {}) or None
+        self._lock = threading.Lock()
+        self._open: OrderedDict[tuple[str, str], LanceDataset] = OrderedDict()
+        self._memory = _memory_of(self.root) if self.root.startswith("memory://") else None
+        self._session = self._memory.session if self._memory else _new_session()
+
+    def create(self, path: str, schema: pa.Schema) -> LanceDataset:
+        """Create an empty dataset, its linear version 1; fails when the path is taken."""
+        with lance_step("create", path):
+            dataset = lance.write_dataset(
+                schema.empty_table(),
+                self._uri(path),
+                mode="create",
+                enable_stable_row_ids=True,
+                data_storage_version=STORAGE_VERSION,
+                storage_options=self._options,
+                session=self._session,
+            )
+        if self._memory:
+            self._memory.anchors.append(dataset)
+        return self._keep(path, dataset)
+
+    def get(self, pin: Pin) -> LanceDataset:
+        """The pinned version: one read of one object when it is not open yet."""
+        key = (pin.path, pin.version)
+        with self._lock:
+            if key in self._open:
+                self._open.move_to_end(key)
+                return self._open[key]
+        with lance_step("open", pin.path):
+            dataset = lance.dataset(
+                self._uri(pin.path),
+                version=int(pin.version, 16),
+                storage_options=self._options,
+                session=self._session,
+            )
+        return self._keep(pin.path, dataset)
+
+    def commit(self, pin: Pin, operation: LanceOperation.BaseOperation) -> Pin:
+        """Commit detached: the result is a private child of `pin` that only its pin can reach."""
+        base = self.get(pin)
+        with lance_step("commit", pin.path):
+            # Lance checks next to nothing here (fragment ids are unique, rewritten fragments
+            # exist): what the operation says must have been computed on this very version.
+            dataset = LanceDataset.commit(base, operation, read_version=base.version, detached=True)
+        self._keep(pin.path, dataset)
+        return pin_of(pin.path, dataset, high_water=pin.high_water)
+
+    def _keep(self, path: str, dataset: LanceDataset) -> LanceDataset:
+        with self._lock:
+            self._open[path, version_text(dataset.version)] = dataset
+            while len(self._open) > HANDLES_MAX:
+                self._open.popitem(last=False)
+        return dataset
+
+    def _uri(self, path: str) -> str:
+        return f"{self.root}/{path}"
+
+
+def pin_of(path: str, dataset: LanceDataset, *, high_water: int) -> Pin:
+    """The pin of an open version, given the highest fragment id that its ancestors used."""
+    ids = dataset.fragment_ids()
+    return Pin(
+        path=path,
+        version=version_text(dataset.version),
+        rows=dataset.count_rows(),
+        fragments=len(ids),
+        high_water=max([high_water, *ids]),
+    )
+
+
+def _new_session() -> Any:  # the class is public at run time and missing from the types
+    return vars(lance)["Session"]()
+
+
+class _Memory:
+    """The tables of one `memory://` name; Lance forgets them with the last open handle."""
+
+    def __init__(self) -> None:
+        self.session = _new_session()
+        self.anchors: list[LanceDataset] = []
+
+
+_memories: dict[str, _Memory] = {}
+_memories_lock = threading.Lock()
+
+
+def _memory_of(root: str) -> _Memory:
+    with _memories_lock:
+        return _memories.setdefault(root, _Memory())

@@ -1,0 +1,37 @@
+"""One place where failures of Lance become failures of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from omnigraph.errors import StorageError, StorageRefused
+
+# Where in its own sources Lance noticed the error: noise to everybody else.
+_RUST_PLACE = re.compile(r"(, location: |, )?/\S+\.rs:\d+:\d+")
+_REASON_MAX = 500
+
+
+@contextmanager
+def lance_step(operation: str, path: str) -> Iterator[None]:
+    """Turn whatever Lance raises into a StorageError that names the table and the operation."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise StorageRefused(operation, path, _reason(error)) from error
+    except (OSError, RuntimeError, pa.ArrowException) as error:
+        raise StorageError(operation, path, _reason(error)) from error
+    except BaseException as error:
+        # A panic of Rust code derives from BaseException and would pass every `except Exception`.
+        if type(error).__name__ == "PanicException":
+            raise StorageRefused(operation, path, f"Lance panicked: {_reason(error)}") from error
+        raise
+
+
+def _reason(error: BaseException) -> str:
+    return _RUST_PLACE.sub("", str(error).partition("\n")[0])[:_REASON_MAX] or type(error).__name__

@@ -1,0 +1,137 @@
+"""Every path a graph writes, relative to its root.
+
+    __manifest/format.json                            the format of the graph, created first
+    __manifest/branches/{branch}/{generation:06}.json what happened to the name, append only
+    __manifest/{stream}/{seq:020}.json                records, the commits of one branch
+    __manifest/{stream}/checkpoints/{seq:020}.json    the fold of the records up to seq (derived)
+    __manifest/{stream}/latest.json                   a hint where the stream ends (derived)
+    __manifest/changes/{id}.arrow                     change sets too large for a record
+    __manifest/schemas/{digest}.json                  accepted schemas, by the hash of their content
+    __manifest/probes/{id}                            written and removed to try out a store
+    t/{type}-{life}.lance/                            one table life, managed by Lance
+
+Numbers have a fixed width, so that the byte order of a listing is their order. A stream's name has
+a dot, so that it is never one of the other folders.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+from omnigraph.errors import ResourceLimit
+from omnigraph.storage.paths import SEGMENT_BYTES_MAX
+
+_MANIFEST = "__manifest"
+FORMAT = f"{_MANIFEST}/format.json"
+BRANCHES = f"{_MANIFEST}/branches"
+CHANGES = f"{_MANIFEST}/changes"
+SCHEMAS = f"{_MANIFEST}/schemas"
+TABLES = "t"
+
+# How much of a branch's name its stream repeats, for the eyes of people only.
+_STREAM_HINT_MAX = 40
+
+# Capitals too, because some file systems hold 'Review' and 'review' for one name.
+_ESCAPED = re.compile(r"[^a-z0-9_.-]|^\.")
+_RECORD = re.compile(r"__manifest/[^/]+\.[^/]+/(\d{20})\.json")
+_CHECKPOINT = re.compile(r"__manifest/[^/]+\.[^/]+/checkpoints/(\d{20})\.json")
+_REF_EVENT = re.compile(r"__manifest/branches/([^/]+)/(\d{6})\.json")
+
+
+def branch_folder(branch: str) -> str:
+    """The folder of a branch's ref events: one segment, however the name nests."""
+    escaped = _escape(branch)
+    if len(escaped) > SEGMENT_BYTES_MAX:
+        raise ResourceLimit(
+            "the stored length of a branch name",
+            limit=SEGMENT_BYTES_MAX,
+            actual=len(escaped),
+            hint="use a shorter name; only a-z, 0-9, '.', '_' and '-' are stored as one character",
+        )
+    return f"{BRANCHES}/{escaped}"
+
+
+def ref_event(branch: str, generation: int) -> str:
+    """One event in the life of a branch's name."""
+    return f"{branch_folder(branch)}/{_number(generation, digits=6)}.json"
+
+
+def stream_name(branch: str, token: str) -> str:
+    """A stream for a branch: the token makes it unique, the name in front is for people only."""
+    hint = re.sub(r"[^a-z0-9]+", "-", branch.lower())[:_STREAM_HINT_MAX].strip("-")
+    return f"{hint or 'branch'}.{token}"
+
+
+def stream_folder(stream: str) -> str:
+    """The folder of a stream's records."""
+    return f"{_MANIFEST}/{stream}"
+
+
+def record(stream: str, seq: int) -> str:
+    """The record of one commit."""
+    return f"{_MANIFEST}/{stream}/{_number(seq, digits=20)}.json"
+
+
+def checkpoint_folder(stream: str) -> str:
+    """The folder of a stream's checkpoints."""
+    return f"{_MANIFEST}/{stream}/checkpoints"
+
+
+def checkpoint(stream: str, seq: int) -> str:
+    """The fold of a stream's records up to one of them."""
+    return f"{checkpoint_folder(stream)}/{_number(seq, digits=20)}.json"
+
+
+def hint(stream: str) -> str:
+    """Where a stream ended when somebody last looked."""
+    return f"{_MANIFEST}/{stream}/latest.json"
+
+
+def change_set(change_set_id: str) -> str:
+    """A change set that is too large for its record."""
+    return f"{CHANGES}/{change_set_id}.arrow"
+
+
+def schema(digest: str) -> str:
+    """An accepted schema by the identity its records carry, such as `sha256:…`."""
+    return f"{SCHEMAS}/{digest.rpartition(':')[2]}.json"
+
+
+def probe(probe_id: str) -> str:
+    """An object that is written and removed to try out a store."""
+    return f"{_MANIFEST}/probes/{probe_id}"
+
+
+def table(type_key: str, life: str) -> str:
+    """The Lance dataset of a type such as `node:Person`; a recreated type starts another life."""
+    return f"{TABLES}/{type_key.rpartition(':')[2]}-{life}.lance"
+
+
+def seq_of_record(path: str) -> int | None:
+    """The seq of a record's path, or None for any other path."""
+    found = _RECORD.fullmatch(path)
+    return int(found[1]) if found else None
+
+
+def seq_of_checkpoint(path: str) -> int | None:
+    """The seq of a checkpoint's path, or None for any other path."""
+    found = _CHECKPOINT.fullmatch(path)
+    return int(found[1]) if found else None
+
+
+def branch_of_ref_event(path: str) -> tuple[str, int] | None:
+    """The branch and the generation of a ref event's path, or None for any other path."""
+    found = _REF_EVENT.fullmatch(path)
+    return (unquote(found[1]), int(found[2])) if found else None
+
+
+def _escape(name: str) -> str:
+    return _ESCAPED.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+
+
+def _number(value: int, *, digits: int) -> str:
+    # One digit more would sort below its predecessors, and a probe would never find it.
+    if not 0 <= value < 10**digits:
+        raise ResourceLimit("a number in a path", limit=10**digits - 1, actual=value)
+    return f"{value:0{digits}}"

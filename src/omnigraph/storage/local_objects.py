@@ -1,0 +1,254 @@
+"""Objects in a local directory: hard links for exclusiveness, fsync for durability.
+
+A file appears under its final name only when all its bytes are on the disk. What a crash leaves is
+a temporary file, which no reader sees and a later `delete` in that directory removes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from omnigraph.errors import StorageError, StorageRefused, StorageUnknown
+from omnigraph.storage.paths import TEMPORARY_PREFIX, Entry, check_folder, check_path
+
+# Far longer than any write takes: an older temporary file belongs to a process that died.
+TEMPORARY_AGE_S = 24 * 3600.0
+# The directories a store remembers as synced; forgetting one costs a few extra syncs.
+SYNCED_DIRECTORIES_MAX = 10_000
+
+_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+_REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ENOTDIR}
+
+
+class System(Protocol):
+    """The calls that change a file system, so that tests can watch, fail and interrupt them."""
+
+    def open(self, path: str, flags: int, mode: int = 0o777, /) -> int:
+        """Open or create a file."""
+
+    def write(self, fd: int, data: memoryview, /) -> int:
+        """Write some of the bytes."""
+
+    def fsync(self, fd: int, /) -> None:
+        """Force a file or directory to the disk."""
+
+    def close(self, fd: int, /) -> None:
+        """Close a file."""
+
+    def link(self, source: str, target: str, /) -> None:
+        """Give a file a second name that must be new."""
+
+    def replace(self, source: str, target: str, /) -> None:
+        """Rename a file over another one."""
+
+    def unlink(self, path: str, /) -> None:
+        """Remove a name."""
+
+    def mkdir(self, path: str, /) -> None:
+        """Create a directory."""
+
+
+class LocalObjects:
+    """The object store in one directory, which is created by the first write."""
+
+    def __init__(self, root: str, *, is_durable: bool = True, system: System = os) -> None:
+        self.uri = root
+        self._is_durable = is_durable
+        self._system = system
+        self._synced: set[str] = set()
+
+    def get(self, path: str) -> bytes | None:
+        """The whole object, or None when it is absent."""
+        target = self._target(path)
+        with _translated("get", target):
+            try:
+                return Path(target).read_bytes()
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                return None
+
+    def put_new(self, path: str, data: bytes) -> bool:
+        """Create an absent object, durably; True if and only if this call created it."""
+        target = self._target(path)
+        if os.path.exists(target):
+            # Who is late learns it without paying for a synced file; the link decides the rest.
+            return False
+        with self._written("put_new", target, data) as temporary:
+            is_created = self._link(temporary, target)
+        if is_created:
+            self._make_durable("put_new", target)
+        return is_created
+
+    def put(self, path: str, data: bytes) -> None:
+        """Create or replace an object whole."""
+        target = self._target(path)
+        with self._written("put", target, data) as temporary:
+            self._system.replace(temporary, target)
+        self._make_durable("put", target)
+
+    def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
+        """Every object at any depth below a folder, in byte order, above the path `after`."""
+        folder = check_folder(prefix)
+        with _translated("list", f"{self.uri}/{folder}"):
+            yield from self._walk(
+                f"{folder}/" if folder else "", check_path(after) if after else ""
+            )
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Remove objects; absent ones are fine."""
+        directories = set()
+        for path in paths:
+            target = self._target(path)
+            directories.add(os.path.dirname(target))
+            # Not synced: what a power loss brings back is garbage again, not a lost write.
+            with _translated("delete", target), suppress(FileNotFoundError, NotADirectoryError):
+                self._system.unlink(target)
+        for directory in directories:
+            self._sweep(directory)
+
+    def _target(self, path: str) -> str:
+        return f"{self.uri}/{check_path(path)}"
+
+    @contextmanager
+    def _written(self, operation: str, target: str, data: bytes) -> Iterator[str]:
+        """A temporary file beside the target that holds the data; gone at the end."""
+        directory = os.path.dirname(target)
+        temporary = f"{directory}/{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(8).hex()}"
+        try:
+            with _translated(operation, target):
+                # Bytes first, name second: a crash here leaves a file that no reader sees.
+                self._write(temporary, data)
+                yield temporary
+        finally:
+            # A dying process may leave it; so may a full or failing disk.
+            with suppress(OSError):
+                self._system.unlink(temporary)
+
+    def _write(self, temporary: str, data: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            descriptor = self._system.open(temporary, flags, 0o666)
+        except FileNotFoundError:
+            self._create_directory(os.path.dirname(temporary))
+            descriptor = self._system.open(temporary, flags, 0o666)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[self._system.write(descriptor, rest) :]
+            if self._is_durable:
+                self._system.fsync(descriptor)
+        finally:
+            self._system.close(descriptor)
+
+    def _link(self, temporary: str, target: str) -> bool:
+        """Publish under the final name; the file system admits one winner."""
+        try:
+            self._system.link(temporary, target)
+        except FileExistsError:
+            # A network file system may repeat a link whose answer was lost, and meet its own.
+            return os.stat(temporary).st_nlink > 1
+        except OSError as error:
+            if error.errno in _NO_HARD_LINKS:
+                # Creating the target first and filling it later would show readers a part of it.
+                raise StorageRefused(
+                    "put_new",
+                    target,
+                    f"this file system has no hard links ({error.strerror})",
+                    hint="keep the graph on a local file system such as ext4, XFS or APFS",
+                ) from error
+            raise
+        return True
+
+    def _make_durable(self, operation: str, target: str) -> None:
+        """Sync the directory, and once per directory the names that lead to it."""
+        if not self._is_durable:
+            return
+        directory = os.path.dirname(target)
+        try:
+            self._sync(directory)
+            if directory not in self._synced:
+                self._sync_ancestors(directory)
+        except OSError as error:
+            # The object is visible, others may build on it, and a power loss may still undo it.
+            raise StorageUnknown(operation, target, f"not synced: {error.strerror}") from error
+
+    def _sync_ancestors(self, directory: str) -> None:
+        # Another process may have made the directory, and may die before it syncs the parent.
+        ancestor = directory
+        while ancestor.startswith(self.uri):
+            ancestor = os.path.dirname(ancestor)
+            self._sync(ancestor)
+        if len(self._synced) >= SYNCED_DIRECTORIES_MAX:
+            self._synced.clear()
+        self._synced.add(directory)
+
+    def _sync(self, directory: str) -> None:
+        descriptor = self._system.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._system.fsync(descriptor)
+        finally:
+            self._system.close(descriptor)
+
+    def _create_directory(self, directory: str) -> None:
+        missing = []
+        while not os.path.isdir(directory):
+            missing.append(directory)
+            directory = os.path.dirname(directory)
+        for name in reversed(missing):
+            with suppress(FileExistsError):
+                self._system.mkdir(name)
+            if self._is_durable:
+                # A synced file in a directory whose own name is lost would be lost with it.
+                self._sync(os.path.dirname(name))
+
+    def _walk(self, folder: str, after: str) -> Iterator[Entry]:
+        """Depth first; a directory sorts as its name with a slash, which is the byte order."""
+        for path in _names(self.uri, folder, after):
+            if path.endswith("/"):
+                yield from self._walk(path, after)
+                continue
+            with suppress(FileNotFoundError):
+                found = os.stat(f"{self.uri}/{path}")
+                yield Entry(path, found.st_size, found.st_mtime)
+
+    def _sweep(self, directory: str) -> None:
+        """Remove temporary files that dead processes left; another sweep may be faster."""
+        oldest = time.time() - TEMPORARY_AGE_S
+        with suppress(OSError), os.scandir(directory) as found:
+            for item in found:
+                if item.name.startswith(TEMPORARY_PREFIX) and item.stat().st_mtime < oldest:
+                    self._system.unlink(item.path)
+
+
+def _names(root: str, folder: str, after: str) -> list[str]:
+    """The sorted paths of a folder that are, or may hold, something above `after`."""
+    try:
+        with os.scandir(f"{root}/{folder}") as found:
+            paths = sorted(
+                f"{folder}{item.name}/" if item.is_dir() else f"{folder}{item.name}"
+                for item in found
+                if not item.name.startswith(TEMPORARY_PREFIX)
+            )
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    first = bisect_right(paths, after)
+    # The directory that holds `after` sorts below it, and may go on above it.
+    if first and paths[first - 1].endswith("/") and after.startswith(paths[first - 1]):
+        first -= 1
+    return paths[first:]
+
+
+@contextmanager
+def _translated(operation: str, path: str) -> Iterator[None]:
+    """Turn an error of the operating system into one of ours."""
+    try:
+        yield
+    except OSError as error:
+        kind = StorageRefused if error.errno in _REFUSALS else StorageError
+        raise kind(operation, path, error.strerror or str(error)) from error

@@ -1,0 +1,81 @@
+"""What the layers above hold of a table: a pinned version, and written rows nobody sees yet."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+# A detached version has bit 63 set: it fits neither an int64 nor a JSON number, so it is text.
+_VERSION = re.compile("[0-9a-f]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One immutable version of one table; `path` is relative to the graph's root.
+
+    `high_water` is the highest fragment id ever used on the way to this version. Ids of removed
+    fragments live on in the coverage of indexes, so no later version may use one again.
+    """
+
+    path: str
+    version: str
+    rows: int
+    fragments: int
+    high_water: int
+
+    def __post_init__(self) -> None:
+        if not _VERSION.fullmatch(self.version):
+            raise ValueError(f"a version is 16 hex digits, not {self.version!r}")
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Rows written to one table that no version refers to yet.
+
+    `fragments` holds one JSON text per fragment, without id: ids are given by the commit, on the
+    pin it builds on.
+    """
+
+    path: str
+    fragments: tuple[str, ...]
+    rows: int
+    staged_at: float
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """The data files of the fragments, relative to the graph's root."""
+        return tuple(
+            f"{self.path}/data/{file['path']}"
+            for text in self.fragments
+            for file in json.loads(text)["files"]
+        )
+
+    def to_json(self) -> str:
+        """The text that `from_json` reads, for a writer in another process."""
+        return json.dumps(
+            {
+                "path": self.path,
+                "fragments": list(self.fragments),
+                "rows": self.rows,
+                "staged_at": self.staged_at,
+            }
+        )
+
+    @staticmethod
+    def from_json(text: str) -> Staged:
+        """What another process staged."""
+        found: dict[str, Any] = json.loads(text)
+        return Staged(
+            path=found["path"],
+            fragments=tuple(found["fragments"]),
+            rows=found["rows"],
+            staged_at=found["staged_at"],
+        )
+
+
+def version_text(version: int) -> str:
+    """A version number as the text that pins carry."""
+    return f"{version:016x}"

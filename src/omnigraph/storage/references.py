@@ -1,0 +1,39 @@
+"""Every object one version of a table needs, so that a collector knows what to leave."""
+
+from __future__ import annotations
+
+from lance import LanceDataset
+from lance.blob import BlobType
+
+from omnigraph.storage.fragments import file_names
+
+# Lance names linear manifests by the distance to the highest number, so that the newest is first.
+_LINEAR_1 = f"_versions/{2**64 - 2:020}.manifest"
+
+
+def manifest_of(dataset: LanceDataset) -> str:
+    """The manifest of a version, relative to the table."""
+    return _LINEAR_1 if dataset.version == 1 else f"_versions/d{dataset.version}.manifest"
+
+
+def references_of(dataset: LanceDataset) -> set[str]:
+    """Paths relative to the table; one with a closing slash means everything below it."""
+    # The linear version is not needed to read this one, but a table without it looks damaged.
+    found = {_LINEAR_1, manifest_of(dataset)}
+    has_blobs = any(isinstance(field.type, BlobType) for field in dataset.schema)
+    for fragment in dataset.get_fragments():
+        metadata = fragment.metadata
+        if metadata.deletion_file is not None:
+            found.add(metadata.deletion_file.path(metadata.id))
+        for name in file_names(metadata):
+            found.add(f"data/{name}")
+            if has_blobs:
+                found.add(sidecars_of(f"data/{name}"))
+    for description in dataset.describe_indices():
+        found.update(f"_indices/{part.uuid}/" for part in description.segments)
+    return found
+
+
+def sidecars_of(file: str) -> str:
+    """The folder where large blobs of a data file are."""
+    return f"{file.removesuffix('.lance')}/"

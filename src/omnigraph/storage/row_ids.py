@@ -1,0 +1,51 @@
+"""Rows by row id: a filter for a few, a scan for many.
+
+Lance has a function that takes rows by id, but on every new version it first builds a map of all
+row ids, which is tens of milliseconds for a million rows; the filter needs no map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import LanceDataset
+
+ROW_ID = "_rowid"
+ROW_ADDRESS = "_rowaddr"
+# Measured: a filter costs 3 µs per id, a scan 0.06 µs per row. Few ids are never worth a scan.
+ROWS_PER_ID = 50
+FEW_IDS = 1000
+
+
+def rows_by_id(
+    dataset: LanceDataset, row_ids: pa.Array, *, columns: Sequence[str], has_blobs: bool = False
+) -> pa.Table:
+    """The rows of these row ids that are in the version, in any order."""
+    wanted = pc.unique(row_ids.cast(pa.uint64()))
+    is_few = len(wanted) <= max(FEW_IDS, dataset.count_rows() // ROWS_PER_ID)
+    text = f"{ROW_ID} IN ({','.join(map(str, wanted.to_pylist()))})" if is_few else None
+    scanner = dataset.scanner(
+        columns=list(columns),
+        filter=text if len(wanted) else "false",
+        blob_handling="all_binary" if has_blobs else None,
+        with_row_id=True,
+    )
+    if is_few:
+        return scanner.to_table()
+    # Sorted once; Arrow's own membership test would hash all wanted ids again for every batch.
+    ordered = np.sort(wanted.to_numpy())
+    parts = [
+        batch.filter(pa.array(_is_among(batch.column(ROW_ID).to_numpy(), ordered)))
+        for batch in scanner.to_batches()
+    ]
+    return pa.Table.from_batches(parts, schema=scanner.projected_schema)
+
+
+def _is_among(values: np.ndarray[Any, Any], ordered: np.ndarray[Any, Any]) -> Any:
+    """Which values are in a sorted array that is not empty."""
+    places = np.searchsorted(ordered, values)
+    return ordered[np.minimum(places, len(ordered) - 1)] == values

@@ -1,0 +1,220 @@
+"""The tables of a graph, on Lance: the only way to read, write or change one.
+
+Every change of a table is a detached commit: a private child of a pinned version that nothing but
+its own pin can reach. A table's linear history never moves after its creation, so a writer that
+dies at any step leaves files nobody refers to, and no reader ever sees a part of a commit. In:
+pins, rows and row ids. Out: pins. The pins become visible when a record names them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+from lance import LanceOperation
+from lance.fragment import write_fragments
+from lance.schema import LanceSchema
+
+from omnigraph.errors import StorageRefused
+from omnigraph.storage import compaction_files, indexes
+from omnigraph.storage.blobs import blob_field, is_blob, logical_schema, stored_schema
+from omnigraph.storage.compaction_files import Compacted, Compaction
+from omnigraph.storage.disk import Disk
+from omnigraph.storage.fragments import admitted, file_names, kill, to_text
+from omnigraph.storage.handles import Handles, pin_of
+from omnigraph.storage.incoming import conformed
+from omnigraph.storage.indexes import Index, IndexKind
+from omnigraph.storage.lance_steps import lance_step
+from omnigraph.storage.pins import Pin, Staged
+from omnigraph.storage.references import manifest_of, references_of, sidecars_of
+from omnigraph.storage.table import Table
+
+__all__ = [
+    "Compacted",
+    "Compaction",
+    "Index",
+    "IndexKind",
+    "Pin",
+    "Staged",
+    "Table",
+    "Tables",
+    "blob_field",
+]
+
+
+class Tables:
+    """The gateway to all tables of one graph."""
+
+    def __init__(
+        self,
+        root_uri: str,
+        *,
+        is_durable: bool = True,
+        options: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._handles = Handles(root_uri, options=options)
+        self._disk = Disk(self._handles.root, is_durable=is_durable)
+        self._clock = clock
+
+    def create(self, path: str, schema: pa.Schema) -> Pin:
+        """A new, empty table; its linear history ends here."""
+        dataset = self._handles.create(path, stored_schema(schema))
+        self._disk.persist(path, [manifest_of(dataset)])
+        return pin_of(path, dataset, high_water=0)
+
+    def open(self, pin: Pin) -> Table:
+        """The pinned version, for reading."""
+        return Table(pin, self._handles.get(pin))
+
+    def write(self, pin: Pin, rows: pa.Table | pa.RecordBatchReader) -> Staged:
+        """Write rows beside the table; columns left out must be nullable and read as null."""
+        dataset = self._handles.get(pin)
+        schema = logical_schema(dataset.schema)
+        with conformed(rows, schema, path=pin.path) as reader, lance_step("write", pin.path):
+            fragments = write_fragments(reader, dataset)
+        self._persist_data(pin.path, chain.from_iterable(map(file_names, fragments)), schema)
+        return Staged(
+            path=pin.path,
+            fragments=tuple(map(to_text, fragments)),
+            rows=sum(fragment.physical_rows for fragment in fragments),
+            staged_at=self._clock(),
+        )
+
+    def append(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
+        """The version with the staged rows added."""
+        fragments = admitted(self._handles.get(pin), staged, pin=pin)
+        if not fragments:
+            return pin
+        return self._commit(pin, LanceOperation.Append(fragments))
+
+    def replace(self, pin: Pin, *, dead: pa.Array, staged: Sequence[Staged] = ()) -> Pin:
+        """The version without the rows of these row ids, and with the staged rows added.
+
+        A new copy of a row always has a new row id: under its old one, indexes that were built
+        before the update would go on finding it by its old values.
+        """
+        dataset = self._handles.get(pin)
+        fragments = admitted(dataset, staged, pin=pin)
+        with lance_step("replace", pin.path):
+            killed = kill(dataset, dead, pin=pin)
+        if not (fragments or killed.shrunk or killed.gone):
+            return pin
+        operation = LanceOperation.Update(
+            removed_fragment_ids=killed.gone,
+            updated_fragments=killed.shrunk,
+            new_fragments=fragments,
+        )
+        return self._commit(pin, operation, files=killed.files)
+
+    def overwrite(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
+        """The version that holds the staged rows only; its indexes are gone."""
+        dataset = self._handles.get(pin)
+        fragments = admitted(dataset, staged, pin=pin)
+        return self._commit(pin, LanceOperation.Overwrite(dataset.lance_schema, fragments))
+
+    def add_columns(self, pin: Pin, schema: pa.Schema) -> Pin:
+        """The version with these nullable columns at the end, null in every row."""
+        dataset = self._handles.get(pin)
+        for field in schema:
+            if not field.nullable or field.name in dataset.schema.names:
+                reason = "has to be nullable" if not field.nullable else "is already there"
+                raise StorageRefused("add_columns", pin.path, f"{field.name} {reason}")
+        with lance_step("add_columns", pin.path):
+            wider = LanceSchema.from_pyarrow(pa.schema([*dataset.schema, *stored_schema(schema)]))
+            # Numbered from scratch, fields get their old ids only while none was ever dropped;
+            # another id would bind the column to the data of another one.
+            if _field_ids(wider)[: len(dataset.schema)] != _field_ids(dataset.lance_schema):
+                raise StorageRefused("add_columns", pin.path, "field ids would change")
+            fragments = [fragment.metadata for fragment in dataset.get_fragments()]
+            operation = LanceOperation.Merge(fragments, wider, preserves_nullability=True)
+        return self._commit(pin, operation)
+
+    def plan_compaction(self, pin: Pin) -> Compaction | None:
+        """The next useful rewrite of small or half-dead fragments, or None."""
+        with lance_step("plan_compaction", pin.path):
+            return compaction_files.plan(self._handles.get(pin), pin)
+
+    def compact(self, plan: Compaction) -> Compacted:
+        """Write the files of a planned compaction; no version shows them yet."""
+        dataset = self._handles.get(plan.pin)
+        with lance_step("compact", plan.pin.path):
+            compacted = compaction_files.execute(dataset, plan)
+        self._persist_data(plan.pin.path, compacted.files, logical_schema(dataset.schema))
+        return compacted
+
+    def replay(self, compacted: Compacted, pin: Pin) -> Pin | None:
+        """The compaction applied to a version as new as you like; None means plan again."""
+        current = self._handles.get(pin)
+        with lance_step("replay", pin.path):
+            step = compaction_files.replay(
+                compacted, planned=self._handles.get(compacted.pin), current=current, pin=pin
+            )
+            if step is None:
+                return None
+            unindexed = indexes.lost_coverage(current, step.inputs)
+        # The versions in between are wrong by themselves: only the last one is given away.
+        tip = self._commit(pin, step.rewrite)
+        tip = self.replace(tip, dead=step.revived)
+        for name in unindexed:
+            tip = self.extend_index(tip, name)
+        return tip
+
+    def build_index(
+        self,
+        pin: Pin,
+        column: str,
+        kind: IndexKind,
+        *,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+    ) -> Pin:
+        """The version with an index over all its rows; one of the same name is replaced."""
+        dataset = self._handles.get(pin)
+        with lance_step("build_index", pin.path):
+            operation = indexes.built(dataset, column, kind, name=name, options=dict(options or {}))
+        return self._commit_index(pin, operation)
+
+    def extend_index(self, pin: Pin, name: str) -> Pin:
+        """The version whose index also covers the rows added since it was built."""
+        with lance_step("extend_index", pin.path):
+            operation = indexes.extended(self._handles.get(pin), name)
+        return self._commit_index(pin, operation)
+
+    def references(self, pin: Pin) -> set[str]:
+        """Every object the version needs; a path with a closing slash means all below it."""
+        with lance_step("references", pin.path):
+            return {f"{pin.path}/{name}" for name in references_of(self._handles.get(pin))}
+
+    def _persist_data(self, path: str, names: Iterable[str], schema: pa.Schema) -> None:
+        files = [f"data/{name}" for name in names]
+        folders = map(sidecars_of, files) if any(map(is_blob, schema)) else ()
+        self._disk.persist(path, [*files, *folders])
+
+    def _commit_index(self, pin: Pin, operation: LanceOperation.CreateIndex | None) -> Pin:
+        if operation is None:
+            return pin
+        folders = [f"_indices/{segment.uuid}/" for segment in operation.new_indices]
+        return self._commit(pin, operation, files=folders)
+
+    def _commit(
+        self, pin: Pin, operation: LanceOperation.BaseOperation, *, files: Sequence[str] = ()
+    ) -> Pin:
+        # A crash before or after this commit leaves files that no record refers to. All of them
+        # are on the disk before the pin is given away, hence before a record can name it.
+        tip = self._handles.commit(pin, operation)
+        self._disk.persist(pin.path, [*files, manifest_of(self._handles.get(tip))])
+        return tip
+
+
+def _field_ids(schema: LanceSchema) -> list[Any]:
+    """The ids of all fields, as nested as the fields are."""
+
+    # Lance's fields are typed by stubs that its own module does not export.
+    def ids(field: Any) -> tuple[Any, ...]:
+        return (field.name(), field.id(), *map(ids, field.children()))
+
+    return [ids(field) for field in schema.fields()]

@@ -1,0 +1,106 @@
+"""Commits, branches and time travel: tables become one graph with a history.
+
+In: transactions, which are effects on tables, the changes they make and what they depend on. Out:
+records and snapshots. Guarantee: a commit is visible on all its tables or on none, from the moment
+its record exists; of two writes that meet, the later one is prepared again or refused; a crash at
+any step needs no repair; no commit that was acknowledged is lost.
+
+    idset         sets of ids, small or large
+    fields        our JSON objects, read with their format and damage checked
+    record        commits, change sets and streams as data
+    codec         records as bytes
+    changes       change sets too large for their record
+    snapshot      a schema and a pin per type; checkpoints
+    log           the records of a stream: found, read, folded
+    footprint     what a write depends on, and whether a commit changed it
+    effects       what a commit does to tables, as data, and the function that applies it
+    transaction   stage, publish, rebase: the only module that creates records
+    branches      names that stand for streams
+    history       commits and snapshots by branch, id, version and time
+    publisher     one queue per branch and process, which groups waiting writes
+    compaction    small fragments joined after commits
+"""
+
+from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.compaction import Compactor, compact
+from omnigraph.versioning.effects import (
+    AddColumns,
+    Append,
+    BuildIndex,
+    Drop,
+    Effect,
+    Found,
+    Maintain,
+    Overwrite,
+    Register,
+    Rename,
+    Replace,
+)
+from omnigraph.versioning.footprint import WHOLE, Footprint, Reads, mark
+from omnigraph.versioning.history import History
+from omnigraph.versioning.idset import IdSet
+from omnigraph.versioning.log import Head, Log
+from omnigraph.versioning.publisher import Publisher, Publishers
+from omnigraph.versioning.record import (
+    MAIN,
+    Bulk,
+    Changed,
+    ChangeSet,
+    CommitRef,
+    Maintenance,
+    Record,
+    Signature,
+    Spilled,
+    Stream,
+)
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transaction import (
+    BranchAt,
+    Committer,
+    PrepareAgain,
+    Settings,
+    Transaction,
+)
+
+__all__ = [
+    "MAIN",
+    "WHOLE",
+    "AddColumns",
+    "Append",
+    "BranchAt",
+    "Branches",
+    "BuildIndex",
+    "Bulk",
+    "ChangeSet",
+    "Changed",
+    "CommitRef",
+    "Committer",
+    "Compactor",
+    "Drop",
+    "Effect",
+    "Footprint",
+    "Found",
+    "Head",
+    "History",
+    "IdSet",
+    "Log",
+    "Maintain",
+    "Maintenance",
+    "Overwrite",
+    "PrepareAgain",
+    "Publisher",
+    "Publishers",
+    "Reads",
+    "Record",
+    "Register",
+    "Rename",
+    "Replace",
+    "Settings",
+    "Signature",
+    "Snapshot",
+    "Spilled",
+    "Stream",
+    "Transaction",
+    "compact",
+    "mark",
+]

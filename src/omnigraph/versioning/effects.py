@@ -1,0 +1,318 @@
+"""Effects: what a commit does to tables, as data, and the one function that applies them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, assert_never
+
+import pyarrow as pa
+
+from omnigraph.errors import Conflict
+from omnigraph.storage.pins import Pin, Staged
+from omnigraph.versioning.idset import EMPTY, IdSet
+
+ID_COLUMN = "__id"
+
+# Rows of a write: still in memory, or already written and waiting for their commit.
+Part: TypeAlias = pa.Table | Staged
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Row ids that were looked up on one version of a table; they hold on no other."""
+
+    version: str
+    row_ids: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """New rows of entities that the type does not hold."""
+
+    type_key: str
+    new: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Rows that die, all of them present, and rows that take their place or join them."""
+
+    type_key: str
+    dead: IdSet
+    new: tuple[Part, ...] = ()
+    found: Found | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """Every row dies; these are the new ones."""
+
+    type_key: str
+    new: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumns:
+    """Nullable columns at the end of a table."""
+
+    type_key: str
+    schema: pa.Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A type that starts with a table made for it."""
+
+    type_key: str
+    pin: Pin
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A type that ends; its table stays readable at older commits."""
+
+    type_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """A type that goes on under another name."""
+
+    type_key: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Maintain:
+    """A compacted form of the table, to be replayed on whatever version it has by then."""
+
+    type_key: str
+    compacted: Any  # opaque to us: what `compact` of the tables gave
+
+
+@dataclass(frozen=True, slots=True)
+class BuildIndex:
+    """An index over all rows of a table, made on whatever version it has by then."""
+
+    type_key: str
+    column: str
+    kind: Any  # the kinds of the tables
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+Effect: TypeAlias = (
+    Append | Replace | Overwrite | AddColumns | Register | Drop | Rename | Maintain | BuildIndex
+)
+
+
+class Rows(Protocol):
+    """What effects need of an open table."""
+
+    def find(self, column: str, values: pa.Array) -> pa.Table:
+        """The rows that hold one of the values: the column and `_rowid`."""
+
+
+class TableStore(Protocol):
+    """What versioning needs of the tables of a graph."""
+
+    def open(self, pin: Pin) -> Rows:
+        """An immutable view of a version."""
+
+    def write(self, pin: Pin, rows: pa.Table) -> Staged:
+        """Write rows that no version refers to yet."""
+
+    def append(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
+        """A version with more rows."""
+
+    def replace(self, pin: Pin, *, dead: pa.Array, staged: Sequence[Staged] = ()) -> Pin:
+        """A version without some rows, and with others."""
+
+    def overwrite(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
+        """A version with other rows."""
+
+    def add_columns(self, pin: Pin, schema: pa.Schema) -> Pin:
+        """A version with more columns."""
+
+    def build_index(
+        self, pin: Pin, column: str, kind: Any, *, name: str, options: Mapping[str, Any] | None
+    ) -> Pin:
+        """A version with an index over all its rows."""
+
+    def plan_compaction(self, pin: Pin) -> Any:  # opaque to us
+        """What is worth rewriting, or None."""
+
+    def compact(self, plan: Any) -> Any:  # opaque to us
+        """The rewritten rows, not yet in a version."""
+
+    def replay(self, compacted: Any, pin: Pin) -> Pin | None:  # opaque to us
+        """A version with the rewritten rows, or None when the plan no longer fits."""
+
+
+class Workbench:
+    """Applies the effects of one write to the pins of any head.
+
+    Rows are written once, however often the effects are applied. A table whose pin is the one of
+    the last time keeps its result, so that a retry after a lost race costs nothing for it.
+    """
+
+    def __init__(
+        self, tables: TableStore, effects: Iterable[Effect], *, executor: Executor | None = None
+    ) -> None:
+        self._tables = tables
+        self._executor = executor
+        self._by_type: dict[str, list[Effect]] = {}
+        self._renames: list[Rename] = []
+        for effect in effects:
+            if isinstance(effect, Rename):
+                self._renames.append(effect)
+            else:
+                self._by_type.setdefault(effect.type_key, []).append(effect)
+        self._applied: dict[str, tuple[Pin | None, Pin | None]] = {}
+
+    def apply(self, pins: Mapping[str, Pin]) -> dict[str, Pin | None]:
+        """The pins that the effects make of the given ones; None is a type that ends."""
+        tasks = list(self._by_type)
+        run = map if self._executor is None or len(tasks) < 2 else self._executor.map
+        results = list(run(lambda key: self._apply_group(key, pins.get(key)), tasks))
+        touched: dict[str, Pin | None] = dict(zip(tasks, results, strict=True))
+        for rename in self._renames:
+            pin = touched.get(rename.type_key, pins.get(rename.type_key))
+            touched[rename.type_key] = None
+            touched[rename.to] = _required(pin, rename.type_key)
+        return touched
+
+    def _apply_group(self, type_key: str, base: Pin | None) -> Pin | None:
+        if type_key in self._applied and self._applied[type_key][0] == base:
+            return self._applied[type_key][1]
+        pin = base
+        group = self._by_type[type_key]
+        for number in range(len(group)):
+            # Kept at once: if a later step fails, the rows are not written a second time.
+            group[number] = _written(group[number], pin, self._tables)
+            pin = _applied(group[number], pin, self._tables)
+        self._applied[type_key] = (base, pin)
+        return pin
+
+
+def oldest_staged_at(effects: Iterable[Effect]) -> float | None:
+    """When the first already written rows of some effects were written."""
+    times = (
+        part.staged_at
+        for effect in effects
+        if isinstance(effect, Append | Replace | Overwrite)
+        for part in effect.new
+        if isinstance(part, Staged)
+    )
+    return min(times, default=None)
+
+
+def _written(effect: Effect, pin: Pin | None, tables: TableStore) -> Effect:
+    """The effect with all its rows written, one write for all tables of one schema."""
+    match effect:
+        case Append():
+            return Append(effect.type_key, _staged(effect.new, pin, effect.type_key, tables))
+        case Replace():
+            staged = _staged(effect.new, pin, effect.type_key, tables)
+            return Replace(effect.type_key, effect.dead, staged, effect.found)
+        case Overwrite():
+            return Overwrite(effect.type_key, _staged(effect.new, pin, effect.type_key, tables))
+        case _:
+            return effect
+
+
+def _staged(
+    parts: tuple[Part, ...], pin: Pin | None, type_key: str, tables: TableStore
+) -> tuple[Staged, ...]:
+    staged = [part for part in parts if isinstance(part, Staged)]
+    by_schema: dict[tuple[str, ...], list[pa.Table]] = {}
+    for part in parts:
+        if not isinstance(part, Staged) and part.num_rows:
+            by_schema.setdefault(tuple(map(str, part.schema)), []).append(part)
+    if not by_schema:
+        return tuple(staged)
+    base = _required(pin, type_key)
+    return (*staged, *(tables.write(base, _joined(group)) for group in by_schema.values()))
+
+
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    # In one piece: a piece per waiting write would cost as much as a write of its own.
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
+
+
+def _applied(effect: Effect, pin: Pin | None, tables: TableStore) -> Pin | None:
+    """The pin that one effect makes of another."""
+    match effect:
+        case Register():
+            return _registered(effect, pin)
+        case Drop():
+            _required(pin, effect.type_key)
+            return None
+        case Rename():
+            raise AssertionError("a rename moves a pin and makes none")
+        case _:
+            return _next_version(effect, _required(pin, effect.type_key), tables)
+
+
+def _registered(effect: Register, pin: Pin | None) -> Pin:
+    if pin is not None:
+        raise Conflict(f"{effect.type_key} already exists", type_key=effect.type_key)
+    return effect.pin
+
+
+def _next_version(
+    effect: Append | Replace | Overwrite | AddColumns | Maintain | BuildIndex,
+    pin: Pin,
+    tables: TableStore,
+) -> Pin:
+    match effect:
+        case Append():
+            return tables.append(pin, _only_staged(effect.new)) if effect.new else pin
+        case Replace():
+            dead = _row_ids(effect, pin, tables)
+            return tables.replace(pin, dead=dead, staged=_only_staged(effect.new))
+        case Overwrite():
+            return tables.overwrite(pin, _only_staged(effect.new))
+        case AddColumns():
+            return tables.add_columns(pin, effect.schema)
+        case Maintain():
+            return _replayed(effect, pin, tables)
+        case BuildIndex():
+            return tables.build_index(
+                pin, effect.column, effect.kind, name=effect.name, options=effect.options
+            )
+        case _:
+            assert_never(effect)
+
+
+def _replayed(effect: Maintain, pin: Pin, tables: TableStore) -> Pin:
+    replayed = tables.replay(effect.compacted, pin)
+    if replayed is None:
+        message = f"{effect.type_key} has no longer the fragments that were compacted"
+        raise Conflict(message, type_key=effect.type_key)
+    return replayed
+
+
+def _row_ids(effect: Replace, pin: Pin, tables: TableStore) -> pa.Array:
+    """The row ids of the dying rows on this pin; another pin may keep them at other places."""
+    if effect.found is not None and effect.found.version == pin.version:
+        return effect.found.row_ids
+    if effect.dead == EMPTY:
+        return pa.array([], pa.uint64())
+    rows = tables.open(pin).find(ID_COLUMN, effect.dead.to_array())
+    if rows.num_rows != len(effect.dead):
+        message = f"{effect.type_key}: {len(effect.dead)} rows to replace, {rows.num_rows} found"
+        raise Conflict(message, type_key=effect.type_key)
+    return rows["_rowid"].combine_chunks().cast(pa.uint64())
+
+
+def _only_staged(parts: tuple[Part, ...]) -> list[Staged]:
+    return [part for part in parts if isinstance(part, Staged)]
+
+
+def _required(pin: Pin | None, type_key: str) -> Pin:
+    if pin is None:
+        raise Conflict(f"{type_key} does not exist", type_key=type_key)
+    return pin

@@ -1,0 +1,122 @@
+"""Reading our JSON objects: unknown fields are ignored, a wrong one is named with its path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Final, NoReturn
+
+from omnigraph.errors import CorruptObject, FormatTooNew
+
+# Written into every object of ours; a higher number is refused, so that an old program never
+# misreads a new graph.
+FORMAT: Final = 1
+
+
+class Fields:
+    """The fields of one JSON object, read with their expected types."""
+
+    __slots__ = ("_data", "_path")
+
+    def __init__(self, path: str, data: object) -> None:
+        self._path = path
+        if not isinstance(data, dict):
+            self.refuse("is not a JSON object")
+        self._data: Mapping[str, object] = data
+
+    def text(self, name: str) -> str:
+        """A field that must be a string."""
+        value = self._data.get(name)
+        return value if isinstance(value, str) else self._refuse_field(name, "a string")
+
+    def text_or_none(self, name: str) -> str | None:
+        """A string field that may be absent or null."""
+        return None if self._data.get(name) is None else self.text(name)
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """An integer field, not negative."""
+        value = self._data.get(name, default)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        return self._refuse_field(name, "an integer")
+
+    def flag(self, name: str) -> bool:
+        """A Boolean field; absent is False."""
+        value = self._data.get(name, False)
+        return value if isinstance(value, bool) else self._refuse_field(name, "true or false")
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings; absent is empty."""
+        value = self._data.get(name, [])
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        return self._refuse_field(name, "a list of strings")
+
+    def child(self, name: str) -> Fields:
+        """A field that must be an object."""
+        if name not in self._data:
+            self._refuse_field(name, "an object")
+        return Fields(self._path, self._data[name])
+
+    def children(self, name: str) -> tuple[Fields, ...]:
+        """A list of objects; absent is empty."""
+        value = self._data.get(name, [])
+        if not isinstance(value, list):
+            self._refuse_field(name, "a list of objects")
+        return tuple(Fields(self._path, item) for item in value)
+
+    def items(self) -> Iterator[tuple[str, Fields]]:
+        """Every field as an object, by name."""
+        return ((name, Fields(self._path, value)) for name, value in self._data.items())
+
+    def child_or_empty(self, name: str) -> Fields:
+        """A field that is an object; absent is an empty one."""
+        return Fields(self._path, self._data.get(name, {}))
+
+    def text_by_name(self) -> dict[str, str]:
+        """Every field, all of them strings."""
+        return {name: self.text(name) for name in self._data}
+
+    def has(self, name: str) -> bool:
+        """Whether a field is present and not null."""
+        return self._data.get(name) is not None
+
+    def require(self, name: str, expected: str | int) -> None:
+        """Refuse an object that says it is another one: it was copied or overwritten."""
+        if self._data.get(name) != expected:
+            self.refuse(f"'{name}' is {self._data.get(name)!r}, expected {expected!r}")
+
+    def _refuse_field(self, name: str, expected: str) -> NoReturn:
+        self.refuse(f"'{name}' is not {expected}")
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Raise the error that names this object and says what is wrong with it."""
+        raise CorruptObject(
+            self._path, reason, hint="restore this object from a copy of the graph, or report it"
+        )
+
+
+def read_fields(path: str, data: bytes) -> Fields:
+    """The fields of a stored object of ours, after its format was found readable."""
+    try:
+        fields = Fields(path, json.loads(data))
+    except (ValueError, RecursionError) as error:
+        reason = f"is not JSON ({len(data)} bytes)"
+        raise CorruptObject(
+            path, reason, hint="restore this object from a copy of the graph, or report it"
+        ) from error
+    found = fields.integer("format")
+    if found > FORMAT:
+        raise FormatTooNew(path, found=found, known=FORMAT)
+    return fields
+
+
+def write_fields(fields: Mapping[str, object]) -> bytes:
+    """An object of ours as compact JSON; fields that are None, False or empty are left out."""
+    kept = {name: value for name, value in fields.items() if not _is_nothing(value)}
+    document = {"format": FORMAT, **kept}
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _is_nothing(value: object) -> bool:
+    return value is None or value is False or (isinstance(value, tuple | list | dict) and not value)

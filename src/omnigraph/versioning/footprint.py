@@ -1,0 +1,113 @@
+"""The footprint: what a write depends on, and whether another commit changed any of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from omnigraph.versioning.changes import LoadedChange
+from omnigraph.versioning.idset import EMPTY, IdSet
+from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Maintenance
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What a write depends on in one type.
+
+    ids       entities that nobody else may insert, update or delete (every key that was looked up)
+    present   entities that nobody may delete (the ends of inserted edges)
+    marks     unique values and ends of edges (`mark`) that no changed entity may hold
+    is_whole  nothing of the type may change (an open predicate was evaluated over it)
+    """
+
+    ids: IdSet = EMPTY
+    present: IdSet = EMPTY
+    marks: IdSet = EMPTY
+    is_whole: bool = False
+
+    def union(self, other: Reads) -> Reads:
+        """What either of two writes depends on."""
+        return Reads(
+            ids=self.ids.union(other.ids),
+            present=self.present.union(other.present),
+            marks=self.marks.union(other.marks),
+            is_whole=self.is_whole or other.is_whole,
+        )
+
+
+Footprint: TypeAlias = Mapping[str, Reads]
+
+NOTHING = Reads()
+WHOLE = Reads(is_whole=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Where another commit met a footprint; the entity is None when it cannot be told."""
+
+    type_key: str
+    entity_id: str | None
+
+
+def mark(kind: str, *values: str) -> str:
+    """A short name for a fact about an entity, such as `mark("src", "ada")`.
+
+    Facts are compared by a 64-bit hash: two facts with one hash cost a needless retry, no more.
+    """
+    text = json.dumps([kind, *values], ensure_ascii=False)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def union(footprints: Iterable[Footprint]) -> dict[str, Reads]:
+    """What any of several writes depends on."""
+    together: dict[str, Reads] = {}
+    for footprint in footprints:
+        for type_key, reads in footprint.items():
+            together[type_key] = together.get(type_key, NOTHING).union(reads)
+    return together
+
+
+def meeting(
+    footprint: Footprint,
+    changes: Mapping[str, ChangeSet],
+    load: Callable[[ChangeSet], LoadedChange],
+) -> Meeting | None:
+    """The first place, by type key, where changes touch what a footprint depends on."""
+    for type_key in sorted(footprint.keys() & changes.keys()):
+        found = _meeting(type_key, footprint[type_key], load(changes[type_key]))
+        if found is not None:
+            return found
+    return None
+
+
+def _meeting(type_key: str, reads: Reads, change: LoadedChange) -> Meeting | None:
+    match change:
+        case Maintenance():
+            return None
+        case Bulk():
+            # Its ids are in its data files: assume that it holds every id and mark asked for.
+            is_met = reads.is_whole or len(reads.ids) or len(reads.marks)
+            is_met = is_met or (change.replaces and len(reads.present))
+            return Meeting(type_key, None) if is_met else None
+        case Changed():
+            return _meeting_changed(type_key, reads, change)
+        case _:
+            assert_never(change)
+
+
+def _meeting_changed(type_key: str, reads: Reads, change: Changed) -> Meeting | None:
+    for ids in (change.inserted, change.updated, change.deleted):
+        if (entity_id := reads.ids.first_common(ids)) is not None:
+            return Meeting(type_key, entity_id)
+    if (entity_id := reads.present.first_common(change.deleted)) is not None:
+        return Meeting(type_key, entity_id)
+    is_met = reads.is_whole or (len(reads.marks) > 0 and _may_hold(change, reads.marks))
+    is_changed = len(change.inserted) or len(change.updated) or len(change.deleted)
+    return Meeting(type_key, None) if is_met and is_changed else None
+
+
+def _may_hold(change: Changed, marks: IdSet) -> bool:
+    return change.marks is None or marks.first_common(change.marks) is not None

@@ -1,0 +1,80 @@
+"""Sets of ids: a Python set while there are few, an Arrow array when there are many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+# A Python set answers a handful of ids in a microsecond; above this an Arrow array is far smaller.
+FEW_MAX: Final = 10_000
+
+
+class IdSet:
+    """An immutable set of ids, in id order when it is read."""
+
+    __slots__ = ("_ids",)
+
+    def __init__(self, ids: Iterable[str] | pa.Array | pa.ChunkedArray = ()) -> None:
+        self._ids: frozenset[str] | pa.Array = _compact(ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._few()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdSet) and len(self) == len(other) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(len(self._ids))
+
+    def __repr__(self) -> str:
+        shown = list(self)[:5]
+        return f"IdSet({shown}{' …' if len(self) > len(shown) else ''})"
+
+    def first_common(self, other: IdSet) -> str | None:
+        """The lowest id that both sets hold."""
+        if not self._ids or not other._ids:
+            return None
+        if isinstance(self._ids, frozenset) and isinstance(other._ids, frozenset):
+            return min(self._ids & other._ids, default=None)
+        small, large = sorted((self.to_array(), other.to_array()), key=len)
+        common = large.filter(pc.is_in(large, value_set=small))
+        return min(common.to_pylist(), default=None)
+
+    def union(self, *others: IdSet) -> IdSet:
+        """Every id that any of the sets holds."""
+        sets = [ids for ids in (self, *others) if len(ids)]
+        if len(sets) < 2:
+            return sets[0] if sets else EMPTY
+        if sum(map(len, sets)) <= FEW_MAX:
+            return IdSet(chain.from_iterable(map(IdSet._few, sets)))
+        return IdSet(pa.chunked_array([ids.to_array() for ids in sets]))
+
+    def _few(self) -> frozenset[str]:
+        return self._ids if isinstance(self._ids, frozenset) else frozenset(self._ids.to_pylist())
+
+    def to_array(self) -> pa.Array:
+        """The ids as an Arrow array of large strings."""
+        if isinstance(self._ids, frozenset):
+            return pa.array(sorted(self._ids), pa.large_string())
+        return self._ids
+
+
+def _compact(ids: Iterable[str] | pa.Array | pa.ChunkedArray) -> frozenset[str] | pa.Array:
+    if not isinstance(ids, pa.Array | pa.ChunkedArray):
+        few = frozenset(ids)
+        if len(few) <= FEW_MAX:
+            return few
+        return pa.array(sorted(few), pa.large_string())
+    array = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+    many = array.cast(pa.large_string()).unique()
+    return frozenset(many.to_pylist()) if len(many) <= FEW_MAX else many
+
+
+EMPTY: Final = IdSet()

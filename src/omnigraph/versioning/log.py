@@ -1,0 +1,295 @@
+"""The log: the records of a stream, found, read and folded.
+
+A record is the only truth. The hint and the checkpoints make it quick to find; they are written
+after the fact, may be absent, stale or torn, and are never believed over a record.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from omnigraph.errors import (
+    CommitNotFound,
+    CorruptObject,
+    FormatTooNew,
+    GraphNotFound,
+    StorageError,
+)
+from omnigraph.storage import layout
+from omnigraph.storage.objects import Objects
+from omnigraph.versioning.codec import decode_entry, encode_entry
+from omnigraph.versioning.fields import read_fields, write_fields
+from omnigraph.versioning.record import MAIN, Close, LogEntry, Record, Stream
+from omnigraph.versioning.snapshot import (
+    Snapshot,
+    decode_checkpoint,
+    encode_checkpoint,
+    snapshot_of,
+)
+
+# Records of graphs with at most this many types hold all pins (75 bytes each): one read each.
+WHOLE_PINS_MAX: Final = 64
+# How far a fold may have to go back; records that hold all pins need checkpoints only as roots
+# for a collector.
+CHECKPOINT_EVERY: Final = 32
+CHECKPOINT_EVERY_WHOLE: Final = 256
+# On object stores a hint costs as much as a probe, so it may lag by this many records.
+REMOTE_HINT_EVERY: Final = 8
+# Above this many probes one listing is cheaper.
+PROBES_MAX: Final = 16
+# Parsed records are immutable and small; this many serve rebases and listings without a read.
+CACHED_ENTRIES_MAX: Final = 4096
+CACHED_HEADS_MAX: Final = 1024
+_READERS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of a stream: its newest snapshot, and whether the stream was closed behind it."""
+
+    snapshot: Snapshot
+    is_closed: bool = False
+
+    @property
+    def next_seq(self) -> int:
+        """Where the next entry of the stream goes."""
+        return self.snapshot.seq + 1 + self.is_closed
+
+    def after(self, entry: LogEntry) -> Head:
+        """The head that one more entry makes."""
+        match entry:
+            case Record():
+                return Head(self.snapshot.after(entry))
+            case Close():
+                return Head(self.snapshot, is_closed=True)
+
+
+class Log:
+    """Every stream of one graph; safe to share between threads."""
+
+    def __init__(self, objects: Objects) -> None:
+        self.objects = objects
+        self._hint_every = REMOTE_HINT_EVERY if objects.uri.startswith("s3://") else 1
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[tuple[str, int], LogEntry] = OrderedDict()
+        self._heads: OrderedDict[str, Head] = OrderedDict()
+
+    def require_graph(self) -> None:
+        """Refuse an address without a graph, and a graph of a newer format."""
+        self.require_format()
+        self.head(MAIN)
+
+    def require_format(self) -> None:
+        """Refuse an address that was never used, and a format this program cannot read."""
+        data = self.objects.get(layout.FORMAT)
+        if data is None:
+            raise GraphNotFound(self.objects.uri)
+        read_fields(layout.FORMAT, data)
+
+    def append(self, entry: LogEntry) -> bool:
+        """Create an entry at its place; True if this call did. For `transaction` alone."""
+        return self.objects.put_new(layout.record(entry.stream, entry.seq), encode_entry(entry))
+
+    def read(self, stream: str, seq: int) -> LogEntry | None:
+        """The entry at a place of a stream, or None."""
+        with self._lock:
+            if (entry := self._entries.get((stream, seq))) is not None:
+                self._entries.move_to_end((stream, seq))
+                return entry
+        data = self.objects.get(layout.record(stream, seq))
+        return None if data is None else self._keep(decode_entry(stream, seq, data))
+
+    def read_many(self, places: Iterable[tuple[str, int]]) -> list[LogEntry | None]:
+        """Several entries, read at the same time."""
+        wanted = list(places)
+        if len(wanted) < 4:
+            return [self.read(*place) for place in wanted]
+        with ThreadPoolExecutor(max_workers=_READERS) as readers:
+            return list(readers.map(lambda place: self.read(*place), wanted))
+
+    def after(self, stream: Stream, seq: int) -> list[LogEntry]:
+        """Every entry of a stream above a seq, in order."""
+        found: list[LogEntry] = []
+        while len(found) < PROBES_MAX:
+            entry = self.read(stream.id, seq + 1 + len(found))
+            if entry is None:
+                return found
+            found.append(entry)
+        last = self._last_seq(stream, above=seq + len(found))
+        rest = self.read_many((stream.id, at) for at in range(seq + len(found) + 1, last + 1))
+        return found + [entry for entry in rest if entry is not None]
+
+    def known_head(self, stream: Stream) -> Head | None:
+        """The newest head of a stream that this process knows of: no read."""
+        with self._lock:
+            return self._heads.get(stream.id)
+
+    def between(self, stream: Stream, seq: int, head: Head) -> list[LogEntry]:
+        """Every entry of a stream above a seq and up to a head."""
+        entries = self.read_many((stream.id, at) for at in range(seq + 1, head.next_seq))
+        return [entry for entry in entries if entry is not None]
+
+    def head(self, stream: Stream) -> Head:
+        """The end of a stream now: one absent probe when nothing happened since the last look."""
+        head = self.known_head(stream) or self._located(stream)
+        for _ in range(PROBES_MAX):
+            entry = self.read(stream.id, head.next_seq)
+            if entry is None:
+                return self.remember(head)
+            head = head.after(entry)
+        return self.remember(self._head_at(stream, self._last_seq(stream, above=head.next_seq - 1)))
+
+    def at(self, stream: Stream, seq: int) -> Snapshot:
+        """The snapshot at any seq of a stream or of the commits it started from."""
+        owner = stream.owner(seq)
+        entry = self.read(owner.id, seq)
+        if isinstance(entry, Record):
+            return snapshot_of(entry, owner) if entry.is_whole else self._folded(owner, seq)
+        if entry is None and stream.origins and seq == stream.first_seq - 1:
+            # The record a branch started from may be collected; its own first checkpoint is not.
+            return self._base(stream)
+        raise CommitNotFound(f"branch '{stream.branch}' has no version {seq}")
+
+    def remember(self, head: Head) -> Head:
+        """Keep the newest known head of a stream."""
+        stream_id = head.snapshot.stream.id
+        with self._lock:
+            known = self._heads.get(stream_id)
+            if known is not None and known.next_seq > head.next_seq:
+                return known
+            self._heads[stream_id] = head
+            self._heads.move_to_end(stream_id)
+            while len(self._heads) > CACHED_HEADS_MAX:
+                self._heads.popitem(last=False)
+        return head
+
+    def settle(self, entry: LogEntry, head: Head) -> None:
+        """Remember a published entry, and write what makes it quick to find.
+
+        Nothing here matters for correctness: a failure or a crash leaves an older hint.
+        """
+        self._keep(entry)
+        self.remember(head)
+        snapshot = head.snapshot
+        interval = CHECKPOINT_EVERY if _is_wide(snapshot) else CHECKPOINT_EVERY_WHOLE
+        with suppress(StorageError):
+            if entry.seq % self._hint_every == 0:
+                hint = write_fields({"seq": entry.seq})
+                self.objects.put(layout.hint(entry.stream), hint)
+            if entry.seq and entry.seq % interval == 0 and isinstance(entry, Record):
+                self.write_checkpoint(snapshot)
+
+    def write_checkpoint(self, snapshot: Snapshot) -> None:
+        """Write the fold of a stream at a seq."""
+        path = layout.checkpoint(snapshot.stream.id, snapshot.seq)
+        self.objects.put(path, encode_checkpoint(snapshot))
+
+    def rebuild(self, stream: Stream) -> None:
+        """Write the derived objects of a stream again, from its records."""
+        head = self.head(stream)
+        self.objects.put(layout.hint(stream.id), write_fields({"seq": head.next_seq - 1}))
+        if stream.origins:
+            self.write_checkpoint(self._base(stream))
+        interval = CHECKPOINT_EVERY if _is_wide(head.snapshot) else CHECKPOINT_EVERY_WHOLE
+        newest = head.snapshot.seq - head.snapshot.seq % interval
+        if newest >= max(stream.first_seq, 1):
+            self.write_checkpoint(self.at(stream, newest))
+
+    def _keep(self, entry: LogEntry) -> LogEntry:
+        with self._lock:
+            self._entries[entry.stream, entry.seq] = entry
+            while len(self._entries) > CACHED_ENTRIES_MAX:
+                self._entries.popitem(last=False)
+        return entry
+
+    def _located(self, stream: Stream) -> Head:
+        """Some head of a stream, from its hint, or from a listing when the hint is no use."""
+        seq = self._hinted_seq(stream)
+        if seq is None or self.read(stream.id, seq) is None:
+            seq = self._last_seq(stream, above=stream.first_seq - 1)
+        return self._head_at(stream, seq)
+
+    def _head_at(self, stream: Stream, seq: int) -> Head:
+        if seq < stream.first_seq:
+            return Head(self._base(stream))
+        if isinstance(self.read(stream.id, seq), Close):
+            return Head(self._head_at(stream, seq - 1).snapshot, is_closed=True)
+        return Head(self.at(stream, seq))
+
+    def _hinted_seq(self, stream: Stream) -> int | None:
+        path = layout.hint(stream.id)
+        data = self.objects.get(path)
+        if data is None:
+            return None
+        try:
+            return read_fields(path, data).integer("seq")
+        except (CorruptObject, FormatTooNew):
+            return None
+
+    def _last_seq(self, stream: Stream, *, above: int) -> int:
+        """The seq of the last entry of a stream, by listing; `above` itself if there is none."""
+        last = above
+        after = layout.record(stream.id, above) if above >= 0 else None
+        for entry in self.objects.list(layout.stream_folder(stream.id), after=after):
+            seq = layout.seq_of_record(entry.path)
+            if seq is None:
+                break  # Records sort below every other object of the folder.
+            last = seq
+        return last
+
+    def _base(self, stream: Stream) -> Snapshot:
+        """The snapshot a branch started from: its first checkpoint, or the commit itself."""
+        if not stream.origins:
+            raise GraphNotFound(self.objects.uri)
+        seq = stream.first_seq - 1
+        if (kept := self._checkpoint(stream, seq)) is not None:
+            return kept
+        return replace(self.at(stream.owner(seq), seq), stream=stream)
+
+    def _folded(self, stream: Stream, seq: int) -> Snapshot:
+        """The fold of records that hold only the pins they touched, from the nearest whole one."""
+        newer: list[Record] = []
+        while seq >= stream.first_seq:
+            start = max(seq - seq % CHECKPOINT_EVERY, stream.first_seq)
+            window = self._records(stream, start, seq)
+            at = max((at for at, record in enumerate(window) if record.is_whole), default=None)
+            if at is not None:
+                return _fold(snapshot_of(window[at], stream), window[at + 1 :] + newer)
+            if (kept := self._checkpoint(stream, start)) is not None:
+                return _fold(kept, window[1:] + newer)
+            newer = window + newer
+            seq = start - 1
+        return _fold(self._base(stream), newer)
+
+    def _records(self, stream: Stream, first: int, last: int) -> list[Record]:
+        entries = self.read_many((stream.id, at) for at in range(first, last + 1))
+        records = [entry for entry in entries if isinstance(entry, Record)]
+        if len(records) < len(entries):
+            gap = next(at for at, entry in enumerate(entries) if not isinstance(entry, Record))
+            raise CorruptObject(layout.record(stream.id, first + gap), "the record is missing")
+        return records
+
+    def _checkpoint(self, stream: Stream, seq: int) -> Snapshot | None:
+        data = self.objects.get(layout.checkpoint(stream.id, seq))
+        if data is None:
+            return None
+        try:
+            return decode_checkpoint(stream, seq, data)
+        except (CorruptObject, FormatTooNew):
+            return None
+
+
+def _fold(snapshot: Snapshot, records: list[Record]) -> Snapshot:
+    for record in records:
+        snapshot = snapshot.after(record)
+    return snapshot
+
+
+def _is_wide(snapshot: Snapshot) -> bool:
+    return len(snapshot.pins) > WHOLE_PINS_MAX

@@ -1,0 +1,327 @@
+"""The publisher of a branch: writes that wait together become one record.
+
+Threads that race for a record slow each other down, so within a process they queue. The first
+thread in the queue publishes for all that wait behind it; there is no thread of its own to start
+or stop. Between processes, publishers race.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from omnigraph.errors import InDoubt
+from omnigraph.storage.pins import Staged
+from omnigraph.versioning.changes import combine
+from omnigraph.versioning.effects import Append, Effect, Found, Part, Replace
+from omnigraph.versioning.footprint import meeting, union
+from omnigraph.versioning.log import Head
+from omnigraph.versioning.record import Changed, ChangeSet, Record, Signature, Stream
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transaction import Committer, PrepareAgain, Transaction
+
+# A batch larger than this only makes the first writer wait longer.
+BATCH_WRITES_MAX: Final = 256
+BATCH_BYTES_MAX: Final = 8 * 1024 * 1024
+
+# Called after every acknowledged commit, with the snapshot it made.
+Published: TypeAlias = Callable[[Snapshot], None]
+
+
+@dataclass(slots=True, eq=False)
+class _Ticket:
+    """One waiting write and, later, what became of it."""
+
+    transaction: Transaction
+    prepare_again: PrepareAgain | None
+    is_done: bool = False
+    record: Record | None = None
+    error: BaseException | None = None
+
+    def finish(self, record: Record | None) -> None:
+        self.record, self.is_done = record, True
+
+    def fail(self, error: BaseException) -> None:
+        self.error, self.is_done = error, True
+
+    def result(self) -> Record | None:
+        if self.error is not None:
+            raise self.error
+        return self.record
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Writes that can share a record, and what they change together."""
+
+    tickets: list[_Ticket] = field(default_factory=list)
+    changes: dict[str, Changed] = field(default_factory=dict)
+    byte_count: int = 0
+
+
+class Publisher:
+    """Publishes the writes of one process on one stream."""
+
+    def __init__(
+        self, committer: Committer, stream: Stream, *, on_published: Published | None = None
+    ) -> None:
+        self._committer = committer
+        self._stream = stream
+        self._on_published = on_published
+        self._changed = threading.Condition()
+        self._queue: deque[_Ticket] = deque()
+        self._is_busy = False
+
+    def publish(
+        self, transaction: Transaction, *, prepare_again: PrepareAgain | None = None
+    ) -> Record | None:
+        """Make a transaction a commit, alone or with others; as `Committer.publish`.
+
+        Whoever leads the queue publishes for the others: rows of any size should be staged before,
+        and `prepare_again` runs in the leader's thread and must not publish anything itself.
+        """
+        assert transaction.snapshot.stream.id == self._stream.id, "the publisher of another stream"
+        ticket = _Ticket(transaction, prepare_again)
+        with self._changed:
+            self._queue.append(ticket)
+        while not ticket.is_done:
+            batch = self._lead(ticket)
+            if batch:
+                self._run(batch)
+        return ticket.result()
+
+    def _lead(self, ticket: _Ticket) -> list[_Ticket]:
+        """Wait until the ticket is done, or take the next batch to publish."""
+        with self._changed:
+            try:
+                self._changed.wait_for(lambda: ticket.is_done or not self._is_busy)
+            except BaseException:
+                # The waiting thread is being stopped: what it has not begun must not happen.
+                if ticket in self._queue:
+                    self._queue.remove(ticket)
+                raise
+            if ticket.is_done:
+                return []
+            self._is_busy = True
+            return self._taken()
+
+    def _taken(self) -> list[_Ticket]:
+        """The first waiting write, and those behind it that can share its record."""
+        first = self._queue.popleft()
+        if not _can_share(first.transaction):
+            return [first]
+        batch = _Batch()
+        _join(batch, first)
+        left: deque[_Ticket] = deque()
+        for ticket in self._queue:
+            if len(batch.tickets) < BATCH_WRITES_MAX and _fits(batch, ticket):
+                _join(batch, ticket)
+            else:
+                left.append(ticket)
+        self._queue = left
+        return batch.tickets
+
+    def _run(self, tickets: list[_Ticket]) -> None:
+        """Publish a batch; whatever happens, every one of its writers hears of it."""
+        try:
+            self._publish(tickets)
+        except BaseException as error:
+            # This thread is being stopped. The others must not wait for ever, nor write again
+            # what may be written.
+            for ticket in tickets:
+                if not ticket.is_done:
+                    ticket.fail(InDoubt(f"the publishing thread was stopped: {error!r}"))
+            raise
+        finally:
+            with self._changed:
+                self._is_busy = False
+                self._changed.notify_all()
+        self._tell(tickets)
+
+    def _publish(self, tickets: list[_Ticket]) -> None:
+        if len(tickets) > 1:
+            self._publish_together(tickets)
+        for ticket in tickets:
+            if not ticket.is_done:
+                self._publish_alone(ticket)
+
+    def _publish_together(self, tickets: list[_Ticket]) -> None:
+        """Publish the writes that nothing met since they were prepared; the others stay undone."""
+        newest = max((each.transaction.snapshot for each in tickets), key=lambda found: found.seq)
+        head = self._committer.log.remember(Head(newest))
+        valid = [each for each in tickets if self._is_valid(each.transaction, head)]
+        if len(valid) < 2:
+            return
+        together = combined([each.transaction for each in valid], head.snapshot)
+        try:
+            record = self._committer.publish(together)
+        except InDoubt as error:
+            for ticket in valid:
+                ticket.fail(error)
+        except Exception:  # noqa: BLE001 — the write it belongs to raises it again, below
+            # Nothing was published. One by one, the error finds the write it belongs to.
+            return
+        else:
+            for ticket in valid:
+                ticket.finish(record)
+
+    def _is_valid(self, transaction: Transaction, head: Head) -> bool:
+        seq = transaction.snapshot.seq
+        newer = self._committer.log.between(self._stream, seq, head)
+        is_met = self._committer.first_meeting(transaction, newer) is not None
+        return not is_met and not self._committer.is_expired(transaction)
+
+    def _publish_alone(self, ticket: _Ticket) -> None:
+        try:
+            record = self._committer.publish(ticket.transaction, prepare_again=ticket.prepare_again)
+        except Exception as error:  # noqa: BLE001 — it is raised again in the writer's thread
+            ticket.fail(error)
+        else:
+            ticket.finish(record)
+
+    def _tell(self, tickets: Iterable[_Ticket]) -> None:
+        head = self._committer.log.known_head(self._stream)
+        if self._on_published and head and any(ticket.record for ticket in tickets):
+            self._on_published(head.snapshot)
+
+
+class Publishers:
+    """The publishers of one graph, one per stream."""
+
+    # All handles of a process on one graph must queue at the same publishers.
+    _shared: Final[weakref.WeakValueDictionary[Hashable, Publishers]] = (
+        weakref.WeakValueDictionary()
+    )
+    _sharing: Final = threading.Lock()
+
+    def __init__(self, committer: Committer) -> None:
+        self.committer = committer
+        self.on_published: Published | None = None
+        self._lock = threading.Lock()
+        self._by_stream: weakref.WeakValueDictionary[str, Publisher] = weakref.WeakValueDictionary()
+
+    @classmethod
+    def shared(cls, committer: Committer, *, key: Hashable = None) -> Publishers:
+        """The publishers of this process for the graph of a committer.
+
+        `key` tells apart handles that must not publish for each other, such as those with other
+        credentials or another durability.
+        """
+        with cls._sharing:
+            place = (committer.log.objects.uri, key)
+            found = cls._shared.get(place)
+            if found is None:
+                found = cls._shared[place] = cls(committer)
+            return found
+
+    def of(self, stream: Stream) -> Publisher:
+        """The publisher of a stream."""
+        with self._lock:
+            found = self._by_stream.get(stream.id)
+            if found is None:
+                found = Publisher(self.committer, stream, on_published=self._tell)
+                self._by_stream[stream.id] = found
+            return found
+
+    def _tell(self, snapshot: Snapshot) -> None:
+        if self.on_published is not None:
+            self.on_published(snapshot)
+
+
+def combined(transactions: list[Transaction], snapshot: Snapshot) -> Transaction:
+    """One transaction for several that change different entities."""
+    changes: dict[str, list[Changed]] = {}
+    for transaction in transactions:
+        for type_key, change in transaction.changes.items():
+            changes.setdefault(type_key, []).append(_loaded(change))
+    signature = transactions[0].signature
+    operations = tuple(name for each in transactions for name in each.signature.operations)
+    return Transaction(
+        snapshot=snapshot,
+        effects=_combined_effects([effect for each in transactions for effect in each.effects]),
+        changes={type_key: combine(found) for type_key, found in changes.items()},
+        footprint=union(transaction.footprint for transaction in transactions),
+        signature=Signature(signature.actor, signature.message, None, operations),
+        members=sum(transaction.members for transaction in transactions),
+    )
+
+
+def _combined_effects(effects: list[Effect]) -> tuple[Effect, ...]:
+    """One effect per type; the rows of all writes go into it together."""
+    by_type: dict[str, list[Append | Replace]] = {}
+    for effect in effects:
+        assert isinstance(effect, Append | Replace)
+        by_type.setdefault(effect.type_key, []).append(effect)
+    return tuple(_combined_effect(key, group) for key, group in sorted(by_type.items()))
+
+
+def _combined_effect(type_key: str, effects: list[Append | Replace]) -> Effect:
+    new: tuple[Part, ...] = tuple(part for effect in effects for part in effect.new)
+    replaces = [effect for effect in effects if isinstance(effect, Replace)]
+    if not replaces:
+        return Append(type_key, new)
+    dead = replaces[0].dead.union(*(effect.dead for effect in replaces[1:]))
+    return Replace(type_key, dead, new, _combined_found([effect.found for effect in replaces]))
+
+
+def _combined_found(found: list[Found | None]) -> Found | None:
+    known = [each for each in found if each is not None]
+    versions = {each.version for each in known}
+    if len(known) < len(found) or len(versions) > 1:
+        return None
+    return Found(versions.pop(), pa.concat_arrays([each.row_ids for each in known]))
+
+
+def _can_share(transaction: Transaction) -> bool:
+    """Whether a write may be in one record with others: nothing in it is about its own record."""
+    return (
+        not transaction.requires
+        and transaction.signature.key is None
+        and transaction.schema is None
+        and transaction.merged is None
+        and all(isinstance(effect, Append | Replace) for effect in transaction.effects)
+        and all(isinstance(change, Changed) for change in transaction.changes.values())
+    )
+
+
+def _fits(batch: _Batch, ticket: _Ticket) -> bool:
+    """Whether a write may join a batch: same actor, and untouched by what the batch changes."""
+    transaction, first = ticket.transaction, batch.tickets[0].transaction
+    signature, other = transaction.signature, first.signature
+    if not _can_share(transaction) or batch.byte_count + _byte_count(ticket) > BATCH_BYTES_MAX:
+        return False
+    if (signature.actor, signature.message) != (other.actor, other.message):
+        return False
+    if transaction.snapshot.schema != first.snapshot.schema:
+        return False
+    return meeting(transaction.full_footprint, batch.changes, _loaded) is None
+
+
+def _join(batch: _Batch, ticket: _Ticket) -> None:
+    batch.tickets.append(ticket)
+    batch.byte_count += _byte_count(ticket)
+    for type_key, change in ticket.transaction.changes.items():
+        together = [batch.changes[type_key]] if type_key in batch.changes else []
+        batch.changes[type_key] = combine([*together, _loaded(change)])
+
+
+def _byte_count(ticket: _Ticket) -> int:
+    """The size of the rows that are still to be written."""
+    return sum(
+        part.nbytes
+        for effect in ticket.transaction.effects
+        if isinstance(effect, Append | Replace)
+        for part in effect.new
+        if not isinstance(part, Staged)
+    )
+
+
+def _loaded(change: ChangeSet) -> Changed:
+    assert isinstance(change, Changed)
+    return change

@@ -1,0 +1,80 @@
+"""A snapshot: a graph as of one commit, which is a schema and a pin for each type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from omnigraph.storage import layout
+from omnigraph.storage.pins import Pin
+from omnigraph.versioning.codec import pins_json, read_pins
+from omnigraph.versioning.fields import read_fields, write_fields
+from omnigraph.versioning.record import CommitRef, Record, Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The graph at one seq of a stream. A new branch is at the commit it started from."""
+
+    stream: Stream
+    seq: int
+    commit: str
+    created_at: int
+    schema: str
+    pins: Mapping[str, Pin]
+
+    @property
+    def ref(self) -> CommitRef:
+        """Where the commit of this snapshot is: in the stream that owns its record."""
+        owner = self.stream.owner(self.seq)
+        return CommitRef(owner.branch, owner.id, self.seq, self.commit)
+
+    def after(self, record: Record) -> Snapshot:
+        """The snapshot that the next record of the stream makes."""
+        pins = record.pins if record.is_whole else _overlaid(self.pins, record)
+        return Snapshot(
+            self.stream, record.seq, record.commit, record.created_at, record.schema, pins
+        )
+
+
+def snapshot_of(record: Record, stream: Stream) -> Snapshot:
+    """The snapshot of a record that holds all pins."""
+    assert record.is_whole
+    return Snapshot(
+        stream, record.seq, record.commit, record.created_at, record.schema, record.pins
+    )
+
+
+def encode_checkpoint(snapshot: Snapshot) -> bytes:
+    """The bytes of a checkpoint: the snapshot itself, without the stream's ancestry."""
+    return write_fields(
+        {
+            "stream": snapshot.stream.id,
+            "seq": snapshot.seq,
+            "commit": snapshot.commit,
+            "created_at": snapshot.created_at,
+            "schema": snapshot.schema,
+            "pins": pins_json(snapshot.pins),
+        }
+    )
+
+
+def decode_checkpoint(stream: Stream, seq: int, data: bytes) -> Snapshot:
+    """The snapshot in a checkpoint of a stream."""
+    fields = read_fields(layout.checkpoint(stream.id, seq), data)
+    fields.require("stream", stream.id)
+    fields.require("seq", seq)
+    return Snapshot(
+        stream=stream,
+        seq=seq,
+        commit=fields.text("commit"),
+        created_at=fields.integer("created_at"),
+        schema=fields.text("schema"),
+        pins=read_pins(fields.child_or_empty("pins")),
+    )
+
+
+def _overlaid(pins: Mapping[str, Pin], record: Record) -> dict[str, Pin]:
+    gone = {*record.dropped, *record.renamed}
+    kept = {type_key: pin for type_key, pin in pins.items() if type_key not in gone}
+    return {**kept, **record.pins}

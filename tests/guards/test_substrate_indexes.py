@@ -1,0 +1,250 @@
+"""Lance and indexes: an index answers for the rows that are there, and for no others."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from lance import LanceOperation
+from lance.fragment import FragmentMetadata, RowIdSequence
+from lance.optimize import Compaction as LancePlanner
+
+import people as world
+from omnigraph.errors import StorageRefused
+from omnigraph.storage.compaction_files import FANOUT
+from omnigraph.storage.indexes import SEGMENTS_MAX
+from omnigraph.storage.tables import Pin, Tables
+
+DIMENSIONS = 4
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Tables:
+    return Tables(str(tmp_path / "graph"), is_durable=False)
+
+
+def _people(numbers: Iterable[int], *, age: int | None = None) -> pa.Table:
+    """People with a vector that points where their age says."""
+    rows = world.people(numbers, age=age)
+    angles = np.asarray(rows["age"].to_numpy() * 0.01)[:, None] * np.arange(1, DIMENSIONS + 1)
+    flat = pa.array(np.sin(angles).ravel(), pa.float32())
+    return rows.append_column("face", pa.FixedSizeListArray.from_arrays(flat, DIMENSIONS))
+
+
+def _start(tables: Tables, count: int) -> Pin:
+    schema = pa.schema([*world.SCHEMA, ("face", pa.list_(pa.float32(), DIMENSIONS))])
+    pin = tables.create(world.PATH, schema)
+    pin = tables.append(pin, [tables.write(pin, _people(range(count)))])
+    pin = tables.build_index(pin, "age", "BTREE", name="by_age")
+    pin = tables.build_index(pin, "bio", "INVERTED", name="by_bio")
+    return tables.build_index(pin, "face", "VECTOR", name="by_face", options={"num_partitions": 2})
+
+
+def _extend(tables: Tables, pin: Pin) -> Pin:
+    for name in ("by_age", "by_bio", "by_face"):
+        pin = tables.extend_index(pin, name)
+    return pin
+
+
+def _by_text(tables: Tables, pin: Pin, word: str) -> list[str]:
+    dataset = world.dataset_of(tables, pin)
+    found = dataset.scanner(columns=["__id", "_score"], full_text_query=word).to_table()
+    return sorted(found["__id"].to_pylist())
+
+
+def _nearest(tables: Tables, pin: Pin, age: int) -> str:
+    vector = _people([0], age=age)["face"][0].as_py()
+    query: dict[str, Any] = {"column": "face", "q": vector, "k": 1, "nprobes": 2}
+    dataset = world.dataset_of(tables, pin)
+    found = dataset.to_table(columns=["__id", "_distance"], nearest=query)
+    return str(found["__id"][0])
+
+
+def test_a_kept_row_id_is_found_by_its_old_value(tables: Tables) -> None:
+    pin = _start(tables, 300)
+    old = world.row_ids(tables, pin, [7])
+    base = world.dataset_of(tables, pin)
+    shrunk = base.get_fragments()[0].delete_rows([7])
+    staged = tables.write(pin, _people([7], age=900))
+    new = FragmentMetadata.from_json(staged.fragments[0])
+    new.row_id_meta = RowIdSequence(old).to_inline_metadata()
+    operation = LanceOperation.Update(updated_fragments=[shrunk], new_fragments=[new])
+    careless = _extend(tables, tables._handles.commit(pin, operation))
+    assert world.row_ids(tables, careless, [7]) == old
+    assert _by_text(tables, careless, "year7") == ["p7"]
+
+
+def test_an_updated_row_is_found_by_its_new_value_only(tables: Tables) -> None:
+    pin = _start(tables, 300)
+    old = world.row_ids(tables, pin, [7])
+    staged = tables.write(pin, _people([7], age=900))
+    pin = tables.replace(pin, dead=old, staged=[staged])
+    assert world.row_ids(tables, pin, [7]) != old
+    for tip in (pin, _extend(tables, pin), world.compact(tables, _extend(tables, pin))):
+        table = tables.open(tip)
+        assert table.scan(filter="age = 7").num_rows == 0
+        assert table.scan(filter="age = 900")["__id"].to_pylist() == ["p7"]
+        assert _by_text(tables, tip, "year7") == []
+        assert _by_text(tables, tip, "year900") == ["p7"]
+        assert _nearest(tables, tip, 7) != "p7"
+        assert _nearest(tables, tip, 900) == "p7"
+
+
+def _covered_and_gone(tables: Tables) -> Pin:
+    """An index covers four fragments; the last of them is gone, two others are small."""
+    pin = world.start(tables, range(2000), [2001, 2002], [2003], [2004])
+    pin = tables.build_index(pin, "age", "BTREE", name="by_age")
+    return world.delete(tables, pin, [2004])
+
+
+def test_a_reused_fragment_id_hides_rows_from_an_index(tables: Tables) -> None:
+    pin = _covered_and_gone(tables)
+    dataset = world.dataset_of(tables, pin)
+    task = LancePlanner.plan(dataset, {"target_rows_per_fragment": 1000}).tasks[0]
+    result: Any = task.execute(dataset)
+    [output] = result.new_fragments
+    output.id = max(dataset.fragment_ids()) + 1
+    group = LanceOperation.RewriteGroup(result.original_fragments, [output])
+    careless = tables._handles.commit(pin, LanceOperation.Rewrite([group], []))
+    assert tables.open(careless).scan(filter="age = 2003").num_rows == 0
+
+
+def test_new_fragments_get_ids_above_every_used_one(tables: Tables) -> None:
+    pin = _covered_and_gone(tables)
+    assert pin.high_water == 4
+    assert max(world.dataset_of(tables, pin).fragment_ids()) == 3
+    for number in range(3000, 3000 + FANOUT):
+        pin = world.add(tables, pin, [number])
+    compacted = world.compact(tables, pin)
+    assert compacted.fragments < pin.fragments
+    assert compacted.high_water > pin.high_water
+    table = tables.open(compacted)
+    for age in (5, 2001, 2003, 3007):
+        assert table.scan(filter=f"age = {age}")["__id"].to_pylist() == [f"p{age}"]
+    replaced = tables.overwrite(compacted, [tables.write(compacted, world.people([1]))])
+    assert min(world.dataset_of(tables, replaced).fragment_ids()) > compacted.high_water
+
+
+def test_a_rewritten_fragment_is_indexed_again(tables: Tables) -> None:
+    pin = world.start(tables, range(3000), range(3000, 3010))
+    pin = tables.build_index(pin, "age", "BTREE", name="by_age")
+    pin = world.compact(tables, world.delete(tables, pin, range(0, 3000, 5)))
+    assert [index.uncovered for index in tables.open(pin).indexes] == [frozenset()]
+    found = tables.open(pin).scan(filter="age IN (5, 7, 3003)")
+    assert sorted(found["age"].to_pylist()) == [7, 3003]
+
+
+def test_a_segment_per_small_compaction_stops_compaction(tables: Tables) -> None:
+    pin = world.start(tables, *(range(10 * n, 10 * n + 10) for n in range(6)))
+    options: Any = {"target_rows_per_fragment": 1000}
+    assert LancePlanner.plan(world.dataset_of(tables, pin), options).num_tasks() == 1
+    for number in world.dataset_of(tables, pin).fragment_ids():
+        segment = world.dataset_of(tables, pin).create_index_uncommitted(
+            "age", "BTREE", name="s", fragment_ids=[number]
+        )
+        careless = LanceOperation.CreateIndex([dataclasses.replace(segment, name="by_age")], [])
+        pin = tables._handles.commit(pin, careless)
+    assert LancePlanner.plan(world.dataset_of(tables, pin), options).num_tasks() == 0
+
+
+def test_a_compaction_of_the_tail_adds_no_segment(tables: Tables) -> None:
+    pin = tables.build_index(world.start(tables, range(2000)), "__id", "BTREE", name="by_id")
+    for number in range(3000, 3000 + FANOUT):
+        pin = world.add(tables, pin, [number])
+    pin = world.compact(tables, pin)
+    [index] = tables.open(pin).indexes
+    assert (pin.fragments, index.segments, len(index.uncovered)) == (2, 1, 1)
+
+
+def test_many_upserts_by_an_indexed_id_leave_few_fragments(tables: Tables) -> None:
+    pin = tables.build_index(world.start(tables, range(1000)), "__id", "BTREE", name="by_id")
+    expected = {f"p{number}": number for number in range(1000)}
+    for step in range(500):
+        number = step * 37 % 900 if step % 2 else 5000 + step
+        pin = world.update(tables, pin, [number], age=step)
+        expected[f"p{number}"] = step
+        pin = world.compact(tables, pin)
+        assert pin.fragments <= 3 * FANOUT
+    assert world.ages(tables, pin) == expected
+    assert tables.open(pin).indexes[0].segments <= SEGMENTS_MAX
+
+
+def test_lance_refuses_to_merge_segments_of_the_future(tables: Tables) -> None:
+    pin = world.start(tables, range(50), range(50, 60))
+    dataset = world.dataset_of(tables, pin)
+    segments = [
+        dataset.create_index_uncommitted("age", "BTREE", name="s", fragment_ids=[number])
+        for number in (1, 2)
+    ]
+    future = [dataclasses.replace(one, dataset_version=2**64 - 1) for one in segments]
+    with pytest.raises(ValueError, match="future dataset version"):
+        dataset.merge_existing_index_segments(future)
+
+
+def test_indexes_extend_and_merge_without_end(tables: Tables) -> None:
+    pin = _start(tables, 300)
+    for step in range(3 * SEGMENTS_MAX):
+        number = 1000 + step
+        pin = tables.append(pin, [tables.write(pin, _people([number]))])
+        pin = _extend(tables, pin)
+        for index in tables.open(pin).indexes:
+            assert index.segments <= SEGMENTS_MAX
+            assert not index.uncovered
+        assert tables.open(pin).scan(filter=f"age = {number}").num_rows == 1
+        assert _by_text(tables, pin, f"year{number}") == [f"p{number}"]
+        assert _by_text(tables, pin, "year7") == ["p7"]
+        assert _nearest(tables, pin, 7) == "p7"
+
+
+def test_overlapping_text_segments_panic_and_become_our_error(tables: Tables) -> None:
+    pin = world.start(tables, range(20))
+    pin = tables.build_index(pin, "bio", "INVERTED", name="by_bio")
+    dataset = world.dataset_of(tables, pin)
+    staged = dataset.create_index_uncommitted("bio", "INVERTED", name="s", fragment_ids=[1])
+    segment = dataset.merge_existing_index_segments([staged])
+    careless = LanceOperation.CreateIndex([dataclasses.replace(segment, name="by_bio")], [])
+    with pytest.raises(StorageRefused, match=r"commit t/Person.*panicked") as caught:
+        tables._handles.commit(pin, careless)
+    assert not isinstance(caught.value.__cause__, Exception)
+
+
+def test_an_index_is_replaced_as_a_whole(tables: Tables) -> None:
+    pin = world.start(tables, range(20))
+    for _ in range(2):
+        pin = tables.build_index(pin, "bio", "INVERTED", name="by_bio")
+    assert [index.segments for index in tables.open(pin).indexes] == [1]
+    assert _by_text(tables, pin, "year7") == ["p7"]
+
+
+def test_a_product_quantizer_cannot_index_two_rows(tables: Tables) -> None:
+    pin = _start(tables, 300)
+    pin = tables.append(pin, [tables.write(pin, _people([500, 501]))])
+    with pytest.raises(RuntimeError, match="Not enough rows to train PQ"):
+        world.dataset_of(tables, pin).create_index_uncommitted(
+            "face", "IVF_PQ", name="s", fragment_ids=[2], num_partitions=1, num_sub_vectors=2
+        )
+
+
+def test_a_vector_index_extends_over_two_rows(tables: Tables) -> None:
+    pin = _start(tables, 300)
+    pin = tables.append(pin, [tables.write(pin, _people([500, 501]))])
+    pin = tables.extend_index(pin, "by_face")
+    index = next(one for one in tables.open(pin).indexes if one.name == "by_face")
+    assert (index.segments, index.uncovered) == (2, frozenset())
+    assert _nearest(tables, pin, 501) == "p501"
+    assert _nearest(tables, pin, 123) == "p123"
+
+
+def test_an_empty_table_has_nothing_to_index(tables: Tables) -> None:
+    pin = world.start(tables)
+    assert tables.build_index(pin, "age", "BTREE", name="by_age") == pin
+
+
+def test_an_unknown_index_is_named(tables: Tables) -> None:
+    with pytest.raises(StorageRefused, match="no index 'by_age'"):
+        tables.extend_index(world.start(tables, range(2)), "by_age")

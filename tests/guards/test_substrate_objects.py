@@ -1,0 +1,80 @@
+"""Local puts survive a power loss: the libraries below us sync nothing that they write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from disks import VolatileSystem
+from omnigraph.storage.local_objects import LocalObjects
+
+Put = Callable[[LocalObjects, str], object]
+
+
+def put_new(objects: LocalObjects, path: str) -> None:
+    assert objects.put_new(path, b"data")
+
+
+def put(objects: LocalObjects, path: str) -> None:
+    objects.put(path, b"data")
+
+
+puts = pytest.mark.parametrize("write", [put_new, put])
+
+
+@puts
+def test_an_acknowledged_put_survives_a_power_loss(tmp_path: Path, write: Put) -> None:
+    disk = VolatileSystem()
+    objects = LocalObjects(str(tmp_path / "new" / "graph"), system=disk)
+    for path in ["a", "b/c/d", "b/c/e", "b/f", "a-later-one"]:
+        write(objects, path)
+        assert disk.survives(f"{objects.uri}/{path}", below=str(tmp_path))
+    os.rename(f"{objects.uri}/b/c", f"{objects.uri}/b/moved")
+    write(objects, "b/c/d")
+    assert disk.survives(f"{objects.uri}/b/c/d", below=str(tmp_path))
+
+
+@puts
+def test_a_directory_made_by_a_writer_that_died_is_synced_too(tmp_path: Path, write: Put) -> None:
+    (tmp_path / "graph" / "a" / "b").mkdir(parents=True)
+    disk = VolatileSystem()
+    write(LocalObjects(str(tmp_path / "graph"), system=disk), "a/b/c")
+    assert disk.survives(str(tmp_path / "graph" / "a" / "b" / "c"), below=str(tmp_path))
+
+
+@puts
+def test_data_is_synced_before_its_name_appears(tmp_path: Path, write: Put) -> None:
+    class Ordered(VolatileSystem):
+        def link(self, source: str, target: str, /) -> None:
+            assert os.stat(source).st_ino in self.synced_files
+            super().link(source, target)
+
+        def replace(self, source: str, target: str, /) -> None:
+            assert os.stat(source).st_ino in self.synced_files
+            super().replace(source, target)
+
+    write(LocalObjects(str(tmp_path), system=Ordered()), "a/b")
+    assert (tmp_path / "a" / "b").read_bytes() == b"data"
+
+
+@puts
+def test_an_unsynced_store_calls_no_sync_at_all(tmp_path: Path, write: Put) -> None:
+    disk = VolatileSystem()
+    write(LocalObjects(str(tmp_path / "graph"), is_durable=False, system=disk), "a/b")
+    assert (disk.synced_files, disk.synced_names) == (set(), {})
+    assert not disk.survives(str(tmp_path / "graph" / "a" / "b"), below=str(tmp_path))
+
+
+@puts
+def test_the_guard_notices_a_directory_that_is_not_synced(tmp_path: Path, write: Put) -> None:
+    class Careless(VolatileSystem):
+        def fsync(self, fd: int, /) -> None:
+            if not os.path.isdir(os.readlink(f"/proc/self/fd/{fd}")):
+                super().fsync(fd)
+
+    disk = Careless()
+    write(LocalObjects(str(tmp_path / "graph"), system=disk), "a")
+    assert not disk.survives(str(tmp_path / "graph" / "a"), below=str(tmp_path))

@@ -1,0 +1,62 @@
+"""Change sets that do not fit into a record go to a file, and come back the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from omnigraph.errors import CorruptObject
+from omnigraph.versioning.changes import INLINE_IDS_MAX, combine, load, seal
+from omnigraph.versioning.idset import IdSet
+from omnigraph.versioning.record import Bulk, Changed, Maintenance, Spilled
+from unit.versioning.memory_storage import MemoryObjects
+
+MANY = IdSet(f"p{number:06}" for number in range(20_000))
+
+
+def test_a_small_change_set_stays_in_its_record() -> None:
+    objects, change = MemoryObjects(), Changed(inserted=IdSet("ab"))
+    assert seal(objects, change) is change
+    assert objects.data == {}
+    assert load(objects, change) is change
+
+
+@pytest.mark.parametrize("change", [Bulk(("f",), 3), Maintenance(), Spilled("f")])
+def test_other_change_sets_are_sealed_as_they_are(change: Bulk | Maintenance | Spilled) -> None:
+    assert seal(MemoryObjects(), change) is change
+
+
+@pytest.mark.parametrize("marks", [None, IdSet(), IdSet("xyz")])
+def test_a_large_change_set_survives_its_file(marks: IdSet | None) -> None:
+    objects = MemoryObjects()
+    change = Changed(inserted=MANY, updated=IdSet("ab"), deleted=IdSet("c"), marks=marks)
+    sealed = seal(objects, change)
+    assert isinstance(sealed, Spilled)
+    assert (sealed.inserted, sealed.updated, sealed.deleted) == (20_000, 2, 1)
+    assert load(objects, sealed) == change
+
+
+def test_marks_count_towards_the_bound() -> None:
+    marks = IdSet(f"{number:016x}" for number in range(INLINE_IDS_MAX))
+    change = Changed(inserted=IdSet("a"), marks=marks)
+    assert isinstance(seal(MemoryObjects(), change), Spilled)
+
+
+def test_few_but_long_ids_are_spilled_too() -> None:
+    change = Changed(inserted=IdSet(f"{number}" * 9000 for number in range(9)))
+    assert isinstance(seal(MemoryObjects(), change), Spilled)
+
+
+def test_a_missing_or_damaged_file_is_named() -> None:
+    objects = MemoryObjects()
+    with pytest.raises(CorruptObject, match=r"gone\.arrow: a record names this"):
+        load(objects, Spilled("gone.arrow"))
+    objects.put("torn.arrow", b"ARROW1")
+    with pytest.raises(CorruptObject, match=r"torn\.arrow: is not a change set"):
+        load(objects, Spilled("torn.arrow"))
+
+
+def test_combined_changes_hold_every_id_and_forget_marks_that_one_of_them_lacks() -> None:
+    first = Changed(IdSet("a"), IdSet("b"), IdSet("c"), IdSet("x"))
+    second = Changed(IdSet("d"), IdSet(), IdSet("e"), IdSet("y"))
+    assert combine([first, second]) == Changed(IdSet("ad"), IdSet("b"), IdSet("ce"), IdSet("xy"))
+    assert combine([first, Changed(IdSet("d"))]).marks is None
