@@ -8,6 +8,7 @@
     ├── StoredSchemaError       a graph's accepted schema cannot be read by this program
     ├── WriteRefused            a write breaks a rule of the schema; nothing was written
     │   ├── KeyConflict         a strict insert met an existing entity
+    │   ├── UnusableKey         a key value cannot identify an entity; carries its row
     │   └── LoadError           an input record is malformed; carries its line or record number
     ├── ExecutionError          a checked query could not be evaluated
     ├── StorageError            a step of the store failed and did not happen; carries its path
@@ -109,6 +110,22 @@ class KeyConflict(WriteRefused):
         )
         self.type_name = type_name
         self.entity_id = entity_id
+
+
+class UnusableKey(WriteRefused):
+    """A key value that cannot identify an entity; `row` counts from 0."""
+
+    code = "unusable_key"
+
+    def __init__(self, type_key: str, *, member: str, row: int, value: str) -> None:
+        super().__init__(
+            f"{type_key} row {row}: '{member}' is {value}, which cannot identify an entity",
+            hint="give every key property a finite value",
+        )
+        self.type_key = type_key
+        self.member = member
+        self.row = row
+        self.value = value
 
 
 class LoadError(WriteRefused):

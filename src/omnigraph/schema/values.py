@@ -11,6 +11,7 @@ import re
 import struct
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
+from decimal import Decimal
 
 from omnigraph.schema.types import (
     FLOATS,
@@ -151,12 +152,20 @@ def round_to_f32(value: float) -> float:
 
 def shortest_f32(value: float) -> float:
     """The double whose text is the shortest that reads back as the same 32-bit float."""
-    if not math.isfinite(value):
+    if not math.isfinite(value) or value == 0:
         return value
+    is_power_of_two = abs(math.frexp(value)[0]) == 0.5
     for digits in range(1, 10):
-        candidate = float(f"{value:.{digits}g}")
-        if round_to_f32(candidate) == value:
-            return candidate
+        nearest = float(f"{value:.{digits}g}")
+        if round_to_f32(nearest) == value:
+            return nearest
+        # Below a power of two floats lie closer: the next decimal above may fit where the
+        # nearest one does not.
+        if is_power_of_two:
+            exponent = Decimal(value).adjusted() - digits + 1
+            away = float(Decimal(nearest) + Decimal(1).scaleb(exponent).copy_sign(Decimal(value)))
+            if round_to_f32(away) == value:
+                return away
     return value
 
 

@@ -145,10 +145,18 @@ class Branches:
         """Put an event of a name; True if it is there, False if another one is."""
         path, data = layout.ref_event(name, generation), write_fields(event)
         objects = self._log.objects
+        may_be_there = False
         for _ in range(_PUTS_MAX):
-            with suppress(StorageUnknown):
+            try:
                 if objects.put_new(path, data):
                     return True
+                may_be_there = True
+            except StorageUnknown:
+                may_be_there = True
+            except StorageError:
+                # This put did nothing; one before it may still have created the event.
+                if not may_be_there:
+                    raise
             # "Exists" may be our own put: stores repeat a request whose first answer was lost.
             with suppress(StorageError):
                 if (found := objects.get(path)) is not None:

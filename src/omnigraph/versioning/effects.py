@@ -178,11 +178,17 @@ class Workbench:
         run = map if self._executor is None or len(tasks) < 2 else self._executor.map
         results = list(run(lambda key: self._apply_group(key, pins.get(key)), tasks))
         touched: dict[str, Pin | None] = dict(zip(tasks, results, strict=True))
+        return touched | self._renamed({**pins, **touched})
+
+    def _renamed(self, pins: Mapping[str, Pin | None]) -> dict[str, Pin | None]:
+        """All renames at once, so that names may be swapped; no living type is overwritten."""
+        old_names = {rename.type_key for rename in self._renames}
+        moved: dict[str, Pin | None] = dict.fromkeys(old_names)
         for rename in self._renames:
-            pin = touched.get(rename.type_key, pins.get(rename.type_key))
-            touched[rename.type_key] = None
-            touched[rename.to] = _required(pin, rename.type_key)
-        return touched
+            if pins.get(rename.to) is not None and rename.to not in old_names:
+                raise Conflict(f"{rename.to} exists already", type_key=rename.to)
+            moved[rename.to] = _required(pins.get(rename.type_key), rename.type_key)
+        return moved
 
     def _apply_group(self, type_key: str, base: Pin | None) -> Pin | None:
         if type_key in self._applied and self._applied[type_key][0] == base:

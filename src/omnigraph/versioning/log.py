@@ -122,8 +122,7 @@ class Log:
                 return found
             found.append(entry)
         last = self._last_seq(stream, above=seq + len(found))
-        rest = self.read_many((stream.id, at) for at in range(seq + len(found) + 1, last + 1))
-        return found + [entry for entry in rest if entry is not None]
+        return found + self._all_of(stream, range(seq + len(found) + 1, last + 1))
 
     def known_head(self, stream: Stream) -> Head | None:
         """The newest head of a stream that this process knows of: no read."""
@@ -132,7 +131,14 @@ class Log:
 
     def between(self, stream: Stream, seq: int, head: Head) -> list[LogEntry]:
         """Every entry of a stream above a seq and up to a head."""
-        entries = self.read_many((stream.id, at) for at in range(seq + 1, head.next_seq))
+        return self._all_of(stream, range(seq + 1, head.next_seq))
+
+    def _all_of(self, stream: Stream, seqs: range) -> list[LogEntry]:
+        """The entries of a range that must be complete: a conflict check may not miss one."""
+        entries = self.read_many((stream.id, at) for at in seqs)
+        for seq, entry in zip(seqs, entries, strict=True):
+            if entry is None:
+                raise CorruptObject(layout.record(stream.id, seq), "it is missing below newer ones")
         return [entry for entry in entries if entry is not None]
 
     def head(self, stream: Stream) -> Head:

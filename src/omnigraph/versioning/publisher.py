@@ -7,6 +7,7 @@ or stop. Between processes, publishers race.
 
 from __future__ import annotations
 
+import logging
 import threading
 import weakref
 from collections import deque
@@ -32,6 +33,8 @@ BATCH_BYTES_MAX: Final = 8 * 1024 * 1024
 
 # Called after every acknowledged commit, with the snapshot it made.
 Published: TypeAlias = Callable[[Snapshot], None]
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
@@ -88,16 +91,18 @@ class Publisher:
         """
         assert transaction.snapshot.stream.id == self._stream.id, "the publisher of another stream"
         ticket = _Ticket(transaction, prepare_again)
+        # A transaction that cannot be batched must fail here, in the thread of its author.
+        if _can_share(transaction):
+            _join(_Batch(), ticket)
         with self._changed:
             self._queue.append(ticket)
         while not ticket.is_done:
-            batch = self._lead(ticket)
-            if batch:
-                self._run(batch)
+            self._wait(ticket)
+            self._lead()
         return ticket.result()
 
-    def _lead(self, ticket: _Ticket) -> list[_Ticket]:
-        """Wait until the ticket is done, or take the next batch to publish."""
+    def _wait(self, ticket: _Ticket) -> None:
+        """Wait until the ticket is done, or nobody publishes."""
         with self._changed:
             try:
                 self._changed.wait_for(lambda: ticket.is_done or not self._is_busy)
@@ -106,14 +111,45 @@ class Publisher:
                 if ticket in self._queue:
                     self._queue.remove(ticket)
                 raise
-            if ticket.is_done:
-                return []
-            self._is_busy = True
-            return self._taken()
+
+    def _lead(self) -> None:
+        """Publish the next batch, unless somebody does; every one of its writers hears of it."""
+        tickets: list[_Ticket] = []
+        is_leader = False
+        try:
+            with self._changed:
+                if self._is_busy or not self._queue:
+                    return
+                # The flag that the `finally` looks at is set first: a thread that is stopped
+                # between the two leaves nobody waiting for a leader that is gone.
+                is_leader = True
+                self._is_busy = True
+                tickets = self._taken()
+            self._publish(tickets)
+        except BaseException as error:
+            # This thread is being stopped. The others must not wait for ever, nor write again
+            # what may be written.
+            for ticket in tickets:
+                if not ticket.is_done:
+                    ticket.fail(InDoubt(f"the publishing thread was stopped: {error!r}"))
+            raise
+        finally:
+            if is_leader:
+                with self._changed:
+                    self._is_busy = False
+                    self._changed.notify_all()
+        self._tell(tickets)
 
     def _taken(self) -> list[_Ticket]:
         """The first waiting write, and those behind it that can share its record."""
         first = self._queue.popleft()
+        try:
+            return self._batch(first)
+        except BaseException:
+            self._queue.appendleft(first)
+            raise
+
+    def _batch(self, first: _Ticket) -> list[_Ticket]:
         if not _can_share(first.transaction):
             return [first]
         batch = _Batch()
@@ -126,23 +162,6 @@ class Publisher:
                 left.append(ticket)
         self._queue = left
         return batch.tickets
-
-    def _run(self, tickets: list[_Ticket]) -> None:
-        """Publish a batch; whatever happens, every one of its writers hears of it."""
-        try:
-            self._publish(tickets)
-        except BaseException as error:
-            # This thread is being stopped. The others must not wait for ever, nor write again
-            # what may be written.
-            for ticket in tickets:
-                if not ticket.is_done:
-                    ticket.fail(InDoubt(f"the publishing thread was stopped: {error!r}"))
-            raise
-        finally:
-            with self._changed:
-                self._is_busy = False
-                self._changed.notify_all()
-        self._tell(tickets)
 
     def _publish(self, tickets: list[_Ticket]) -> None:
         if len(tickets) > 1:
@@ -188,7 +207,11 @@ class Publisher:
     def _tell(self, tickets: Iterable[_Ticket]) -> None:
         head = self._committer.log.known_head(self._stream)
         if self._on_published and head and any(ticket.record for ticket in tickets):
-            self._on_published(head.snapshot)
+            try:
+                self._on_published(head.snapshot)
+            except Exception:
+                # The commit exists: what is done after it cannot make it fail.
+                _LOGGER.exception("after a commit on branch '%s'", self._stream.branch)
 
 
 class Publishers:

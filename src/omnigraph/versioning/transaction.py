@@ -260,11 +260,12 @@ class Committer:
         head = Head(state.head)
         for entry in newer:
             head = head.after(entry)
+        # First: a request that is repeated gets its commit, whatever happened to the branch since.
+        if (made := _same_key(state.transaction.signature.key, newer)) is not None:
+            return _Ended(made)
         if head.is_closed:
             raise BranchGone(state.head.stream.branch)
         self._require(state.transaction.requires, head.snapshot)
-        if (made := _same_key(state.transaction.signature.key, newer)) is not None:
-            return _Ended(made)
         met = self.first_meeting(state.transaction, newer)
         state = replace(state, head=head.snapshot)
         if met is None and not self.is_expired(state.transaction):
@@ -345,13 +346,19 @@ class Committer:
 
     def _put(self, entry: LogEntry) -> bool:
         """Put a record at its place; True if it is there, False if another one is."""
+        may_be_there = False
         for attempt in range(PUTS_MAX):
             try:
                 if self.log.append(entry):
                     return True
-                is_ours = self._is_there(entry)
+                may_be_there = True
             except StorageUnknown:
-                is_ours = self._is_there_if_readable(entry)
+                may_be_there = True
+            except StorageError:
+                # This put did nothing; one before it may still have created the record.
+                if not may_be_there:
+                    raise
+            is_ours = self._is_there_if_readable(entry)
             if is_ours is not None:
                 return is_ours
             # Absent is not yet "no": the request may still land. The same record put again

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ from omnigraph.schema.values import (
     parse_date,
     parse_datetime,
     round_to_f32,
+    shortest_f32,
 )
 
 
@@ -79,3 +81,11 @@ def test_a_32_bit_float_is_rounded_or_refused(value: float) -> None:
 def test_a_float_type_holds_finite_numbers_only(scalar: Scalar, value: float) -> None:
     with pytest.raises(NumberMisfit, match=f"exceeds {scalar} range"):
         fit(value, scalar)
+
+
+def test_the_shortest_text_of_a_32_bit_float_is_the_one_numpy_finds() -> None:
+    exponents = range(-149, 128)
+    powers = [math.ldexp(sign, exponent) for exponent in exponents for sign in (1.0, -1.0)]
+    others = [round_to_f32(value * 1.1) for value in powers[200:400]]
+    for value in powers + others:
+        assert shortest_f32(value) == float(str(np.float32(value))), value

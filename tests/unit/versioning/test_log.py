@@ -210,3 +210,11 @@ def test_rebuilding_writes_the_derived_objects_again() -> None:
     again.log.rebuild(stream)
     assert {path: objects.data[path] for path in derived} == derived
     assert again.head(stream).schema == SCHEMA
+
+
+def test_a_missing_record_below_newer_ones_is_named_and_never_skipped() -> None:
+    graph = _filled(6)
+    head = graph.log.head(MAIN)
+    _objects(graph).delete([layout.record(MAIN.id, 3)])
+    with pytest.raises(CorruptObject, match=r"00000000000000000003\.json"):
+        graph.reopened().log.between(MAIN, 1, head)

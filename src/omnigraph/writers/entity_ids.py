@@ -1,0 +1,101 @@
+"""The ids of keyed entities, a column at a time.
+
+An id is the canonical text of a single key, or a compact JSON array of such texts for a composite
+one. Everything is done by Arrow but the texts of floats it would write with an exponent, outside
+about 1e-6 to 1e15: those are spelled one by one, each distinct value of a batch once.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import UnusableKey
+from omnigraph.schema.types import Scalar, scalar_type
+from omnigraph.schema.values import canonical_text
+from omnigraph.writers.columns import TableShape
+
+# Bounds the texts of a batch far below the 2 GiB that one Arrow array of strings can hold.
+_BATCH_ROWS = 65_536
+
+_NEEDS_ESCAPE = r'[\x00-\x1f"\\]'
+# The backslash comes first: the other escapes bring new ones.
+_ESCAPES = [
+    (char, json.dumps(char)[1:-1]) for char in ("\\", '"', *(chr(code) for code in range(0x20)))
+]
+
+
+def entity_ids(rows: pa.Table, shape: TableShape) -> pa.ChunkedArray:
+    """The id of each row, from the key columns among its physical columns.
+
+    A null, NaN or infinite member raises `UnusableKey`. Types without a key do not belong here.
+    """
+    assert shape.key, f"{shape.type_key} has no key"
+    keys = rows.select(list(shape.key.values()))
+    ids = []
+    first_row = 0
+    for batch in keys.to_batches(max_chunksize=_BATCH_ROWS):
+        for member, values in zip(shape.key, batch.columns, strict=True):
+            _require_usable(values, first_row, type_key=str(shape.type_key), member=member)
+        texts = [canonical_texts(values) for values in batch.columns]
+        ids.append(texts[0] if len(texts) == 1 else _json_arrays(texts))
+        first_row += batch.num_rows
+    return pa.chunked_array(ids, pa.utf8())
+
+
+def canonical_texts(values: pa.Array) -> pa.Array:
+    """The texts that stand for scalars in ids and uniqueness tuples; nulls stay null.
+
+    Floats have to be finite.
+    """
+    kind = values.type
+    if pa.types.is_floating(kind):
+        return _float_texts(values)
+    if pa.types.is_date32(kind):
+        values = values.cast(pa.int32())
+    elif pa.types.is_date64(kind):
+        values = values.cast(pa.int64())
+    return values.cast(pa.utf8())
+
+
+def _require_usable(values: pa.Array, first_row: int, *, type_key: str, member: str) -> None:
+    usable = values.is_valid()
+    if pa.types.is_floating(values.type):
+        usable = pc.fill_null(pc.is_finite(values), fill_value=False)
+    row = pc.index(usable, value=False).as_py()
+    if row >= 0:
+        value = values[row].as_py()
+        shown = "null" if value is None else str(value)
+        raise UnusableKey(type_key, member=member, row=first_row + row, value=shown)
+
+
+def _float_texts(values: pa.Array) -> pa.Array:
+    texts = values.cast(pa.utf8())
+    texts = pc.if_else(pc.equal(values, pa.scalar(0, values.type)), "0", texts)
+    has_exponent = pc.match_substring(texts, "e")
+    if not pc.any(has_exponent).as_py():
+        return texts
+    type_ = scalar_type(Scalar.F32 if values.type == pa.float32() else Scalar.F64)
+    distinct = values.filter(has_exponent).dictionary_encode()
+    spelled = [canonical_text(value, type_) for value in distinct.dictionary.to_pylist()]
+    replaced = pa.array(spelled, pa.utf8()).take(distinct.indices)
+    return pc.replace_with_mask(texts, has_exponent, replaced)
+
+
+def _json_arrays(members: list[pa.Array]) -> pa.Array:
+    parts: list[pa.Array | str] = []
+    for texts in members:
+        parts += ['","' if parts else '["', _escaped(texts)]
+    return pc.binary_join_element_wise(*parts, '"]', "")
+
+
+def _escaped(texts: pa.Array) -> pa.Array:
+    needed = pc.match_substring_regex(texts, _NEEDS_ESCAPE)
+    if not pc.any(needed).as_py():
+        return texts
+    escaped = texts.filter(needed)
+    for char, escape in _ESCAPES:
+        escaped = pc.replace_substring(escaped, pattern=char, replacement=escape)
+    return pc.replace_with_mask(texts, needed, escaped)
