@@ -25,6 +25,7 @@ check: setup  ## Formatting, lint, types, layers.
 
 bench: setup  ## Timings, printed as a table.
 	$(BIN)/python benchmarks/compile.py
+	$(BIN)/python benchmarks/commits.py
 
 mutants: setup  ## Breaks the model ten times; the logic tests must notice each time.
 	$(BIN)/python scripts/check_model_mutants.py
