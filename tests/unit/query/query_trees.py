@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from omnigraph.query import ast
+from omnigraph.query.habits import CLAUSE_HABITS
 from omnigraph.schema.ast import Name
 from omnigraph.schema.types import ListType, PropertyType, Scalar, ScalarType, VectorType
 
@@ -46,7 +47,8 @@ leaves = st.one_of(
     accesses,
     st.builds(ast.SystemAccess, variables, names),
     st.builds(ast.SystemField, any_words),
-    st.builds(ast.Identifier, words),
+    # A clause cannot start with a word that means a clause elsewhere; no value is called so.
+    st.builds(ast.Identifier, words.filter(lambda word: word not in CLAUSE_HABITS)),
     st.builds(ast.Now),
 )
 
