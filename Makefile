@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test check bench mutants docs clean
+.PHONY: setup demo test check bench soak mutants docs clean
 
 setup: .venv/ready
 
@@ -11,7 +11,7 @@ setup: .venv/ready
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-demo: setup  ## The main job, end to end, on the bundled company graph.
+demo: setup  ## A graph of the bundled company: load, branch, change, travel in time, check.
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/company/demo.sh
 
 test: setup  ## Every test.
@@ -26,6 +26,11 @@ check: setup  ## Formatting, lint, types, layers.
 bench: setup  ## Timings, printed as a table.
 	$(BIN)/python benchmarks/compile.py
 	$(BIN)/python benchmarks/commits.py
+	$(BIN)/python benchmarks/loads.py
+
+soak: setup  ## Writers killed 200 times, then 1,000 random lives of a graph beside the model.
+	PYTHONPATH=tests $(BIN)/python -m faults.soak 200
+	PYTHONPATH=tests $(BIN)/python -m faults.lives 1000
 
 mutants: setup  ## Breaks the model ten times; the logic tests must notice each time.
 	$(BIN)/python scripts/check_model_mutants.py

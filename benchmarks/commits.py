@@ -82,7 +82,7 @@ def _lines(folder: Path, sizes: Sizes) -> Iterator[Line]:
 def _alone(folder: Path, sizes: Sizes, *, is_durable: bool) -> Iterator[Line]:
     """One writer against the floor; they take turns, so that a busy machine slows both."""
     floor = Floor(folder / "floor", is_durable=is_durable)
-    graph = Graph(folder / "graph", is_durable=is_durable, is_compacting=False).create()
+    graph = Graph(folder / "graph", is_durable=is_durable, is_compacting=False, is_new=True)
     floors: list[float] = []
     commits: list[float] = []
     turns = [(floors, floor.insert), (commits, graph.insert)]
@@ -100,12 +100,12 @@ def _alone(folder: Path, sizes: Sizes, *, is_durable: bool) -> Iterator[Line]:
 
 def _growth(folder: Path, sizes: Sizes) -> Iterator[Line]:
     """One writer for a long time, with compaction; on the way, what a newcomer has to read."""
-    graph = Graph(folder / "old", is_durable=False).create()
+    graph = Graph(folder / "old", is_durable=False, is_new=True)
     times: list[float] = []
     # Beside the last commits, the first ones of another graph: the machine may change meanwhile.
     beside: list[float] = []
     reads: dict[int, int] = {}
-    young = Graph(folder / "young", is_durable=False).create()
+    young = Graph(folder / "young", is_durable=False, is_new=True)
     while len(times) < sizes.commits:
         times.append(_time_ms(graph.insert))
         if len(times) > sizes.commits - 100:
@@ -140,7 +140,7 @@ def _objects_read(folder: Path) -> int:
 def _threads(folder: Path, sizes: Sizes, *, is_durable: bool) -> Iterator[Line]:
     """Threads of one process; all numbers take turns."""
     graphs = {
-        count: Graph(folder / str(count), is_durable=is_durable).create() for count in THREADS
+        count: Graph(folder / str(count), is_durable=is_durable, is_new=True) for count in THREADS
     }
     rates: dict[int, list[float]] = {count: [] for count in THREADS}
     with ThreadPoolExecutor(max(THREADS)) as executor:
@@ -164,7 +164,9 @@ def _threads(folder: Path, sizes: Sizes, *, is_durable: bool) -> Iterator[Line]:
 def _processes(folder: Path, sizes: Sizes, *, is_durable: bool) -> Iterator[Line]:
     """Processes on one branch, and one of them alone on another graph; they take turns."""
     counts = (1, PROCESSES)
-    graphs = {count: Graph(folder / str(count), is_durable=is_durable).create() for count in counts}
+    graphs = {
+        count: Graph(folder / str(count), is_durable=is_durable, is_new=True) for count in counts
+    }
     rates: dict[int, list[float]] = {count: [] for count in counts}
     acknowledged = dict.fromkeys(counts, 0)
     context = multiprocessing.get_context("spawn")
@@ -211,12 +213,12 @@ def write_in_process(folder: Path, times: tuple[float, float], is_durable: bool)
 
 def _branch(folder: Path) -> Iterator[Line]:
     """The creation of a branch, watched."""
-    graph = Graph(folder, is_durable=True, is_compacting=False).create()
+    graph = Graph(folder, is_durable=True, is_compacting=False, is_new=True)
     for _ in range(20):
         graph.insert()
-    head, files, calls = graph.head(), table_files(folder), graph.tables.calls
+    files, calls = table_files(folder), graph.tables.calls
     graph.objects.written.clear()
-    graph.branches.create("review", at=head)
+    graph.graph.create_branch("review")
     calls = graph.tables.calls - calls
     changed = len(set(table_files(folder).items()) ^ set(files.items()))
     written = len(graph.objects.written)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import lance
@@ -16,28 +16,24 @@ import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 from lance.fragment import write_fragments
 
-from omnigraph.storage import Entry, Objects, Tables, layout, open_objects
-from omnigraph.versioning import (
-    MAIN,
-    Append,
-    Branches,
-    Changed,
-    Committer,
-    Compactor,
-    IdSet,
-    Log,
-    Publishers,
-    Snapshot,
-    Transaction,
-)
+from omnigraph.engine.graph import create_on, open_on
+from omnigraph.engine.resources import Storage, storage_at
+from omnigraph.storage import Entry, Objects, Tables, layout
+from omnigraph.versioning import MAIN, Snapshot
 
 PERSON = "node:Person"
-_ROWS = pa.schema([pa.field("__id", pa.string(), nullable=False), pa.field("value", pa.string())])
+_TEXT = "a short text"
+_SCHEMA = "node Person { name: String @key value: String }"
+_INSERT = f"""query add($name: String) {{ insert Person {{ name: $name, value: "{_TEXT}" }} }}"""
+# What the table of that schema looks like.
+_ROWS = pa.schema(
+    [pa.field("__id", pa.utf8(), nullable=False), ("c2", pa.utf8()), ("c3", pa.utf8())]
+)
 _RECORD_BYTES = 600
 
 
 def _row(entity_id: str) -> pa.Table:
-    return pa.table({"__id": [entity_id], "value": ["a short text"]}, schema=_ROWS)
+    return pa.table({"__id": [entity_id], "c2": [entity_id], "c3": [_TEXT]}, schema=_ROWS)
 
 
 class Floor:
@@ -92,39 +88,29 @@ def _sync(path: Path) -> None:
 
 
 class Graph:
-    """One process's view of a graph at a directory."""
+    """One process's view of a graph at a directory, through the engine."""
 
-    def __init__(self, folder: Path, *, is_durable: bool, is_compacting: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, is_durable: bool, is_compacting: bool = True, is_new: bool = False
+    ) -> None:
         self.folder = folder
-        self.objects = CountedObjects(open_objects(str(folder), is_durable=is_durable))
-        self.tables = CountedTables(Tables(str(folder), is_durable=is_durable))
-        self.log = Log(self.objects)
-        self.committer = Committer(self.log, self.tables)
-        self.branches = Branches(self.committer)
-        self._publishers = Publishers(self.committer)
-        self._publisher = self._publishers.of(MAIN)
-        self._background = ThreadPoolExecutor(1)
-        self.compactor = Compactor(self._publishers, self._background) if is_compacting else None
-
-    def create(self) -> Graph:
-        """Make the empty graph."""
-        pin = self.tables.create(layout.table(PERSON, "00000001"), _ROWS)
-        self.committer.create_graph(schema="sha256:none", pins={PERSON: pin})
-        return self
+        found = storage_at(str(folder), is_durable=is_durable, options=None)
+        self.objects = CountedObjects(found.objects)
+        self.tables = CountedTables(found.tables)
+        storage = Storage(self.objects, cast(Tables, self.tables))
+        self.graph = create_on(storage, schema=_SCHEMA) if is_new else open_on(storage)
+        self._main = self.graph.branch()
+        self._resources = self.graph._session.resources  # noqa: SLF001 — what users never see
+        if not is_compacting:
+            self._resources.publishers.on_published = None
 
     def insert(self) -> None:
-        """Commit one new row, after a look at the newest snapshot, without a look for its key."""
-        entity_id = uuid4().hex
-
-        def prepare(snapshot: Snapshot) -> Transaction:
-            changes = {PERSON: Changed(inserted=IdSet([entity_id]), marks=IdSet())}
-            return Transaction(snapshot, (Append(PERSON, (_row(entity_id),)),), changes)
-
-        self._publisher.publish(prepare(self.head()), prepare_again=prepare)
+        """Commit one new entity: a mutation, compiled once, that looks for its key."""
+        self._main.mutate(_INSERT, params={"name": uuid4().hex})
 
     def head(self) -> Snapshot:
         """The newest snapshot of main."""
-        return self.log.head(MAIN).snapshot
+        return self._resources.log.head(MAIN).snapshot
 
     def insert_between(self, start: float, end: float) -> int:
         """Commit single rows from one time to another; the number of commits."""
@@ -137,9 +123,9 @@ class Graph:
 
     def close(self) -> None:
         """Wait for the background work, and fail when it failed."""
-        self._background.shutdown()
-        if self.compactor and self.compactor.last_error:
-            raise self.compactor.last_error
+        self.graph.close()
+        if self._resources.compactor.last_error:
+            raise self._resources.compactor.last_error
 
 
 @dataclass

@@ -12,6 +12,7 @@ import typer
 
 from omnigraph import errors
 from omnigraph.cli.app import app
+from omnigraph.cli.scope import GLOBAL_PANEL
 from omnigraph.diagnostics import CODES
 from omnigraph.query.settings import SETTINGS
 
@@ -63,31 +64,71 @@ def _settings() -> Iterator[str]:
         yield f"| `{each.name}` | {each.rule} | `{each.default}` | {each.scope} | {each.meaning} |"
 
 
+_CLI = """# The command line
+
+Answers go to standard output, for people or with `--json` as one document; everything else goes to
+standard error. A write says there where it goes, unless `--quiet`.
+
+| Exit code | Meaning |
+|---|---|
+| 0 | success |
+| 1 | failure: standard error says why and what to do, and nothing is on standard output |
+| 2 | wrong arguments |
+| 4 | `mutate --if-commit`: the branch has another newest commit |
+| 130 | interrupted; the message tells whether a write happened |
+
+With `--json` some failures are a document on standard output: exit code 4 prints `{error,
+precondition_failure: {expected, actual}}`, and a refused `load` or `mutate` prints `{error, code,
+violations, count}`.
+
+In documents, `graph_manifest_version` is the version of a commit, which counts the commits of a
+branch; `internal_schema_version` is the format of stored schemas; `published_dataset_version` and
+the `version` of a pin are hex text: they are 64-bit numbers that JSON numbers cannot hold. Open a
+pinned table with `lance.dataset(dataset_uri, version=int(version, 16))`.
+
+A graph is addressed by its storage: a path, `file://…` or `s3://…`. Servers, clusters and profiles
+(`--server`, `--graph`, `--cluster`, `--profile`) are refused by this version.
+"""
+
+
 def _cli() -> Iterator[str]:
-    yield "# The command line\n"
-    yield "Exit codes: 0 success, 1 failure (diagnostics on standard error), 2 wrong arguments.\n"
+    yield _CLI
     yield from _command(typer.main.get_command(app), "omnigraph")
 
 
 def _command(command: Any, path: str) -> Iterator[str]:  # Any: a command of the CLI library
     yield f"## `{path}`\n\n{(command.help or '').strip()}\n"
-    rows = list(_parameter_rows(command))
+    rows = list(_parameter_rows(command, with_global=path == "omnigraph"))
     if rows:
         yield "| Argument | Meaning | Default |\n|---|---|---|"
         yield from rows
         yield ""
     for name, child in sorted(getattr(command, "commands", {}).items()):
-        yield from _command(child, f"{path} {name}")
+        if not child.hidden:
+            yield from _command(child, f"{path} {name}")
 
 
-def _parameter_rows(command: Any) -> Iterator[str]:  # Any: a command of the CLI library
+# Any: a command of the CLI library
+def _parameter_rows(command: Any, *, with_global: bool) -> Iterator[str]:
     for parameter in command.params:
         is_option = parameter.param_type_name == "option"
-        name = ", ".join(parameter.opts) if is_option else f"{parameter.name.upper()}"
-        if "completion" in name:
+        is_global = getattr(parameter, "rich_help_panel", None) == GLOBAL_PANEL
+        if parameter.hidden or "completion" in parameter.name or (is_global and not with_global):
             continue
-        default = "required" if parameter.required else (parameter.default or "")
-        yield f"| `{name}` | {parameter.help or ''} | {default} |"
+        name = (
+            ", ".join(parameter.opts)
+            if is_option
+            else (parameter.metavar or parameter.name).upper()
+        )
+        yield f"| `{name}` | {parameter.help or ''} | {_default(parameter)} |"
+
+
+def _default(parameter: Any) -> object:  # Any: a parameter of the CLI library
+    if parameter.required:
+        return "required"
+    # A text stands for a default that only the command knows.
+    told = parameter.show_default
+    return parameter.default or (told if isinstance(told, str) else "")
 
 
 if __name__ == "__main__":

@@ -3,14 +3,17 @@
     OmnigraphError
     ├── CompileError            a schema or query text has diagnostics of severity error
     ├── QueryNotFound           no query of that name is in the text
+    ├── WrongQueryKind          a mutation was to be queried, or a read to mutate
     ├── ParameterError          a parameter is missing, unknown in shape, or of the wrong type
+    ├── InvalidArgument         an argument of a call has no meaning; carries its name
     ├── MigrationUnsupported    the planned schema change cannot be applied
     ├── StoredSchemaError       a graph's accepted schema cannot be read by this program
-    ├── WriteRefused            a write breaks a rule of the schema; nothing was written
+    ├── WriteRefused            a write breaks a rule of the schema; carries its violations
     │   ├── KeyConflict         a strict insert met an existing entity
     │   ├── UnusableKey         a key value cannot identify an entity; carries its row
-    │   └── LoadError           an input record is malformed; carries its line or record number
+    │   └── LoadError           input records are malformed; carries their places
     ├── ExecutionError          a checked query could not be evaluated
+    │   └── TypeNotFound        the schema has no type of that name
     ├── StorageError            a step of the store failed and did not happen; carries its path
     │   ├── StorageRefused      the address, options or permissions are wrong; not retryable
     │   └── StorageUnknown      a write may have happened: read it back, or write it again
@@ -21,6 +24,9 @@
     ├── CommitNotFound          no live branch holds that commit, version or time
     ├── GraphNotFound           no graph is at this address
     ├── GraphExists             a graph is already at this address
+    ├── GraphClosed             the graph was closed in this process
+    ├── BlobNotFound            no entity holds such a blob
+    ├── RangeNotSatisfiable     a range lies outside its blob; carries start, end and length
     ├── Conflict                another commit changed what this write depends on
     ├── PreconditionFailed      the head of the branch is not the expected commit
     ├── StagingExpired          written files waited too long for their commit
@@ -35,6 +41,7 @@ Every error has `code` (a stable snake_case word), `retryable`, and `hint` (what
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from omnigraph.diagnostics import Diagnostic, Severity, render_human
@@ -74,10 +81,31 @@ class QueryNotFound(OmnigraphError):
         self.name = name
 
 
+class WrongQueryKind(OmnigraphError):
+    """A mutation that was to be queried, or a read that was to mutate."""
+
+    code = "wrong_query_kind"
+
+    def __init__(self, name: str, *, is_mutation: bool) -> None:
+        kind, verb = ("a mutation", "mutate") if is_mutation else ("a read", "query")
+        super().__init__(f"query '{name}' is {kind}", hint=f"run it with {verb}")
+        self.name = name
+
+
 class ParameterError(OmnigraphError):
     """A supplied parameter does not fit its declaration."""
 
     code = "parameter_error"
+
+
+class InvalidArgument(OmnigraphError):
+    """An argument of a call that has no meaning; `argument` names it."""
+
+    code = "invalid_argument"
+
+    def __init__(self, argument: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{argument}: {message}", hint=hint)
+        self.argument = argument
 
 
 class MigrationUnsupported(OmnigraphError):
@@ -92,10 +120,55 @@ class StoredSchemaError(OmnigraphError):
     code = "stored_schema_error"
 
 
+# How many violations of one write are told one by one; the others are counted.
+VIOLATIONS_SHOWN_MAX = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken rule: `message` says it all, the other fields say it to a program.
+
+    `place` is where the value came from, such as `people.jsonl line 7`; None for a mutation.
+    """
+
+    rule: str
+    message: str
+    type_name: str | None = None
+    property: str | None = None
+    value: str | None = None
+    entity_id: str | None = None
+    place: str | None = None
+
+    def __str__(self) -> str:
+        return self.message if self.place is None else f"{self.place}: {self.message}"
+
+
 class WriteRefused(OmnigraphError):
-    """A write that breaks a rule of the schema."""
+    """A write that breaks rules of the schema; nothing was written.
+
+    `violations` are the first of them, `count` is how many there are.
+    """
 
     code = "write_refused"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        violations: Sequence[Violation] = (),
+        count: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.violations = tuple(violations)
+        self.count = len(self.violations) if count is None else count
+
+
+def told(violations: Sequence[Violation], count: int) -> str:
+    """The message for some violations: one line each, and how many more there are."""
+    shown = violations[:VIOLATIONS_SHOWN_MAX]
+    more = count - len(shown)
+    return "\n".join([*map(str, shown), *([f"… and {more} more"] if more else [])])
 
 
 class KeyConflict(WriteRefused):
@@ -103,9 +176,17 @@ class KeyConflict(WriteRefused):
 
     code = "key_conflict"
 
-    def __init__(self, type_name: str, entity_id: str) -> None:
+    def __init__(
+        self, type_name: str, entity_id: str, *, place: str | None = None, count: int = 1
+    ) -> None:
+        message = f"{type_name} '{entity_id}' already exists"
+        violation = Violation(
+            "key", message, type_name=type_name, entity_id=entity_id, value=entity_id, place=place
+        )
         super().__init__(
-            f"{type_name} '{entity_id}' already exists",
+            told([violation], count),
+            violations=[violation],
+            count=count,
             hint="use mode 'merge' to replace existing entities",
         )
         self.type_name = type_name
@@ -129,12 +210,20 @@ class UnusableKey(WriteRefused):
 
 
 class LoadError(WriteRefused):
-    """An input record that cannot be read; `record` counts from 1."""
+    """Input that cannot be read; `record` is the first bad one from 1, or 0 for all of it."""
 
     code = "load_error"
 
-    def __init__(self, message: str, *, record: int, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self,
+        message: str,
+        *,
+        record: int,
+        violations: Sequence[Violation] = (),
+        count: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, violations=violations, count=count, hint=hint)
         self.record = record
 
 
@@ -142,6 +231,16 @@ class ExecutionError(OmnigraphError):
     """A checked query that could not be evaluated."""
 
     code = "execution_error"
+
+
+class TypeNotFound(ExecutionError):
+    """The schema has no node or edge type of that name."""
+
+    code = "type_not_found"
+
+    def __init__(self, name: str, *, hint: str | None = None) -> None:
+        super().__init__(f"unknown type '{name}'", hint=hint)
+        self.name = name
 
 
 class StorageError(OmnigraphError):
@@ -235,6 +334,43 @@ class GraphExists(OmnigraphError):
     def __init__(self, uri: str) -> None:
         super().__init__(f"a graph already exists at {uri}", hint="open it")
         self.uri = uri
+
+
+class GraphClosed(OmnigraphError):
+    """The graph was closed in this process, or belongs to another one."""
+
+    code = "graph_closed"
+
+    def __init__(self, uri: str, *, hint: str = "open it again") -> None:
+        super().__init__(f"the graph at {uri} is closed", hint=hint)
+        self.uri = uri
+
+
+class BlobNotFound(OmnigraphError):
+    """No entity of that id, or a property without a value."""
+
+    code = "blob_not_found"
+
+    def __init__(self, type_key: str, entity_id: str, property_name: str, *, reason: str) -> None:
+        super().__init__(f"{type_key} '{entity_id}' has no blob '{property_name}': {reason}")
+        self.type_key = type_key
+        self.entity_id = entity_id
+        self.property = property_name
+
+
+class RangeNotSatisfiable(OmnigraphError):
+    """A range that lies outside its blob; it is half open."""
+
+    code = "range_not_satisfiable"
+
+    def __init__(self, start: int, end: int, *, length: int) -> None:
+        super().__init__(
+            f"bytes {start} to {end} are not in a blob of {length}",
+            hint="ask for 0 <= start <= end <= size",
+        )
+        self.start = start
+        self.end = end
+        self.length = length
 
 
 class Conflict(OmnigraphError):

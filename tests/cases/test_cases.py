@@ -8,6 +8,7 @@ import pytest
 
 from logic.arms import Arm
 from logic.bless import Blessing
+from logic.embedded_arm import EmbeddedArm
 from logic.model_arms import ARMS
 from logic.parse import parse_case
 from logic.runner import run_case
@@ -15,6 +16,13 @@ from omnigraph.syntax import Mode
 
 FOLDER = Path(__file__).parent
 CASES = sorted(FOLDER.rglob("*.gqt"))
+EMBEDDED = EmbeddedArm()
+RUNS = [
+    (path, arm)
+    for path in CASES
+    for arm in (*ARMS, EMBEDDED)
+    if arm is not EMBEDDED or EMBEDDED.can_run(parse_case(path.read_bytes(), name=path.name))
+]
 
 
 def case_id(value: object) -> str:
@@ -23,8 +31,7 @@ def case_id(value: object) -> str:
     return str(getattr(value, "name", value))
 
 
-@pytest.mark.parametrize("arm", ARMS, ids=case_id)
-@pytest.mark.parametrize("path", CASES, ids=case_id)
+@pytest.mark.parametrize(("path", "arm"), RUNS, ids=case_id)
 def test_a_case_gives_what_it_expects(path: Path, arm: Arm, bless: bool) -> None:
     data = path.read_bytes()
     case = parse_case(data, name=path.name)

@@ -9,29 +9,55 @@ from typing import Annotated
 import typer
 
 from omnigraph import __version__
-from omnigraph.cli.fmt import fmt
-from omnigraph.cli.lint import lint
-from omnigraph.cli.schema_commands import schema_app
+from omnigraph.cli import (
+    blob_commands,
+    branch_commands,
+    commit_commands,
+    fmt,
+    graph_commands,
+    lint,
+    load,
+    query_commands,
+    schema_commands,
+)
+from omnigraph.cli.scope import Capability, Scope
+from omnigraph.cli.verbs import HELP_NAMES, expanded, verb
 from omnigraph.cli.views import prepare_streams
 from omnigraph.schema.accepted import IR_VERSION
 
 _LEGEND = """\
-Commands by what they need: [bold]direct[/bold] (files, or a graph's storage): lint, schema.
-[bold]local[/bold] (nothing but this machine): fmt, version.
+Commands by what they need:
+
+[bold]any[/bold] address of a graph: query, mutate, load, branch, commit, snapshot, export, blob, \
+schema show, schema apply.
+
+[bold]direct[/bold] (files, or a graph's storage): init, lint, check, pins, schema plan.
+
+[bold]local[/bold] (nothing but this machine): schema check, fmt, version.
+
+[bold]served[/bold] and [bold]control[/bold] (a server, a cluster): none in this version.
 """
 
 app = typer.Typer(
     name="omnigraph",
-    help="A lakehouse graph database: typed graphs with branches, a schema and a query language.",
     epilog=_LEGEND,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP_NAMES,
 )
-app.command()(lint)
-app.add_typer(schema_app, name="schema")
-app.command()(fmt)
+for _part in (
+    graph_commands,
+    load,
+    query_commands,
+    branch_commands,
+    commit_commands,
+    schema_commands,
+    blob_commands,
+    lint,
+    fmt,
+):
+    _part.register(app)
 
 
 def main() -> None:
@@ -60,8 +86,11 @@ def _print_version(is_asked: bool) -> None:
 
 
 @app.callback()
+@expanded
 def options(
-    _is_version_asked: Annotated[
+    ctx: typer.Context,
+    scope: Scope,
+    is_version_asked: Annotated[
         bool,
         typer.Option(
             "--version", "-v", callback=_print_version, is_eager=True, help="Print the version."
@@ -69,9 +98,11 @@ def options(
     ] = False,
 ) -> None:
     """A lakehouse graph database: typed graphs with branches, a schema and a query language."""
+    del is_version_asked  # Its callback has answered it.
+    ctx.obj = scope
 
 
-@app.command()
+@verb(app, Capability.LOCAL)
 def version() -> None:
     """Print the version of the program and of the schema format it writes."""
     typer.echo(f"omnigraph {__version__}")

@@ -11,6 +11,9 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.files import FileProblem, read_bytes, replace_text
+from omnigraph.cli.options import JSON
+from omnigraph.cli.scope import Capability
+from omnigraph.cli.verbs import verb
 from omnigraph.cli.views import print_diagnostics, print_json, print_lines, print_problems
 from omnigraph.diagnostics import Diagnostic, to_json
 from omnigraph.errors import CompileError
@@ -30,6 +33,11 @@ class _Outcome:
     problems: list[str] = field(default_factory=list)
 
 
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command tree."""
+    verb(app, Capability.LOCAL)(fmt)
+
+
 def fmt(
     paths: Annotated[list[Path], typer.Argument(help="Files, or folders to look through.")],
     is_check: Annotated[
@@ -38,7 +46,7 @@ def fmt(
     is_diff: Annotated[
         bool, typer.Option("--diff", help="Change nothing; print what would change.")
     ] = False,
-    is_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    is_json: JSON = False,
 ) -> None:
     """Format `.pg` and `.gq` files in place; comments are kept.
 

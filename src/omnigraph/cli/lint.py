@@ -9,7 +9,12 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.files import read_source
-from omnigraph.cli.views import counted, print_diagnostics, print_json, print_lines
+from omnigraph.cli.graphs import open_graph
+from omnigraph.cli.options import JSON, MAIN_BRANCH, POSITIONAL_URI
+from omnigraph.cli.scope import Capability, Scope
+from omnigraph.cli.verbs import STORE, verb
+from omnigraph.cli.views import counted, print_diagnostics
+from omnigraph.cli.views.documents import JsonObject, show
 from omnigraph.diagnostics import Severity, Source, shown
 from omnigraph.query import lint_file
 from omnigraph.query.ast import MutationBody
@@ -17,18 +22,31 @@ from omnigraph.query.lint import LintFinding, LintReport, SchemaSource
 from omnigraph.schema import compile_schema
 from omnigraph.syntax import Mode
 
+_WAYS = "a schema file with --schema, or a graph: its address as the argument, or --store URI"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command tree."""
+    verb(app, Capability.DIRECT, takes=STORE)(lint)
+
 
 def lint(
-    query_path: Annotated[Path, typer.Option("--query", help="The query file, a .gq file.")],
-    schema_path: Annotated[Path, typer.Option("--schema", help="The schema, a .pg file.")],
+    scope: Scope,
+    query_path: Annotated[
+        Path, typer.Option("--query", metavar="PATH", help="The query file, a .gq file.")
+    ],
+    uri: POSITIONAL_URI = None,
+    schema_path: Annotated[
+        Path | None, typer.Option("--schema", metavar="PATH", help="The schema, a .pg file.")
+    ] = None,
     is_strict: Annotated[
         bool, typer.Option("--strict", help="Refuse old spellings instead of warning about them.")
     ] = False,
-    is_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    is_json: JSON = False,
 ) -> None:
-    """Check the queries of a file against a schema; exit with 1 if one has an error."""
-    schema_source = SchemaSource(path=str(schema_path))
-    schema = compile_schema(read_source(schema_path), name=str(schema_path))
+    """Check the queries of a file against a schema or a graph; exit with 1 if one has an error."""
+    schema_source, text = _schema(scope, uri, schema_path)
+    schema = compile_schema(text, name=schema_source.path or "schema.pg")
     if schema.catalog is None:
         report = LintReport(
             Source(str(query_path), ""),
@@ -44,25 +62,45 @@ def lint(
             mode=Mode.STRICT if is_strict else Mode.LENIENT,
             schema_source=schema_source,
         )
-        print_diagnostics(schema.diagnostics)
-    if is_json:
-        print_json(report.to_json())
-    else:
+        if schema_path is not None:
+            print_diagnostics(schema.diagnostics)
+    if not is_json:
         print_diagnostics(report.diagnostics)
-        print_lines(_summary(report))
+    show(_Linted(report), is_json=is_json)
     if report.has_errors:
         raise typer.Exit(1)
 
 
-def _summary(report: LintReport) -> Iterator[str]:
-    for result in report.results:
-        kind = "mutation" if isinstance(result.query.body, MutationBody) else "read"
-        status = "ok" if result.checked is not None else "error"
-        yield f"{status:<6} {kind:<9} {shown(result.query.name.text)}"
-    if report.dropped_count:
-        yield f"{counted(report.dropped_count, 'more finding')} not shown"
-    errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
-    yield (
-        f"{report.source.name}: {counted(len(report.results), 'query', plural='queries')}, "
-        f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
-    )
+def _schema(scope: Scope, uri: str | None, path: Path | None) -> tuple[SchemaSource, str | bytes]:
+    """Where the schema is from, and its text."""
+    if path is None:
+        address = scope.address(uri, ways=_WAYS)
+        with open_graph(scope, address) as graph:
+            return SchemaSource(uri=address), graph.branch(MAIN_BRANCH).schema
+    if uri is not None or scope.store is not None:
+        raise typer.BadParameter("--schema and a graph exclude each other")
+    return SchemaSource(path=str(path)), read_source(path)
+
+
+class _Linted:
+    """The report, in both views."""
+
+    def __init__(self, report: LintReport) -> None:
+        self._report = report
+
+    def to_json(self) -> JsonObject:
+        return self._report.to_json()
+
+    def to_lines(self) -> Iterator[str]:
+        report = self._report
+        for result in report.results:
+            kind = "mutation" if isinstance(result.query.body, MutationBody) else "read"
+            status = "ok" if result.checked is not None else "error"
+            yield f"{status:<6} {kind:<9} {shown(result.query.name.text)}"
+        if report.dropped_count:
+            yield f"{counted(report.dropped_count, 'more finding')} not shown"
+        errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
+        yield (
+            f"{report.source.name}: {counted(len(report.results), 'query', plural='queries')}, "
+            f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
+        )

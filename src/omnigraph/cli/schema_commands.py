@@ -1,37 +1,63 @@
-"""`omnigraph schema`: check a schema file, plan a change."""
+"""`omnigraph schema`: check a schema file; show, plan and apply the schema of a graph."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from omnigraph.cli.files import read_source
-from omnigraph.cli.views import counted, fail, print_diagnostics, print_json, print_lines
+from omnigraph.cli.graphs import echo_write, open_graph, writing
+from omnigraph.cli.options import (
+    BRANCH,
+    JSON,
+    MAIN_BRANCH,
+    POSITIONAL_URI,
+    POSITIONAL_WAYS,
+)
+from omnigraph.cli.schema_files import schema_catalog, schema_text
+from omnigraph.cli.scope import Capability, Scope
+from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, group, verb
+from omnigraph.cli.views import print_diagnostics, print_json, print_lines
+from omnigraph.cli.views.documents import Applied, Fields, Planned, show
 from omnigraph.diagnostics import to_json
 from omnigraph.schema import Catalog, CompiledSchema, compile_schema
 from omnigraph.schema.identity import accept_schema
 from omnigraph.schema.migration import MigrationPlan, plan_migration
+from omnigraph.schema.migration.planner import DATA_LOSS_IGNORED
 from omnigraph.schema.shape import shape_hash
 from omnigraph.syntax import Mode
 
-schema_app = typer.Typer(
-    help="Work with schema files.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
-_JSON = typer.Option("--json", help="Print one JSON document.")
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """The schema that shall be in force."""
+
+    path: Annotated[
+        Path, typer.Option("--schema", metavar="PATH", help="The desired schema, a .pg file.")
+    ]
+    allows_data_loss: Annotated[
+        bool, typer.Option("--allow-data-loss", help="Accepted and ignored: drops keep old data.")
+    ] = False
 
 
-@schema_app.command()
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    below = group(app, "schema", "Work with schema files and the schema of a graph.")
+    verb(below, Capability.LOCAL)(check)
+    verb(below, Capability.DATA, takes=STORE_AND_ACTOR, names=("show", "get"))(show_schema)
+    verb(below, Capability.DIRECT, takes=STORE)(plan)
+    verb(below, Capability.DATA, takes=STORE_AND_ACTOR)(apply)
+
+
 def check(
     path: Annotated[Path, typer.Argument(help="A .pg file.")],
     is_strict: Annotated[
         bool, typer.Option("--strict", help="Refuse old forms instead of warning about them.")
     ] = False,
-    is_json: Annotated[bool, _JSON] = False,
+    is_json: JSON = False,
 ) -> None:
     """Check a schema file and say what it declares."""
     mode = Mode.STRICT if is_strict else Mode.LENIENT
@@ -46,38 +72,75 @@ def check(
         raise typer.Exit(1)
 
 
-@schema_app.command()
-def plan(
-    old_path: Annotated[Path, typer.Option("--from", help="The schema in force, a .pg file.")],
-    new_path: Annotated[Path, typer.Option("--schema", help="The desired schema, a .pg file.")],
-    allows_data_loss: Annotated[
-        bool,
-        typer.Option("--allow-data-loss", help="Accepted and ignored: drops keep old data."),
-    ] = False,
-    is_json: Annotated[bool, _JSON] = False,
+def show_schema(
+    scope: Scope,
+    uri: POSITIONAL_URI = None,
+    branch: BRANCH = MAIN_BRANCH,
+    is_json: JSON = False,
 ) -> None:
-    """Say how one schema would become another, and whether existing data allows it.
+    """Print the schema in force on a branch."""
+    with open_graph(scope, scope.address(uri, ways=POSITIONAL_WAYS)) as graph:
+        source = graph.branch(branch).schema
+    show(Fields({"schema_source": source}, source.rstrip("\n")), is_json=is_json)
+
+
+def plan(
+    scope: Scope,
+    desired: Desired,
+    uri: POSITIONAL_URI = None,
+    old_path: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="PATH", help="A .pg file in place of a graph's schema."),
+    ] = None,
+    branch: BRANCH = MAIN_BRANCH,
+    is_json: JSON = False,
+) -> None:
+    """Say how a schema would become another, and whether existing data allows it.
 
     A plan is a report: the exit code is 0 also when it is not supported.
     """
-    old, new = _catalog(old_path), _catalog(new_path)
-    planned = plan_migration(accept_schema(old).schema, new, allow_data_loss=allows_data_loss)
+    if old_path is not None:
+        if uri is not None or scope.store is not None:
+            raise typer.BadParameter("--from and a graph exclude each other")
+        address, planned = str(old_path), _plan_of_files(old_path, desired.path)
+    else:
+        address = scope.address(uri, ways=f"{POSITIONAL_WAYS}, or a schema file with --from")
+        with open_graph(scope, address) as graph:
+            planned = graph.branch(branch).plan_schema(schema_text(desired.path))
+    _print_remarks(planned, allows_data_loss=desired.allows_data_loss)
+    show(Planned(address, planned), is_json=is_json)
+
+
+def apply(
+    scope: Scope,
+    desired: Desired,
+    uri: POSITIONAL_URI = None,
+    branch: BRANCH = MAIN_BRANCH,
+    is_json: JSON = False,
+) -> None:
+    """Change the schema of a branch, as one commit; other branches keep theirs."""
+    address = scope.address(uri, ways=POSITIONAL_WAYS)
+    text = schema_text(desired.path)
+    echo_write(scope, "schema apply", address)
+    with open_graph(scope, address) as graph:
+        target = graph.branch(branch)
+        with writing(target):
+            result = target.apply_schema(text)
+    _print_remarks(result.plan, allows_data_loss=desired.allows_data_loss)
+    show(Applied(address, result), is_json=is_json)
+
+
+def _plan_of_files(old_path: Path, new_path: Path) -> MigrationPlan:
+    old, new = schema_catalog(old_path), schema_catalog(new_path)
+    return plan_migration(accept_schema(old).schema, new)
+
+
+def _print_remarks(planned: MigrationPlan, *, allows_data_loss: bool) -> None:
     for finding in planned.findings:
         typer.echo(str(finding), err=True)
-    for warning in planned.warnings:
+    ignored = [DATA_LOSS_IGNORED] if allows_data_loss else []
+    for warning in dict.fromkeys([*planned.warnings, *ignored]):
         typer.echo(f"warning: {warning}", err=True)
-    if is_json:
-        print_json({"uri": str(old_path), **planned.to_json()})
-    else:
-        print_lines(_plan_lines(planned))
-
-
-def _catalog(path: Path) -> Catalog:
-    compiled = compile_schema(read_source(path), name=str(path))
-    print_diagnostics(compiled.diagnostics)
-    if compiled.catalog is None:
-        fail(f"{path}: the schema has errors")
-    return compiled.catalog
 
 
 def _check_document(path: Path, compiled: CompiledSchema) -> dict[str, object]:
@@ -100,14 +163,4 @@ def _summary(path: Path, catalog: Catalog) -> list[str]:
         f"node types: {len(catalog.nodes)}",
         f"edge types: {len(catalog.edges)}",
         f"shape: {shape_hash(catalog)}",
-    ]
-
-
-def _plan_lines(planned: MigrationPlan) -> list[str]:
-    if not planned.steps:
-        return ["no changes"]
-    verdict = "supported" if planned.supported else "NOT supported"
-    return [
-        *(f"- {step}" for step in planned.steps),
-        f"{counted(len(planned.steps), 'step')}, {verdict}",
     ]

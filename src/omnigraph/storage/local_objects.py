@@ -79,18 +79,17 @@ class LocalObjects:
         if os.path.exists(target):
             # Who is late learns it without paying for a synced file; the link decides the rest.
             return False
-        with self._written("put_new", target, data) as temporary:
+        with self._written("put_new", target, data, is_synced=self._is_durable) as temporary:
             is_created = self._link(temporary, target)
         if is_created:
             self._make_durable("put_new", target)
         return is_created
 
     def put(self, path: str, data: bytes) -> None:
-        """Create or replace an object whole."""
+        """Create or replace an object whole; what is derived need not survive a power loss."""
         target = self._target(path)
-        with self._written("put", target, data) as temporary:
+        with self._written("put", target, data, is_synced=False) as temporary:
             self._system.replace(temporary, target)
-        self._make_durable("put", target)
 
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         """Every object at any depth below a folder, in byte order, above the path `after`."""
@@ -116,21 +115,23 @@ class LocalObjects:
         return f"{self.uri}/{check_path(path)}"
 
     @contextmanager
-    def _written(self, operation: str, target: str, data: bytes) -> Iterator[str]:
+    def _written(
+        self, operation: str, target: str, data: bytes, *, is_synced: bool
+    ) -> Iterator[str]:
         """A temporary file beside the target that holds the data; gone at the end."""
         directory = os.path.dirname(target)
         temporary = f"{directory}/{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(8).hex()}"
         try:
             with _translated(operation, target):
                 # Bytes first, name second: a crash here leaves a file that no reader sees.
-                self._write(temporary, data)
+                self._write(temporary, data, is_synced=is_synced)
                 yield temporary
         finally:
             # A dying process may leave it; so may a full or failing disk.
             with suppress(OSError):
                 self._system.unlink(temporary)
 
-    def _write(self, temporary: str, data: bytes) -> None:
+    def _write(self, temporary: str, data: bytes, *, is_synced: bool) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             descriptor = self._system.open(temporary, flags, 0o666)
@@ -141,7 +142,7 @@ class LocalObjects:
             rest = memoryview(data)
             while rest:
                 rest = rest[self._system.write(descriptor, rest) :]
-            if self._is_durable:
+            if is_synced:
                 self._system.fsync(descriptor)
         finally:
             self._system.close(descriptor)

@@ -14,10 +14,12 @@ from omnigraph.storage.blobs import is_blob, logical_schema
 from omnigraph.storage.indexes import BTREE, Index, indexes_of
 from omnigraph.storage.lance_steps import lance_step
 from omnigraph.storage.pins import Pin
-from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID, rows_by_id
+from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID, ROWS_PER_ID, rows_by_id
 
 # Measured on 100k rows: a look-up costs about as much as reading a hundred values of the column.
 ROWS_PER_LOOKUP = 100
+# Without an index, comparing so few values in a filter is no slower than hashing them here.
+FILTER_VALUES_MAX = 64
 # Beyond this the filter text alone is slower to parse than the column is to read.
 LOOKUPS_MAX = 10_000
 # The values looked for are hashed once per batch, so a look-up of many needs large ones.
@@ -65,20 +67,33 @@ class Table:
             for batch in self._scanner(names, filter).to_batches():
                 yield from self._logical(pa.Table.from_batches([batch]), names).to_batches()
 
-    def find(self, column: str, values: pa.Array) -> pa.Table:
-        """The column and the `_rowid` of every row whose value is among the given ones."""
+    def find(
+        self, column: str, values: pa.Array, *, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """Every row whose value is among the given ones: the column and `_rowid`, or `columns`."""
+        names = [column, ROW_ID] if columns is None else list(columns)
+        if not self.pin.rows or not len(values):
+            return self._projected(names).empty_table()
         with lance_step("find", self.pin.path):
             wanted = pc.unique(values.cast(self.schema.field(column).type).drop_null())
-            if self._is_worth_an_index(column, wanted):
+            if self._is_worth_a_filter(column, wanted):
                 text = f"`{column}` IN ({_literals(wanted)})"
-                return self._scanner([column, ROW_ID], text).to_table()
-            parts = [
-                batch.filter(pc.is_in(batch.column(column), value_set=wanted))
-                for batch in self._dataset.scanner(
-                    columns=[column, ROW_ID], batch_size=FIND_BATCH_ROWS
-                ).to_batches()
-            ]
-        return pa.Table.from_batches(parts, schema=self._projected([column, ROW_ID]))
+                return self._logical(self._scanner(names, text).to_table(), names)
+            # Many rows come from one scan with all their columns, a few by their row ids.
+            are_many = len(wanted) > self.pin.rows // ROWS_PER_ID and not self._blobs
+            read = list(dict.fromkeys([column, *names])) if are_many else [column, ROW_ID]
+            found = self._found_by_scan(column, wanted, read)
+        if columns is None or are_many:
+            return found.select(names)
+        return self.take(found[ROW_ID].combine_chunks(), columns=names)
+
+    def _found_by_scan(self, column: str, wanted: pa.Array, names: list[str]) -> pa.Table:
+        scanner = self._dataset.scanner(columns=names, batch_size=FIND_BATCH_ROWS)
+        parts = [
+            batch.filter(pc.is_in(batch.column(column), value_set=wanted))
+            for batch in scanner.to_batches()
+        ]
+        return pa.Table.from_batches(parts, schema=self._projected(names))
 
     def take(self, row_ids: pa.Array, *, columns: Sequence[str] | None = None) -> pa.Table:
         """Rows by row id, in the order given; every one of them must be in this version."""
@@ -106,14 +121,15 @@ class Table:
             columns=names, filter=text, blob_handling="all_binary" if self._blobs else None
         )
 
-    def _is_worth_an_index(self, column: str, wanted: pa.Array) -> bool:
-        is_few = len(wanted) <= min(LOOKUPS_MAX, self.pin.rows // ROWS_PER_LOOKUP)
+    def _is_worth_a_filter(self, column: str, wanted: pa.Array) -> bool:
         is_literal = pa.types.is_string(wanted.type) or pa.types.is_integer(wanted.type)
-        return (
-            is_few
-            and is_literal
-            and len(wanted) > 0
-            and any(index.column == column and index.kind == BTREE for index in self.indexes)
+        if not (is_literal and 0 < len(wanted) <= LOOKUPS_MAX):
+            return False
+        if len(wanted) <= FILTER_VALUES_MAX:
+            return True
+        is_few = len(wanted) <= self.pin.rows // ROWS_PER_LOOKUP
+        return is_few and any(
+            index.column == column and index.kind == BTREE for index in self.indexes
         )
 
     def _logical(self, rows: pa.Table, names: list[str]) -> pa.Table:

@@ -28,6 +28,7 @@ from omnigraph.storage.handles import Handles, pin_of
 from omnigraph.storage.incoming import conformed
 from omnigraph.storage.indexes import Index, IndexKind
 from omnigraph.storage.lance_steps import lance_step
+from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Pin, Staged
 from omnigraph.storage.references import manifest_of, references_of, sidecars_of
 from omnigraph.storage.table import Table
@@ -57,6 +58,7 @@ class Tables:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._handles = Handles(root_uri, options=options)
+        self._options = options
         self._disk = Disk(self._handles.root, is_durable=is_durable)
         self._clock = clock
 
@@ -83,6 +85,13 @@ class Tables:
             rows=sum(fragment.physical_rows for fragment in fragments),
             staged_at=self._clock(),
         )
+
+    def discard(self, staged: Staged) -> None:
+        """Remove rows that will never be in a version; whoever staged them must not use them."""
+        objects = open_objects(self._handles.root, options=self._options)
+        folders = [sidecars_of(file) for file in staged.files]
+        below = [entry.path for folder in folders for entry in objects.list(folder.rstrip("/"))]
+        objects.delete([*staged.files, *below])
 
     def append(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
         """The version with the staged rows added."""

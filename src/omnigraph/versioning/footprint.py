@@ -19,6 +19,7 @@ class Reads:
 
     ids       entities that nobody else may insert, update or delete (every key that was looked up)
     present   entities that nobody may delete (the ends of inserted edges)
+    keeps_all no entity of the type may be deleted (the ends are too many to list)
     marks     unique values and ends of edges (`mark`) that no changed entity may hold
     is_whole  nothing of the type may change (an open predicate was evaluated over it)
     """
@@ -27,6 +28,7 @@ class Reads:
     present: IdSet = EMPTY
     marks: IdSet = EMPTY
     is_whole: bool = False
+    keeps_all: bool = False
 
     def union(self, other: Reads) -> Reads:
         """What either of two writes depends on."""
@@ -35,6 +37,7 @@ class Reads:
             present=self.present.union(other.present),
             marks=self.marks.union(other.marks),
             is_whole=self.is_whole or other.is_whole,
+            keeps_all=self.keeps_all or other.keeps_all,
         )
 
 
@@ -90,7 +93,7 @@ def _meeting(type_key: str, reads: Reads, change: LoadedChange) -> Meeting | Non
         case Bulk():
             # Its ids are in its data files: assume that it holds every id and mark asked for.
             is_met = reads.is_whole or len(reads.ids) or len(reads.marks)
-            is_met = is_met or (change.replaces and len(reads.present))
+            is_met = is_met or (change.replaces and (len(reads.present) or reads.keeps_all))
             return Meeting(type_key, None) if is_met else None
         case Changed():
             return _meeting_changed(type_key, reads, change)
@@ -104,6 +107,8 @@ def _meeting_changed(type_key: str, reads: Reads, change: Changed) -> Meeting | 
             return Meeting(type_key, entity_id)
     if (entity_id := reads.present.first_common(change.deleted)) is not None:
         return Meeting(type_key, entity_id)
+    if reads.keeps_all and len(change.deleted):
+        return Meeting(type_key, next(iter(change.deleted)))
     is_met = reads.is_whole or (len(reads.marks) > 0 and _may_hold(change, reads.marks))
     is_changed = len(change.inserted) or len(change.updated) or len(change.deleted)
     return Meeting(type_key, None) if is_met and is_changed else None

@@ -21,6 +21,14 @@ class IdSet:
     def __init__(self, ids: Iterable[str] | pa.Array | pa.ChunkedArray = ()) -> None:
         self._ids: frozenset[str] | pa.Array = _compact(ids)
 
+    @staticmethod
+    def of_distinct(ids: pa.Array) -> IdSet:
+        """The set of ids that are known to be all different."""
+        found = IdSet()
+        few = len(ids) <= FEW_MAX
+        found._ids = frozenset(ids.to_pylist()) if few else ids.cast(pa.large_string())
+        return found
+
     def __len__(self) -> int:
         return len(self._ids)
 

@@ -124,7 +124,7 @@ def test_lint_json_of_a_broken_schema_reports_the_schema(folder: Path) -> None:
 
 def test_wrong_arguments_exit_with_2(folder: Path) -> None:
     assert run("lint", "--schema", folder / "s.pg").exit_code == 2
-    assert run("schema", "plan", "--schema", folder / "s.pg").exit_code == 2
+    assert run("schema", "plan", "--from", folder / "s.pg").exit_code == 2
     assert run("nonsense").exit_code == 2
 
 

@@ -242,9 +242,20 @@ def test_find_gives_the_rows_that_exist(local: Tables, *, has_index: bool) -> No
 def test_find_asks_the_index_only_for_few_values(local: Tables) -> None:
     pin = local.build_index(world.start(local, range(300)), "__id", "BTREE", name="by_id")
     table = local.open(pin)
-    assert table._is_worth_an_index("__id", pa.array(["p1", "p2"]))
-    assert not table._is_worth_an_index("__id", pa.array([f"p{n}" for n in range(4)]))
-    assert not table._is_worth_an_index("age", pa.array([1]))
+    many = pa.array([f"p{n}" for n in range(100)])
+    assert table._is_worth_a_filter("__id", pa.array(["p1", "p2"]))
+    assert table._is_worth_a_filter("age", pa.array([1]))
+    assert not table._is_worth_a_filter("__id", many)
+    assert not table._is_worth_a_filter("__id", pa.array([], pa.utf8()))
+    assert not table._is_worth_a_filter("score", pa.array([1.5]))
+
+
+def test_found_rows_come_with_the_columns_asked_for(local: Tables) -> None:
+    table = local.open(world.start(local, range(300)))
+    for wanted in (["p7"], [f"p{n}" for n in range(100)], ["nobody"], []):
+        found = table.find("__id", pa.array(wanted, pa.utf8()), columns=["age", "__id"])
+        assert found.column_names == ["age", "__id"]
+        assert sorted(found["__id"].to_pylist()) == sorted({*wanted} - {"nobody"})
 
 
 def test_added_columns_are_null_and_leave_old_versions_alone(tables: Tables) -> None:

@@ -2,6 +2,9 @@
 
 Commands build plain data and hand it to a view; the two views cannot drift because both get the
 same objects. Documents go to standard output, diagnostics and failures to standard error.
+
+Modules: `streams` (the two output streams), `documents` (answers with both views), `rows` (results
+of queries in five formats), `alignment` (columns), `progress` (a bar while a long command runs).
 """
 
 from omnigraph.cli.views.streams import (
@@ -9,6 +12,7 @@ from omnigraph.cli.views.streams import (
     fail,
     prepare_streams,
     print_diagnostics,
+    print_hint,
     print_json,
     print_lines,
     print_problems,
@@ -19,6 +23,7 @@ __all__ = [
     "fail",
     "prepare_streams",
     "print_diagnostics",
+    "print_hint",
     "print_json",
     "print_lines",
     "print_problems",

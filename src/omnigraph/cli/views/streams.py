@@ -13,7 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from omnigraph.diagnostics import Diagnostic, Severity, render_human
+from omnigraph.diagnostics.shown import escaped
 
+_LINE_END = "\n"
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
@@ -48,12 +50,19 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
 def print_problems(problems: Iterable[str]) -> None:
     """Failures on standard error, a line each."""
     for problem in problems:
-        typer.echo(f"error: {problem}", err=True)
+        typer.echo(f"error: {escaped(problem, keep=_LINE_END)}", err=True)
 
 
-def fail(message: str) -> NoReturn:
-    """Say on standard error why the command cannot go on, and exit with 1."""
+def print_hint(hint: str) -> None:
+    """What to do about a failure, on standard error."""
+    typer.echo(f"hint: {escaped(hint, keep=_LINE_END)}", err=True)
+
+
+def fail(message: str, *, hint: str | None = None) -> NoReturn:
+    """Say on standard error why the command cannot go on and what to do, and exit with 1."""
     print_problems([message])
+    if hint is not None:
+        print_hint(hint)
     raise typer.Exit(1)
 
 

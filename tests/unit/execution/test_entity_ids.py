@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import UnusableKey
+from omnigraph.execution.columns import TableShape, arrow_type, table_shape
+from omnigraph.execution.entity_ids import canonical_texts, entity_ids
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind, key_order
 from omnigraph.schema.identity import accept_schema
@@ -21,7 +23,6 @@ from omnigraph.schema.values import (
     canonical_text,
     composite_id,
 )
-from omnigraph.writers import TableShape, arrow_type, canonical_texts, entity_ids, table_shape
 from unit.schema.catalogs import steady
 
 # Quotes, backslashes and every kind of control character are drawn often.

@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from omnigraph.execution.columns import TableShape, arrow_type, table_shape
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.schema.identity import accept_schema, evolve_schema
@@ -18,7 +19,6 @@ from omnigraph.schema.types import (
     VectorType,
 )
 from omnigraph.storage.tables import Tables, blob_field
-from omnigraph.writers import TableShape, arrow_type, table_shape
 
 
 def node(name: str) -> TypeKey:

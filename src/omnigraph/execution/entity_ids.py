@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import UnusableKey
+from omnigraph.execution.columns import TableShape
 from omnigraph.schema.types import Scalar, scalar_type
 from omnigraph.schema.values import canonical_text
-from omnigraph.writers.columns import TableShape
 
 # Bounds the texts of a batch far below the 2 GiB that one Arrow array of strings can hold.
 _BATCH_ROWS = 65_536

@@ -1,0 +1,53 @@
+"""`omnigraph commit`: the history of a graph."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.graphs import open_graph
+from omnigraph.cli.options import (
+    BRANCH,
+    JSON,
+    MAIN_BRANCH,
+    OPTION_WAYS,
+    POSITIONAL_URI,
+    POSITIONAL_WAYS,
+    URI_OPTION,
+)
+from omnigraph.cli.scope import Capability, Scope
+from omnigraph.cli.verbs import STORE, group, verb
+from omnigraph.cli.views.documents import Commits, OneCommit, show
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    below = group(app, "commit", "Look at the history.")
+    verb(below, Capability.DATA, takes=STORE, names=("list",))(list_)
+    verb(below, Capability.DATA, takes=STORE, names=("show",))(show_commit)
+
+
+def list_(
+    scope: Scope,
+    uri: POSITIONAL_URI = None,
+    branch: BRANCH = MAIN_BRANCH,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Only the newest.")
+    ] = None,
+    is_json: JSON = False,
+) -> None:
+    """List the commits of a branch, newest first, with those it started from."""
+    with open_graph(scope, scope.address(uri, ways=POSITIONAL_WAYS)) as graph:
+        show(Commits(list(graph.branch(branch).commits(limit=limit))), is_json=is_json)
+
+
+def show_commit(
+    scope: Scope,
+    commit_id: Annotated[str, typer.Argument(metavar="COMMIT", help="The id of the commit.")],
+    uri: URI_OPTION = None,
+    is_json: JSON = False,
+) -> None:
+    """Say what is known of a commit."""
+    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
+        show(OneCommit(graph.commit(commit_id)), is_json=is_json)

@@ -1,0 +1,65 @@
+"""What a failed command prints, and its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Final
+
+import typer
+
+from omnigraph.cli.views import print_diagnostics, print_hint, print_json, print_problems
+from omnigraph.errors import CompileError, OmnigraphError, PreconditionFailed, WriteRefused
+
+FAILED: Final = 1
+LOST_PRECONDITION: Final = 4
+# What shells report of a program that Ctrl-C ended.
+INTERRUPTED: Final = 130
+
+
+def report(error: OmnigraphError, *, is_json: bool) -> int:
+    """Say why a command failed; with `is_json`, some errors are a document on standard output."""
+    code = LOST_PRECONDITION if isinstance(error, PreconditionFailed) else FAILED
+    document = _document(error) if is_json else None
+    if document is not None:
+        print_json(document)
+        return code
+    match error:
+        case CompileError():
+            print_diagnostics(error.diagnostics)
+        case WriteRefused() if error.violations:
+            _print_violations(error)
+        case _:
+            print_problems([error.message])
+    if error.hint is not None:
+        print_hint(error.hint)
+    return code
+
+
+def _document(error: OmnigraphError) -> dict[str, object] | None:
+    match error:
+        case PreconditionFailed():
+            detail = {"expected": error.expected, "actual": error.actual}
+            return {"error": error.message, "precondition_failure": detail}
+        case WriteRefused():
+            return {
+                "error": error.message,
+                "code": error.code,
+                "violations": [asdict(violation) for violation in error.violations],
+                "count": error.count,
+            }
+        case _:
+            return None
+
+
+def _print_violations(error: WriteRefused) -> None:
+    print_problems(_violation_lines(error))
+    more = error.count - len(error.violations)
+    if more > 0:
+        typer.echo(f"… and {more} more", err=True)
+    typer.echo("nothing was written", err=True)
+
+
+def _violation_lines(error: WriteRefused) -> Iterator[str]:
+    for violation in error.violations:
+        yield f"{violation} [{violation.rule}]"

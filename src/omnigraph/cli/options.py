@@ -1,0 +1,179 @@
+"""Groups of options that several verbs share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from omnigraph.cli.files import read_source
+from omnigraph.cli.views import fail
+from omnigraph.query import ParsedFile
+from omnigraph.query.compile import read_file
+
+if TYPE_CHECKING:
+    from omnigraph import Graph, Snapshot
+
+MAIN_BRANCH = "main"
+# The address of a graph where a verb takes it as its argument, or with --uri.
+POSITIONAL_WAYS = "its address as the argument, or --store URI"
+OPTION_WAYS = "--uri URI or --store URI"
+
+JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+BRANCH = Annotated[str, typer.Option("--branch", metavar="NAME", help="The branch.")]
+POSITIONAL_URI = Annotated[
+    str | None, typer.Argument(metavar="URI", help="The graph's address, unless --store gives it.")
+]
+URI_OPTION = Annotated[
+    str | None, typer.Option("--uri", metavar="URI", help="The graph's address; as --store.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySource:
+    """A query text and its parameters."""
+
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Which query of the text; one alone needs no name."),
+    ] = None
+    path: Annotated[
+        Path | None, typer.Option("--query", metavar="PATH", help="The text, a .gq file.")
+    ] = None
+    inline: Annotated[
+        str | None,
+        typer.Option("--query-string", "-e", metavar="GQ", help="The text itself."),
+    ] = None
+    params: Annotated[
+        str | None, typer.Option("--params", metavar="JSON", help="Parameters, a JSON object.")
+    ] = None
+    params_path: Annotated[
+        Path | None,
+        typer.Option("--params-file", metavar="PATH", help="Parameters, in a JSON file."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.path is not None and self.inline is not None:
+            _refuse_both("--query", "-e")
+        if self.params is not None and self.params_path is not None:
+            _refuse_both("--params", "--params-file")
+
+    def parsed(self) -> ParsedFile:
+        """The text and its tree; raises what is wrong with the grammar."""
+        return read_file(self._data(), name=self.text_name)
+
+    @property
+    def text_name(self) -> str:
+        """What diagnostics call the text."""
+        return "-e" if self.path is None else str(self.path)
+
+    def parameters(self) -> Mapping[str, object] | None:
+        """The parameters, as JSON has them."""
+        if self.params_path is not None:
+            return _json_object(read_source(self.params_path), str(self.params_path))
+        return None if self.params is None else _json_object(self.params, "--params")
+
+    def _data(self) -> str | bytes:
+        if self.path is not None:
+            return read_source(self.path)
+        if self.inline is None:
+            fail(
+                f"the query {self.name!r} has no text: running a query by its name needs a server"
+                if self.name
+                else "there is no query text",
+                hint="give the text with --query PATH or -e GQ",
+            )
+        if not self.inline.strip():
+            fail("the query text of -e is empty")
+        return self.inline
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTarget:
+    """What a read is about: the head of a branch, or one commit."""
+
+    branch: Annotated[
+        str | None,
+        typer.Option(
+            "--branch", metavar="NAME", show_default=MAIN_BRANCH, help="Read the head of a branch."
+        ),
+    ] = None
+    snapshot: Annotated[
+        str | None,
+        typer.Option("--snapshot", metavar="COMMIT", help="Read the graph as of a commit."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.branch is not None and self.snapshot is not None:
+            _refuse_both("--branch", "--snapshot")
+
+    def open(self, graph: Graph) -> Snapshot:
+        """The immutable state to read."""
+        if self.snapshot is not None:
+            return graph.snapshot(self.snapshot)
+        return graph.branch(self.branch or MAIN_BRANCH).snapshot()
+
+    def to_json(self) -> dict[str, str | None]:
+        """The target of a read document."""
+        is_branch = self.snapshot is None
+        return {
+            "branch": self.branch or MAIN_BRANCH if is_branch else None,
+            "snapshot": self.snapshot,
+        }
+
+    def __str__(self) -> str:
+        if self.snapshot is not None:
+            return f"snapshot {self.snapshot}"
+        return f"branch {self.branch or MAIN_BRANCH}"
+
+
+class Format(StrEnum):
+    """How rows are printed."""
+
+    TABLE = "table"
+    KV = "kv"
+    CSV = "csv"
+    JSONL = "jsonl"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class RowFormat:
+    """How the rows of a query are printed."""
+
+    format: Annotated[
+        Format | None, typer.Option("--format", show_default="table", help="How to print rows.")
+    ] = None
+    is_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False
+
+    def __post_init__(self) -> None:
+        if self.format is not None and self.is_json:
+            _refuse_both("--format", "--json")
+
+    @property
+    def chosen(self) -> Format:
+        """The format in force."""
+        return Format.JSON if self.is_json else self.format or Format.TABLE
+
+
+def _refuse_both(one: str, other: str) -> NoReturn:
+    raise typer.BadParameter(f"{one} and {other} exclude each other")
+
+
+def _json_object(text: str | bytes, name: str) -> Mapping[str, object] | None:
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as failure:
+        fail(f"{name}: not JSON: {failure}")
+    if value is not None and not isinstance(value, dict):
+        fail(f"{name}: not a JSON object", hint='write {"name": value}, with names without $')
+    return value
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a JSON value")

@@ -1,0 +1,96 @@
+"""`omnigraph query` and `omnigraph mutate`: run a query or a statement of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.graphs import open_graph, writing
+from omnigraph.cli.options import JSON, MAIN_BRANCH, Format, QuerySource, ReadTarget, RowFormat
+from omnigraph.cli.scope import Capability, Scope
+from omnigraph.cli.statements import check_lone, reading_name, statement_rows, write_statement
+from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, verb
+from omnigraph.cli.views import print_json, print_lines
+from omnigraph.cli.views.documents import Mutated, show
+from omnigraph.cli.views.rows import LINE_FORMATS, Rows
+from omnigraph.diagnostics import Source
+from omnigraph.errors import CompileError
+from omnigraph.query.compile import find_query
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    verb(app, Capability.DATA, takes=STORE)(query)
+    verb(app, Capability.DATA, takes=STORE_AND_ACTOR)(mutate)
+
+
+def query(scope: Scope, source: QuerySource, target: ReadTarget, output: RowFormat) -> None:
+    """Run a query that reads, and print its rows."""
+    parsed, params = source.parsed(), source.parameters()
+    file, text = parsed.file, parsed.source.text
+    if file.statement is None:
+        name = find_query(file, source.name).name.text
+    else:
+        check_lone(source, ("--branch", target.branch), ("--snapshot", target.snapshot))
+        name = reading_name(file.statement)
+    with _naming(source.text_name), open_graph(scope, scope.address()) as graph:
+        snapshot = target.open(graph)
+        if file.statement is None:
+            result = snapshot.query(text, name=source.name, params=params)
+            columns, rows = [each.name for each in result.columns], result.to_json_rows()
+        else:
+            columns, rows = statement_rows(graph, text)
+        answer = Rows(name, target.to_json(), columns, rows, snapshot.commit.id)
+    if output.chosen is Format.JSON:
+        print_json(answer.to_json())
+    else:
+        print_lines(LINE_FORMATS[output.chosen.value](answer))
+
+
+def mutate(
+    scope: Scope,
+    source: QuerySource,
+    branch: Annotated[
+        str | None,
+        typer.Option(
+            "--branch", metavar="NAME", show_default=MAIN_BRANCH, help="The branch to write to."
+        ),
+    ] = None,
+    expected: Annotated[
+        str | None,
+        typer.Option(
+            "--if-commit",
+            metavar="COMMIT",
+            help="Only if this is the branch's newest commit; exit with 4 if not.",
+        ),
+    ] = None,
+    is_json: JSON = False,
+) -> None:
+    """Run a query that inserts, updates or deletes, as one commit."""
+    parsed, params = source.parsed(), source.parameters()
+    file, text = parsed.file, parsed.source.text
+    if file.statement is not None:
+        check_lone(source, ("--branch", branch), ("--if-commit", expected))
+        write_statement(scope, file.statement, is_json=is_json)
+        return
+    with _naming(source.text_name), open_graph(scope, scope.address()) as graph:
+        target = graph.branch(branch or MAIN_BRANCH)
+        with writing(target):
+            result = target.mutate(text, name=source.name, params=params, if_commit=expected)
+    show(Mutated(result), is_json=is_json)
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Let the diagnostics of a text name the file it came from."""
+    try:
+        yield
+    except CompileError as failure:
+        named = [
+            replace(found, source=Source(name, found.source.text)) for found in failure.diagnostics
+        ]
+        raise CompileError(named) from failure

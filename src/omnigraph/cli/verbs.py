@@ -1,0 +1,138 @@
+"""How a function becomes a verb: its groups of options, its scope, its failures."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, TypeAlias, get_type_hints
+
+import typer
+
+from omnigraph.cli.failures import INTERRUPTED, report
+from omnigraph.cli.scope import Capability, Flag, Scope
+from omnigraph.cli.views import print_problems
+from omnigraph.errors import OmnigraphError
+
+HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+# What verbs take of the scope.
+NOTHING: frozenset[Flag] = frozenset()
+STORE = frozenset({Flag.STORE})
+ACTOR = frozenset({Flag.AS})
+STORE_AND_ACTOR = STORE | ACTOR
+
+# Any: a command's parameters are read from its signature, whatever they are.
+Command: TypeAlias = Callable[..., Any]
+_CONTEXT = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+
+
+def verb(
+    app: typer.Typer,
+    capability: Capability,
+    *,
+    takes: frozenset[Flag] = NOTHING,
+    names: tuple[str, ...] = (),
+) -> Callable[[Command], Command]:
+    """Register a function as a command; a parameter `scope` receives the global flags.
+
+    A parameter whose type is a dataclass stands for the options that its fields declare. The first
+    of `names` is shown in help; without any, the command has the name of the function.
+    """
+
+    def register(function: Command) -> Command:
+        wants_scope = "scope" in inspect.signature(function).parameters
+
+        def run(ctx: typer.Context, scope: Scope, **arguments: object) -> None:
+            whole = _joined(ctx, scope)
+            whole.check(ctx.command_path.partition(" ")[2], capability, takes)
+            given = arguments | ({"scope": whole} if wants_scope else {})
+            _run(function, given, is_json=_asks_for_json(arguments))
+
+        for position, name in enumerate(names or (None,)):
+            app.command(name, hidden=position > 0)(expanded(run, like=function))
+        return function
+
+    return register
+
+
+def group(app: typer.Typer, name: str, help_text: str) -> typer.Typer:
+    """A command with commands below it, which takes the global flags too."""
+    below = typer.Typer(help=help_text, no_args_is_help=True, context_settings=HELP_NAMES)
+
+    def keep(ctx: typer.Context, scope: Scope) -> None:
+        ctx.obj = _joined(ctx, scope)
+
+    keep.__doc__ = help_text
+    below.callback()(expanded(keep))
+    app.add_typer(below, name=name)
+    return below
+
+
+def expanded(function: Command, *, like: Command | None = None) -> Command:
+    """The function with every group of options replaced by the options themselves.
+
+    `like` declares the parameters that the function takes as `**arguments`.
+    """
+    groups: dict[str, Any] = {}  # Any: dataclasses of options
+    parameters: dict[str, inspect.Parameter] = {}
+    for parameter in _declared(function, like):
+        if is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            parameters |= {option.name: option for option in _options(parameter.annotation)}
+        else:
+            kept = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameters[parameter.name] = kept
+
+    def command(**arguments: object) -> None:
+        for name, kind in groups.items():
+            own = {option.name: arguments.pop(option.name) for option in fields(kind)}
+            arguments[name] = kind(**own)
+        function(**arguments)
+
+    described = like or function
+    command.__name__, command.__doc__ = described.__name__, described.__doc__
+    command.__annotations__ = {name: each.annotation for name, each in parameters.items()}
+    # inspect reads this attribute, and the command library reads parameters through inspect.
+    vars(command)["__signature__"] = inspect.Signature(list(parameters.values()))
+    return command
+
+
+def _declared(function: Command, like: Command | None) -> Iterator[inspect.Parameter]:
+    if like is None:
+        yield from inspect.signature(function, eval_str=True).parameters.values()
+        return
+    own = inspect.signature(like, eval_str=True).parameters
+    yield from (each for name, each in own.items() if name != "scope")
+    scope = inspect.Parameter("scope", inspect.Parameter.KEYWORD_ONLY, annotation=Scope)
+    yield from (scope, _CONTEXT)
+
+
+def _options(kind: Any) -> Iterator[inspect.Parameter]:  # Any: a dataclass of options
+    hints = get_type_hints(kind, include_extras=True)
+    for each in fields(kind):
+        yield inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=hints[each.name],
+            default=inspect.Parameter.empty if each.default is MISSING else each.default,
+        )
+
+
+def _joined(ctx: typer.Context, scope: Scope) -> Scope:
+    return scope.joined(ctx.obj) if isinstance(ctx.obj, Scope) else scope
+
+
+def _asks_for_json(arguments: dict[str, object]) -> bool:
+    """Whether `--json` is given, as a parameter or in a group of options."""
+    groups = (getattr(each, "is_json", False) for each in arguments.values())
+    return arguments.get("is_json") is True or any(groups)
+
+
+def _run(function: Command, arguments: dict[str, object], *, is_json: bool) -> None:
+    try:
+        function(**arguments)
+    except OmnigraphError as error:
+        raise typer.Exit(report(error, is_json=is_json)) from error
+    except KeyboardInterrupt as stop:
+        print_problems(["interrupted"])
+        raise typer.Exit(INTERRUPTED) from stop

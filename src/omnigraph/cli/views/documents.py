@@ -1,0 +1,319 @@
+"""What verbs answer, each as one JSON document and as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from omnigraph.cli.views.alignment import aligned
+from omnigraph.cli.views.streams import counted, print_json, print_lines
+from omnigraph.diagnostics.shown import escaped
+from omnigraph.schema.accepted import IR_VERSION
+
+if TYPE_CHECKING:
+    from omnigraph import Commit, Snapshot
+    from omnigraph.engine import CheckReport, LoadResult, MutationResult, SchemaResult, TableInfo
+    from omnigraph.schema.migration import MigrationPlan
+
+JsonObject = dict[str, Any]  # Any: a JSON document
+
+
+class Document(Protocol):
+    """An answer with its two views."""
+
+    def to_json(self) -> JsonObject:
+        """The answer for programs."""
+
+    def to_lines(self) -> Iterable[str]:
+        """The answer for people."""
+
+
+def show(document: Document, *, is_json: bool) -> None:
+    """Print an answer for programs or for people."""
+    if is_json:
+        print_json(document.to_json())
+    else:
+        print_lines(document.to_lines())
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A small answer: a document of its own, and the sentence that says the same."""
+
+    document: JsonObject
+    sentence: str
+
+    def to_json(self) -> JsonObject:
+        """The fields."""
+        return self.document
+
+    def to_lines(self) -> Iterable[str]:
+        """The sentence."""
+        return [self.sentence] if self.sentence else []
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A load, and the branch that was created for it."""
+
+    uri: str
+    result: LoadResult
+    base_branch: str | None
+    is_branch_created: bool
+
+    def to_json(self) -> JsonObject:
+        """The document of `load`."""
+        base = {} if self.base_branch is None else {"base_branch": self.base_branch}
+        nodes, edges = self.result.nodes, self.result.edges
+        return {
+            "uri": self.uri,
+            "branch": self.result.branch,
+            "mode": str(self.result.mode),
+            **base,
+            "branch_created": self.is_branch_created,
+            "nodes": _counts(nodes),
+            "edges": _counts(edges),
+            "total_entities": sum(nodes.values()) + sum(edges.values()),
+            "commit": self.result.commit.to_json(),
+        }
+
+    def to_lines(self) -> Iterator[str]:
+        """What was loaded, a type per line."""
+        nodes, edges = self.result.nodes, self.result.edges
+        yield from aligned(
+            [
+                *(("node", name, str(nodes[name])) for name in sorted(nodes)),
+                *(("edge", name, str(edges[name])) for name in sorted(edges)),
+            ],
+            right={2},
+        )
+        total = counted(sum(nodes.values()) + sum(edges.values()), "entity", plural="entities")
+        new = f", created from {self.base_branch}" if self.is_branch_created else ""
+        yield f"loaded {total} into {self.result.branch}{new}: commit {self.result.commit.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutated:
+    """What a mutation did."""
+
+    result: MutationResult
+
+    def to_json(self) -> JsonObject:
+        """The document of `mutate`."""
+        return self.result.to_json()
+
+    def to_lines(self) -> Iterator[str]:
+        """How much changed, and the commit that says so."""
+        nodes = counted(self.result.affected_nodes, "node")
+        edges = counted(self.result.affected_edges, "edge")
+        commit = self.result.commit
+        outcome = "nothing was written" if commit is None else f"commit {commit.id}"
+        yield f"{self.result.query_name}: {nodes}, {edges} on {self.result.branch}: {outcome}"
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """The branches of a graph."""
+
+    names: Sequence[str]
+
+    def to_json(self) -> JsonObject:
+        """The document of `branch list`."""
+        return {"branches": sorted(self.names)}
+
+    def to_lines(self) -> Iterable[str]:
+        """A name per line."""
+        return map(escaped, sorted(self.names))
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """Some commits, newest first."""
+
+    commits: Sequence[Commit]
+
+    def to_json(self) -> JsonObject:
+        """The document of `commit list`."""
+        return {"commits": [commit.to_json() for commit in self.commits]}
+
+    def to_lines(self) -> Iterable[str]:
+        """A commit per line: id, version, time, branch, actor, message."""
+        return aligned([_commit_cells(commit) for commit in self.commits], right={1})
+
+
+@dataclass(frozen=True, slots=True)
+class OneCommit:
+    """A commit."""
+
+    commit: Commit
+
+    def to_json(self) -> JsonObject:
+        """The document of `commit show`."""
+        return self.commit.to_json()
+
+    def to_lines(self) -> Iterable[str]:
+        """What is known of the commit, a line each."""
+        commit = self.commit
+        known = {
+            "commit": commit.id,
+            "branch": commit.branch,
+            "version": str(commit.version),
+            "parents": " ".join(commit.parents) or "none",
+            "actor": commit.actor or "none",
+            "created": _time(commit),
+            "message": commit.message,
+            "maintenance": "no entity changed" if commit.is_maintenance else None,
+        }
+        return [f"{name}: {escaped(value)}" for name, value in known.items() if value]
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of a snapshot."""
+
+    snapshot: Snapshot
+
+    def to_json(self) -> JsonObject:
+        """The document of `snapshot`; a version is hex text, as it may exceed a 63-bit number."""
+        return {
+            "graph_branch": self.snapshot.branch,
+            "graph_manifest_version": self.snapshot.version,
+            "internal_schema_version": IR_VERSION,
+            "datasets": [table.to_json() for table in in_key_order(self.snapshot.tables())],
+        }
+
+    def to_lines(self) -> Iterator[str]:
+        """The commit, then a table per line."""
+        commit = self.snapshot.commit
+        yield f"branch {self.snapshot.branch} at version {self.snapshot.version}: {commit.id}"
+        yield from aligned(
+            [
+                (table.kind, table.type_name, str(table.rows), table.version, table.path)
+                for table in in_key_order(self.snapshot.tables())
+            ],
+            right={2},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """Where other tools find the tables of a snapshot: an address and a version each."""
+
+    # Absolute: other tools may run elsewhere.
+    uri: str
+    snapshot: Snapshot
+
+    def to_json(self) -> JsonObject:
+        """The document of `pins`."""
+        return {
+            "uri": self.uri,
+            "graph_commit_id": self.snapshot.commit.id,
+            "pins": [
+                {
+                    "entity_kind": table.kind,
+                    "type_name": table.type_name,
+                    "dataset_uri": self._address(table),
+                    "version": table.version,
+                    "entity_count": table.rows,
+                }
+                for table in in_key_order(self.snapshot.tables())
+            ],
+        }
+
+    def to_lines(self) -> Iterable[str]:
+        """A table per line: kind, type, version, address."""
+        return aligned(
+            [
+                (table.kind, table.type_name, table.version, self._address(table))
+                for table in in_key_order(self.snapshot.tables())
+            ]
+        )
+
+    def _address(self, table: TableInfo) -> str:
+        return f"{self.uri.rstrip('/')}/{table.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The steps to a schema, not yet taken."""
+
+    uri: str
+    plan: MigrationPlan
+
+    def to_json(self) -> JsonObject:
+        """The document of `schema plan`."""
+        return {"uri": self.uri, **self.plan.to_json()}
+
+    def to_lines(self) -> list[str]:
+        """A step per line, and the verdict."""
+        if not self.plan.steps:
+            return ["no changes"]
+        verdict = "supported" if self.plan.supported else "NOT supported"
+        return [
+            *(f"- {step}" for step in self.plan.steps),
+            f"{counted(len(self.plan.steps), 'step')}, {verdict}",
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A schema change that was made."""
+
+    uri: str
+    result: SchemaResult
+
+    def to_json(self) -> JsonObject:
+        """The document of `schema apply`."""
+        return {**self.result.to_json(), "uri": self.uri}
+
+    def to_lines(self) -> list[str]:
+        """A step per line, and the commit."""
+        if self.result.commit is None:
+            return ["no changes; nothing was written"]
+        steps = self.result.plan.steps
+        return [
+            *(f"- {step}" for step in steps),
+            f"{counted(len(steps), 'step')} applied: commit {self.result.commit.id}",
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check of a graph found."""
+
+    uri: str
+    report: CheckReport
+
+    def to_json(self) -> JsonObject:
+        """The document of `check`."""
+        return {"uri": self.uri, **self.report.to_json()}
+
+    def to_lines(self) -> Iterator[str]:
+        """A problem per line, and the verdict with how much was looked at."""
+        report = self.report
+        yield from (escaped(str(problem)) for problem in report.problems)
+        verdict = counted(len(report.problems), "problem") if report.problems else "ok"
+        branches = counted(report.branches, "branch", plural="branches")
+        entities = counted(report.entities, "entity", plural="entities")
+        commits = counted(report.commits, "commit")
+        yield f"{self.uri}: {verdict} ({branches}, {commits}, {entities})"
+
+
+def in_key_order(tables: Iterable[TableInfo]) -> list[TableInfo]:
+    """Tables by type key: edges before nodes, then by name."""
+    return sorted(tables, key=lambda table: (table.kind, table.type_name))
+
+
+def _counts(entities: Mapping[str, int]) -> list[JsonObject]:
+    return [{"name": name, "entities_loaded": entities[name]} for name in sorted(entities)]
+
+
+def _commit_cells(commit: Commit) -> tuple[str, ...]:
+    message = "(maintenance)" if commit.is_maintenance else commit.message or ""
+    actor = commit.actor or "-"
+    return commit.id, str(commit.version), _time(commit), commit.branch, actor, message
+
+
+def _time(commit: Commit) -> str:
+    return commit.created_at.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,128 @@
+"""Rows of a query in five formats."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from omnigraph.cli.views.alignment import column_widths, padded
+from omnigraph.diagnostics.shown import escaped
+
+# A longer cell of a table is cut, so that a row stays readable in a terminal.
+CELL_WIDTH_MAX: Final = 80
+_CSV_QUOTED: Final = re.compile(r'[,"\r\n]')
+
+Row: TypeAlias = Mapping[str, Any]  # Any: a JSON value
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The answer of a query: its rows, and what they were read from."""
+
+    query_name: str
+    target: Mapping[str, str | None]
+    columns: Sequence[str]
+    rows: Sequence[Row]
+    commit_id: str
+
+    def to_json(self) -> dict[str, Any]:  # Any: a JSON document
+        """The document of a read; a query without columns has none in its document."""
+        return {
+            "query_name": self.query_name,
+            "target": dict(self.target),
+            "row_count": len(self.rows),
+            **({"columns": list(self.columns)} if self.columns else {}),
+            "rows": list(self.rows),
+            "graph_commit_id": self.commit_id,
+        }
+
+    @property
+    def header(self) -> str:
+        """Where the rows are from, in one line."""
+        place = next(f"{kind} {name}" for kind, name in self.target.items() if name is not None)
+        return f"{len(self.rows)} rows from {place} via {self.query_name}"
+
+
+def table_lines(rows: Rows) -> Iterator[str]:
+    """A header, then columns under each other."""
+    yield escaped(rows.header)
+    if not rows.columns:
+        return
+    cells = [[_cell(row.get(name)) for name in rows.columns] for row in rows.rows]
+    names = [_cut(escaped(name)) for name in rows.columns]
+    widths = column_widths([names, *cells])
+    yield _table_row(names, widths)
+    yield "-+-".join("-" * width for width in widths)
+    for row in cells:
+        yield _table_row(row, widths)
+
+
+def kv_lines(rows: Rows) -> Iterator[str]:
+    """A header, then a line for every value, with an empty line between rows."""
+    yield escaped(rows.header)
+    if not rows.rows:
+        yield "(no rows)"
+    for number, row in enumerate(rows.rows, 1):
+        if number > 1:
+            yield ""
+        yield f"row {number}"
+        for name in rows.columns:
+            yield f"{escaped(name)}: {escaped(_text(row.get(name)))}"
+
+
+def csv_lines(rows: Rows) -> Iterator[str]:
+    """The names of the columns, then a line for every row."""
+    yield ",".join(map(_quoted, rows.columns))
+    for row in rows.rows:
+        yield ",".join(_quoted(_text(row.get(name))) for name in rows.columns)
+
+
+def jsonl_lines(rows: Rows) -> Iterator[str]:
+    """A line about the rows, then a document for every row."""
+    yield _compact(
+        {
+            "kind": "metadata",
+            "query_name": rows.query_name,
+            "target": dict(rows.target),
+            "row_count": len(rows.rows),
+        }
+    )
+    yield from map(_compact, rows.rows)
+
+
+LINE_FORMATS: Final[Mapping[str, Callable[[Rows], Iterator[str]]]] = {
+    "table": table_lines,
+    "kv": kv_lines,
+    "csv": csv_lines,
+    "jsonl": jsonl_lines,
+}
+
+
+def _table_row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return " | ".join(map(padded, cells, widths)).rstrip()
+
+
+def _cell(value: object) -> str:
+    # Cut before and after escaping: a long text is not escaped whole only to be cut.
+    return _cut(escaped(_text(value)[: CELL_WIDTH_MAX + 1]))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= CELL_WIDTH_MAX else text[: CELL_WIDTH_MAX - 1] + "…"
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else _compact(value)
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _quoted(text: str) -> str:
+    if _CSV_QUOTED.search(text) is None:
+        return text
+    return '"' + text.replace('"', '""') + '"'

@@ -1,0 +1,47 @@
+"""The engine: graphs, branches and snapshots as programs use them.
+
+In: addresses, texts, and data in any form. Out: commits, results and snapshots. Guarantee: every
+operation sees one snapshot; a write is one commit or none; a graph may be used from many threads
+and many processes at once. Start other processes with `spawn` and let each open the graph itself: a
+forked child has none of the threads its parent's store works with, and waits for them for ever.
+
+    graph         create, open, branches, time travel
+    session       one opened graph: who writes, and what it shares with others
+    resources     what all handles of a process on one graph share
+    background    work after commits, which nobody waits for
+    plans         compiled queries, kept by text and schema
+    arguments     values of Python as values of the language
+    branch        a line of commits: everything that writes
+    writing       a write from its snapshot to its commit
+    operations    what a load, a mutation and a schema change prepare
+    snapshot      a graph as of one commit: everything that reads
+    blobs         the bytes of one property, in ranges
+    commit        a commit as data
+    results       what writes answer
+    statements    texts that are statements: branches, settings, plans
+    check         every structural invariant of a graph, verified
+"""
+
+from omnigraph.engine.blobs import Blob
+from omnigraph.engine.branch import Branch
+from omnigraph.engine.check import CheckReport
+from omnigraph.engine.commit import Commit
+from omnigraph.engine.graph import Graph, connect, create_graph, open_graph
+from omnigraph.engine.results import LoadResult, MutationResult, SchemaResult, TableInfo
+from omnigraph.engine.snapshot import Snapshot
+
+__all__ = [
+    "Blob",
+    "Branch",
+    "CheckReport",
+    "Commit",
+    "Graph",
+    "LoadResult",
+    "MutationResult",
+    "SchemaResult",
+    "Snapshot",
+    "TableInfo",
+    "connect",
+    "create_graph",
+    "open_graph",
+]

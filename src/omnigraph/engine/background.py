@@ -1,0 +1,102 @@
+"""Work after commits: done one job at a time, on a thread that nobody has to wait for."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, Final, ParamSpec, TypeVar
+
+# How long closing a graph, or the end of the program, waits for the job that is being done. A job
+# that is cut off has written files that nothing refers to.
+STOP_TIMEOUT_S: Final = 5.0
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Background(Executor):
+    """An executor whose thread exists only while there is work, and never keeps a program alive.
+
+    The threads of the standard executors are joined when the interpreter exits, with everything
+    that waits for them still to be done.
+    """
+
+    def __init__(self) -> None:
+        self._jobs = _Jobs()
+        # Also called when the interpreter exits: a job that is being done gets a little time.
+        self._finalizer = weakref.finalize(self, self._jobs.stop, STOP_TIMEOUT_S)
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Do a job some time later."""
+        future: Future[T] = Future()
+        self._jobs.add(_Job(future, lambda: fn(*args, **kwargs)))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
+        """Begin no other job; wait a little for the one that is being done."""
+        del cancel_futures  # What waits is never done: nothing depends on it.
+        self._jobs.stop(STOP_TIMEOUT_S if wait else 0)
+
+
+class _Job:
+    """A call, and where its outcome goes."""
+
+    __slots__ = ("call", "future")
+
+    def __init__(self, future: Future[Any], call: Callable[[], Any]) -> None:
+        self.future = future
+        self.call = call
+
+    def run(self) -> None:
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            self.future.set_result(self.call())
+        except BaseException as error:  # noqa: BLE001 — it belongs to whoever asks the future
+            self.future.set_exception(error)
+
+
+class _Jobs:
+    """The queue and its thread, apart from the executor so that a job does not keep that alive."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: deque[_Job] = deque()
+        self._thread: threading.Thread | None = None
+        self._is_stopped = False
+
+    def add(self, job: _Job) -> None:
+        with self._changed:
+            if self._is_stopped:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._waiting.append(job)
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._work, name="omnigraph-background", daemon=True
+                )
+                self._thread.start()
+
+    def stop(self, timeout_s: float) -> None:
+        with self._changed:
+            self._is_stopped = True
+            while self._waiting:
+                self._waiting.popleft().future.cancel()
+            # The last reference to a graph may be that of a job, which cannot wait for itself.
+            if self._thread is not threading.current_thread():
+                self._changed.wait_for(lambda: self._thread is None, timeout_s)
+
+    def _work(self) -> None:
+        while (job := self._next()) is not None:
+            job.run()
+            del job
+
+    def _next(self) -> _Job | None:
+        with self._changed:
+            if self._waiting:
+                return self._waiting.popleft()
+            self._thread = None
+            self._changed.notify_all()
+            return None

@@ -1,0 +1,100 @@
+"""The bytes of one property of one entity, read in ranges."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Final, Protocol
+
+import pyarrow as pa
+
+from omnigraph.errors import BlobNotFound, InvalidArgument, RangeNotSatisfiable, ResourceLimit
+from omnigraph.execution.view import View
+from omnigraph.schema.accepted import TypeKey
+from omnigraph.storage.lance_steps import lance_step
+from omnigraph.storage.row_ids import ROW_ID
+from omnigraph.storage.table import Table
+from omnigraph.versioning.effects import ID_COLUMN
+
+# One read stays small enough to be held by many readers at once; larger blobs take several.
+RANGE_BYTES_MAX: Final = 4 * 1024 * 1024
+_ETAG_BYTES: Final = 16
+
+
+class _File(Protocol):
+    """What is needed of an open blob; ranges share no cursor, so threads may read at once."""
+
+    def size(self) -> int: ...
+    def read_range(self, offset: int, length: int, /) -> bytes: ...
+
+
+class Blob:
+    """One blob at one snapshot; it stays what it is, whatever happens to the branch."""
+
+    def __init__(self, file: _File, *, table_path: str, etag: str) -> None:
+        self._file = file
+        self._table_path = table_path
+        self.etag = etag
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return self._file.size()
+
+    def read(self, start: int = 0, end: int | None = None) -> bytes:
+        """The bytes of a half-open range, by default all of them; at most 4 MiB in one call."""
+        size = self.size
+        last = size if end is None else end
+        if not 0 <= start <= last <= size:
+            raise RangeNotSatisfiable(start, last, length=size)
+        if last - start > RANGE_BYTES_MAX:
+            raise ResourceLimit(
+                "one read of a blob, in bytes,",
+                limit=RANGE_BYTES_MAX,
+                actual=last - start,
+                hint="read it in several ranges",
+            )
+        if start == last:
+            return b""
+        with lance_step("read_blob", self._table_path):
+            return bytes(self._file.read_range(start, last - start))
+
+    def __repr__(self) -> str:
+        return f"Blob(size={self.size}, etag={self.etag})"
+
+
+def open_blob(view: View, type_key: TypeKey, *, entity_id: str, property_name: str) -> Blob:
+    """A blob of a view, or the reason why there is none."""
+    column = _column(view, type_key, property_name)
+    table = view.table(type_key)
+    row_id = _row_id(table, entity_id)
+    if row_id is None:
+        reason = f"there is no {type_key} of this id"
+        raise BlobNotFound(str(type_key), entity_id, property_name, reason=reason)
+    file = table.open_blob(column, row_id)
+    if file is None:
+        raise BlobNotFound(str(type_key), entity_id, property_name, reason="it is null")
+    return Blob(file, table_path=table.pin.path, etag=_etag(table, column, row_id))
+
+
+def _column(view: View, type_key: TypeKey, property_name: str) -> str:
+    shape = view.shape(type_key)
+    column = shape.columns.get(property_name)
+    if column is None or not pa.types.is_large_binary(shape.schema.field(column).type):
+        raise InvalidArgument("property", f"'{property_name}' is not a Blob property of {type_key}")
+    return column
+
+
+def _row_id(table: Table, entity_id: str) -> int | None:
+    found = table.find(ID_COLUMN, pa.array([entity_id], pa.utf8()))[ROW_ID]
+    return int(found[0].as_py()) if len(found) else None
+
+
+def _etag(table: Table, column: str, row_id: int) -> str:
+    """A strong tag: no two contents share one, because a version of a table never changes.
+
+    Row ids alone are no witness: two branches give the same one to different rows.
+    """
+    witness = json.dumps(["omnigraph.blob", table.pin.path, table.pin.version, column, row_id])
+    digest = hashlib.sha256(witness.encode()).digest()[:_ETAG_BYTES]
+    return f'"{digest.hex()}"'

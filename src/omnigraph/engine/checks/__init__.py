@@ -1,0 +1,14 @@
+"""The parts of a check: each looks at one kind of thing and reports what is wrong with it.
+
+In: the stored objects and tables of a graph. Out: problems. Guarantee: nothing is written, nothing
+is taken from a cache, and damage of any kind is a problem that names its place, never an error.
+
+    problems      what was found, with its place
+    schemas       schema objects and the types they declare
+    refs          branch names and their events
+    streams       records in a row: contiguous, chained, folded; checkpoints and hints
+    rows          the rows of a pinned table, read completely
+    entities      ids, keys, values, uniques, ends and cardinalities at one snapshot
+    differences   which rows of two tables are not the same
+    change_sets   what a commit says it changed, compared with what it changed
+"""

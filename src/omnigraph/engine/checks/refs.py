@@ -1,0 +1,68 @@
+"""The names of branches: their events are complete, readable, and lead to streams."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from omnigraph.engine.checks.problems import Problems
+from omnigraph.errors import BranchNotFound, CorruptObject
+from omnigraph.storage import layout
+from omnigraph.storage.objects import Objects
+from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.fields import read_fields
+from omnigraph.versioning.record import MAIN, MAIN_BRANCH, Stream
+
+
+def check_refs(objects: Objects, branches: Branches, problems: Problems) -> list[Stream]:
+    """Report what is wrong with the events of names; the streams of all live branches."""
+    for name, events in _events(objects).items():
+        for generation in range(1, max(events) + 1):
+            if generation not in events:
+                path = layout.ref_event(name, generation)
+                problems.add("branch", path, "it is missing below newer events")
+        for generation, path in sorted(events.items()):
+            read = partial(_require_event, objects, path, is_create=generation % 2 == 1)
+            problems.attempt("branch", path, read)
+    return [MAIN, *_live_streams(branches, problems)]
+
+
+def _events(objects: Objects) -> dict[str, dict[int, str]]:
+    """The path of every event, by name and generation."""
+    events: dict[str, dict[int, str]] = {}
+    for entry in objects.list(layout.BRANCHES):
+        found = layout.branch_of_ref_event(entry.path)
+        if found is not None:
+            events.setdefault(found[0], {})[found[1]] = entry.path
+    return events
+
+
+def _require_event(objects: Objects, path: str, *, is_create: bool) -> None:
+    data = objects.get(path)
+    if data is None:
+        raise CorruptObject(path, "it was listed, and it is absent")
+    read_fields(path, data).require("op", "create" if is_create else "delete")
+
+
+def _live_streams(branches: Branches, problems: Problems) -> list[Stream]:
+    streams = []
+    for name in branches.list():
+        if name == MAIN_BRANCH:
+            continue
+        try:
+            stream = problems.attempt("branch", name, partial(_resolved, branches, name))
+        except _Deleted:
+            continue
+        if stream is not None:
+            streams.append(stream)
+    return streams
+
+
+class _Deleted(Exception):
+    """A branch that was deleted after it was listed: not a problem."""
+
+
+def _resolved(branches: Branches, name: str) -> Stream:
+    try:
+        return branches.resolve(name)
+    except BranchNotFound as error:
+        raise _Deleted from error

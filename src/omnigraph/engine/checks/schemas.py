@@ -1,0 +1,36 @@
+"""Schema objects, each read once and named once when it cannot be."""
+
+from __future__ import annotations
+
+from omnigraph.engine.checks.problems import Problems
+from omnigraph.execution.view import tabled_types
+from omnigraph.storage import layout
+from omnigraph.storage.objects import Objects
+from omnigraph.versioning.schemas import Schemas, StoredSchema
+
+
+class SchemaCheck:
+    """The schemas that the records of a graph name."""
+
+    def __init__(self, objects: Objects, problems: Problems) -> None:
+        self._schemas = Schemas(objects)
+        self._problems = problems
+        self._read: dict[str, StoredSchema | None] = {}
+        self._types: dict[str, frozenset[str]] = {}
+
+    def get(self, digest: str) -> StoredSchema | None:
+        """A schema, or None when it cannot be read, which is reported."""
+        if digest not in self._read:
+            self._read[digest] = self._problems.attempt(
+                "schema", layout.schema(digest), lambda: self._schemas.get(digest)
+            )
+        return self._read[digest]
+
+    def types(self, digest: str) -> frozenset[str] | None:
+        """The keys of the types that a schema gives tables to."""
+        stored = self.get(digest)
+        if stored is None:
+            return None
+        if digest not in self._types:
+            self._types[digest] = frozenset(map(str, tabled_types(stored.catalog)))
+        return self._types[digest]

@@ -1,0 +1,219 @@
+"""Graphs: created, opened, and left through the branches and snapshots they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import assert_never
+
+from omnigraph import versioning
+from omnigraph.engine import statements
+from omnigraph.engine.arguments import microseconds
+from omnigraph.engine.branch import Branch
+from omnigraph.engine.check import COMMITS_MAX, CheckReport, check_graph
+from omnigraph.engine.commit import Commit, commit_of
+from omnigraph.engine.resources import Environment, Storage, storage_at
+from omnigraph.engine.session import Session
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.errors import GraphExists, GraphNotFound, InvalidArgument, StorageRefused
+from omnigraph.schema import load_catalog
+from omnigraph.schema.shape import JsonObject
+from omnigraph.storage import require_exclusive_puts
+from omnigraph.versioning import Signature
+from omnigraph.versioning.record import MAIN_BRANCH
+from omnigraph.writers.migrate import creation
+
+
+def create_graph(
+    uri: str,
+    *,
+    schema: str,
+    actor: str | None = None,
+    durable: bool = True,
+    storage_options: Mapping[str, str] | None = None,
+) -> Graph:
+    """Create a graph at a directory, `file://`, `memory://NAME` or `s3://bucket/prefix`.
+
+    `durable` writes survive a power loss; without, local writes are faster and may not.
+    """
+    storage = storage_at(uri, is_durable=durable, options=storage_options)
+    return create_on(storage, schema=schema, actor=actor)
+
+
+def open_graph(
+    uri: str,
+    *,
+    actor: str | None = None,
+    durable: bool = True,
+    storage_options: Mapping[str, str] | None = None,
+) -> Graph:
+    """Open an existing graph; `actor` signs whatever is committed through it."""
+    storage = storage_at(uri, is_durable=durable, options=storage_options)
+    return open_on(storage, actor=actor)
+
+
+def connect(
+    uri: str,
+    *,
+    actor: str | None = None,
+    durable: bool = True,
+    storage_options: Mapping[str, str] | None = None,
+) -> Graph:
+    """Open a graph wherever it is."""
+    if uri.startswith(("http://", "https://")):
+        raise StorageRefused(
+            "connect",
+            uri,
+            "graphs on a server need the server extra, which this version does not have",
+            hint="open the graph by its directory or s3:// address",
+        )
+    return open_graph(uri, actor=actor, durable=durable, storage_options=storage_options)
+
+
+def create_on(
+    storage: Storage,
+    *,
+    schema: str,
+    actor: str | None = None,
+    environment: Environment | None = None,
+) -> Graph:
+    """Create a graph on a storage; of two who do, one gets it."""
+    session = Session(storage, actor=actor, environment=environment)
+    resources = session.resources
+    # A text with errors is refused before anything is written.
+    load_catalog(schema, mode=resources.environment.mode)
+    _require_absent(session)
+    require_exclusive_puts(storage.objects)
+    made = creation(schema, tables=storage.tables, schemas=resources.schemas)
+    resources.committer.create_graph(
+        schema=made.schema.digest, pins=made.pins, signature=Signature(actor=actor)
+    )
+    session.begin()
+    return Graph(session)
+
+
+def open_on(
+    storage: Storage, *, actor: str | None = None, environment: Environment | None = None
+) -> Graph:
+    """Open the graph on a storage."""
+    session = Session(storage, actor=actor, environment=environment)
+    session.resources.log.require_graph()
+    session.begin()
+    return Graph(session)
+
+
+def _require_absent(session: Session) -> None:
+    try:
+        session.resources.log.require_graph()
+    except GraphNotFound:
+        return
+    raise GraphExists(session.uri)
+
+
+class Graph:
+    """A graph, open in this process; safe to share between its threads."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def uri(self) -> str:
+        """Its address."""
+        return self._session.uri
+
+    @property
+    def actor(self) -> str | None:
+        """Who signs what is committed through this object."""
+        return self._session.actor
+
+    def branch(self, name: str = MAIN_BRANCH) -> Branch:
+        """A branch that exists."""
+        return Branch(self, self._session, self._session.resources.branches.resolve(name))
+
+    def branches(self) -> list[str]:
+        """The names of all branches: main first, then by name."""
+        return self._session.resources.branches.list()
+
+    def create_branch(
+        self, name: str, *, source: Branch | Snapshot | Commit | str = MAIN_BRANCH
+    ) -> Branch:
+        """Start a branch at another one, given itself or by name, at a snapshot or at a commit."""
+        at = self._source(source)
+        stream = self._session.resources.branches.create(name, at=at, actor=self.actor)
+        return Branch(self, self._session, stream)
+
+    def delete_branch(self, name: str) -> None:
+        """End a branch; what other branches started from it keeps its commits."""
+        self._session.resources.branches.delete(name, actor=self.actor)
+
+    def snapshot(self, at: str | int | datetime | Commit, *, branch: str = MAIN_BRANCH) -> Snapshot:
+        """The graph as of a commit (or its id), a version of a branch, or a time on a branch."""
+        return Snapshot(self._session, self._found(at, branch))
+
+    def commit(self, commit_id: str) -> Commit:
+        """A commit of any branch."""
+        return commit_of(self._session.resources.history.commit(commit_id))
+
+    def execute(self, text: str, *, branch: str = MAIN_BRANCH) -> list[JsonObject]:
+        """Run a statement, such as `branch list` or `show all`; its rows, if it has any."""
+        return statements.execute(self, self._session, text, branch=branch)
+
+    def check(self, *, commits_max: int | None = COMMITS_MAX) -> CheckReport:
+        """Verify every structural invariant of the graph, from what is stored.
+
+        Of each branch, the newest commits are compared with what they say they changed: so many,
+        or all of them if None.
+        """
+        storage = self._session.resources.storage
+        tables = storage.tables if storage.reopened is None else storage.reopened()
+        return check_graph(storage.objects, tables, commits_max=commits_max)
+
+    def close(self) -> None:
+        """Let the graph go: waits briefly for a running compaction; again is no error."""
+        self._session.end()
+
+    def __enter__(self) -> Graph:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Graph({self.uri!r})"
+
+    def _source(self, source: Branch | Snapshot | Commit | str) -> versioning.Snapshot:
+        match source:
+            case Snapshot():
+                return self._own(source).at
+            case Branch():
+                return self._own(source.snapshot()).at
+            case Commit():
+                return self._found(source, MAIN_BRANCH)
+            case str():
+                return self.branch(source).snapshot().at
+            case _:
+                assert_never(source)
+
+    def _own(self, snapshot: Snapshot) -> Snapshot:
+        if snapshot.uri != self.uri:
+            raise InvalidArgument("source", f"{snapshot!r} is of the graph at {snapshot.uri}")
+        return snapshot
+
+    def _found(self, at: str | int | datetime | Commit, branch: str) -> versioning.Snapshot:
+        resources = self._session.resources
+        match at:
+            case Commit():
+                return resources.history.by_commit(at.id)
+            case str():
+                return resources.history.by_commit(at)
+            case bool():
+                raise InvalidArgument("at", f"{at} is not a version")
+            case int():
+                return resources.history.by_seq(resources.branches.resolve(branch), at)
+            case datetime():
+                stream = resources.branches.resolve(branch)
+                return resources.history.by_time(stream, microseconds(at))
+            case _:
+                raise InvalidArgument(
+                    "at", f"a {type(at).__name__} names no commit", hint="pass a commit or its id"
+                )

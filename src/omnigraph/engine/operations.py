@@ -1,0 +1,134 @@
+"""What a load, a mutation and a schema change prepare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from omnigraph.engine.arguments import plain_parameters
+from omnigraph.engine.resources import Resources
+from omnigraph.errors import Conflict, WrongQueryKind
+from omnigraph.execution.view import View
+from omnigraph.query import bind_parameters
+from omnigraph.query.typed import Mutation
+from omnigraph.schema.migration import MigrationPlan
+from omnigraph.versioning import Transaction
+from omnigraph.writers.inputs import InputOptions, Source, read_input
+from omnigraph.writers.load import Loaded, LoadMode, load_change
+from omnigraph.writers.migrate import Migrated, migration
+from omnigraph.writers.mutate import Mutated, mutation_change
+from omnigraph.writers.prepare import Request, prepare
+from omnigraph.writers.staging import Staging
+
+
+class Loading:
+    """A load: its source is read once, however often it is prepared."""
+
+    def __init__(
+        self, resources: Resources, source: Source, *, mode: LoadMode, options: InputOptions
+    ) -> None:
+        self._resources = resources
+        self._source = source
+        self._mode = mode
+        self._options = options
+        self._staging = Staging(resources.storage.tables)
+        self._digest: str | None = None
+        self.loaded: Loaded | None = None
+
+    @property
+    def may_repeat(self) -> bool:
+        """An overwrite ends what others wrote meanwhile without having seen it."""
+        return self._mode is not LoadMode.OVERWRITE
+
+    def prepare(self, view: View, request: Request) -> Transaction:
+        """The load on a view; an empty one is a commit too."""
+        loaded = self._read(view)
+        keys = self._resources.keys
+        return prepare(loaded.change, view, keys, staging=self._staging, request=request)
+
+    def _read(self, view: View) -> Loaded:
+        """The rows under the schema of a view: the same ones until that changes."""
+        if self.loaded is not None and self._digest == view.schema.digest:
+            return self.loaded
+        if self.loaded is not None and _is_used_up(self._source):
+            branch = view.snapshot.stream.branch
+            raise Conflict(f"another schema came into force on branch '{branch}' during this load")
+        found = read_input(self._source, view.accepted, self._options)
+        self.loaded, self._digest = load_change(found, self._mode), view.schema.digest
+        return self.loaded
+
+
+def _is_used_up(source: object) -> bool:
+    """Whether a source that was read once gives nothing the second time."""
+    return isinstance(source, Iterator) or hasattr(source, "read")
+
+
+class Mutating:
+    """A mutation: all its statements happen at one instant."""
+
+    def __init__(
+        self, resources: Resources, text: str, *, name: str | None, params: object
+    ) -> None:
+        self._resources = resources
+        self._text = text
+        self._name = name
+        self._params = plain_parameters(params)
+        self._now = resources.environment.now_ms()
+        self._staging = Staging(resources.storage.tables)
+        self.query_name = ""
+        self.mutated: Mutated | None = None
+
+    @property
+    def may_repeat(self) -> bool:
+        """An update or a delete of what others changed is for its author to decide again."""
+        return self.mutated is not None and self.mutated.is_insert_only
+
+    def prepare(self, view: View, request: Request) -> Transaction | None:
+        """The mutation on a view; None when it changes nothing."""
+        plan = self._plan(view)
+        self.query_name = plan.name
+        mode = self._resources.environment.mode
+        params = bind_parameters(plan.parameters, self._params, strictness=mode)
+        keys = self._resources.keys
+        self.mutated = mutation_change(plan, params, now=self._now, view=view, keys=keys)
+        if not self.mutated.change:
+            return None
+        request = replace(request, reads=self.mutated.reads)
+        return prepare(self.mutated.change, view, keys, staging=self._staging, request=request)
+
+    def _plan(self, view: View) -> Mutation:
+        plans = self._resources.plans
+        plan = plans.get(self._text, name=self._name, schema=view.schema).plan
+        if not isinstance(plan, Mutation):
+            raise WrongQueryKind(plan.name, is_mutation=False)
+        return plan
+
+
+class Migrating:
+    """A schema change: planned once, because another schema in between is for its author."""
+
+    may_repeat = True
+
+    def __init__(self, resources: Resources, source: str) -> None:
+        self._resources = resources
+        self._source = source
+        self._migrated: Migrated | None = None
+
+    @property
+    def plan(self) -> MigrationPlan:
+        """The steps of the prepared change."""
+        assert self._migrated is not None, "a plan is asked for after its preparation"
+        return self._migrated.plan
+
+    def prepare(self, view: View, request: Request) -> Transaction | None:
+        """The change on a view; None when the schema is in force already."""
+        if self._migrated is not None:
+            return self._migrated.again(view.snapshot)
+        self._migrated = migration(
+            view,
+            self._source,
+            tables=self._resources.storage.tables,
+            schemas=self._resources.schemas,
+            signature=request.signature,
+        )
+        return self._migrated.transaction

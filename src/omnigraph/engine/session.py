@@ -1,0 +1,85 @@
+"""One opened graph: who writes through it, and what it shares with others."""
+
+from __future__ import annotations
+
+import os
+from typing import NoReturn
+
+from omnigraph.engine.commit import Commit, commit_of
+from omnigraph.engine.resources import Environment, Resources, Storage
+from omnigraph.errors import (
+    BranchGone,
+    BranchNotFound,
+    CommitNotFound,
+    GraphClosed,
+    InvalidArgument,
+)
+from omnigraph.execution.view import View, open_view
+from omnigraph.versioning import Record, Snapshot, Stream
+
+
+class Session:
+    """What branches and snapshots need of the graph they belong to."""
+
+    def __init__(
+        self, storage: Storage, *, actor: str | None, environment: Environment | None = None
+    ) -> None:
+        if actor is not None and not actor.strip():
+            raise InvalidArgument("actor", "it is empty", hint="name somebody, or pass None")
+        self.uri = storage.objects.uri
+        self.actor = actor
+        self._resources = Resources(storage, environment)
+        self._is_open = True
+        self._process = os.getpid()
+
+    @property
+    def resources(self) -> Resources:
+        """What all handles on this graph share; refused after closing."""
+        if not self._is_open:
+            raise GraphClosed(self.uri)
+        # A forked child would wait for ever for threads that only its parent has.
+        if os.getpid() != self._process:
+            raise GraphClosed(self.uri, hint="open it in each process, and start them with spawn")
+        return self._resources
+
+    def begin(self) -> None:
+        """Take part in what the other handles of this process use; the graph must exist."""
+        self._resources = self._resources.joined(self)
+
+    def end(self) -> None:
+        """Let the graph go; again is no error."""
+        if self._is_open:
+            self._is_open = False
+            self._resources.leave(self)
+
+    def head(self, stream: Stream) -> Snapshot:
+        """The newest snapshot of a branch that still has its name."""
+        head = self.resources.log.head(stream)
+        if head.is_closed and not self._is_named(stream):
+            raise BranchGone(stream.branch)
+        return head.snapshot
+
+    def view(self, snapshot: Snapshot) -> View:
+        """A snapshot with its schema and its tables."""
+        resources = self.resources
+        return open_view(snapshot, resources.schemas, resources.storage.tables)
+
+    def commit(self, snapshot: Snapshot) -> Commit:
+        """The commit of a snapshot."""
+        ref = snapshot.ref
+        record = self.resources.log.read(ref.stream, ref.seq)
+        if not isinstance(record, Record):
+            raise CommitNotFound(f"the record of commit '{ref.commit}' is gone")
+        return commit_of(record)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"the graph at {self.uri} cannot be pickled: pass its address, and open it there"
+        )
+
+    def _is_named(self, stream: Stream) -> bool:
+        """Whether the name still stands for the stream: a deletion may have stopped half way."""
+        try:
+            return self.resources.branches.resolve(stream.branch).id == stream.id
+        except BranchNotFound:
+            return False

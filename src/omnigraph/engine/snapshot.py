@@ -1,0 +1,139 @@
+"""A graph as of one commit: everything that reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import Literal
+
+from omnigraph import versioning
+from omnigraph.diagnostics import did_you_mean
+from omnigraph.engine.arguments import plain_parameters
+from omnigraph.engine.blobs import Blob, open_blob
+from omnigraph.engine.commit import Commit
+from omnigraph.engine.results import TableInfo
+from omnigraph.engine.session import Session
+from omnigraph.errors import InvalidArgument, TypeNotFound, WrongQueryKind
+from omnigraph.execution.export import export_lines
+from omnigraph.execution.read import run_read
+from omnigraph.execution.result import Result
+from omnigraph.execution.view import View, tabled_types
+from omnigraph.query import bind_parameters
+from omnigraph.query.plan import ReadPlan
+from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.schema.shape import JsonObject
+from omnigraph.versioning.fields import FORMAT
+
+EntityKind = Literal["node", "edge"]
+
+
+class Snapshot:
+    """An immutable graph: the same questions give the same answers for ever."""
+
+    def __init__(self, session: Session, at: versioning.Snapshot) -> None:
+        self._session = session
+        self._at = at
+
+    @property
+    def at(self) -> versioning.Snapshot:
+        """The schema and the pins it consists of."""
+        return self._at
+
+    @property
+    def uri(self) -> str:
+        """The address of its graph."""
+        return self._session.uri
+
+    @property
+    def branch(self) -> str:
+        """The branch it was taken of."""
+        return self._at.stream.branch
+
+    @property
+    def version(self) -> int:
+        """How many commits the branch had before its commit."""
+        return self._at.seq
+
+    @property
+    def commit(self) -> Commit:
+        """The commit that made it."""
+        return self._session.commit(self._at)
+
+    @property
+    def schema(self) -> str:
+        """The text of the schema that was in force."""
+        return self.view.schema.source
+
+    @cached_property
+    def view(self) -> View:
+        """The snapshot with its schema and its tables, for the layers below."""
+        return self._session.view(self._at)
+
+    def query(self, text: str, *, name: str | None = None, params: object = None) -> Result:
+        """Run a read; a text with one declaration needs no name."""
+        resources = self._session.resources
+        plan = resources.plans.get(text, name=name, schema=self.view.schema).plan
+        if not isinstance(plan, ReadPlan):
+            raise WrongQueryKind(plan.name, is_mutation=True)
+        environment = resources.environment
+        bound = bind_parameters(
+            plan.parameters, plain_parameters(params), strictness=environment.mode
+        )
+        return run_read(plan, self.view, bound, now=environment.now_ms())
+
+    def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
+        """Everything, or some types, as chunks of whole JSON lines that a load reads back."""
+        _ = self._session.resources
+        return export_lines(self.view, types=types)
+
+    def blob(
+        self,
+        entity: EntityKind,
+        type_name: str,
+        entity_id: str,
+        property: str,  # noqa: A002
+    ) -> Blob:
+        """The blob of a property; one that is null or missing is not found."""
+        _ = self._session.resources
+        type_key = self._type_key(type_name, entity)
+        return open_blob(self.view, type_key, entity_id=entity_id, property_name=property)
+
+    def count(self, type_name: str, kind: EntityKind | None = None) -> int:
+        """How many entities a type has; of a node and an edge type of one name, the nodes."""
+        return self._at.pins[str(self._type_key(type_name, kind))].rows
+
+    def tables(self) -> list[TableInfo]:
+        """The table of every type, edges before nodes, then by name."""
+        return [
+            TableInfo(str(key.kind), key.name, pin.path, pin.version, pin.rows)
+            for key in sorted(tabled_types(self.view.catalog), key=str)
+            for pin in [self._at.pins[str(key)]]
+        ]
+
+    def to_json(self) -> JsonObject:
+        """The document that commands and servers answer for a snapshot."""
+        return {
+            "graph_branch": self.branch,
+            "graph_manifest_version": self.version,
+            "internal_schema_version": FORMAT,
+            "datasets": [table.to_json() for table in self.tables()],
+        }
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.branch!r}, version={self.version}, commit={self._at.commit!r})"
+
+    def _type_key(self, type_name: str, kind: str | None) -> TypeKey:
+        catalog = self.view.catalog
+        match kind:
+            case None:
+                is_node = type_name in catalog.nodes or type_name not in catalog.edges
+                type_key = TypeKey(TypeKind.NODE if is_node else TypeKind.EDGE, type_name)
+            case "node" | "edge":
+                type_key = TypeKey(TypeKind(kind), type_name)
+            case _:
+                raise InvalidArgument("kind", f"'{kind}' is neither 'node' nor 'edge'")
+        types = tabled_types(catalog)
+        if type_key not in types:
+            names = sorted({known.name for known in types})
+            raise TypeNotFound(type_name, hint=did_you_mean(type_name, names))
+        return type_key

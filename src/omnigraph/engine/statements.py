@@ -1,0 +1,65 @@
+"""Texts that are statements, not queries: branches, settings and plans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from omnigraph.engine.session import Session
+from omnigraph.errors import ExecutionError, InvalidArgument
+from omnigraph.query.ast import (
+    BranchCreate,
+    BranchDelete,
+    BranchList,
+    BranchMerge,
+    Explain,
+    Query,
+    Show,
+)
+from omnigraph.query.compile import compile_declaration, read_file
+from omnigraph.query.explain import explain
+from omnigraph.query.parser import ParsedFile
+from omnigraph.query.plan import ReadPlan
+from omnigraph.query.settings import effective_settings, show_rows
+from omnigraph.schema.shape import JsonObject
+from omnigraph.versioning.record import MAIN_BRANCH
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+
+_SETTING_COLUMNS = ("name", "value", "default", "source", "scope")
+_PLAN_COLUMNS = ("tree", "depth", "node", "detail")
+
+
+def execute(graph: Graph, session: Session, text: str, *, branch: str) -> list[JsonObject]:
+    """Run the statement of a text; its rows, or none for one that only does something."""
+    parsed = read_file(text, mode=session.resources.environment.mode)
+    statement = parsed.file.statement
+    match statement:
+        case BranchCreate():
+            parent = MAIN_BRANCH if statement.parent is None else statement.parent.text
+            graph.create_branch(statement.name.text, source=parent)
+            return []
+        case BranchDelete():
+            graph.delete_branch(statement.name.text)
+            return []
+        case BranchList():
+            return [{"name": name} for name in sorted(graph.branches())]
+        case BranchMerge():
+            raise ExecutionError("branch merge is not supported by this version yet")
+        case Show():
+            rows = show_rows(statement, effective_settings(parsed.file.settings))
+            return [{name: str(getattr(row, name)) for name in _SETTING_COLUMNS} for row in rows]
+        case Explain(query):
+            return _explained(graph, query, parsed, branch=branch)
+        case None:
+            raise InvalidArgument("text", "it holds no statement", hint="run queries with query")
+        case _:
+            assert_never(statement)
+
+
+def _explained(graph: Graph, query: Query, parsed: ParsedFile, *, branch: str) -> list[JsonObject]:
+    catalog = graph.branch(branch).snapshot().view.catalog
+    plan = compile_declaration(query, parsed, catalog).plan
+    if not isinstance(plan, ReadPlan):
+        raise ExecutionError("explain shows the plan of a read, not of a mutation")
+    return [{name: getattr(row, name) for name in _PLAN_COLUMNS} for row in explain(plan)]

@@ -1,0 +1,89 @@
+"""A write from its snapshot to its commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from omnigraph.engine.session import Session
+from omnigraph.errors import PreconditionFailed
+from omnigraph.execution.view import View
+from omnigraph.ids import new_ulid
+from omnigraph.versioning import BranchAt, Log, Record, Signature, Snapshot, Stream, Transaction
+from omnigraph.writers.prepare import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Under which condition a write may happen, and what is said about it.
+
+    `if_commit` is the id that the newest commit must have, maintenance aside; `key` is the same
+    for every repetition of one request.
+    """
+
+    if_commit: str | None = None
+    message: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a write: its commit, if there was anything to write.
+
+    `is_repeated` says that an earlier request with the same key made the commit.
+    """
+
+    record: Record | None
+    is_repeated: bool = False
+
+
+class Operation(Protocol):
+    """What a write prepares, on any snapshot."""
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether the prepared write may be prepared again when others changed what it read."""
+
+    def prepare(self, view: View, request: Request) -> Transaction | None:
+        """The write on a view; None when there is nothing to write."""
+
+
+def write(session: Session, stream: Stream, operation: Operation, terms: Terms) -> Written:
+    """Prepare an operation on the newest snapshot of a branch and publish it."""
+    resources = session.resources
+    snapshot = session.head(stream)
+    if terms.key is not None:
+        made = resources.history.by_key(stream, terms.key)
+        if made is not None:
+            return Written(made, is_repeated=True)
+    # Also a write that finds nothing to do must not say so about another head.
+    if terms.if_commit is not None:
+        _require_at(resources.log, snapshot, terms.if_commit)
+    name = new_ulid()
+    request = Request(
+        signature=Signature(session.actor, terms.message, terms.key, operations=(name,)),
+        requires=() if terms.if_commit is None else (BranchAt(terms.if_commit),),
+    )
+
+    def again(newer: Snapshot) -> Transaction | None:
+        return operation.prepare(session.view(newer), request)
+
+    transaction = again(snapshot)
+    if transaction is None:
+        return Written(None)
+    publisher = resources.publishers.of(stream)
+    record = publisher.publish(transaction, prepare_again=again if operation.may_repeat else None)
+    is_repeated = record is not None and name not in record.signature.operations
+    return Written(record, is_repeated=is_repeated)
+
+
+def _require_at(log: Log, snapshot: Snapshot, expected: str) -> None:
+    """Refuse a snapshot that is not at a commit, nor at maintenance of it."""
+    seq, commit = snapshot.seq, snapshot.commit
+    while commit != expected:
+        record = log.read(snapshot.stream.owner(seq).id, seq)
+        if not (isinstance(record, Record) and record.is_maintenance and record.parent):
+            raise PreconditionFailed(
+                snapshot.stream.branch, expected=expected, actual=snapshot.commit
+            )
+        seq, commit = seq - 1, record.parent

@@ -1,0 +1,205 @@
+"""Comparison by exact value: no number is rounded because another one has another type.
+
+Constants are moved into the domain of the column they are compared with, so that every test of a
+column is a plain one of its own type, in memory as in a filter that a table evaluates. NaN is
+unequal to everything and has no order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.query.ast import CompareOp
+from omnigraph.query.typed import Value
+from omnigraph.schema.values import round_to_f32
+
+Values: TypeAlias = pa.Array | pa.ChunkedArray
+_Flags: TypeAlias = npt.NDArray[np.bool_]
+
+_KERNELS: Final[dict[CompareOp, Callable[..., Any]]] = {  # Any: pyarrow is untyped
+    CompareOp.EQ: pc.equal,
+    CompareOp.NE: pc.not_equal,
+    CompareOp.LT: pc.less,
+    CompareOp.LE: pc.less_equal,
+    CompareOp.GT: pc.greater,
+    CompareOp.GE: pc.greater_equal,
+}
+MIRRORED: Final = {
+    CompareOp.EQ: CompareOp.EQ,
+    CompareOp.NE: CompareOp.NE,
+    CompareOp.LT: CompareOp.GT,
+    CompareOp.LE: CompareOp.GE,
+    CompareOp.GT: CompareOp.LT,
+    CompareOp.GE: CompareOp.LE,
+}
+# Beyond every integer type, and still an integer.
+_HUGE = 2**70
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison with a constant of the column's own type."""
+
+    op: CompareOp
+    value: bool | int | float | str
+
+
+def plain(values: Values) -> Values:
+    """Values as they are compared: dates and times as the integers they are."""
+    if pa.types.is_date32(values.type):
+        return values.cast(pa.int32())
+    return values.cast(pa.int64()) if pa.types.is_date64(values.type) else values
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type of `plain` values."""
+    if pa.types.is_date32(kind):
+        return pa.int32()
+    return pa.int64() if pa.types.is_date64(kind) else kind
+
+
+def fitted(op: CompareOp, constant: Value, kind: pa.DataType) -> Comparison | bool:
+    """What a comparison with a constant means for a column; a bool is it for every value."""
+    assert constant is not None
+    assert not isinstance(constant, tuple)
+    kind = plain_type(kind)
+    if isinstance(constant, bool | str):
+        return Comparison(op, constant)
+    if math.isnan(constant):
+        return op is CompareOp.NE
+    if pa.types.is_floating(kind):
+        return _fitted_float(op, constant, is_single=pa.types.is_float32(kind))
+    return _fitted_integer(op, constant, kind)
+
+
+def compare_constant(op: CompareOp, values: Values, constant: Value) -> Values:
+    """Each value compared with a constant that is not null; nulls stay null."""
+    test = fitted(op, constant, values.type)
+    values = plain(values)
+    if isinstance(test, bool):
+        return pc.if_else(values.is_valid(), pa.scalar(test), pa.scalar(None, pa.bool_()))
+    return _KERNELS[test.op](values, pa.scalar(test.value, values.type))
+
+
+def compare_values(op: CompareOp, left: Values, right: Values) -> Values:
+    """Pairs of values compared; null where one of them is."""
+    left, right = plain(left), plain(right)
+    if left.type == right.type:
+        return _KERNELS[op](left, right)
+    if pa.types.is_floating(left.type) and pa.types.is_floating(right.type):
+        return _KERNELS[op](left.cast(pa.float64()), right.cast(pa.float64()))
+    if _width(left.type) > _width(right.type):
+        left, right, op = right, left, MIRRORED[op]
+    if _width(right.type) == 0:
+        return _KERNELS[op](left.cast(pa.int64()), right.cast(pa.int64()))
+    return _compare_mixed(op, left, right)
+
+
+def numpy_of(values: Values) -> npt.NDArray[Any]:
+    """Numbers or Booleans as a numpy array, with zero or false in the place of nulls."""
+    known = flat(values)
+    if known.null_count:
+        known = known.fill_null(False if pa.types.is_boolean(known.type) else 0)
+    found: npt.NDArray[Any] = known.to_numpy(zero_copy_only=False)
+    return found
+
+
+def flat(values: Values) -> pa.Array:
+    """All values in one array."""
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def _fitted_integer(op: CompareOp, constant: int | float, kind: pa.DataType) -> Comparison | bool:
+    if isinstance(constant, float) and math.isinf(constant):
+        constant = int(math.copysign(_HUGE, constant))
+    low, high = _bounds(kind)
+    match op:
+        case CompareOp.EQ | CompareOp.NE:
+            is_possible = constant == math.floor(constant) and low <= constant <= high
+            return Comparison(op, int(constant)) if is_possible else op is CompareOp.NE
+        case CompareOp.LT | CompareOp.GE:
+            bound, is_less = math.ceil(constant), op is CompareOp.LT
+            if low < bound <= high:
+                return Comparison(op, bound)
+            return is_less == (bound > high)
+        case CompareOp.LE | CompareOp.GT:
+            bound, is_less = math.floor(constant), op is CompareOp.LE
+            if low <= bound < high:
+                return Comparison(op, bound)
+            return is_less == (bound >= high)
+
+
+def _fitted_float(op: CompareOp, constant: int | float, *, is_single: bool) -> Comparison | bool:
+    nearest = round_to_f32(float(constant)) if is_single else float(constant)
+    if nearest == constant:
+        return Comparison(op, nearest)
+    is_above = nearest > constant
+    match op:
+        case CompareOp.EQ | CompareOp.NE:
+            return op is CompareOp.NE
+        case CompareOp.LT | CompareOp.LE:
+            return Comparison(CompareOp.LT if is_above else CompareOp.LE, nearest)
+        case CompareOp.GT | CompareOp.GE:
+            return Comparison(CompareOp.GE if is_above else CompareOp.GT, nearest)
+
+
+def _width(kind: pa.DataType) -> int:
+    """Which numbers go on the right side of a mixed comparison: floats before U64."""
+    return 2 if pa.types.is_floating(kind) else 1 if pa.types.is_uint64(kind) else 0
+
+
+def _bounds(kind: pa.DataType) -> tuple[int, int]:
+    assert pa.types.is_integer(kind), kind
+    if pa.types.is_signed_integer(kind):
+        return -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
+    return 0, 2**kind.bit_width - 1
+
+
+def _compare_mixed(op: CompareOp, left: Values, right: Values) -> pa.Array:
+    """An integer with a float, or a signed integer with a U64."""
+    is_known = numpy_of(pc.and_(left.is_valid(), right.is_valid()))
+    if pa.types.is_floating(right.type):
+        less, equal, unordered = _with_float(left, numpy_of(right.cast(pa.float64())))
+    else:
+        less, equal = _with_unsigned(numpy_of(left.cast(pa.int64())), numpy_of(right))
+        unordered = np.zeros(len(less), np.bool_)
+    found = {
+        CompareOp.EQ: equal,
+        CompareOp.NE: ~equal,
+        CompareOp.LT: less,
+        CompareOp.LE: less | equal,
+        CompareOp.GT: ~(less | equal | unordered),
+        CompareOp.GE: ~(less | unordered),
+    }[op]
+    return pa.array(found, pa.bool_(), mask=~is_known)
+
+
+def _with_float(left: Values, numbers: npt.NDArray[np.float64]) -> tuple[_Flags, _Flags, _Flags]:
+    whole = pa.uint64() if pa.types.is_uint64(left.type) else pa.int64()
+    integers = numpy_of(left.cast(whole))
+    low, high = _bounds(whole)
+    floors = np.floor(numbers)
+    unordered = np.isnan(numbers)
+    # Both bounds are powers of two or zero, so that as floats they are exact.
+    above, below = numbers >= float(high + 1), numbers < float(low)
+    is_inside = ~(above | below | unordered)
+    rounded = np.where(is_inside, floors, 0).astype(integers.dtype)
+    is_at = is_inside & (integers == rounded)
+    less = above | (is_inside & (integers < rounded)) | (is_at & (numbers > floors))
+    return less, is_at & (numbers == floors), unordered
+
+
+def _with_unsigned(
+    left: npt.NDArray[np.int64], right: npt.NDArray[np.uint64]
+) -> tuple[_Flags, _Flags]:
+    is_negative = left < 0
+    magnitudes = left.astype(np.uint64)
+    return is_negative | (magnitudes < right), ~is_negative & (magnitudes == right)

@@ -1,0 +1,109 @@
+"""Which entities conditions can be about at all: the ids that they name, directly or by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from itertools import product
+from math import isfinite, prod
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from omnigraph.execution.columns import TableShape
+from omnigraph.execution.entity_ids import entity_ids
+from omnigraph.execution.exact import plain_type
+from omnigraph.execution.expressions import Params, constant, is_constant
+from omnigraph.execution.membership import matchable
+from omnigraph.execution.pushdown import column_of, conjuncts
+from omnigraph.query import typed
+from omnigraph.query.ast import CompareOp
+from omnigraph.query.typed import Expr, Value
+from omnigraph.versioning.effects import ID_COLUMN
+
+# Lists for several members of a key multiply; beyond this they pin nothing.
+COMBINATIONS_MAX = 100_000
+
+# The ids in the order they were named, without repetitions.
+_Ids: TypeAlias = dict[str, None]
+# What the columns of a type may hold, where conditions say so.
+_Allowed: TypeAlias = dict[str, dict[Value, None]]
+
+
+def pinned(conditions: Iterable[Expr], shape: TableShape, params: Params) -> pa.Array | None:
+    """The ids outside of which no row satisfies the conditions; None when any row may."""
+    found = _pins(tuple(conditions), shape, params)
+    return None if found is None else pa.array(list(found), pa.utf8())
+
+
+def _pins(conditions: Sequence[Expr], shape: TableShape, params: Params) -> _Ids | None:
+    allowed: _Allowed = {}
+    pins: list[_Ids] = []
+    for condition in conjuncts(conditions):
+        if is_constant(condition):
+            if constant(condition, params) is not True:
+                return {}
+        elif isinstance(condition, typed.AnyOf):
+            pins += _pins_of_any(condition, shape, params)
+        else:
+            _restrict(allowed, condition, shape, params)
+    if ID_COLUMN in allowed:
+        pins.append({str(value): None for value in allowed[ID_COLUMN]})
+    pins += _pins_of_key(allowed, shape)
+    return (
+        reduce(lambda left, right: {id_: None for id_ in left if id_ in right}, pins)
+        if pins
+        else None
+    )
+
+
+def _pins_of_any(condition: typed.AnyOf, shape: TableShape, params: Params) -> list[_Ids]:
+    together: _Ids = {}
+    for operand in condition.operands:
+        found = _pins((operand,), shape, params)
+        if found is None:
+            return []
+        together |= found
+    return [together]
+
+
+def _pins_of_key(allowed: _Allowed, shape: TableShape) -> list[_Ids]:
+    columns = list(shape.key.values())
+    if not columns or not allowed.keys() >= set(columns):
+        return []
+    values = [list(filter(_is_usable, allowed[column])) for column in columns]
+    if prod(map(len, values)) > COMBINATIONS_MAX:
+        return []
+    members = zip(*product(*values), strict=True) if all(values) else [()] * len(columns)
+    kinds = [shape.schema.field(column).type for column in columns]
+    arrays = [
+        pa.array(list(each), plain_type(kind)).cast(kind)
+        for each, kind in zip(members, kinds, strict=True)
+    ]
+    ids = entity_ids(pa.table(arrays, names=columns), shape)
+    return [dict.fromkeys(ids.to_pylist())]
+
+
+def _is_usable(value: Value) -> bool:
+    return not isinstance(value, float) or isfinite(value)
+
+
+def _restrict(allowed: _Allowed, condition: Expr, shape: TableShape, params: Params) -> None:
+    match condition:
+        case typed.Compare(CompareOp.EQ, left, right):
+            if is_constant(left):
+                left, right = right, left
+            if not is_constant(right):
+                return
+            items: Value = (constant(right, params),)
+        case typed.Member(left, right) if is_constant(right):
+            items = constant(right, params)
+        case _:
+            return
+    column = column_of(left, shape)
+    if column is None:
+        return
+    assert items is None or isinstance(items, tuple)
+    possible = dict.fromkeys(matchable(items or (), shape.schema.field(column).type))
+    known = allowed.get(column, possible)
+    allowed[column] = {value: None for value in known if value in possible}

@@ -1,0 +1,97 @@
+"""The accepted schemas of a graph: immutable objects, by the hash of their content.
+
+A record names the schema in force by that hash, so every commit can be read by its own schema, and
+a schema change is a commit like any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from omnigraph.errors import CorruptObject, StorageUnknown, StoredSchemaError
+from omnigraph.schema.accepted import AcceptedSchema
+from omnigraph.schema.accepted_reader import accepted_from_json
+from omnigraph.schema.catalog import Catalog
+from omnigraph.storage import layout
+from omnigraph.storage.objects import Objects
+from omnigraph.versioning.fields import read_fields, write_fields
+
+# A schema is read once and then needed by every operation; old ones serve time travel.
+CACHED_MAX: Final = 64
+
+
+@dataclass(frozen=True)
+class StoredSchema:
+    """A schema as a graph keeps it: what was written, and what it was accepted as."""
+
+    digest: str
+    source: str
+    accepted: AcceptedSchema
+
+    @property
+    def catalog(self) -> Catalog:
+        """The checked types, for queries and writers."""
+        return self.accepted.catalog
+
+
+class Schemas:
+    """The schema objects of one graph; safe to share between threads."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, StoredSchema] = OrderedDict()
+
+    def put(self, source: str, accepted: AcceptedSchema) -> StoredSchema:
+        """Store a schema before the record that names it; again is no error."""
+        data = write_fields({"source": source, "accepted": accepted.to_json()})
+        digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+        path = layout.schema(digest)
+        try:
+            is_new = self._objects.put_new(path, data)
+        except StorageUnknown:
+            # No record may name an object that might not be there.
+            if self._objects.get(path) != data:
+                raise
+            is_new = True
+        # One that was already there is read: no further record may name it if it is damaged.
+        return self._keep(StoredSchema(digest, source, accepted)) if is_new else self.get(digest)
+
+    def get(self, digest: str) -> StoredSchema:
+        """The schema that a record names."""
+        with self._lock:
+            if (known := self._known.get(digest)) is not None:
+                self._known.move_to_end(digest)
+                return known
+        path = layout.schema(digest)
+        data = self._objects.get(path)
+        if data is None:
+            raise CorruptObject(path, "a record names this schema, and it is absent")
+        if f"sha256:{hashlib.sha256(data).hexdigest()}" != digest:
+            raise CorruptObject(
+                path, "its content is not what its name says", hint="restore it from a copy"
+            )
+        return self._keep(_decoded(path, digest, data))
+
+    def _keep(self, stored: StoredSchema) -> StoredSchema:
+        with self._lock:
+            self._known[stored.digest] = stored
+            while len(self._known) > CACHED_MAX:
+                self._known.popitem(last=False)
+        return stored
+
+
+def _decoded(path: str, digest: str, data: bytes) -> StoredSchema:
+    source = read_fields(path, data).text("source")
+    try:
+        accepted = accepted_from_json(json.loads(data)["accepted"])
+    except (KeyError, TypeError) as error:
+        raise CorruptObject(path, f"is not a schema: {error!r}") from error
+    except StoredSchemaError as error:
+        raise StoredSchemaError(f"{path}: {error.message}", hint=error.hint) from error
+    return StoredSchema(digest, source, accepted)

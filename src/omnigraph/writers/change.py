@@ -1,0 +1,68 @@
+"""What a write does to the entities of a graph, as data: the input of validation and commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from omnigraph.execution.columns import TableShape
+from omnigraph.schema.accepted import TypeKey
+
+
+class WriteMode(Enum):
+    """What happens to the committed entities of a type when rows are written."""
+
+    # A written id that exists is a KeyConflict.
+    INSERT = "insert"
+    # A written id that exists is replaced whole.
+    UPSERT = "upsert"
+    # Every committed entity of the type ends.
+    OVERWRITE = "overwrite"
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Where each row came from: a source such as `people.jsonl`, and a number of each row in it."""
+
+    source: str
+    # One int64 per row, counted from 1.
+    numbers: pa.Array
+    # What the numbers count: `line`, `record` or `row`.
+    noun: str = "line"
+
+    def place(self, row: int) -> str:
+        """Where a row came from, for people."""
+        return f"{self.source} {self.noun} {self.numbers[row].as_py()}"
+
+
+@dataclass(frozen=True)
+class TypeChange:
+    """What a write does to one type.
+
+    rows      the image after the write of every entity it writes: one row per id, with all columns
+              of the shape's schema in its order, `__id` included; blobs as large binaries
+    deleted   ids of committed entities that end (with OVERWRITE, all others end too)
+    known     `__id` and `_rowid` of the committed copies of written and deleted entities, if the
+              writer has looked them all up on the view; they need no second look
+    batches   what one statement or load wrote, where `rows` no longer shows it all: every batch
+              must be unique in itself (columns as `rows`)
+    origins   where each of `rows` came from
+    """
+
+    shape: TableShape
+    mode: WriteMode
+    rows: pa.Table
+    deleted: pa.Array
+    known: pa.Table | None = None
+    batches: tuple[pa.Table, ...] = ()
+    origins: Origins | None = None
+
+
+# Types that are not touched are absent.
+GraphChange: TypeAlias = Mapping[TypeKey, TypeChange]
+
+NO_IDS = pa.array([], pa.utf8())

@@ -1,0 +1,49 @@
+"""Inputs of a load: files, texts, records, tables and frames become rows by type.
+
+In: a source, the accepted schema, and the options. Out: an `Input`, the rows of each type with the
+place each of them came from. Guarantee: every value has the form its property needs, or a typed
+error names file, line, property, value and rule, for up to 20 records and with a count. Nothing is
+read twice, and memory holds the rows and one block of the source. No rule of the schema but the
+form of values is checked here.
+
+    read           what kind of source it is
+    files          paths, folders and patterns of files
+    json_input     JSON records of both dialects, block by block
+    lines          a stream cut into blocks of lines
+    many_records   most lines, by Arrow; what is in doubt is left over
+    json_text      what is left over, as plain objects
+    records        records one by one: the authority, and its words
+    json_values    single values of records
+    csv_files      CSV files: tables of texts
+    tables         tables and frames of one type
+    arrow_values   columns to columns, by casts
+    temporal_texts columns of date texts
+    fitted         values and which of them are bad
+    reading        rows, places and refusals so far
+    data           the result
+"""
+
+from omnigraph.writers.inputs.data import (
+    Dialect,
+    FileOrigins,
+    Incoming,
+    Input,
+    InputOptions,
+    Progress,
+    Text,
+)
+from omnigraph.writers.inputs.read import Source, read_input
+from omnigraph.writers.inputs.reading import LOAD_BYTES_MAX
+
+__all__ = [
+    "LOAD_BYTES_MAX",
+    "Dialect",
+    "FileOrigins",
+    "Incoming",
+    "Input",
+    "InputOptions",
+    "Progress",
+    "Source",
+    "Text",
+    "read_input",
+]

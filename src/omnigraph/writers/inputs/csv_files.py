@@ -1,0 +1,87 @@
+"""CSV files of one type: a header of property names, every value a text; an empty one is null."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+
+from omnigraph.execution.columns import arrow_type
+from omnigraph.schema.types import (
+    FLOATS,
+    INTEGER_RANGES,
+    ListType,
+    PropertyType,
+    Scalar,
+    VectorType,
+)
+from omnigraph.writers.inputs.arrow_values import WrongArrowType, convert
+from omnigraph.writers.inputs.fitted import Fitted, fitted
+from omnigraph.writers.inputs.json_values import Misfit, value_reader
+from omnigraph.writers.inputs.reading import Reading
+from omnigraph.writers.inputs.required import type_of
+from omnigraph.writers.inputs.tables import named_type, read_table
+
+_BLOCK_BYTES = 4 * 1024**2
+_INTEGER = r"^[+-]?[0-9]+$"
+_FLOAT = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+def read_csv(stream: pa.NativeFile, reading: Reading) -> None:
+    """Read the rows of a CSV file whose first line names its columns."""
+    properties = type_of(reading.accepted, named_type(reading)).properties
+    names = [*properties, "id", "@id", "from", "to"]
+    batches = pcsv.open_csv(
+        stream,
+        read_options=pcsv.ReadOptions(block_size=_BLOCK_BYTES),
+        parse_options=pcsv.ParseOptions(newlines_in_values=True),
+        convert_options=pcsv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.utf8()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    read_table(batches, batches.schema, reading, convert_column=texts_to)
+
+
+def texts_to(texts: pa.Array, type_: PropertyType, *, is_strict: bool) -> Fitted:
+    """Texts as the values of a property."""
+    if isinstance(type_.value, ListType | VectorType):
+        raise WrongArrowType(f"a CSV file cannot hold {type_}: use JSON lines or Parquet")
+    scalar = type_.scalar
+    if scalar is Scalar.BOOL:
+        lower = pc.utf8_lower(texts)
+        known = pc.is_in(lower, value_set=pa.array(["true", "false"]))
+        return fitted(pc.if_else(known, pc.equal(lower, "true"), None), bad_of=texts)
+    if scalar in INTEGER_RANGES:
+        return _numbers(texts, type_, _INTEGER, int)
+    if scalar in FLOATS:
+        return _numbers(texts, type_, _FLOAT, float)
+    return convert(texts, type_, is_strict=is_strict)
+
+
+def _numbers(
+    texts: pa.Array, type_: PropertyType, pattern: str, parse: Callable[[str], Any]
+) -> Fitted:
+    """Numbers by one cast if all are; else each distinct text on its own."""
+    target = arrow_type(type_)
+    matching = pc.if_else(pc.match_substring_regex(texts, pattern), texts, None)
+    try:
+        wide = pa.float64() if pa.types.is_floating(target) else target
+        found = convert(matching.cast(wide), type_, is_strict=True)
+        return fitted(found.values, bad_of=texts)
+    except pa.ArrowInvalid:
+        read, distinct = value_reader(type_, is_strict=True), matching.dictionary_encode()
+        numbers = [_or_none(text, parse, read) for text in distinct.dictionary.to_pylist()]
+        return fitted(pa.array(numbers, target).take(distinct.indices), bad_of=texts)
+
+
+def _or_none(text: str, parse: Callable[[str], Any], read: Callable[[Any], Any]) -> Any:
+    try:
+        return read(parse(text))
+    except (Misfit, ValueError):
+        return None

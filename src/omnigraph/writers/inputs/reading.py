@@ -1,0 +1,160 @@
+"""One reading of an input: the rows of each type so far, their places, and what was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.diagnostics import did_you_mean
+from omnigraph.errors import VIOLATIONS_SHOWN_MAX, LoadError, ResourceLimit, Violation
+from omnigraph.execution.columns import TableShape, table_shape
+from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.inputs.data import Dialect, FileOrigins, Incoming, Input, InputOptions
+from omnigraph.writers.inputs.required import Found, load_error, missing_values
+
+# What one load may hold in memory, in bytes of Arrow columns.
+LOAD_BYTES_MAX = 4 * 1024**3
+
+Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+class Refused(Exception):
+    """What is wrong with a record: the message, and the same for a program."""
+
+    def __init__(self, message: str, *, rule: str = "form", **fields: str | None) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.fields = fields
+        # A word that may be a misspelling of one of some known ones.
+        self.suggestion: tuple[str, Iterable[str]] | None = None
+
+    def near(self, word: str, known: Iterable[str]) -> Refused:
+        """The same, with a word to look up among known ones if the message is shown."""
+        self.suggestion = (word, known)
+        return self
+
+
+@dataclass
+class _Rows:
+    """The parts of one type: rows, their numbers, and the file they came from."""
+
+    tables: list[pa.Table] = field(default_factory=list)
+    numbers: list[Numbers] = field(default_factory=list)
+    files: list[int] = field(default_factory=list)
+
+
+class Reading:
+    """Where the readers of all formats put what they read."""
+
+    def __init__(self, accepted: AcceptedSchema, options: InputOptions) -> None:
+        self.accepted = accepted
+        self.options = options
+        self.is_strict = options.dialect is Dialect.STRICT
+        self.records = 0
+        self._shapes: dict[TypeKey, TableShape] = {}
+        self._rows: dict[TypeKey, _Rows] = {}
+        self._names: list[str] = []
+        self._noun = "record"
+        self._violations: list[Found] = []
+        self._refused = 0
+        self._bytes = 0
+
+    def begin(self, name: str, *, noun: str) -> None:
+        """Go on with another file; what is added from now on came from it."""
+        self._names.append(name)
+        self._noun = noun
+
+    def shape(self, type_key: TypeKey) -> TableShape:
+        """How the rows of a type lie in its table."""
+        if type_key not in self._shapes:
+            self._shapes[type_key] = table_shape(self.accepted, type_key)
+        return self._shapes[type_key]
+
+    def add(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers) -> None:
+        """Keep rows of a type, with all its columns, and the number of each row in its file."""
+        assert rows.num_rows == len(numbers)
+        self._bytes += rows.nbytes + numbers.nbytes
+        if self._bytes > LOAD_BYTES_MAX:
+            raise ResourceLimit(
+                "the size in memory of one load, in bytes",
+                limit=LOAD_BYTES_MAX,
+                actual=self._bytes,
+                hint="split the input into several loads",
+            )
+        found = self._rows.setdefault(type_key, _Rows())
+        found.tables.append(rows)
+        found.numbers.append(numbers)
+        found.files.append(len(self._names) - 1)
+
+    def count(self, records: int) -> None:
+        """So many more records were looked at."""
+        self.records += records
+        if self.options.progress is not None and records:
+            self.options.progress(self.records)
+
+    def place(self, number: int) -> str:
+        """Where a record of the current file is; 0 stands for the file as a whole."""
+        return f"{self._names[-1]} {self._noun} {number}" if number else self._names[-1]
+
+    def refuse(self, number: int, refused: Refused) -> None:
+        """Note what is wrong with a record; the first of them are told one by one."""
+        self._refused += 1
+        if self._refused > VIOLATIONS_SHOWN_MAX:
+            return
+        message = str(refused)
+        if refused.suggestion is not None and (hint := did_you_mean(*refused.suggestion)):
+            message = f"{message}; {hint}"
+        violation = Violation(refused.rule, message, place=self.place(number), **refused.fields)
+        self._violations.append(Found((len(self._names) - 1, number), violation))
+
+    def refuse_more(self, count: int) -> None:
+        """So many more records are wrong in the way that was noted before."""
+        self._refused += max(count, 0)
+
+    def fail(self, number: int, refused: Refused) -> LoadError:
+        """The error for a record after which nothing can be read, and for those before it."""
+        self.refuse(number, refused)
+        return self._error()
+
+    def finish(self) -> Input:
+        """Everything that was read, or the error that tells what was refused."""
+        if self._refused:
+            raise self._error()
+        return Input(self.accepted, self.options.dialect, self._types())
+
+    def _types(self) -> dict[TypeKey, Incoming]:
+        ordered = sorted(self._rows, key=lambda key: (key.kind is TypeKind.EDGE, key.name))
+        return {key: self._incoming(key) for key in ordered}
+
+    def _error(self) -> LoadError:
+        # Nobody will look at the rows after this, so that what they lack is told here.
+        missing, count = missing_values(self._types(), self.accepted)
+        return load_error([*self._violations, *missing], self._refused + count)
+
+    def _incoming(self, type_key: TypeKey) -> Incoming:
+        found, shape = self._rows.pop(type_key), self.shape(type_key)
+        rows = pa.concat_tables(found.tables)
+        numbers = pa.array(np.concatenate(found.numbers))
+        files = None
+        if len(self._names) > 1:
+            counts = [len(each) for each in found.numbers]
+            files = pa.array(np.repeat(np.array(found.files, np.int32), counts))
+        names = tuple(self._names)
+        return Incoming(shape, rows, FileOrigins(names[0], numbers, self._noun, names, files))
+
+
+def incoming_schema(shape: TableShape) -> pa.Schema:
+    """The columns of a type whose ids need not be known yet."""
+    return pa.schema([pa.field(ID_COLUMN, pa.utf8()), *list(shape.schema)[1:]])
+
+
+def require_no_type(reading: Reading) -> None:
+    """Refuse a type given for records, each of which names its own."""
+    if reading.options.type is not None:
+        raise reading.fail(
+            0, Refused("every record names its own type: leave the type out", rule="type")
+        )

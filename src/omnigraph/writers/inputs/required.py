@@ -1,0 +1,79 @@
+"""Values that must be there: required properties, and the ends of edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.errors import VIOLATIONS_SHOWN_MAX, LoadError, Violation, told
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
+from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
+from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.writers.inputs.data import Incoming
+
+_ENDS = {"from": SOURCE_COLUMN, "to": TARGET_COLUMN}
+
+
+class Found(NamedTuple):
+    """A violation with the file and the record it is in, to sort by."""
+
+    order: tuple[int, int]
+    violation: Violation
+
+
+def type_of(accepted: AcceptedSchema, key: TypeKey) -> NodeType | EdgeType:
+    """The declared type of a key."""
+    catalog = accepted.catalog
+    return catalog.edges[key.name] if key.kind is TypeKind.EDGE else catalog.nodes[key.name]
+
+
+def missing_values(
+    types: Mapping[TypeKey, Incoming], accepted: AcceptedSchema
+) -> tuple[list[Found], int]:
+    """The first nulls of every column that must not have any, and how many there are."""
+    found: list[Found] = []
+    count = 0
+    for type_key, incoming in types.items():
+        for column, name, message in _required(type_of(accepted, type_key), incoming):
+            nulls = incoming.rows[column].null_count
+            count += nulls
+            for row in _first_nulls(incoming.rows[column]) if nulls else ():
+                violation = Violation(
+                    "required",
+                    message,
+                    type_name=type_key.name,
+                    property=name,
+                    value="null",
+                    place=incoming.origins.place(row),
+                )
+                found.append(Found(incoming.origins.order(row), violation))
+    return found, count
+
+
+def load_error(found: Sequence[Found], count: int) -> LoadError:
+    """The error that tells the first violations in the order of the records."""
+    ordered = sorted(found, key=lambda each: each.order)
+    violations = [each.violation for each in ordered[:VIOLATIONS_SHOWN_MAX]]
+    return LoadError(
+        told(violations, count), record=ordered[0].order[1], violations=violations, count=count
+    )
+
+
+def _required(
+    type_: NodeType | EdgeType, incoming: Incoming
+) -> Iterator[tuple[str, str | None, str]]:
+    """The columns that must be full, the property of each, and what to say of a null."""
+    for end, column in _ENDS.items() if isinstance(type_, EdgeType) else ():
+        yield column, None, f"requires field '{end}' ({type_.name})"
+    for name, property_ in type_.properties.items():
+        if not property_.type.is_nullable:
+            problem = f"non-nullable property '{name}' has null or invalid values ({type_.name})"
+            yield incoming.shape.columns[name], name, problem
+
+
+def _first_nulls(values: pa.ChunkedArray) -> list[int]:
+    is_null = np.asarray(values.is_null().to_numpy(), np.bool_)
+    return [int(row) for row in np.flatnonzero(is_null)[:VIOLATIONS_SHOWN_MAX]]

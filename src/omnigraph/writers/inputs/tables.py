@@ -1,0 +1,226 @@
+"""Tables and frames of one type: columns named like its properties, converted a column at a time.
+
+An edge has its ends in `from` and `to`. A given identity is in `@id`, or in `id` where the type has
+no property of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.diagnostics.shown import shown
+from omnigraph.errors import VIOLATIONS_SHOWN_MAX
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
+from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.schema.types import PropertyType
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.inputs.arrow_values import WrongArrowType, convert, id_texts, plain
+from omnigraph.writers.inputs.fitted import Fitted
+from omnigraph.writers.inputs.json_values import Misfit, spelled, value_reader
+from omnigraph.writers.inputs.reading import Numbers, Reading, Refused, incoming_schema
+from omnigraph.writers.inputs.required import type_of
+
+BATCH_ROWS = 65_536
+_ID = "@id"
+_ENDS = {"from": SOURCE_COLUMN, "to": TARGET_COLUMN}
+
+
+class Convert(Protocol):
+    """What makes a column the column of a property."""
+
+    def __call__(self, values: pa.Array, type_: PropertyType, /, *, is_strict: bool) -> Fitted:
+        """The values as the property keeps them, or `WrongArrowType`."""
+
+
+def read_table(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    reading: Reading,
+    *,
+    convert_column: Convert = convert,
+) -> None:
+    """Read the batches of a table with these columns."""
+    type_key = named_type(reading)
+    columns = _Columns.of(schema, type_key, reading, convert_column)
+    number = 1
+    for batch in _bounded(batches):
+        numbers = np.arange(number, number + batch.num_rows, dtype=np.int64)
+        columns.read(batch, numbers, reading)
+        reading.count(batch.num_rows)
+        number += batch.num_rows
+    if number == 1:
+        empty = incoming_schema(reading.shape(type_key)).empty_table()
+        reading.add(type_key, empty, np.array([], np.int64))
+
+
+def named_type(reading: Reading) -> TypeKey:
+    """The type that the caller says the rows are of: `Person`, or `node:Person` to be precise."""
+    catalog, name = reading.accepted.catalog, reading.options.type
+    if name is None:
+        raise reading.fail(
+            0,
+            Refused("a table does not say of which type its rows are: give the type", rule="type"),
+        )
+    kind, _, bare = name.rpartition(":")
+    if kind in ("", "node") and bare in catalog.nodes:
+        return TypeKey(TypeKind.NODE, bare)
+    edge = catalog.edge(bare)
+    if kind in ("", "edge") and edge is not None:
+        return TypeKey(TypeKind.EDGE, edge.name)
+    unknown = Refused(f"unknown type '{shown(name)}'", rule="type", value=shown(name))
+    raise reading.fail(0, unknown.near(bare, [*catalog.nodes, *catalog.edges]))
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Which column of a table holds what."""
+
+    type_key: TypeKey
+    # The index of each property, end or id among the columns of the table, by physical column.
+    ids: dict[str, int]
+    properties: dict[str, tuple[int, PropertyType]]
+    convert: Convert
+
+    @classmethod
+    def of(
+        cls, schema: pa.Schema, type_key: TypeKey, reading: Reading, convert_column: Convert
+    ) -> _Columns:
+        """Find the columns, or raise the error that tells which are unknown, missing or twice."""
+        type_ = type_of(reading.accepted, type_key)
+        ends = _ENDS if type_key.kind is TypeKind.EDGE else {}
+        types = {name: property_.type for name, property_ in type_.properties.items()}
+        names = {_ID: ID_COLUMN, **ends}
+        if "id" not in types:
+            names["id"] = ID_COLUMN
+        problems = list(_problems(schema.names, types, names, ends))
+        for problem in problems[:-1]:
+            reading.refuse(0, problem)
+        if problems:
+            raise reading.fail(0, problems[-1])
+        indexes = {name: index for index, name in enumerate(schema.names)}
+        return cls(
+            type_key,
+            {column: indexes[name] for name, column in names.items() if name in indexes},
+            {name: (indexes[name], types[name]) for name in types if name in indexes},
+            convert_column,
+        )
+
+    def read(self, batch: pa.RecordBatch, numbers: Numbers, reading: Reading) -> None:
+        """Convert the columns of a batch; rows with a value that does not fit are refused."""
+        shape = reading.shape(self.type_key)
+        found: dict[str, Fitted] = {}
+        is_good = np.ones(batch.num_rows, np.bool_)
+        sources: dict[str, tuple[str, int, PropertyType | None]] = {}
+        for column, index in self.ids.items():
+            sources[column] = (batch.schema.names[index], index, None)
+        for name, (index, property_type) in self.properties.items():
+            sources[shape.columns[name]] = (name, index, property_type)
+        for column, (name, index, type_) in sources.items():
+            values = batch.column(index)
+            found[column] = self._converted(values, name, type_, reading)
+            if (bad := found[column].bad) is not None:
+                rows = np.flatnonzero(bad.to_numpy(zero_copy_only=False))
+                is_good[rows] = False
+                for row in rows[:VIOLATIONS_SHOWN_MAX].tolist():
+                    refused = self._refused(values, row, (name, type_), reading)
+                    reading.refuse(int(numbers[row]), refused)
+                reading.refuse_more(len(rows) - VIOLATIONS_SHOWN_MAX)
+        schema = incoming_schema(shape)
+        arrays = [
+            found[field.name].values
+            if field.name in found
+            else pa.nulls(batch.num_rows, field.type)
+            for field in schema
+        ]
+        table = pa.table(arrays, schema=schema)
+        if not is_good.all():
+            table, numbers = table.filter(pa.array(is_good)), numbers[is_good]
+        reading.add(self.type_key, table, numbers)
+
+    def _converted(
+        self, values: pa.Array, name: str, type_: PropertyType | None, reading: Reading
+    ) -> Fitted:
+        try:
+            if type_ is None:
+                return id_texts(values)
+            return self.convert(values, type_, is_strict=reading.is_strict)
+        except (WrongArrowType, pa.ArrowException) as failure:
+            wanted = "text" if type_ is None else str(type_)
+            because = f": {failure}" if str(failure) else ""
+            wrong = Refused(
+                f"{self.type_key.name}.{name}: expects {wanted}, the column is of Arrow type"
+                f" {values.type}{because}",
+                rule="value",
+                type_name=self.type_key.name,
+                property=name,
+            )
+            raise reading.fail(0, wrong) from failure
+
+    def _refused(
+        self,
+        values: pa.Array,
+        row: int,
+        column: tuple[str, PropertyType | None],
+        reading: Reading,
+    ) -> Refused:
+        name, type_ = column
+        value, problem = _told_misfit(values, row, type_, is_strict=reading.is_strict)
+        return Refused(
+            f"{self.type_key.name}.{name}: {problem}",
+            rule="value",
+            type_name=self.type_key.name,
+            property=name,
+            value=value,
+        )
+
+
+def _problems(
+    given: list[str], types: dict[str, PropertyType], names: dict[str, str], ends: dict[str, str]
+) -> Iterator[Refused]:
+    """What is wrong with the names of the columns."""
+    for name in dict.fromkeys(given):
+        if given.count(name) > 1:
+            yield Refused(f"column '{shown(name)}' is there twice", rule="member")
+        if name not in types and name not in names:
+            unknown = f"unknown column '{shown(name)}'"
+            yield Refused(unknown, rule="member", property=shown(name)).near(name, [*types, *names])
+    if _ID in given and "id" in given and "id" not in types:
+        yield Refused(f"the id stands both in column 'id' and in column '{_ID}'", rule="id")
+    for name in ends.keys() - set(given):
+        yield Refused(f"requires field '{name}': the table has no such column", rule="member")
+    for name, type_ in types.items():
+        if name not in given and not type_.is_nullable:
+            yield Refused(
+                f"non-nullable property '{name}' has null or invalid values:"
+                " the table has no such column",
+                rule="required",
+                property=name,
+            )
+
+
+def _told_misfit(
+    values: pa.Array, row: int, type_: PropertyType | None, *, is_strict: bool
+) -> tuple[str, str]:
+    """A bad value, and what is wrong with it in the words of the exact reader."""
+    try:
+        value = plain(values.slice(row, 1))[0].as_py()
+    except (ValueError, pa.ArrowException):
+        return "?", f"does not fit {type_ or 'text'}"
+    if type_ is not None:
+        try:
+            value_reader(type_, is_strict=is_strict)(value)
+        except (Misfit, ValueError) as misfit:
+            return spelled(value), str(misfit)
+    return spelled(value), f"{spelled(value)} does not fit {type_ or 'text'}"
+
+
+def _bounded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches that are neither empty nor too long."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, BATCH_ROWS):
+            yield batch.slice(start, BATCH_ROWS)

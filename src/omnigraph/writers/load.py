@@ -1,0 +1,288 @@
+"""Loads: rows by type become a change of the graph, with the id of every entity.
+
+In: an input and a mode. Out: one change per type with rows. Guarantee: required values are there,
+ids are those that keys derive, no id is written twice. The other rules of the schema are checked
+with the change, against what is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.diagnostics.shown import shown
+from omnigraph.errors import (
+    VIOLATIONS_SHOWN_MAX,
+    KeyConflict,
+    LoadError,
+    UnusableKey,
+    Violation,
+    WriteRefused,
+    told,
+)
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
+from omnigraph.execution.distinct import are_distinct
+from omnigraph.execution.entity_ids import canonical_texts, entity_ids
+from omnigraph.execution.fresh_ids import fresh_ids
+from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.storage.row_ids import ROW_ID
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.change import NO_IDS, GraphChange, TypeChange, WriteMode
+from omnigraph.writers.inputs.data import Dialect, FileOrigins, Input
+from omnigraph.writers.inputs.legacy_ids import Renames, spell_keys
+from omnigraph.writers.inputs.required import Found, load_error, missing_values, type_of
+
+Rows: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class LoadMode(Enum):
+    """What a load does to the entities that are there."""
+
+    # Every type of the input is replaced by its records.
+    OVERWRITE = "overwrite"
+    # An id that exists is a conflict.
+    APPEND = "append"
+    # An id that exists is replaced whole.
+    MERGE = "merge"
+
+
+_WRITE_MODES = {
+    LoadMode.OVERWRITE: WriteMode.OVERWRITE,
+    LoadMode.APPEND: WriteMode.INSERT,
+    LoadMode.MERGE: WriteMode.UPSERT,
+}
+_NONE_KNOWN = pa.schema([(ID_COLUMN, pa.utf8()), (ROW_ID, pa.uint64())]).empty_table()
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A change, and how many records of each type it came from."""
+
+    change: GraphChange
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+
+
+def load_change(records: Input, mode: LoadMode) -> Loaded:
+    """What a load does to the graph; a `WriteRefused` tells what is wrong with its records."""
+    missing, count = missing_values(records.types, records.accepted)
+    if missing:
+        raise load_error(missing, count)
+    renames = Renames()
+    change: dict[TypeKey, TypeChange] = {}
+    nodes: dict[str, int] = {}
+    edges: dict[str, int] = {}
+    for type_key, incoming in records.types.items():
+        if incoming.rows.num_rows:
+            counts = edges if type_key.kind is TypeKind.EDGE else nodes
+            counts[type_key.name] = incoming.rows.num_rows
+        elif mode is not LoadMode.OVERWRITE:
+            continue
+        type_ = type_of(records.accepted, type_key)
+        rows = _with_renamed_ends(incoming.rows, type_, renames)
+        loading = _Loading(type_, incoming.shape, incoming.origins, mode)
+        if incoming.shape.key:
+            is_legacy = records.dialect is Dialect.COMPATIBLE and isinstance(type_, NodeType)
+            change[type_key] = loading.keyed(rows, renames if is_legacy else None)
+        else:
+            change[type_key] = loading.keyless(rows)
+    return Loaded(change, nodes, edges)
+
+
+def _with_renamed_ends(rows: pa.Table, type_: NodeType | EdgeType, renames: Renames) -> pa.Table:
+    """The rows of an edge type at the ids that the nodes of this load now have."""
+    if isinstance(type_, NodeType):
+        return rows
+    for column, node_type in ((SOURCE_COLUMN, type_.source), (TARGET_COLUMN, type_.target)):
+        place = rows.schema.get_field_index(column)
+        ends = renames.applied(rows[column], node_type)
+        rows = rows.set_column(place, rows.schema.field(place), ends)
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Loading:
+    """One type of a load."""
+
+    type_: NodeType | EdgeType
+    shape: TableShape
+    origins: FileOrigins
+    mode: LoadMode
+
+    def keyed(self, rows: pa.Table, renames: Renames | None) -> TypeChange:
+        """Entities whose ids derive from their keys; a given id may only repeat it."""
+        try:
+            ids = entity_ids(rows, self.shape)
+        except UnusableKey as failure:
+            raise self._unusable(failure) from failure
+        self._require_agreement(rows, ids, renames)
+        if (codes := _repeated(ids)) is not None:
+            raise self._twice(rows, ids, codes)
+        return self._change(_identified(rows, ids, self.shape), _WRITE_MODES[self.mode])
+
+    def keyless(self, rows: pa.Table) -> TypeChange:
+        """Entities under the ids they came with, or fresh ones."""
+        given = rows[ID_COLUMN]
+        if given.null_count == len(given) and self.mode is not LoadMode.OVERWRITE:
+            fresh = pa.chunked_array([fresh_ids(len(given))])
+            # Nobody has these ids: whoever asks the table would ask in vain.
+            made = _identified(rows, fresh, self.shape)
+            return self._change(made, WriteMode.UPSERT, known=_NONE_KNOWN)
+        ids = _filled(given)
+        made = _identified(rows, ids, self.shape)
+        codes = _repeated(ids)
+        if codes is None:
+            return self._change(made, _WRITE_MODES[self.mode])
+        if self.mode is not LoadMode.MERGE:
+            raise self._same_id(ids, codes)
+        last = _last_of_each(codes)
+        return TypeChange(
+            shape=self.shape,
+            mode=WriteMode.UPSERT,
+            rows=made.take(last),
+            deleted=NO_IDS,
+            batches=(made,),
+            origins=self.origins.taken(last),
+        )
+
+    def _change(self, rows: pa.Table, mode: WriteMode, known: pa.Table | None = None) -> TypeChange:
+        return TypeChange(self.shape, mode, rows, NO_IDS, known=known, origins=self.origins)
+
+    def _require_agreement(
+        self, rows: pa.Table, ids: pa.ChunkedArray, renames: Renames | None
+    ) -> None:
+        given = rows[ID_COLUMN]
+        if given.null_count == len(given):
+            return
+        differs = pc.fill_null(pc.not_equal(given, ids), False)
+        others = np.flatnonzero(differs.to_numpy())
+        if not len(others):
+            return
+        places = pa.array(others)
+        old, new = given.take(places).combine_chunks(), ids.take(places).combine_chunks()
+        if renames is None:
+            raise self._disagree(others, old, new, "does not match its canonical @key id '{new}'")
+        types = {name: property_.type for name, property_ in self.type_.properties.items()}
+        is_legacy = spell_keys(old, rows.take(places), self.shape, types)
+        if not is_legacy.all():
+            wrong = pa.array(~is_legacy)
+            raise self._disagree(
+                others[~is_legacy],
+                old.filter(wrong),
+                new.filter(wrong),
+                "does not match its canonical @key id '{new}'",
+            )
+        ambiguous = renames.note(self.type_.name, old, new)
+        if ambiguous.any():
+            chosen = pa.array(ambiguous)
+            raise self._disagree(
+                others[ambiguous],
+                old.filter(chosen),
+                new.filter(chosen),
+                "is ambiguous: it names two entities",
+            )
+
+    def _disagree(self, rows: Rows, old: pa.Array, new: pa.Array, problem: str) -> LoadError:
+        """The error for given ids that cannot stand for what the keys say."""
+        found = []
+        for place, row in enumerate(rows[:VIOLATIONS_SHOWN_MAX].tolist()):
+            given, derived = old[place].as_py(), new[place].as_py()
+            violation = Violation(
+                "id",
+                f"id '{shown(given)}' {problem.format(new=shown(derived))}",
+                type_name=self.type_.name,
+                value=shown(given),
+                entity_id=derived,
+                place=self.origins.place(row),
+            )
+            found.append(Found(self.origins.order(row), violation))
+        return load_error(found, len(rows))
+
+    def _unusable(self, failure: UnusableKey) -> LoadError:
+        message = f"{self.type_.name}.{failure.member}: {failure.value} cannot identify an entity"
+        violation = Violation(
+            "key",
+            message,
+            type_name=self.type_.name,
+            property=failure.member,
+            value=failure.value,
+            place=self.origins.place(failure.row),
+        )
+        return load_error([Found(self.origins.order(failure.row), violation)], 1)
+
+    def _twice(self, rows: pa.Table, ids: pa.ChunkedArray, codes: Rows) -> WriteRefused:
+        """The error for keys that several records have."""
+        members = self.type_.key or ()
+        name = members[0] if len(members) == 1 else f"({', '.join(members)})"
+        pairs, count = _first_pairs(codes)
+        violations = []
+        for first, second in pairs:
+            key = rows.slice(second, 1)
+            texts = [
+                canonical_texts(key[self.shape.key[member]].combine_chunks())[0].as_py()
+                for member in members
+            ]
+            message = f"@unique violation on {self.type_.name}.{name}: {shown(', '.join(texts))}"
+            violations.append(
+                Violation(
+                    "unique",
+                    f"{message} (also {self.origins.place(first)})",
+                    type_name=self.type_.name,
+                    property=name,
+                    value=shown(", ".join(texts)),
+                    entity_id=ids[second].as_py(),
+                    place=self.origins.place(second),
+                )
+            )
+        return WriteRefused(told(violations, count), violations=violations, count=count)
+
+    def _same_id(self, ids: pa.ChunkedArray, codes: Rows) -> KeyConflict:
+        pairs, count = _first_pairs(codes)
+        _, second = pairs[0]
+        place = self.origins.place(second)
+        return KeyConflict(self.type_.name, ids[second].as_py(), place=place, count=count)
+
+
+def _identified(rows: pa.Table, ids: pa.ChunkedArray, shape: TableShape) -> pa.Table:
+    columns = [ids, *rows.columns[1:]]
+    return pa.Table.from_arrays(columns, schema=shape.schema)
+
+
+def _filled(given: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The given ids, and fresh ones where there is none."""
+    if not given.null_count:
+        return given
+    ids = given.combine_chunks()
+    return pa.chunked_array([pc.replace_with_mask(ids, ids.is_null(), fresh_ids(ids.null_count))])
+
+
+def _repeated(ids: pa.ChunkedArray) -> Rows | None:
+    """A number per row, equal for equal ids; None when all ids differ."""
+    if are_distinct(ids):
+        return None
+    codes = pc.index_in(ids, value_set=pc.unique(ids))
+    return np.asarray(codes.to_numpy(), np.int64)
+
+
+def _last_of_each(codes: Rows) -> pa.Array:
+    """The last row of every number, in the order of rows."""
+    _, places = np.unique(codes[::-1], return_index=True)
+    return pa.array(np.sort(len(codes) - 1 - places))
+
+
+def _first_pairs(codes: Rows) -> tuple[list[tuple[int, int]], int]:
+    """The first two rows of each repeated number, as many as are told, and how many there are."""
+    order = np.argsort(codes, kind="stable")
+    is_same = codes[order][1:] == codes[order][:-1]
+    is_second = is_same & ~np.concatenate(([False], is_same[:-1]))
+    seconds = np.flatnonzero(is_second)
+    pairs = np.stack([order[seconds], order[seconds + 1]], axis=1)
+    pairs = pairs[np.argsort(pairs[:, 1])][:VIOLATIONS_SHOWN_MAX]
+    return [(int(first), int(second)) for first, second in pairs], len(seconds)

@@ -1,0 +1,145 @@
+"""Schemas that come into force: the first one of a graph, and every one that replaces it.
+
+A migration is a commit like any other. Added properties are nullable columns at the end of their
+table, added types are empty tables; renames, drops, wider enums and documentation change nothing
+but the schema that the commit names. Other branches keep the schema they have.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from omnigraph.diagnostics import Finding
+from omnigraph.errors import Conflict, MigrationUnsupported
+from omnigraph.execution.columns import table_shape
+from omnigraph.execution.view import View, tabled_types
+from omnigraph.schema.accepted import AcceptedSchema, TypeKey
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.compile import load_catalog
+from omnigraph.schema.identity import accept_schema
+from omnigraph.schema.migration import MigrationPlan, plan_migration
+from omnigraph.storage import layout
+from omnigraph.storage.pins import Pin
+from omnigraph.storage.tables import Tables
+from omnigraph.versioning.effects import AddColumns, Drop, Effect, Register, Rename
+from omnigraph.versioning.record import NOBODY, Signature
+from omnigraph.versioning.schemas import Schemas, StoredSchema
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.transaction import Transaction
+
+# A path names one life of a table. Eight hex digits keep the lives of a type's name apart.
+_LIFE_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """What the first record of a graph names; `findings` are rename hints without effect."""
+
+    schema: StoredSchema
+    pins: Mapping[str, Pin]
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """The steps to another schema and the write that takes them; None if there is none to make."""
+
+    plan: MigrationPlan
+    transaction: Transaction | None
+
+    def again(self, snapshot: Snapshot) -> Transaction | None:
+        """The same write on a newer snapshot, for `prepare_again`.
+
+        The steps depend on the schema alone, so whatever happened to entities does not matter.
+        """
+        if self.transaction is None:
+            return None
+        if snapshot.schema != self.transaction.snapshot.schema:
+            raise Conflict(
+                f"another schema came into force on branch '{snapshot.stream.branch}'"
+                " while this one was applied",
+                type_key="schema",
+                commit=snapshot.commit,
+            )
+        return replace(self.transaction, snapshot=snapshot)
+
+
+def creation(source: str, *, tables: Tables, schemas: Schemas, name: str = "schema.pg") -> Creation:
+    """The schema and the empty tables of a new graph; a text with errors is a CompileError."""
+    acceptance = accept_schema(load_catalog(source, name=name))
+    # A crash anywhere in here leaves tables and a schema that no record names.
+    pins = {
+        str(type_key): _created(acceptance.schema, type_key, tables)
+        for type_key in tabled_types(acceptance.schema.catalog)
+    }
+    stored = schemas.put(source, acceptance.schema)
+    return Creation(stored, pins, acceptance.findings)
+
+
+def migration(
+    view: View,
+    source: str,
+    *,
+    tables: Tables,
+    schemas: Schemas,
+    validate_catalog: Callable[[Catalog], None] | None = None,
+    signature: Signature = NOBODY,
+) -> Migrated:
+    """The write that brings a schema text into force on the branch of a view.
+
+    `validate_catalog` may refuse the new catalog, before anything is written. The text in force
+    gives no write; one that differs from it in comments or layout only gives a write without steps.
+    """
+    plan = plan_migration(view.accepted, load_catalog(source))
+    if plan.schema is None:
+        raise MigrationUnsupported(plan.refusal or "the schema cannot be brought into force")
+    if not plan.steps and source == view.schema.source:
+        return Migrated(plan, None)
+    if validate_catalog is not None:
+        validate_catalog(plan.schema.catalog)
+    # Until a record names them, new tables and the schema are garbage.
+    effects = tuple(_effects(view.accepted, plan.schema, tables))
+    stored = schemas.put(source, plan.schema)
+    return Migrated(
+        plan,
+        Transaction(view.snapshot, effects, changes={}, schema=stored.digest, signature=signature),
+    )
+
+
+def _effects(old: AcceptedSchema, new: AcceptedSchema, tables: Tables) -> Iterator[Effect]:
+    """What a migration does to tables, by the identities of types, whatever they are called."""
+    before, after = _tabled_by_id(old), _tabled_by_id(new)
+    for number, type_key in after.items():
+        if number not in before:
+            yield Register(str(type_key), _created(new, type_key, tables))
+            continue
+        old_key = before[number]
+        added = _added_columns(old, old_key, new, type_key)
+        if added:
+            yield AddColumns(str(old_key), pa.schema(added))
+        if old_key != type_key:
+            yield Rename(str(old_key), str(type_key))
+    for number, type_key in before.items():
+        if number not in after:
+            yield Drop(str(type_key))
+
+
+def _tabled_by_id(accepted: AcceptedSchema) -> dict[int, TypeKey]:
+    types = tabled_types(accepted.catalog)
+    return {accepted.identities[type_key].id: type_key for type_key in types}
+
+
+def _added_columns(
+    old: AcceptedSchema, old_key: TypeKey, new: AcceptedSchema, type_key: TypeKey
+) -> list[pa.Field]:
+    known = set(table_shape(old, old_key).schema.names)
+    return [field for field in table_shape(new, type_key).schema if field.name not in known]
+
+
+def _created(accepted: AcceptedSchema, type_key: TypeKey, tables: Tables) -> Pin:
+    path = layout.table(str(type_key), secrets.token_hex(_LIFE_BYTES))
+    return tables.create(path, table_shape(accepted, type_key).schema)

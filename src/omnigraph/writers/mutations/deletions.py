@@ -1,0 +1,94 @@
+"""The entities that a mutation deletes: each once, and every edge of a deleted node with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
+from omnigraph.execution.expressions import Params
+from omnigraph.execution.scan import matching
+from omnigraph.execution.view import View
+from omnigraph.query import typed
+from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.storage.row_ids import ROW_ID
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.versioning.footprint import Footprint, union
+from omnigraph.writers.change import TypeChange, WriteMode
+from omnigraph.writers.committed import Committed
+from omnigraph.writers.mutations.looking import edges_looked_at, looked_at
+from omnigraph.writers.mutations.pending import COPIES
+
+# The column of each end, by its name in marks.
+_ENDS: Final = {"src": SOURCE_COLUMN, "dst": TARGET_COLUMN}
+
+
+class Deletions:
+    """What the statements of a mutation delete; a condition never sees what another one deleted."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._found: dict[TypeKey, list[pa.Table]] = {}
+        self._reads: list[Footprint] = []
+
+    @property
+    def reads(self) -> Footprint:
+        """What the deletions depend on."""
+        return union(self._reads)
+
+    def delete(self, type_key: TypeKey, conditions: Sequence[typed.Expr], params: Params) -> None:
+        """Delete every entity of a type that satisfies the conditions."""
+        found = matching(self._view, type_key, conditions, params, columns=(), with_row_ids=True)
+        self._add(type_key, found)
+        self._reads.append({str(type_key): looked_at(self._view, type_key, conditions, params)})
+
+    def cascade(self, committed: Committed) -> None:
+        """Delete the edges of all deleted nodes."""
+        nodes = {
+            type_key.name: _once(found)[ID_COLUMN].combine_chunks()
+            for type_key, found in self._found.items()
+            if type_key.kind is TypeKind.NODE
+        }
+        reads = {(name, end): edges_looked_at(end, nodes[name]) for name in nodes for end in _ENDS}
+        for edge_type in self._view.catalog.edges.values():
+            type_key = TypeKey(TypeKind.EDGE, edge_type.name)
+            for end, name in (("src", edge_type.source), ("dst", edge_type.target)):
+                if name not in nodes:
+                    continue
+                self._reads.append({str(type_key): reads[name, end]})
+                if self._view.snapshot.pins[str(type_key)].rows:
+                    self._add(type_key, committed.edges_at(type_key, _ENDS[end], nodes[name]))
+
+    def changes(self) -> dict[TypeKey, TypeChange]:
+        """What is done to each type that loses an entity."""
+        return {
+            type_key: self._change(type_key, _once(found))
+            for type_key, found in self._found.items()
+        }
+
+    def _change(self, type_key: TypeKey, found: pa.Table) -> TypeChange:
+        shape = self._view.shape(type_key)
+        return TypeChange(
+            shape=shape,
+            mode=WriteMode.UPSERT,
+            rows=shape.schema.empty_table(),
+            deleted=found[ID_COLUMN].combine_chunks(),
+            known=found,
+        )
+
+    def _add(self, type_key: TypeKey, found: pa.Table) -> None:
+        if found.num_rows:
+            copies = found.select(COPIES.names).cast(COPIES)
+            self._found.setdefault(type_key, []).append(copies)
+
+
+def _once(found: Sequence[pa.Table]) -> pa.Table:
+    """Every row once, however often it was found."""
+    if len(found) == 1:
+        return found[0]
+    together = pa.concat_tables(found)
+    _, places = np.unique(together[ROW_ID].to_numpy(), return_index=True)
+    return together.take(pa.array(places))

@@ -1,0 +1,160 @@
+"""The rows that a mutation has written to one type so far, where its later statements see them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.execution.columns import TableShape
+from omnigraph.execution.expressions import Params
+from omnigraph.execution.scan import satisfying
+from omnigraph.query import typed
+from omnigraph.storage.row_ids import ROW_ID
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.change import NO_IDS, TypeChange, WriteMode
+from omnigraph.writers.committed import Committed
+from omnigraph.writers.mutations.assigned import Cell
+
+# One chunk of equal cells, which a column repeats by reference however long it is.
+_CHUNK_ROWS: Final = 65_536
+_CHUNK_BYTES: Final = 16 * 1024 * 1024
+
+COPIES: Final = pa.schema([pa.field(ID_COLUMN, pa.utf8()), pa.field(ROW_ID, pa.uint64())])
+
+
+class PendingRows:
+    """The newest row of every entity that a mutation has written to one type."""
+
+    def __init__(self, shape: TableShape) -> None:
+        self._shape = shape
+        self._rows: pa.Table | None = None
+        # Single rows by id, not in `_rows` yet: a mutation of many inserts makes one table.
+        self._inserted: dict[str, Mapping[str, Cell]] = {}
+        self._keyed: set[str] = set()
+        self._found: list[pa.Table] = []
+        # What statements wrote: as it still is, and where a later one may have replaced parts.
+        self._batches: list[pa.Table] = []
+        self._replaced_batches: list[pa.Table] = []
+
+    def insert(self, entity_id: str, cells: Mapping[str, Cell]) -> None:
+        """Write one row, given by column; columns left out are null."""
+        self._inserted[entity_id] = {ID_COLUMN: entity_id, **cells}
+        if self._shape.key:
+            self._keyed.add(entity_id)
+
+    def update(
+        self,
+        committed: pa.Table,
+        conditions: Sequence[typed.Expr],
+        cells: Mapping[str, Cell],
+        params: Params,
+    ) -> int:
+        """Assign cells to all matching rows; those that are committed come with their row ids."""
+        self._flush()
+        matched = [committed]
+        if self._rows is not None:
+            # A committed row that was written since is seen in its new form only.
+            committed = committed.filter(pc.invert(_is_in(committed[ID_COLUMN], self._rows)))
+            is_touched = satisfying(self._rows, self._shape, conditions, params)
+            matched = [committed, self._rows.filter(is_touched)]
+            if matched[1].num_rows:
+                self._supersede(self._rows.filter(pc.invert(is_touched)))
+        schema = self._shape.schema
+        parts = [_assigned(rows, cells, schema) for rows in matched if rows.num_rows]
+        if not parts:
+            return 0
+        written = pa.concat_tables(parts)
+        self._add(written)
+        # A single row is unique in itself.
+        if written.num_rows > 1:
+            self._batches.append(written)
+        if committed.num_rows:
+            self._found.append(committed.select(COPIES.names).cast(COPIES))
+        return int(written.num_rows)
+
+    def change(self, committed: Committed) -> TypeChange | None:
+        """What was done to the type; None if nothing was."""
+        self._flush()
+        if self._rows is None:
+            return None
+        is_only_new = not self._shape.key and not self._found
+        return TypeChange(
+            shape=self._shape,
+            mode=WriteMode.INSERT if is_only_new else WriteMode.UPSERT,
+            rows=self._rows,
+            deleted=NO_IDS,
+            known=self._known(committed),
+            batches=tuple(self._replaced_batches),
+        )
+
+    def _known(self, committed: Committed) -> pa.Table | None:
+        """The committed copies of all rows; None leaves it to whoever needs them to look."""
+        if not self._keyed:
+            # A fresh id has no committed copy.
+            return pa.concat_tables([COPIES.empty_table(), *self._found])
+        if not self._found:
+            return None
+        found = pa.concat_tables(self._found)
+        inserted = pa.array(sorted(self._keyed), pa.utf8())
+        unknown = inserted.filter(pc.invert(_is_in(inserted, found)))
+        return pa.concat_tables(
+            [found, committed.copies(self._shape.type_key, unknown).cast(COPIES)]
+        )
+
+    def _flush(self) -> None:
+        if not self._inserted:
+            return
+        inserted = _table(self._inserted.values(), self._shape.schema)
+        self._inserted = {}
+        if self._rows is not None:
+            is_replaced = _is_in(self._rows[ID_COLUMN], inserted)
+            if pc.any(is_replaced).as_py():
+                self._supersede(self._rows.filter(pc.invert(is_replaced)))
+        self._add(inserted)
+
+    def _supersede(self, kept: pa.Table) -> None:
+        self._rows = kept
+        self._replaced_batches += self._batches
+        self._batches = []
+
+    def _add(self, rows: pa.Table) -> None:
+        self._rows = rows if self._rows is None else pa.concat_tables([self._rows, rows])
+
+
+def _is_in(ids: pa.Array | pa.ChunkedArray, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
+    return pc.is_in(ids, value_set=rows[ID_COLUMN])
+
+
+def _table(rows: Collection[Mapping[str, Cell]], schema: pa.Schema) -> pa.Table:
+    """Rows given by column."""
+    columns = []
+    for field in schema:
+        column = [cells.get(field.name) for cells in rows]
+        # Most columns of a single row are null, and a null needs no look at Python values.
+        is_null = len(column) == 1 and column[0] is None
+        columns.append(pa.nulls(1, field.type) if is_null else pa.array(column, field.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _assigned(rows: pa.Table, cells: Mapping[str, Cell], schema: pa.Schema) -> pa.Table:
+    """The rows with some columns replaced by one cell each."""
+    columns = [
+        repeated(cells[field.name], field.type, rows.num_rows)
+        if field.name in cells
+        else rows[field.name]
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def repeated(cell: Cell, type_: pa.DataType, count: int) -> pa.ChunkedArray:
+    """A column of equal cells; it takes the memory of one chunk."""
+    one = pa.array([cell], type_)
+    chunk_rows = max(1, min(count, _CHUNK_ROWS, _CHUNK_BYTES // max(one.nbytes, 1)))
+    chunk = pa.repeat(one[0], chunk_rows)
+    whole, rest = divmod(count, chunk_rows)
+    chunks = [chunk] * whole + ([chunk.slice(0, rest)] if rest else [])
+    return pa.chunked_array(chunks, type_)

@@ -1,0 +1,85 @@
+"""Cardinality: the number of edges of every source that a write touches and leaves in place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import Violation
+from omnigraph.execution.columns import SOURCE_COLUMN
+from omnigraph.schema.accepted import TypeKey
+from omnigraph.schema.catalog import Cardinality, EdgeType
+from omnigraph.writers.change import NO_IDS, WriteMode
+from omnigraph.writers.validate.findings import Finding, Findings, Positions, Subject, shortened
+from omnigraph.writers.validate.image import Image
+from omnigraph.writers.validate.marks import END_KINDS
+from omnigraph.writers.validate.references import ends_of
+
+
+def check_cardinality(subject: Subject, image: Image, findings: Findings) -> None:
+    """The sources of written edges, and the former ones of replaced and deleted edges."""
+    assert isinstance(subject.type_, EdgeType)
+    bounds = subject.type_.cardinality
+    if bounds == Cardinality():
+        return
+    written = subject.change.rows[SOURCE_COLUMN]
+    former = image.committed.ending(subject.type_key)[SOURCE_COLUMN]
+    node_key = ends_of(subject.type_)[SOURCE_COLUMN]
+    sources, asked = _existing(node_key, _joined(written, former).unique().drop_null(), image)
+    kept = _kept_sources(subject.type_key, asked, image)
+    owners = pc.index_in(_joined(written, kept), value_set=sources).drop_null().to_numpy()
+    counts = np.bincount(owners, minlength=len(sources))
+    is_bad = counts < bounds.minimum
+    if bounds.maximum is not None:
+        is_bad |= counts > bounds.maximum
+
+    def tell(source: int) -> Violation:
+        return _violation(subject, bounds, sources[source], int(counts[source]))
+
+    findings.add(Finding(_by_name(np.flatnonzero(is_bad), sources), tell))
+
+
+def _existing(node_key: TypeKey, touched: pa.Array, image: Image) -> tuple[pa.Array, pa.Array]:
+    """The sources that exist after the write, and those that may have committed edges."""
+    is_written = image.written(node_key, touched)
+    written, others = touched.filter(is_written), touched.filter(pc.invert(is_written))
+    kept = others.filter(image.kept(node_key, others))
+    sources = pa.concat_arrays([written, kept])
+    nodes = image.change.get(node_key)
+    is_new = nodes is not None and nodes.mode is WriteMode.INSERT
+    return sources, kept if is_new else sources
+
+
+def _kept_sources(type_key: TypeKey, sources: pa.Array, image: Image) -> pa.ChunkedArray:
+    """The source of every committed edge of the sources that the write leaves alone."""
+    if len(sources) == 0 or not image.keeps_committed(type_key):
+        return pa.chunked_array([NO_IDS])
+    image.reads.looked_up(type_key, END_KINDS[SOURCE_COLUMN], [sources])
+    found = image.committed.edges_at(type_key, SOURCE_COLUMN, sources)
+    return image.surviving(type_key, found)[SOURCE_COLUMN]
+
+
+def _joined(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array([*first.chunks, *second.chunks], pa.utf8())
+
+
+def _by_name(places: Positions, names: pa.Array) -> Positions:
+    order: Positions = pc.sort_indices(names.take(pa.array(places))).to_numpy()
+    return places[order]
+
+
+def _violation(subject: Subject, bounds: Cardinality, source: pa.Scalar, count: int) -> Violation:
+    is_few = count < bounds.minimum
+    bound = f"min {bounds.minimum}" if is_few else f"max {bounds.maximum}"
+    has = f"source '{shortened(source)}' has {count} edges ({bound})"
+    message = f"@card violation on edge {subject.type_.name}: {has}"
+    # Told of a written edge of the source, if there is one.
+    row = pc.index(subject.change.rows[SOURCE_COLUMN], source).as_py()
+    return subject.violation(
+        "cardinality",
+        message,
+        row=None if row < 0 else row,
+        property="@src",
+        value=shortened(source),
+    )

@@ -1,0 +1,124 @@
+"""Violations as they are found: the first ones are told, all of them are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import VIOLATIONS_SHOWN_MAX, Violation, WriteRefused, told
+from omnigraph.schema.accepted import TypeKey
+from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.change import TypeChange
+
+# A longer value is cut in messages, so that a refusal stays readable whatever was written.
+VALUE_CHARS_MAX: Final = 80
+
+_HINTS: Final = {
+    "required": "give the property a value, or declare its type with `?`",
+    "finite": "only finite numbers can be stored",
+    "enum": "use one of the values that the schema lists",
+    "range": "bring the value within the bounds of the schema",
+    "check": "write the value so that the pattern of the schema finds a match",
+    "unique": "give every entity its own value; one that the same write frees may be used",
+    "reference": "write the missing node too, or leave out the edges that name it",
+    "cardinality": "add or remove edges of the source in the same write",
+}
+
+Positions: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A type under validation, with what the write does to it."""
+
+    type_key: TypeKey
+    type_: NodeType | EdgeType
+    change: TypeChange
+
+    def violation(
+        self,
+        rule: str,
+        message: str,
+        *,
+        row: int | None = None,
+        property: str | None = None,  # noqa: A002
+        value: str | None = None,
+    ) -> Violation:
+        """A broken rule at a row of the change."""
+        entity_id = None if row is None else self.change.rows[ID_COLUMN][row].as_py()
+        origins = self.change.origins
+        return Violation(
+            rule,
+            message,
+            type_name=self.type_.name,
+            property=property,
+            value=value,
+            entity_id=entity_id,
+            place=None if row is None or origins is None else origins.place(row),
+        )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The rows, in rising order, that break one rule, and how to tell one of them."""
+
+    rows: Positions
+    tell: Callable[[int], Violation]
+
+
+class Findings:
+    """Everything a validation has found so far."""
+
+    def __init__(self) -> None:
+        self.violations: list[Violation] = []
+        self.count = 0
+
+    def add(self, finding: Finding) -> None:
+        """Collect what one check found, in the order it was found."""
+        self.count += len(finding.rows)
+        self.violations += [finding.tell(row) for row in finding.rows[: self._room].tolist()]
+
+    def add_by_row(self, findings: Sequence[Finding]) -> None:
+        """Collect what several checks found in the same rows, row by row."""
+        self.count += sum(len(finding.rows) for finding in findings)
+        first = [
+            (row, order)
+            for order, finding in enumerate(findings)
+            for row in finding.rows[: self._room].tolist()
+        ]
+        shown = sorted(first)[: self._room]
+        self.violations += [findings[order].tell(row) for row, order in shown]
+
+    def refuse_any(self) -> None:
+        """Raise what was found, if anything was."""
+        if self.count:
+            raise WriteRefused(
+                told(self.violations, self.count),
+                violations=self.violations,
+                count=self.count,
+                hint=_HINTS[self.violations[0].rule],
+            )
+
+    @property
+    def _room(self) -> int:
+        return VIOLATIONS_SHOWN_MAX - len(self.violations)
+
+
+def positions(mask: pa.Array | pa.ChunkedArray) -> Positions:
+    """Where a mask is true; nulls are not."""
+    found: Positions = pc.indices_nonzero(mask).to_numpy().astype(np.int64)
+    return found
+
+
+# Any: a property value of whatever type.
+def shortened(value: Any) -> str:
+    """A value for people, cut where it would fill the screen."""
+    text = str(value)
+    return text if len(text) <= VALUE_CHARS_MAX else f"{text[: VALUE_CHARS_MAX - 1]}…"

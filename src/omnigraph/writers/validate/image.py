@@ -1,0 +1,71 @@
+"""The graph after a write, as far as its checks ask: who exists, who ends, what survives."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.schema.accepted import TypeKey
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.change import NO_IDS, GraphChange, WriteMode
+from omnigraph.writers.committed import Committed
+from omnigraph.writers.validate.reads import ReadsMade
+
+
+class Image:
+    """What is committed, seen through a change that is not."""
+
+    def __init__(self, change: GraphChange, committed: Committed) -> None:
+        self.change = change
+        self.committed = committed
+        self.reads = ReadsMade()
+        self._ended: dict[TypeKey, pa.Array] = {}
+
+    def keeps_committed(self, type_key: TypeKey) -> bool:
+        """Whether committed entities of a type may survive the write."""
+        change = self.change.get(type_key)
+        return change is None or change.mode is not WriteMode.OVERWRITE
+
+    def written(self, type_key: TypeKey, ids: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Which of the ids the write writes, as a mask."""
+        change = self.change.get(type_key)
+        own = NO_IDS if change is None else change.rows[ID_COLUMN]
+        return pc.is_in(ids, value_set=own)
+
+    def kept(self, type_key: TypeKey, ids: pa.Array) -> pa.Array:
+        """Which of some ids the write does not write are committed and survive it, as a mask."""
+        if not self.keeps_committed(type_key):
+            return pc.is_in(ids, value_set=NO_IDS)
+        is_there = self.committed.existing(type_key, ids)
+        change = self.change.get(type_key)
+        if change is None or not len(change.deleted):
+            return is_there
+        return pc.and_not(is_there, pc.is_in(ids, value_set=change.deleted))
+
+    def ended(self, type_key: TypeKey) -> pa.Array:
+        """The ids of committed entities that no longer exist after the write."""
+        if type_key not in self._ended:
+            self._ended[type_key] = self._find_ended(type_key)
+        return self._ended[type_key]
+
+    def surviving(self, type_key: TypeKey, found: pa.Table) -> pa.Table:
+        """The committed rows among some that the write neither replaces nor deletes."""
+        change = self.change.get(type_key)
+        if change is None or found.num_rows == 0:
+            return found
+        is_touched = pc.or_(
+            self.written(type_key, found[ID_COLUMN]),
+            pc.is_in(found[ID_COLUMN], value_set=change.deleted),
+        )
+        return found.filter(pc.invert(is_touched))
+
+    def _find_ended(self, type_key: TypeKey) -> pa.Array:
+        change = self.change.get(type_key)
+        if change is None:
+            return NO_IDS
+        is_overwrite = change.mode is WriteMode.OVERWRITE
+        gone = self.committed.ending(type_key)[ID_COLUMN] if is_overwrite else change.deleted
+        if len(gone) == 0:
+            return NO_IDS
+        left = gone.filter(pc.invert(self.written(type_key, gone)))
+        return left.combine_chunks() if isinstance(left, pa.ChunkedArray) else left

@@ -1,0 +1,44 @@
+"""Marks: what entities hold that another write may have looked up, as short names.
+
+A write reads a mark when its validation asks who has an edge end or a unique tuple, and holds it
+when it writes or ends such an entity. The two meet because both are made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
+from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.versioning.footprint import mark
+from omnigraph.versioning.idset import IdSet
+from omnigraph.writers.validate.groups import groups_of
+
+# Marks are made one by one and kept in records; beyond this a write says "anything of the type".
+MARKS_MAX: Final = 10_000
+
+END_KINDS: Final = {SOURCE_COLUMN: "src", TARGET_COLUMN: "dst"}
+
+
+def marks_of(shape: TableShape, type_: NodeType | EdgeType, rows: pa.Table) -> IdSet | None:
+    """The marks that rows of a type hold, as far as their columns tell; None for too many rows."""
+    if rows.num_rows > MARKS_MAX:
+        return None
+    marks: list[str] = []
+    if isinstance(type_, EdgeType):
+        for column, kind in END_KINDS.items():
+            marks += marks_for(kind, [rows[column]])
+    for group in groups_of(shape, type_):
+        if not group.has_key and set(group.columns) <= set(rows.column_names):
+            marks += marks_for(group.mark_kind, group.mark_texts(group.bound(rows)))
+    return IdSet(marks)
+
+
+def marks_for(kind: str, texts: Sequence[pa.Array | pa.ChunkedArray]) -> list[str]:
+    """The marks of tuples, given the texts of each member; at most MARKS_MAX of them."""
+    assert len(texts[0]) <= MARKS_MAX
+    columns = [each.to_pylist() for each in texts]
+    return [mark(kind, *members) for members in zip(*columns, strict=True)]

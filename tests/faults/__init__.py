@@ -1,0 +1,1 @@
+"""Crashes, kills and races: every writer, at every durable step, beside other processes."""

@@ -1,0 +1,315 @@
+"""Random lives of a graph beside the model: loads, mutations, branches, migrations and crashes.
+
+Whatever one refuses the other refuses; after every step both show the same entities on every
+branch. A crash may fall before or after the commit: the model takes the side the graph shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from faults.test_crash_matrix import QUIET, _without_fresh_ids
+from faults.world import MUTATIONS, lines, problems
+from model import ModelGraph
+from model.branching import ModelBranches
+from omnigraph import Graph
+from omnigraph.engine.graph import create_on, open_on
+from omnigraph.engine.resources import Storage, storage_at
+from omnigraph.errors import MigrationUnsupported, OmnigraphError
+from omnigraph.ids import new_ulid
+from omnigraph.query import compile_query
+from omnigraph.query.parameters import bind_parameters
+from omnigraph.query.typed import Mutation
+from omnigraph.schema import load_catalog
+from omnigraph.schema.identity import AcceptedSchema, TypeKey, TypeKind, evolve_schema
+from omnigraph.schema.migration import plan_migration
+from omnigraph.storage.faults import (
+    CRASHES,
+    Fault,
+    FaultyObjects,
+    FaultyTables,
+    SimulatedCrash,
+)
+
+PERSON = """node Person {
+  name: String @key
+  email: String? @unique
+  age: I32?
+  photo: Blob?
+  @range(age, 0..150)
+}
+"""
+TEAM = "node Team { name: String @key }\n"
+NOTE = "node Note { text: String }\n"
+EDGES = """edge Knows: Person -> Person { since: Date? }
+edge Leads: Person -> Team @card(0..1)
+edge MemberOf: Person -> Team { @key(@src, @dst) }
+"""
+# Each is a step from some of the others: added, renamed, dropped and re-added types and properties.
+SCHEMAS = [
+    PERSON + TEAM + NOTE + EDGES,
+    PERSON + TEAM.replace("@key", "@key size: I64?") + NOTE + EDGES,
+    PERSON + TEAM.replace("@key", '@key heads: I64? @rename_from("size")') + NOTE + EDGES,
+    PERSON + TEAM + EDGES,
+    PERSON + TEAM + NOTE.replace("text: String", "text: String tag: String?") + EDGES,
+    PERSON + TEAM + 'node Memo @rename_from("Note") { text: String }\n' + EDGES,
+    PERSON + TEAM + NOTE + EDGES + "edge Likes: Person -> Note\n",
+]
+
+NAMES = st.sampled_from(["ada", "ada", "bob", "bob", "cem", "o'hara", 'q"t', ""])
+MAILS = st.sampled_from(["a@x", "b@x", None, None])
+AGES = st.sampled_from([None, 0, 7, 8, 9, 150, 151])
+PHOTOS = st.sampled_from([None, "base64:", "base64:AAEC"])
+BRANCHES = st.sampled_from(["review", "review/x"])
+# Which of the branches that exist; sometimes one that does not.
+PLACES = st.integers(0, 12)
+
+SEED: list[dict[str, Any]] = [
+    {"type": "Person", "data": {"name": "ada", "email": "a@x", "photo": "base64:AAEC"}},
+    {"type": "Person", "data": {"name": "bob"}},
+    {"type": "Team", "data": {"name": "ada"}},
+    {"type": "Note", "id": "n1", "data": {"text": "hello"}},
+    {"edge": "Knows", "id": "e1", "from": "ada", "to": "bob"},
+]
+
+
+def _filled(record: dict[str, Any]) -> dict[str, Any]:
+    record["data"] = {name: value for name, value in record["data"].items() if value is not None}
+    return record
+
+
+people = st.builds(
+    lambda name, email, age, photo: _filled(
+        {"type": "Person", "data": {"name": name, "email": email, "age": age, "photo": photo}}
+    ),
+    NAMES,
+    MAILS,
+    AGES,
+    PHOTOS,
+)
+teams = NAMES.map(lambda name: {"type": "Team", "data": {"name": name}})
+notes = st.builds(
+    lambda id_, text: {"type": "Note", "id": id_, "data": {"text": text}},
+    st.sampled_from(["n1", "n2", "n3"]),
+    NAMES,
+)
+
+
+def _edges(name: str) -> st.SearchStrategy[dict[str, Any]]:
+    ids = st.just(None) if name == "MemberOf" else st.sampled_from(["e1", "e2", "e3"])
+    return st.builds(
+        lambda source, target, id_: {
+            "edge": name,
+            "from": source,
+            "to": target,
+            **({"id": id_} if id_ else {}),
+        },
+        NAMES,
+        NAMES,
+        ids,
+    )
+
+
+records = st.lists(
+    st.one_of(people, people, teams, notes, *map(_edges, ["Knows", "Leads", "MemberOf"])),
+    max_size=6,
+)
+mutations = st.one_of(
+    st.tuples(st.just("add_person"), st.fixed_dictionaries({"name": NAMES, "age": AGES})),
+    st.tuples(st.just("add_member"), st.fixed_dictionaries({"name": NAMES, "team": NAMES})),
+    st.tuples(st.just("claim"), st.fixed_dictionaries({"name": NAMES, "email": MAILS})),
+    st.tuples(st.just("knows"), st.fixed_dictionaries({"a": NAMES, "b": NAMES})),
+    st.tuples(st.just("leads"), st.fixed_dictionaries({"a": NAMES, "b": NAMES})),
+    st.tuples(st.just("leave"), st.fixed_dictionaries({"name": NAMES})),
+)
+
+
+def migrated(graph: ModelGraph, desired: AcceptedSchema) -> None:
+    """Give the entities of a model another schema: what has the same number is the same thing."""
+    old = graph.accepted
+    tables = {TypeKind.NODE: graph.nodes, TypeKind.EDGE: graph.edges}
+    by_id = {identity.id: key for key, identity in old.identities.items()}
+    fresh: dict[TypeKind, dict[str, Any]] = {TypeKind.NODE: {}, TypeKind.EDGE: {}}
+    for key, identity in desired.identities.items():
+        if key.kind is TypeKind.INTERFACE:
+            continue
+        before = by_id.get(identity.id)
+        rows = tables[before.kind][before.name] if before else {}
+        fresh[key.kind][key.name] = {
+            id_: _renamed(entity, old, before, (key, desired)) for id_, entity in rows.items()
+        }
+    graph.accepted, graph.catalog = desired, desired.catalog
+    graph.nodes, graph.edges = fresh[TypeKind.NODE], fresh[TypeKind.EDGE]
+
+
+def _renamed(
+    entity: dict[str, Any],
+    old: AcceptedSchema,
+    before: TypeKey | None,
+    after: tuple[TypeKey, AcceptedSchema],
+) -> dict[str, Any]:
+    key, desired = after
+    assert before is not None
+    values = {number: entity[name] for name, number in old.identities[before].property_ids.items()}
+    system = {name: value for name, value in entity.items() if name.startswith("@")}
+    properties = desired.identities[key].property_ids
+    return {
+        **system,
+        "@type": key.name,
+        **{name: values.get(number) for name, number in properties.items()},
+    }
+
+
+class Lives(RuleBasedStateMachine):
+    """One graph in memory and the model of it."""
+
+    @initialize()
+    def create(self) -> None:
+        self.inner = storage_at(f"memory://{new_ulid()}", is_durable=False, options=None)
+        graph = create_on(self._storage(), schema=SCHEMAS[0], environment=QUIET)
+        self.graph: Graph = graph
+        accepted = graph.branch().snapshot().view.accepted
+        self.model = ModelBranches(ModelGraph(accepted))
+        self.load(SEED, "append", 0)
+        self.create_branch("review", 0)
+
+    def _storage(self) -> Storage:
+        return Storage(self.inner.objects, self.inner.tables)
+
+    @rule(records=records, mode=st.sampled_from(["append", "merge", "overwrite"]), place=PLACES)
+    def load(self, records: list[dict[str, Any]], mode: Any, place: int) -> None:
+        branch = self._branch(place)
+        self._both(
+            lambda graph: graph.branch(branch).load(records, mode=mode),
+            lambda model: model.write(branch, lambda g: g.load(lines(*records), mode=mode)),
+        )
+
+    @rule(mutation=mutations, place=PLACES)
+    def mutate(self, mutation: tuple[str, dict[str, Any]], place: int) -> None:
+        branch, (name, params) = self._branch(place), mutation
+        text = MUTATIONS.replace("$age: I32", "$age: I32?").replace(
+            "$email: String", "$email: String?"
+        )
+
+        def on_model(graph: ModelGraph) -> object:
+            plan = compile_query(text, graph.catalog, name=name).plan
+            assert isinstance(plan, Mutation)
+            return graph.mutate(plan, bind_parameters(plan.parameters, params), now=0)
+
+        self._both(
+            lambda graph: graph.branch(branch).mutate(text, name=name, params=params),
+            lambda model: model.write(branch, on_model),
+        )
+
+    @rule(name=BRANCHES, place=PLACES)
+    def create_branch(self, name: str, place: int) -> None:
+        source = self._branch(place)
+        self._both(
+            lambda graph: graph.create_branch(name, source=source),
+            lambda model: model.create(name, source),
+        )
+
+    @rule(name=BRANCHES)
+    def delete_branch(self, name: str) -> None:
+        self._both(lambda graph: graph.delete_branch(name), lambda model: model.delete(name))
+
+    @rule(schema=st.sampled_from(SCHEMAS), place=PLACES)
+    def migrate(self, schema: str, place: int) -> None:
+        branch, desired = self._branch(place), load_catalog(schema)
+
+        def on_model(graph: ModelGraph) -> None:
+            plan = plan_migration(graph.accepted, desired)
+            evolution = evolve_schema(graph.accepted, desired)
+            if not plan.supported or evolution.schema is None:
+                raise MigrationUnsupported("not supported")
+            migrated(graph, evolution.schema)
+
+        self._both(
+            lambda graph: graph.branch(branch).apply_schema(schema),
+            lambda model: model.write(branch, on_model),
+        )
+
+    @rule()
+    def reopen(self) -> None:
+        self.graph.close()
+        self.graph = open_on(self._storage(), environment=QUIET)
+
+    @rule(
+        number=st.integers(1, 8),
+        kind=st.sampled_from(CRASHES),
+        records=records,
+        place=PLACES,
+    )
+    def crash(self, number: int, kind: Any, records: list[dict[str, Any]], place: int) -> None:
+        """A load in a process that dies at one of its steps; another process goes on."""
+        branch = self._branch(place)
+        steps = Fault(number, kind, "any").steps()
+        faulty = Storage(
+            FaultyObjects(self.inner.objects, steps),
+            FaultyTables(self.inner.tables, steps),  # type: ignore[arg-type]  # has every method
+        )
+        with suppress(SimulatedCrash, OmnigraphError):
+            open_on(faulty, environment=QUIET).branch(branch).load(records, mode="merge")
+        self.reopen()
+        candidate = self._copy()
+        with suppress(OmnigraphError):
+            candidate.write(branch, lambda g: g.load(lines(*records), mode="merge"))
+        shown = self._shown()
+        assert shown in (_modelled(self.model), _modelled(candidate))
+        if shown != _modelled(self.model):
+            self.model = candidate
+
+    @invariant()
+    @precondition(lambda self: hasattr(self, "graph"))
+    def both_show_the_same(self) -> None:
+        assert self._shown() == _modelled(self.model)
+
+    def teardown(self) -> None:
+        if hasattr(self, "graph"):
+            assert list(problems(self.graph)) == []
+            self.graph.close()
+
+    def _both(
+        self, act: Callable[[Graph], object], expect: Callable[[ModelBranches], object]
+    ) -> None:
+        """Do the same to both; they must agree on whether it is refused."""
+        expected = _refused(lambda: expect(self.model))
+        found = _refused(lambda: act(self.graph))
+        assert (found is None) == (expected is None), (found, expected)
+
+    def _branch(self, place: int) -> str:
+        names = self.model.list()
+        return "nowhere" if place == 12 else names[place % len(names)]
+
+    def _copy(self) -> ModelBranches:
+        copy = ModelBranches.__new__(ModelBranches)
+        copy.commits, copy.heads = list(self.model.commits), dict(self.model.heads)
+        return copy
+
+    def _shown(self) -> dict[str, bytes]:
+        names = self.graph.branches()
+        return {
+            name: _without_fresh_ids(b"".join(self.graph.branch(name).export())) for name in names
+        }
+
+
+def _modelled(model: ModelBranches) -> dict[str, bytes]:
+    return {name: _without_fresh_ids(model.graph(name).export().encode()) for name in model.heads}
+
+
+def _refused(action: Callable[[], object]) -> str | None:
+    try:
+        action()
+    except OmnigraphError as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+TestLives = Lives.TestCase
+TestLives.settings = settings(max_examples=40, stateful_step_count=12, deadline=None)

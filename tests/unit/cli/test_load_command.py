@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from unit.cli.small_company import Answer, Run
+
+
+def append(*lines: dict[str, object]) -> str:
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def person(name: str, **properties: object) -> dict[str, object]:
+    return {"type": "Person", "data": {"name": name, **properties}}
+
+
+def names(answer: Answer, store: Path, *target: str) -> list[str]:
+    text = "query q() { match { $p: Person } return { $p.name as name } order { $p.name asc } }"
+    document = answer("query", "--store", store, "-e", text, *target)
+    return [row["name"] for row in document["rows"]]
+
+
+def test_a_load_answers_with_the_documented_document(answer: Answer, empty: Path) -> None:
+    data = empty.parent / "people.jsonl"
+    document = answer("load", empty, "--data", data, "--mode", "append", "--as", "ada")
+    assert list(document) == [
+        "uri",
+        "branch",
+        "mode",
+        "branch_created",
+        "nodes",
+        "edges",
+        "total_entities",
+        "commit",
+    ]
+    assert document["uri"] == str(empty)
+    assert (document["branch"], document["mode"]) == ("main", "append")
+    assert document["branch_created"] is False
+    assert document["nodes"] == [{"name": "Person", "entities_loaded": 3}]
+    assert document["edges"] == [{"name": "Knows", "entities_loaded": 1}]
+    assert document["total_entities"] == 4
+    commit = document["commit"]
+    assert commit["actor_id"] == "ada"
+    assert commit == answer("commit", "show", commit["graph_commit_id"], "--uri", empty)
+
+
+def test_a_load_says_in_words_what_it_did(run: Run, empty: Path) -> None:
+    result = run("load", empty, "--data", empty.parent / "people.jsonl", "--mode", "append")
+    assert result.exit_code == 0
+    *counts, last = result.stdout.splitlines()
+    assert counts == ["node  Person  3", "edge  Knows   1"]
+    assert last.startswith("loaded 4 entities into main: commit 01")
+    assert result.stderr == f"omnigraph load → {empty} (direct, local)\n"
+
+
+def test_quiet_leaves_out_where_a_write_goes(run: Run, empty: Path) -> None:
+    data = ("--data", empty.parent / "people.jsonl", "--mode", "append")
+    assert run("--quiet", "load", empty, *data).stderr == ""
+
+
+def test_the_mode_and_the_data_are_required(run: Run, store: Path) -> None:
+    assert run("load", store, "--data", "x").exit_code == 2
+    assert run("load", store, "--mode", "append").exit_code == 2
+    assert run("load", store, "--data", "x", "--mode", "upsert").exit_code == 2
+
+
+def test_data_that_is_not_a_file_is_named(run: Run, store: Path) -> None:
+    for path, told in (("nope.jsonl", "nope.jsonl: no such file"), ("-", "standard input")):
+        result = run("load", store, "--data", path, "--mode", "append")
+        assert result.exit_code == 1
+        assert told in result.stderr
+        assert result.stdout == ""
+
+
+def test_a_folder_of_files_is_one_load(answer: Answer, store: Path) -> None:
+    parts = store.parent / "parts"
+    parts.mkdir()
+    for name in ("yan", "zoe"):
+        (parts / f"{name}.jsonl").write_text(append(person(name)))
+    document = answer("load", store, "--data", parts, "--mode", "append")
+    assert document["total_entities"] == 2
+    pattern = parts / "*.jsonl"
+    assert answer("load", store, "--data", pattern, "--mode", "merge")["total_entities"] == 2
+
+
+def test_a_refused_load_tells_every_violation_and_writes_nothing(
+    run: Run, answer: Answer, store: Path
+) -> None:
+    before = answer("commit", "list", store)
+    data = store.parent / "bad.jsonl"
+    data.write_text(append(person("zoe", age=200), person("yan", age=3), person("xi", age=-1)))
+    result = run("load", store, "--data", data, "--mode", "append", "--quiet")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    told = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(told) == 2
+    for line, number, value in zip(told, (1, 3), ("200", "-1"), strict=True):
+        assert f"bad.jsonl line {number}: " in line
+        assert "Person.age" in line
+        assert value in line
+        assert line.endswith("[range]")
+    assert "nothing was written" in result.stderr
+    assert answer("commit", "list", store) == before
+
+
+def test_a_refused_load_is_a_document_with_json(run: Run, store: Path) -> None:
+    data = store.parent / "bad.jsonl"
+    data.write_text(append(person("zoe", age=200)))
+    result = run("load", store, "--data", data, "--mode", "append", "--json", "--quiet")
+    assert result.exit_code == 1
+    assert result.stderr == ""
+    document = json.loads(result.stdout)
+    assert list(document) == ["error", "code", "violations", "count"]
+    assert (document["code"], document["count"]) == ("write_refused", 1)
+    (violation,) = document["violations"]
+    assert violation["place"].endswith("bad.jsonl line 1")
+    assert (violation["type_name"], violation["property"]) == ("Person", "age")
+    assert (violation["value"], violation["rule"]) == ("200", "range")
+
+
+def test_many_violations_are_counted(run: Run, store: Path) -> None:
+    data = store.parent / "bad.jsonl"
+    data.write_text(append(*(person(f"p{number}", age=200) for number in range(30))))
+    result = run("load", store, "--data", data, "--mode", "append", "--quiet")
+    assert result.stderr.count("error: ") == 20
+    assert "… and 10 more" in result.stderr
+
+
+def test_an_unknown_property_on_the_last_line_loads_nothing(
+    run: Run, answer: Answer, store: Path
+) -> None:
+    data = store.parent / "bad.jsonl"
+    data.write_text(append(person("zoe"), person("yan", shoe=44)))
+    result = run("load", store, "--data", data, "--mode", "append")
+    assert result.exit_code == 1
+    assert "line 2" in result.stderr
+    assert "shoe" in result.stderr
+    assert names(answer, store) == ["ada", "bob", "eve"]
+
+
+def test_append_of_an_existing_key_fails_and_merge_replaces(
+    run: Run, answer: Answer, store: Path
+) -> None:
+    data = store.parent / "again.jsonl"
+    data.write_text(append(person("ada", age=37)))
+    refused = run("load", store, "--data", data, "--mode", "append")
+    assert refused.exit_code == 1
+    assert "Person 'ada' already exists" in refused.stderr
+    assert "hint: use mode 'merge'" in refused.stderr
+    answer("load", store, "--data", data, "--mode", "merge")
+    text = 'query q() { match { $p: Person { name: "ada" } } return { $p.age as age } }'
+    assert answer("query", "--store", store, "-e", text)["rows"] == [{"age": 37}]
+
+
+def test_a_missing_branch_needs_a_base(run: Run, answer: Answer, store: Path) -> None:
+    data = store.parent / "more.jsonl"
+    data.write_text(append(person("zoe")))
+    arguments = ("load", store, "--data", data, "--mode", "merge", "--branch", "new")
+    refused = run(*arguments)
+    assert refused.exit_code == 1
+    assert "--from" in refused.stderr
+    assert answer("branch", "list", "--uri", store) == {"branches": ["main"]}
+    document = answer(*arguments, "--from", "main")
+    assert (document["branch_created"], document["base_branch"]) == (True, "main")
+    assert names(answer, store, "--branch", "new") == ["ada", "bob", "eve", "zoe"]
+    again = answer(*arguments, "--from", "main")
+    assert (again["branch_created"], again["base_branch"]) == (False, "main")
+
+
+def test_a_refused_load_leaves_no_branch_behind(run: Run, answer: Answer, store: Path) -> None:
+    data = store.parent / "bad.jsonl"
+    data.write_text(append(person("zoe", age=200)))
+    target = ("--branch", "new", "--from", "main")
+    assert run("load", store, "--data", data, "--mode", "merge", *target).exit_code == 1
+    assert answer("branch", "list", "--uri", store) == {"branches": ["main"]}
+
+
+def test_a_table_file_needs_its_type(run: Run, answer: Answer, store: Path) -> None:
+    data = store.parent / "more.csv"
+    data.write_text("name,age\nzoe,30\n")
+    assert run("load", store, "--data", data, "--mode", "append").exit_code == 1
+    answer("load", store, "--data", data, "--mode", "append", "--type", "Person")
+    assert names(answer, store) == ["ada", "bob", "eve", "zoe"]
+
+
+def test_the_compatible_dialect_reads_what_the_strict_one_refuses(
+    run: Run, answer: Answer, store: Path
+) -> None:
+    data = store.parent / "pretty.jsonl"
+    data.write_text(json.dumps(person("zoe", shoe=44), indent=2))
+    arguments = ("load", store, "--data", data, "--mode", "append")
+    assert run(*arguments).exit_code == 1
+    answer(*arguments, "--dialect", "compatible")
+    assert "zoe" in names(answer, store)
+
+
+def test_an_overwrite_elsewhere_needs_consent(run: Run, folder: Path) -> None:
+    data = ("--data", folder / "people.jsonl", "--mode", "overwrite")
+    for arguments in (("load", "s3://b/g", *data), ("load", "s3://b/g", *data, "--json")):
+        refused = run(*arguments)
+        assert refused.exit_code == 1
+        assert "--yes" in refused.stderr
+        assert refused.stdout == ""
+
+
+def test_overwriting_a_local_graph_needs_no_consent(
+    answer: Answer, store: Path, folder: Path
+) -> None:
+    data = folder / "less.jsonl"
+    data.write_text(append(person("ada"), {"edge": "Knows", "from": "ada", "to": "ada"}))
+    answer("load", f"file://{store}", "--data", data, "--mode", "overwrite")
+    assert names(answer, store) == ["ada"]

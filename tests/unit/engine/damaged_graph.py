@@ -1,0 +1,167 @@
+"""A healthy graph of every kind of thing, and ways to damage it behind the engine's back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from omnigraph.engine.check import CheckReport, check_graph
+from omnigraph.storage import layout
+from omnigraph.versioning import (
+    MAIN,
+    Append,
+    Bulk,
+    Changed,
+    IdSet,
+    Overwrite,
+    Publishers,
+    Record,
+    compact,
+)
+from omnigraph.versioning import changes as change_sets
+from unit.writers.plain_graph import PlainGraph, created, opened, rows_of, type_key
+
+SCHEMA = """
+interface Named { name: String }
+node Person implements Named {
+  name: String @key
+  age: I32?
+  mood: enum(glad, sad)?
+  mail: String? @unique
+  height: F64?
+  tags: [String]?
+  face: Vector(2)?
+  picture: Blob?
+  @range(age, 0..150)
+  @check(name, "^[a-z0-9]+$")
+}
+node Team { country: String  name: String  size: I32  @key(country, name) }
+node Note { text: String }
+edge Leads: Person -> Team @card(0..1) {}
+edge Knows: Person -> Person { since: Date?  @key(@src, @dst) }
+"""
+WIDER = SCHEMA.replace("height: F64?", "height: F64?  shoe: I32?")
+PERSON, TEAM, NOTE = "node:Person", "node:Team", "node:Note"
+LEADS, KNOWS = "edge:Leads", "edge:Knows"
+RED = '["nl","red"]'
+
+
+def build(folder: Path) -> None:
+    """Every kind of commit, on a few branches."""
+    graph = created(folder, SCHEMA)
+    ada = {"name": "ada", "age": 36, "mood": "glad", "mail": "a@x", "height": 1.5}
+    ada |= {"tags": ["x", "y"], "face": [0.0, float("-0")], "picture": bytes(200_000)}
+    graph.insert(PERSON, ada, {"name": "bob", "tags": []}, {"name": "cleo", "mail": "c@x"})
+    graph.insert(TEAM, {"country": "nl", "name": "red", "size": 1})
+    graph.insert(LEADS, {"@id": "l1", "@src": "ada", "@dst": RED})
+    graph.insert(KNOWS, {"@src": "ada", "@dst": "bob", "since": 5})
+    graph.update(PERSON, {"name": "bob", "age": 7, "picture": b"small"})
+    graph.insert(NOTE, {"@id": "n1", "text": "hello"}, {"@id": "n2", "text": "again"})
+    graph.delete(NOTE, "n2")
+    review = graph.branches.create("review/one", at=graph.head())
+    graph.insert(PERSON, {"name": "dido"}, stream=review)
+    nested = graph.branches.create("review/one/deeper", at=graph.head(review))
+    graph.delete(PERSON, "dido", stream=nested)
+    graph.branches.create("untouched", at=graph.head(nested))
+    graph.branches.create("gone", at=graph.head())
+    graph.branches.delete("gone")
+    graph.apply(WIDER)
+    graph.insert(PERSON, {"name": "eve", "shoe": 40})
+    for number in range(40):
+        graph.insert(NOTE, {"@id": f"m{number:02}", "text": f"note {number}"})
+    assert compact(Publishers(graph.committer), MAIN, NOTE)
+    _spilled(graph)
+    _bulk(graph)
+
+
+def _spilled(graph: PlainGraph) -> None:
+    """A commit whose change set is a file."""
+    count = change_sets.INLINE_IDS_MAX + 1
+    graph.insert(PERSON, *({"name": f"s{number}"} for number in range(count)))
+
+
+def _bulk(graph: PlainGraph) -> None:
+    """A load that adds rows by their files, and one that replaces all others."""
+    for effect_of, replaces in ((Append, False), (Overwrite, True)):
+        view = graph.view()
+        pin = view.snapshot.pins[NOTE]
+        names = [f"{effect_of.__name__}{number}" for number in range(3)]
+        rows = rows_of(view.shape(type_key(NOTE)), [{"@id": n, "text": n} for n in names])
+        staged = graph.tables.write(pin, rows)
+        graph.commit(view, effect_of(NOTE, (staged,)), Bulk(staged.files, 3, replaces=replaces))
+
+
+class Damaged:
+    """A copy of a healthy graph on the disk, to be damaged."""
+
+    def __init__(self, healthy: Path, folder: Path) -> None:
+        shutil.copytree(healthy, folder)
+        self.folder = folder
+
+    @property
+    def graph(self) -> PlainGraph:
+        """The graph as a process sees it that has just started."""
+        return opened(self.folder)
+
+    def record_path(self, seq: int, stream: str = MAIN.id) -> str:
+        return layout.record(stream, seq)
+
+    def stream(self, branch: str) -> str:
+        return self.graph.branches.resolve(branch).id
+
+    def remove(self, path: str) -> None:
+        found = self.folder / path
+        assert found.exists(), path
+        shutil.rmtree(found) if found.is_dir() else found.unlink()
+
+    def write(self, path: str, data: bytes | Mapping[str, Any]) -> None:
+        found = self.folder / path
+        found.parent.mkdir(parents=True, exist_ok=True)
+        found.write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
+
+    def read(self, path: str) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads((self.folder / path).read_bytes())
+        return document
+
+    def edit(self, path: str, change: Callable[[dict[str, Any]], object]) -> None:
+        """Change the JSON document at a path."""
+        document = self.read(path)
+        change(document)
+        self.write(path, document)
+
+    def only(self, pattern: str) -> str:
+        """The path of the only file of a pattern."""
+        (found,) = self.folder.glob(pattern)
+        return str(found.relative_to(self.folder))
+
+    def files(self) -> dict[str, bytes]:
+        found = (path for path in sorted(self.folder.rglob("*")) if path.is_file())
+        return {str(path.relative_to(self.folder)): path.read_bytes() for path in found}
+
+    def append(self, type_: str, *entities: Mapping[str, Any]) -> Record:
+        """Rows that no rule was asked about, in an honest commit."""
+        return self.graph.insert(type_, *entities)
+
+    def lie(self, type_: str, change: Changed, *entities: Mapping[str, Any]) -> Record:
+        """Rows in a commit that says something else about them."""
+        graph = self.graph
+        view = graph.view()
+        rows = rows_of(view.shape(type_key(type_)), entities)
+        return graph.commit(view, Append(type_, (rows,)), change)
+
+
+def ids(*names: str) -> IdSet:
+    return IdSet(names)
+
+
+def check(damaged: Damaged, commits_max: int | None = None) -> CheckReport:
+    graph = damaged.graph
+    return check_graph(graph.objects, graph.tables, commits_max=commits_max)
+
+
+def found(damaged: Damaged) -> list[str]:
+    """Every problem with its kind."""
+    return [f"{problem.kind}: {problem}" for problem in check(damaged).problems]

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.versioning import (
+    AddColumns,
+    Bulk,
+    Changed,
+    Maintenance,
+    Overwrite,
+    Replace,
+    Transaction,
+)
+from unit.engine.damaged_graph import NOTE, PERSON, Damaged, build, check, found, ids
+from unit.writers.plain_graph import PlainGraph, rows_of, type_key
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("healthy") / "graph"
+    build(folder)
+    return folder
+
+
+@pytest.fixture
+def damaged(healthy: Path, tmp_path: Path) -> Damaged:
+    return Damaged(healthy, tmp_path / "graph")
+
+
+def change_set(damaged: Damaged, message: str, type_: str = NOTE) -> str:
+    path = damaged.record_path(damaged.graph.head().seq)
+    return f"change_set: {path} {type_}: {message}"
+
+
+NEW = {"@id": "new", "text": "x"}
+
+
+@pytest.mark.parametrize(
+    ("change", "messages"),
+    [
+        (Changed(), ["'new' was inserted and is not listed"]),
+        (Changed(updated=ids("new")), [
+            "'new' was inserted and is not listed",
+            "'new' is listed as updated and was not",
+        ]),
+        (Changed(inserted=ids("new", "other")), ["'other' is listed as inserted and was not"]),
+        (Changed(ids("new"), deleted=ids("other")), ["'other' is listed as deleted and was not"]),
+        (Changed(ids("new"), updated=ids("other")), ["'other' is listed as updated and was not"]),
+        (Maintenance(), ["'new' was inserted without a change set"]),
+        (Bulk((), 2), ["1 rows are new, and the record says 2"]),
+        (Bulk((), 1, replaces=True), ["3 rows should be gone"]),
+        (Bulk(("t/x.lance",), 1), ["t/x.lance is listed and not in the table"]),
+    ],
+)  # fmt: skip
+def test_a_change_set_that_is_not_true_is_named(
+    damaged: Damaged, change: Any, messages: list[str]
+) -> None:
+    damaged.lie(NOTE, change, NEW)
+    assert found(damaged) == [change_set(damaged, message) for message in messages]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (Changed(), "'Overwrite1' was deleted and is not listed"),
+        (Maintenance(), "'Overwrite1' was deleted without a change set"),
+        (Bulk((), 0), "'Overwrite1' was deleted by a load that only adds"),
+    ],
+)
+def test_a_deletion_that_is_not_listed_is_named(
+    damaged: Damaged, change: Any, message: str
+) -> None:
+    graph = damaged.graph
+    graph.commit(graph.view(), Replace(NOTE, ids("Overwrite1")), change)
+    assert found(damaged) == [change_set(damaged, message)]
+
+
+def rewrite(graph: PlainGraph, change: Any, type_: str = PERSON, **values: Any) -> None:
+    """Write `ada` again with other values."""
+    view = graph.view()
+    (ada,) = (each for each in graph.entities(type_) if each["@id"] == "ada")
+    rows = rows_of(view.shape(type_key(type_)), [{**ada, **values}])
+    graph.commit(view, Replace(type_, ids("ada"), (rows,)), change)
+
+
+@pytest.mark.parametrize("change", [Changed(), Maintenance()])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"age": 37},
+        {"age": None},
+        {"mood": "sad"},
+        {"height": -1.5},
+        {"tags": ["x", "z"]},
+        {"tags": ["x"]},
+        {"tags": None},
+        {"face": [0.0, 0.0]},
+        {"face": None},
+        {"picture": bytes(199_999) + b"\x01"},
+        {"picture": None},
+    ],
+)
+def test_a_changed_value_that_is_not_listed_is_named(
+    damaged: Damaged, change: Any, values: dict[str, Any]
+) -> None:
+    rewrite(damaged.graph, change, **values)
+    message = "'ada' was changed and is not listed"
+    assert found(damaged) == [change_set(damaged, message, PERSON)]
+
+
+@pytest.mark.parametrize("change", [Changed(), Maintenance()])
+def test_an_entity_written_again_as_it_was_is_unchanged(damaged: Damaged, change: Any) -> None:
+    rewrite(damaged.graph, change)
+    assert found(damaged) == []
+
+
+def test_an_update_may_be_listed_whether_it_changed_anything_or_not(damaged: Damaged) -> None:
+    rewrite(damaged.graph, Changed(updated=ids("ada")))
+    rewrite(damaged.graph, Changed(updated=ids("ada")), age=1)
+    assert found(damaged) == []
+
+
+def test_an_overwrite_is_compared_like_any_commit(damaged: Damaged) -> None:
+    graph = damaged.graph
+    kept, *gone = (each["@id"] for each in graph.entities(NOTE))
+    entities = ({"@id": kept, "text": "other"}, NEW)
+    rows = rows_of(graph.view().shape(type_key(NOTE)), entities)
+    honest = Changed(ids("new"), updated=ids(kept), deleted=ids(*gone))
+    graph.commit(graph.view(), Overwrite(NOTE, (rows,)), honest)
+    assert found(damaged) == []
+    graph.overwrite(NOTE, {"@id": kept, "text": "third"}, NEW, change=Changed())
+    assert found(damaged) == [change_set(damaged, f"'{kept}' was changed and is not listed")]
+
+
+def test_a_migration_must_leave_values_alone(damaged: Damaged) -> None:
+    graph = damaged.graph
+    source = graph.view().schema.source.replace("shoe: I32?", "shoe: I32?  hat: I32?")
+    migrated = graph.migrated(source).transaction
+    assert migrated is not None
+    rows = rows_of(graph.view().shape(type_key(PERSON)), [{"name": "ada", "age": 1}])
+    effects = (Replace(PERSON, ids("ada"), (rows,)), *migrated.effects)
+    graph.committer.publish(Transaction(graph.head(), effects, {}, schema=migrated.schema))
+    message = "'ada' was changed and is not listed"
+    assert found(damaged) == [change_set(damaged, message, PERSON)]
+
+
+def test_a_migration_must_leave_new_columns_empty(damaged: Damaged) -> None:
+    graph = damaged.graph
+    source = graph.view().schema.source.replace("text: String", "text: String  more: I32?")
+    migrated = graph.migrated(source).transaction
+    assert migrated is not None
+    assert migrated.schema is not None
+    (added,) = migrated.effects
+    assert isinstance(added, AddColumns)
+    (column,) = added.schema.names
+    first = graph.entities(NOTE)[0]
+    rows = rows_of(graph.view().shape(type_key(NOTE)), [first])
+    rows = rows.append_column(column, pa.array([5], pa.int32()))
+    effects = (added, Replace(NOTE, ids(first["@id"]), (rows,)))
+    graph.committer.publish(Transaction(graph.head(), effects, {}, schema=migrated.schema))
+    assert found(damaged) == [change_set(damaged, f"column {column} is new and is not empty")]
+
+
+def test_a_missing_or_torn_change_set_file_is_named(damaged: Damaged) -> None:
+    path = damaged.only("__manifest/changes/*.arrow")
+    damaged.write(path, b"torn")
+    (problem,) = found(damaged)
+    assert problem.startswith(f"change_set: {path}: is not a change set: ")
+    damaged.remove(path)
+    assert found(damaged) == [
+        f"change_set: {path}: a record names this change set, and it is absent"
+    ]
+
+
+def test_the_counts_of_a_change_set_file_are_compared(damaged: Damaged) -> None:
+    path = damaged.only("__manifest/changes/*.arrow")
+    (seq,) = (
+        seq
+        for seq in range(damaged.graph.head().seq)
+        if path in (damaged.folder / damaged.record_path(seq)).read_text()
+    )
+    damaged.edit(
+        damaged.record_path(seq), lambda document: document["changes"][PERSON].update(n_ins=7)
+    )
+    message = f"{path} lists (1001, 0, 0) ids, and the record says (7, 0, 0)"
+    assert found(damaged) == [f"change_set: {damaged.record_path(seq)} {PERSON}: {message}"]
+
+
+def test_only_the_newest_commits_are_compared_with_their_change_sets(damaged: Damaged) -> None:
+    damaged.lie(NOTE, Changed(), NEW)
+    damaged.append(NOTE, {"@id": "later", "text": "x"})
+    assert check(damaged, commits_max=1).problems == ()
+    assert len(check(damaged, commits_max=2).problems) == 1
+    assert len(check(damaged, commits_max=None).problems) == 1
+
+
+def test_commits_that_branches_share_are_compared_once(damaged: Damaged) -> None:
+    damaged.lie(NOTE, Changed(), NEW)
+    graph = damaged.graph
+    path = damaged.record_path(graph.head().seq)
+    graph.branches.create("later", at=graph.head())
+    assert found(damaged) == [f"change_set: {path} {NOTE}: 'new' was inserted and is not listed"]

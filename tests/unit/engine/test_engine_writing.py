@@ -1,0 +1,183 @@
+"""Writes that others overtake between their preparation and their commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from omnigraph import Branch, errors
+from omnigraph.engine.operations import Loading, Migrating, Mutating
+from omnigraph.engine.writing import Operation, Terms, Written, write
+from omnigraph.execution.view import View
+from omnigraph.versioning import Transaction
+from omnigraph.writers.inputs import InputOptions, Source
+from omnigraph.writers.load import LoadMode
+from omnigraph.writers.prepare import Request
+from unit.engine.company import CHANGES, SCHEMA, ages, company, person
+
+WIDER = SCHEMA.replace("  age: I32?\n", "  age: I32?\n  email: String?\n")
+
+
+@pytest.fixture
+def main() -> Iterator[Branch]:
+    """The main branch of a graph in memory."""
+    with company() as graph:
+        yield graph.branch()
+
+
+@dataclass
+class Overtaken:
+    """An operation; when it is prepared for the first time, something else happens after it."""
+
+    inner: Operation
+    meanwhile: Callable[[], object]
+    preparations: int = 0
+
+    @property
+    def may_repeat(self) -> bool:
+        return self.inner.may_repeat
+
+    def prepare(self, view: View, request: Request) -> Transaction | None:
+        self.preparations += 1
+        transaction = self.inner.prepare(view, request)
+        if self.preparations == 1:
+            self.meanwhile()
+        return transaction
+
+
+def _mutating(main: Branch, query: str, /, **params: object) -> Mutating:
+    return Mutating(main._session.resources, CHANGES, name=query, params=params)
+
+
+def _loading(main: Branch, source: Source, mode: LoadMode = LoadMode.APPEND) -> Loading:
+    return Loading(main._session.resources, source, mode=mode, options=InputOptions())
+
+
+def _write(main: Branch, operation: Operation, **terms: str) -> Written:
+    return write(main._session, main._stream, operation, Terms(**terms))
+
+
+def _birthday(main: Branch, who: str, age: int) -> object:
+    return main.mutate(CHANGES, name="birthday", params={"who": who, "age": age})
+
+
+def test_a_head_that_moves_after_the_preparation_is_noticed(main: Branch) -> None:
+    mutating = _mutating(main, "birthday", who="Ada", age=1)
+    operation = Overtaken(mutating, lambda: _birthday(main, "Bob", 1))
+    with pytest.raises(errors.PreconditionFailed):
+        _write(main, operation, if_commit=main.head.id)
+    assert ages(main) == {"Ada": 36, "Bob": 1}
+
+
+def test_an_update_of_what_others_changed_is_a_conflict(main: Branch) -> None:
+    mutating = _mutating(main, "birthday", who="Ada", age=1)
+    operation = Overtaken(mutating, lambda: _birthday(main, "Ada", 99))
+    with pytest.raises(errors.Conflict) as caught:
+        _write(main, operation)
+    assert (caught.value.type_key, caught.value.entity_id) == ("node:Person", "Ada")
+    assert (operation.preparations, ages(main)["Ada"]) == (1, 99)
+
+
+def test_an_update_of_something_else_goes_through(main: Branch) -> None:
+    mutating = _mutating(main, "birthday", who="Ada", age=1)
+    operation = Overtaken(mutating, lambda: _birthday(main, "Bob", 99))
+    assert _write(main, operation).record is not None
+    assert (operation.preparations, ages(main)) == (1, {"Ada": 1, "Bob": 99})
+
+
+def test_an_insert_of_what_others_inserted_is_prepared_again(main: Branch) -> None:
+    mutating = _mutating(main, "hire", name="Cyd", age=2)
+    operation = Overtaken(mutating, lambda: main.load([person("Cyd", 1)], mode="append"))
+    assert _write(main, operation).record is not None
+    assert (operation.preparations, ages(main)["Cyd"]) == (2, 2)
+
+
+def test_an_append_of_what_others_appended_is_a_key_conflict(main: Branch) -> None:
+    loading = _loading(main, [person("Cyd", 2)])
+    operation = Overtaken(loading, lambda: main.load([person("Cyd", 1)], mode="append"))
+    with pytest.raises(errors.KeyConflict):
+        _write(main, operation)
+    assert (operation.preparations, ages(main)["Cyd"]) == (2, 1)
+
+
+def test_an_overwrite_of_what_others_wrote_is_a_conflict(main: Branch) -> None:
+    loading = _loading(main, [person("Ada", 2)], LoadMode.OVERWRITE)
+    operation = Overtaken(loading, lambda: main.load([person("Dov", 1)], mode="append"))
+    with pytest.raises(errors.Conflict):
+        _write(main, operation)
+    assert set(ages(main)) == {"Ada", "Bob", "Dov"}
+
+
+def test_an_edge_does_not_land_beside_the_end_of_its_node(main: Branch) -> None:
+    mutating = _mutating(main, "join", who="Bob", team="Engines")
+    leave = {"who": "Bob"}
+    operation = Overtaken(mutating, lambda: main.mutate(CHANGES, name="leave", params=leave))
+    with pytest.raises(errors.WriteRefused):
+        _write(main, operation)
+    assert (operation.preparations, main.count("MemberOf")) == (2, 1)
+
+
+def test_a_request_that_was_repeated_meanwhile_is_made_once(main: Branch) -> None:
+    records = [person("Cyd")]
+    made: list[str] = []
+
+    def repeat() -> None:
+        made.append(main.load(records, mode="append", key="job-7").commit.id)
+
+    written = _write(main, Overtaken(_loading(main, records), repeat), key="job-7")
+    assert written.record is not None
+    assert ([written.record.commit], written.is_repeated) == (made, True)
+    assert len(ages(main)) == 3
+
+
+def test_a_load_is_read_again_under_another_schema(main: Branch) -> None:
+    operation = Overtaken(_loading(main, [person("Cyd", 1)]), lambda: main.apply_schema(WIDER))
+    assert _write(main, operation).record is not None
+    assert (operation.preparations, ages(main)["Cyd"]) == (2, 1)
+    text = "query q() { match { $p: Person } return { $p.email } }"
+    assert len(main.query(text)) == 3
+    assert main.graph.check().problems == ()
+
+
+def test_records_that_come_once_cannot_be_read_again_under_another_schema(main: Branch) -> None:
+    loading = _loading(main, iter([person("Cyd", 1)]))
+    operation = Overtaken(loading, lambda: main.apply_schema(WIDER))
+    with pytest.raises(errors.Conflict, match="another schema"):
+        _write(main, operation)
+    assert len(ages(main)) == 2
+
+
+def test_records_that_come_once_are_prepared_as_often_as_needed(main: Branch) -> None:
+    loading = _loading(main, iter([person("Cyd", 2)]), LoadMode.MERGE)
+    operation = Overtaken(loading, lambda: main.load([person("Cyd", 1)], mode="append"))
+    assert _write(main, operation).record is not None
+    assert (operation.preparations, ages(main)["Cyd"]) == (2, 2)
+
+
+def test_a_mutation_is_compiled_again_under_another_schema(main: Branch) -> None:
+    without_age = SCHEMA.replace("  age: I32?\n", "")
+    mutating = _mutating(main, "hire", name="Cyd", age=2)
+    operation = Overtaken(mutating, lambda: main.apply_schema(without_age))
+    with pytest.raises(errors.CompileError):
+        _write(main, operation)
+    assert main.count("Person") == 2
+
+
+def test_two_schemas_at_once_are_a_conflict(main: Branch) -> None:
+    other = SCHEMA.replace("node Note {\n", "node Note {\n  title: String?\n")
+    operation = Overtaken(
+        Migrating(main._session.resources, WIDER), lambda: main.apply_schema(other)
+    )
+    with pytest.raises(errors.Conflict, match="another schema"):
+        _write(main, operation)
+    assert main.schema == other
+
+
+def test_a_branch_that_ends_meanwhile_refuses_the_write(main: Branch) -> None:
+    review = main.graph.create_branch("review")
+    loading = _loading(review, [person("Cyd")])
+    operation = Overtaken(loading, lambda: main.graph.delete_branch("review"))
+    with pytest.raises(errors.BranchGone):
+        _write(review, operation)

@@ -1,0 +1,302 @@
+"""Graphs: created, opened, closed, and shared by threads and processes."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import omnigraph
+from omnigraph import errors
+from omnigraph.engine.resources import Resources
+from unit.engine.company import (
+    CHANGES,
+    PEOPLE,
+    QUERIES,
+    SCHEMA,
+    ages,
+    company,
+    memory_uri,
+    person,
+)
+
+
+def test_a_created_graph_can_be_opened_again(tmp_path: Path) -> None:
+    uri = str(tmp_path / "org.omni")
+    with company(uri, actor="ada") as graph:
+        before = ages(graph.branch())
+    with omnigraph.open(uri) as graph:
+        assert ages(graph.branch()) == before == {"Ada": 36, "Bob": 41}
+        assert graph.uri == uri
+        assert graph.actor is None
+
+
+def test_a_session_as_a_newcomer_would_write_it(tmp_path: Path) -> None:
+    (tmp_path / "people.jsonl").write_text("".join(json.dumps(each) + "\n" for each in PEOPLE))
+    hires = pa.table({"name": ["Cyd", "Dov"], "age": [29, None]})
+    pq.write_table(hires, tmp_path / "new_hires.parquet")
+
+    graph = omnigraph.create(str(tmp_path / "org.omni"), schema=SCHEMA, actor="ada")
+    main = graph.branch("main")
+    main.load(tmp_path / "people.jsonl", mode="append")
+    review = graph.create_branch("review/new-hires", source=main)
+    review.load(tmp_path / "new_hires.parquet", type="Person", mode="merge")
+    changed = review.mutate(CHANGES, name="join", params={"who": "Cyd", "team": "Engines"})
+    frame = review.query(QUERIES, name="aged", params={"at_least": 29}).to_pandas()
+    assert frame["p.name"].tolist() == ["Ada", "Bob", "Cyd"]
+    assert changed.commit is not None
+    before = graph.snapshot(changed.commit.parents[0])
+    assert (before.count("MemberOf"), review.count("MemberOf")) == (1, 2)
+    assert (main.count("Person"), review.count("Person")) == (2, 4)
+    assert graph.check().is_healthy
+
+
+def test_a_graph_in_memory_lives_on_under_its_name() -> None:
+    uri = memory_uri()
+    company(uri).close()
+    assert ages(omnigraph.open(uri).branch()) == {"Ada": 36, "Bob": 41}
+
+
+def test_the_first_commit_is_signed_and_has_no_parent() -> None:
+    graph = omnigraph.create(memory_uri(), schema=SCHEMA, actor="ada")
+    head = graph.branch().head
+    assert (head.version, head.parents, head.actor, head.branch) == (0, (), "ada", "main")
+    assert graph.commit(head.id) == head
+    assert graph.branch().schema == SCHEMA
+
+
+def test_a_missing_graph_is_not_found_and_nothing_is_created(tmp_path: Path) -> None:
+    with pytest.raises(errors.GraphNotFound, match="no graph at"):
+        omnigraph.open(str(tmp_path / "absent"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_creating_a_graph_twice_is_refused(tmp_path: Path) -> None:
+    uri = str(tmp_path / "org.omni")
+    company(uri)
+    files = set(tmp_path.rglob("*"))
+    with pytest.raises(errors.GraphExists):
+        omnigraph.create(uri, schema=SCHEMA)
+    assert set(tmp_path.rglob("*")) == files
+    assert len(ages(omnigraph.open(uri).branch())) == 2
+
+
+def test_of_several_creators_one_wins(tmp_path: Path) -> None:
+    uri = str(tmp_path / "org.omni")
+    barrier = threading.Barrier(4)
+
+    def create(_: int) -> bool:
+        barrier.wait()
+        try:
+            omnigraph.create(uri, schema=SCHEMA)
+        except errors.GraphExists:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(create, range(4))) == [False, False, False, True]
+    assert ages(omnigraph.open(uri).branch()) == {}
+
+
+def test_a_schema_with_errors_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(errors.CompileError):
+        omnigraph.create(str(tmp_path / "org.omni"), schema="node Person {")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_graph_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+    uri = tmp_path / "org.omni"
+    company(str(uri)).close()
+    (uri / "__manifest" / "format.json").write_text(json.dumps({"format": 99}))
+    with pytest.raises(errors.FormatTooNew) as caught:
+        omnigraph.open(str(uri))
+    assert "upgrade" in str(caught.value.hint)
+
+
+def test_a_closed_graph_refuses_every_use() -> None:
+    graph = company()
+    main, snapshot = graph.branch(), graph.branch().snapshot()
+    graph.close()
+    graph.close()
+    for use in (
+        graph.branches,
+        graph.branch,
+        main.snapshot,
+        lambda: main.load([], mode="append"),
+        lambda: snapshot.query("query q() { match { $p: Person } return { $p.name } }"),
+        snapshot.export,
+    ):
+        with pytest.raises(errors.GraphClosed):
+            use()
+
+
+def test_handles_of_one_process_share_what_they_know(tmp_path: Path) -> None:
+    uri = str(tmp_path / "org.omni")
+    first, second = company(uri), omnigraph.open(uri)
+    assert first._session.resources is second._session.resources
+    background = first._session.resources.background
+    first.close()
+    second.branch().load([person("Cyd")], mode="append")
+    background.submit(lambda: None).result(timeout=60)
+    second.close()
+    with pytest.raises(RuntimeError):
+        background.submit(lambda: None)
+    third = omnigraph.open(uri)
+    assert third._session.resources is not first._session._resources
+    assert len(ages(third.branch())) == 3
+
+
+def test_a_new_graph_at_an_old_address_shares_nothing_with_the_old_one(tmp_path: Path) -> None:
+    uri = tmp_path / "org.omni"
+    old = company(str(uri))
+    uri.rename(tmp_path / "moved.omni")
+    new = omnigraph.create(str(uri), schema=SCHEMA)
+    assert old._session.resources is not new._session.resources
+    new.branch().load([person("Zoe")], mode="append")
+    assert ages(new.branch()) == {"Zoe": None}
+
+
+def test_a_forgotten_graph_leaves_no_resources_behind(tmp_path: Path) -> None:
+    import gc  # noqa: PLC0415
+
+    company(str(tmp_path / "org.omni"))
+    gc.collect()
+    uris = {each.storage.objects.uri for each in Resources._shared.values()}
+    assert str(tmp_path / "org.omni") not in uris
+
+
+def test_an_empty_actor_is_refused() -> None:
+    with pytest.raises(errors.InvalidArgument, match="actor"):
+        omnigraph.create(memory_uri(), schema=SCHEMA, actor=" ")
+
+
+def test_a_server_is_refused_with_a_reason() -> None:
+    with pytest.raises(errors.StorageRefused, match="server extra"):
+        omnigraph.connect("https://graphs.example/org")
+
+
+def test_connect_opens_what_open_opens(tmp_path: Path) -> None:
+    uri = str(tmp_path / "org.omni")
+    company(uri).close()
+    assert ages(omnigraph.connect(f"file://{uri}", actor="bob").branch()) == {"Ada": 36, "Bob": 41}
+
+
+@pytest.mark.parametrize("part", ["graph", "branch", "snapshot"])
+def test_pickling_is_refused_with_what_to_do(part: str) -> None:
+    graph = company()
+    thing = {"graph": graph, "branch": graph.branch(), "snapshot": graph.branch().snapshot()}[part]
+    with pytest.raises(TypeError, match="pass its address"):
+        pickle.dumps(thing)
+
+
+def test_a_forked_child_is_told_to_open_the_graph_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = company()
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(errors.GraphClosed) as caught:
+        graph.branches()
+    assert "spawn" in str(caught.value.hint)
+
+
+def test_spawned_processes_write_to_one_graph(tmp_path: Path) -> None:
+    uri = str(tmp_path / "org.omni")
+    graph = company(uri)
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_hire, args=(uri, n)) for n in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert len(ages(graph.branch())) == 2 + 2 * 10
+
+
+def _hire(uri: str, number: int) -> None:
+    with omnigraph.open(uri, durable=False) as graph:
+        for each in range(10):
+            graph.branch().load([person(f"p{number}-{each}")], mode="append")
+
+
+def test_a_program_that_never_closes_its_graph_ends(tmp_path: Path) -> None:
+    script = f"""
+import omnigraph
+graph = omnigraph.create({str(tmp_path / "org.omni")!r}, schema={SCHEMA!r}, durable=False)
+main = graph.branch()
+for number in range(41):
+    main.load([{{"type": "Person", "data": {{"name": f"p{{number}}"}}}}], mode="append")
+print(main.count("Person"))
+"""
+    finished = subprocess.run(
+        [sys.executable, "-c", script], timeout=120, capture_output=True, text=True, check=False
+    )
+    assert (finished.stdout, finished.stderr, finished.returncode) == ("41\n", "", 0)
+
+
+def test_small_commits_are_compacted_behind_the_scenes(tmp_path: Path) -> None:
+    graph = company(str(tmp_path / "org.omni"), durable=False)
+    main = graph.branch()
+    for number in range(80):
+        main.load([person(f"p{number}")], mode="append")
+    _wait_for_background(graph)
+    graph.close()
+    with omnigraph.open(graph.uri) as again:
+        commits = list(again.branch().commits())
+        assert any(commit.is_maintenance for commit in commits)
+        assert again.branch().count("Person") == 82
+        assert again.branch().snapshot().at.pins["node:Person"].fragments < 60
+
+
+def _wait_for_background(graph: omnigraph.Graph) -> None:
+    """Wait for the jobs so far: they are done in order."""
+    graph._session.resources.background.submit(lambda: None).result(timeout=120)
+
+
+def test_a_sound_graph_passes_its_check(tmp_path: Path) -> None:
+    graph = company(str(tmp_path / "org.omni"))
+    graph.create_branch("review").load([person("Cyd")], mode="append")
+    report = graph.check()
+    assert (report.problems, report.is_healthy) == ((), True)
+    assert (report.branches, report.commits) == (2, 3)
+
+
+def test_a_check_reads_what_is_stored_and_not_what_is_remembered(tmp_path: Path) -> None:
+    graph = company(str(tmp_path / "org.omni"))
+    assert len(ages(graph.branch())) == 2
+    for file in (tmp_path / "org.omni" / "t").glob("Person-*.lance/data/*.lance"):
+        file.unlink()
+    assert not graph.check().is_healthy
+
+
+def test_statements_run_on_a_graph() -> None:
+    graph = company()
+    assert graph.execute("branch create review") == []
+    assert graph.execute("branch list") == [{"name": "main"}, {"name": "review"}]
+    graph.execute("branch delete review")
+    assert graph.branches() == ["main"]
+    names = {row["name"] for row in graph.execute("show all;")}
+    assert "traversal_work_limit" in names
+    rows = graph.execute("explain query q() { match { $p: Person } return { $p.name } }")
+    assert rows
+    with pytest.raises(errors.InvalidArgument):
+        graph.execute("query q() { match { $p: Person } return { $p.name } }")
+    with pytest.raises(errors.ExecutionError, match="merge"):
+        graph.execute("branch merge review")
+
+
+def test_the_package_starts_without_the_engine() -> None:
+    script = "import sys, omnigraph; print('lance' in sys.modules, 'open' in dir(omnigraph))"
+    finished = subprocess.run(
+        [sys.executable, "-c", script], timeout=60, capture_output=True, text=True, check=False
+    )
+    assert finished.stdout == "False True\n"
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = omnigraph.nothing

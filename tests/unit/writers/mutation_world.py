@@ -1,0 +1,180 @@
+"""A graph on real tables beside the model of it, both changed by the same mutations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import count
+from typing import Any
+from unittest.mock import patch
+from uuid import uuid4
+
+import pyarrow as pa
+
+from model import ModelGraph
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, table_shape
+from omnigraph.execution.view import View, tabled_types
+from omnigraph.query.compile import compile_query
+from omnigraph.query.parameters import bind_parameters
+from omnigraph.query.typed import Mutation
+from omnigraph.schema import load_catalog
+from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.storage import layout, open_objects
+from omnigraph.storage.tables import Tables
+from omnigraph.versioning import MAIN, Log, Snapshot
+from omnigraph.versioning.schemas import StoredSchema
+from omnigraph.writers.change import GraphChange, TypeChange
+from omnigraph.writers.committed import Committed
+from omnigraph.writers.keys import Keys
+from omnigraph.writers.mutate import Mutated, mutation_change
+from omnigraph.writers.validate import validate
+
+NOW = 1_700_000_000_000
+Image = dict[str, dict[str, dict[str, Any]]]
+
+
+class MutationWorld:
+    """The tables and the model of one graph; fresh ids are the same numbers in both."""
+
+    def __init__(self, schema: str, seed: str = "") -> None:
+        self._uri = f"memory://{uuid4().hex}"
+        self._step = 0
+        self.model = ModelGraph(load_catalog(schema), new_id=self._fresh_ids())
+        self.model.load(seed, mode="append")
+        self.view = self._filled(Tables(self._uri, is_durable=False))
+
+    def compiled(self, text: str, params: Mapping[str, Any] | None = None) -> Any:
+        """The mutation of a declaration, or of just its statements, and its parameters."""
+        if not text.startswith("query"):
+            text = f"query q() {{ {text} }}"
+        mutation = compile_query(text, self.view.catalog).checked
+        assert isinstance(mutation, Mutation)
+        return mutation, bind_parameters(mutation.parameters, dict(params or {}))
+
+    def run(self, text: str, params: Mapping[str, Any] | None = None) -> Mutated:
+        """What a mutation does to the tables, as data; neither they nor the model change."""
+        mutation, bound = self.compiled(text, params)
+        with patch("omnigraph.writers.mutate.new_ulid", self._fresh_ids()):
+            return mutation_change(mutation, bound, now=NOW, view=self.view, keys=self._keys())
+
+    def validated(self, text: str, params: Mapping[str, Any] | None = None) -> Mutated:
+        """The same for a mutation that breaks no rule."""
+        mutated = self.run(text, params)
+        validate(mutated.change, Committed(self.view, self._keys(), mutated.change))
+        return mutated
+
+    def mutate(self, text: str, params: Mapping[str, Any] | None = None) -> Mutated:
+        """Run a mutation on both, which must agree on the counts and on every entity."""
+        self._step += 1
+        mutated = self.validated(text, params)
+        mutation, bound = self.compiled(text, params)
+        self.model.new_id = self._fresh_ids()
+        assert self.model.mutate(mutation, bound, now=NOW) == (mutated.nodes, mutated.edges)
+        assert bool(mutated.change) == bool(mutated.nodes or mutated.edges)
+        self._apply(mutated.change)
+        assert self.image() == self.model_image()
+        return mutated
+
+    def image(self) -> Image:
+        """Every entity in the tables."""
+        return {
+            key.name: entities(self.view.table(key).scan(), self.view.shape(key))
+            for key in tabled_types(self.view.catalog)
+        }
+
+    def model_image(self) -> Image:
+        """Every entity of the model."""
+        tables = self.model.nodes | self.model.edges
+        return {
+            name: {
+                id_: {key: value for key, value in entity.items() if key not in ("@id", "@type")}
+                for id_, entity in table.items()
+            }
+            for name, table in tables.items()
+        }
+
+    def _keys(self) -> Keys:
+        # Versions of this graph have no numbers to tell them apart by, so nothing is remembered.
+        return Keys(Log(open_objects(self._uri)))
+
+    def _fresh_ids(self) -> Callable[[], str]:
+        numbers = count(1)
+        return lambda: f"new-{self._step}-{next(numbers)}"
+
+    def _filled(self, tables: Tables) -> View:
+        accepted, pins = self.model.accepted, {}
+        for key in tabled_types(accepted.catalog):
+            shape = table_shape(accepted, key)
+            pin = tables.create(layout.table(str(key), "00000001"), shape.schema)
+            rows = self._rows(shape)
+            pins[str(key)] = tables.append(pin, [tables.write(pin, rows)]) if len(rows) else pin
+        snapshot = Snapshot(MAIN, 0, "first", 0, "sha256:first", pins)
+        return View(snapshot, StoredSchema("sha256:first", "", accepted), tables)
+
+    def _rows(self, shape: TableShape) -> pa.Table:
+        is_edge = shape.type_key.kind is TypeKind.EDGE
+        table = (self.model.edges if is_edge else self.model.nodes)[shape.type_key.name]
+        columns = {"@id": "__id", **shape.columns}
+        if is_edge:
+            columns |= {"@src": SOURCE_COLUMN, "@dst": TARGET_COLUMN}
+        rows = [{columns[k]: e[k] for k in e if k in columns} for e in table.values()]
+        return pa.Table.from_pylist(rows, schema=shape.schema)
+
+    def _apply(self, change: GraphChange) -> None:
+        pins = dict(self.view.snapshot.pins)
+        for key, type_change in change.items():
+            self._check(key, type_change)
+            table, tables = self.view.table(key), self.view.tables
+            dead = table.find("__id", touched(type_change))["_rowid"].combine_chunks()
+            rows = type_change.rows
+            staged = [tables.write(table.pin, rows)] if len(rows) else []
+            pins[str(key)] = tables.replace(table.pin, dead=dead, staged=staged)
+        self.view = replace(self.view, snapshot=replace(self.view.snapshot, pins=pins))
+
+    def _check(self, key: TypeKey, change: TypeChange) -> None:
+        """The promises of a type change that no comparison of images would show."""
+        assert change.shape == self.view.shape(key)
+        for rows in (change.rows, *change.batches):
+            assert rows.schema.equals(change.shape.schema, check_metadata=True)
+            rows.validate()
+            assert len(set(rows["__id"].to_pylist())) == len(rows)
+        if change.known is not None:
+            copies = self.view.table(key).find("__id", touched(change))
+            assert _by_id(change.known) == _by_id(copies)
+
+
+def _by_id(copies: pa.Table) -> list[tuple[str, int]]:
+    return sorted(zip(copies["__id"].to_pylist(), copies["_rowid"].to_pylist(), strict=True))
+
+
+def touched(change: TypeChange) -> pa.Array:
+    """Every id that a change writes or deletes."""
+    return pa.concat_arrays([change.rows["__id"].combine_chunks(), change.deleted])
+
+
+def entities(rows: pa.Table, shape: TableShape) -> dict[str, dict[str, Any]]:
+    """Rows as the entities of the model, by id."""
+    names = {column: name for name, column in shape.columns.items()}
+    names |= {SOURCE_COLUMN: "@src", TARGET_COLUMN: "@dst"}
+    values = {
+        column: [_plain(value) for value in _integral(rows[column]).to_pylist()]
+        for column in shape.schema.names
+    }
+    found = {
+        id_: {names[column]: values[column][row] for column in values if column != "__id"}
+        for row, id_ in enumerate(values["__id"])
+    }
+    assert len(found) == len(rows), "an id is there twice"
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _integral(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Days and milliseconds as numbers."""
+    kinds = {pa.date32(): pa.int32(), pa.date64(): pa.int64()}
+    if pa.types.is_list(column.type) and column.type.value_type in kinds:
+        return column.cast(pa.list_(kinds[column.type.value_type]))
+    return column.cast(kinds.get(column.type, column.type))
