@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance import LanceOperation
-from lance.fragment import FragmentMetadata, RowIdSequence
+from lance.fragment import RowIdSequence
 from lance.optimize import Compaction as LancePlanner
 
 import people as world
@@ -71,7 +72,7 @@ def test_a_kept_row_id_is_found_by_its_old_value(tables: Tables) -> None:
     base = world.dataset_of(tables, pin)
     shrunk = base.get_fragments()[0].delete_rows([7])
     staged = tables.write(pin, _people([7], age=900))
-    new = FragmentMetadata.from_json(staged.fragments[0])
+    new = copy(staged.fragments[0])
     new.row_id_meta = RowIdSequence(old).to_inline_metadata()
     operation = LanceOperation.Update(updated_fragments=[shrunk], new_fragments=[new])
     careless = _extend(tables, tables._handles.commit(pin, operation))

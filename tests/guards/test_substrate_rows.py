@@ -6,12 +6,12 @@ that the gateway does not.
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from lance import LanceDataset, LanceOperation
-from lance.fragment import FragmentMetadata
 
 import people as world
 from omnigraph.errors import StorageRefused
@@ -56,7 +56,7 @@ def test_a_rewrite_as_planned_brings_deleted_rows_back(tables: Tables) -> None:
     pin = _tail(tables)
     group = _compacted(tables, pin).groups[0]
     later = world.dataset_of(tables, world.delete(tables, pin, [104]))
-    outputs = [FragmentMetadata.from_json(text) for text in group.outputs]
+    outputs = [copy(fragment) for fragment in group.outputs]
     for number, output in enumerate(outputs, pin.high_water + 1):
         output.id = number
     inputs = [later.get_fragment(number).metadata for number in group.inputs]
@@ -100,9 +100,7 @@ def test_compaction_keeps_row_ids(tables: Tables) -> None:
 
 def test_lance_appends_the_same_fragment_twice(tables: Tables) -> None:
     pin = world.start(tables, range(2))
-    fragments = [
-        FragmentMetadata.from_json(t) for t in tables.write(pin, world.people([7])).fragments
-    ]
+    fragments = list(tables.write(pin, world.people([7])).fragments)
     once = tables._handles.commit(pin, LanceOperation.Append(fragments))
     twice = tables._handles.commit(once, LanceOperation.Append(fragments))
     assert tables.open(twice).scan(filter="__id = 'p7'").num_rows == 2

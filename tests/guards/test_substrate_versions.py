@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from copy import copy
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,7 +13,6 @@ import lance
 import pyarrow as pa
 import pytest
 from lance import LanceOperation
-from lance.fragment import FragmentMetadata
 from lance.schema import LanceSchema
 
 import people as world
@@ -64,7 +64,7 @@ def test_row_stamps_make_a_compacted_manifest_grow_with_every_commit(tables: Tab
     assert plan is not None
     compacted = tables.compact(plan)
     ours = tables.replay(compacted, pin)
-    outputs = [FragmentMetadata.from_json(text) for text in compacted.groups[0].outputs]
+    outputs = [copy(fragment) for fragment in compacted.groups[0].outputs]
     for number, output in enumerate(outputs, pin.high_water + 1):
         output.id = number
     dataset = world.dataset_of(tables, pin)

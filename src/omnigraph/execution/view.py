@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from omnigraph.execution.columns import TableShape, table_shape
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
@@ -20,7 +20,6 @@ class View:
     snapshot: Snapshot
     schema: StoredSchema
     tables: Tables
-    _shapes: dict[TypeKey, TableShape] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def accepted(self) -> AcceptedSchema:
@@ -34,9 +33,10 @@ class View:
 
     def shape(self, type_key: TypeKey) -> TableShape:
         """How the rows of a type lie in its table."""
-        if type_key not in self._shapes:
-            self._shapes[type_key] = table_shape(self.accepted, type_key)
-        return self._shapes[type_key]
+        shape: TableShape | None = self.schema.derived.get(type_key)
+        if shape is None:
+            shape = self.schema.derived[type_key] = table_shape(self.accepted, type_key)
+        return shape
 
     def table(self, type_key: TypeKey) -> Table:
         """The table of a type at this snapshot."""

@@ -18,8 +18,8 @@ from lance.fragment import FragmentMetadata
 from lance.optimize import Compaction as LancePlanner
 from lance.optimize import CompactionOptions
 
-from omnigraph.storage.fragments import file_names, fragment_of, renumbered, to_text
-from omnigraph.storage.pins import Pin
+from omnigraph.storage.fragments import fragment_of, renumbered
+from omnigraph.storage.pins import Pin, file_names
 
 # Its stubs lack the text form of a task and the results' own field names.
 _Task: Any = lance.optimize.CompactionTask
@@ -47,7 +47,7 @@ class Rewritten:
     """Fragments that hold the live rows of other fragments, under the same row ids."""
 
     inputs: tuple[int, ...]
-    outputs: tuple[str, ...]
+    outputs: tuple[FragmentMetadata, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,7 @@ class Compacted:
     def files(self) -> list[str]:
         """The data files written, relative to the table's data folder."""
         return [
-            name
-            for group in self.groups
-            for output in group.outputs
-            for name in file_names(FragmentMetadata.from_json(output))
+            name for group in self.groups for output in group.outputs for name in file_names(output)
         ]
 
 
@@ -84,7 +81,7 @@ def execute(dataset: LanceDataset, compaction: Compaction) -> Compacted:
     for text in compaction.tasks:
         result = _Task.from_json(text).execute(dataset)
         inputs = tuple(fragment.id for fragment in result.original_fragments)
-        groups.append(Rewritten(inputs, tuple(map(to_text, result.new_fragments))))
+        groups.append(Rewritten(inputs, tuple(result.new_fragments)))
     return Compacted(compaction.pin, tuple(groups))
 
 

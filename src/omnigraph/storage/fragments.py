@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,7 @@ from lance import LanceDataset
 from lance.fragment import FragmentMetadata, LanceFragment
 
 from omnigraph.errors import StorageRefused
-from omnigraph.storage.pins import Pin, Staged
+from omnigraph.storage.pins import Pin, Staged, file_names
 from omnigraph.storage.row_ids import ROW_ADDRESS, rows_by_id
 
 
@@ -73,33 +72,30 @@ def fragment_of(dataset: LanceDataset, fragment_id: int) -> LanceFragment:
     return fragment
 
 
-def to_text(fragment: FragmentMetadata) -> str:
-    """A written fragment as text."""
-    return json.dumps(fragment.to_json())
-
-
-def renumbered(texts: Iterable[str], *, above: int) -> list[FragmentMetadata]:
+def renumbered(fragments: Iterable[FragmentMetadata], *, above: int) -> list[FragmentMetadata]:
     """Written fragments with ids nobody has used: an index may still claim to cover a used one."""
-    ids = count(above + 1)
-    fragments = [FragmentMetadata.from_json(text) for text in texts]
-    for fragment in fragments:
-        fragment.id = next(ids)
+    # Copies: the same rows get other ids when they are committed on another version.
+    new = [copy(fragment) for fragment in fragments]
+    for fragment_id, fragment in enumerate(new, above + 1):
+        fragment.id = fragment_id
         # Stamps of detached versions are random numbers, and cost 39 bytes of manifest per commit.
         fragment.created_at_version_meta = None
         fragment.last_updated_at_version_meta = None
-    return fragments
+    return new
 
 
 def admitted(
     dataset: LanceDataset, staged: Sequence[Staged], *, pin: Pin
 ) -> list[FragmentMetadata]:
     """The fragments to add to a version, each of them for the first time."""
-    texts = [text for part in staged for text in part.fragments]
-    if not texts:
+    fragments = renumbered(
+        (fragment for part in staged for fragment in part.fragments), above=pin.high_water
+    )
+    if not fragments:
         return []
-    fragments = renumbered(texts, above=pin.high_water)
     new = [name for fragment in fragments for name in file_names(fragment)]
-    known = {name for old in dataset.get_fragments() for name in file_names(old.metadata)}
+    newer = _ids_above(dataset, min(part.above for part in staged))
+    known = {name for id_ in newer for name in file_names(fragment_of(dataset, id_).metadata)}
     is_foreign = any(part.path != pin.path for part in staged)
     if is_foreign or len(set(new)) < len(new) or not known.isdisjoint(new):
         # Lance would take the same fragment twice without a word, and every row with it.
@@ -108,7 +104,6 @@ def admitted(
     return fragments
 
 
-def file_names(fragment: FragmentMetadata) -> list[str]:
-    """The data files of a fragment, relative to the table's data folder."""
-    # The public property defines a class on every access, which a commit would notice.
-    return [file._path for file in fragment.files]  # noqa: SLF001
+def _ids_above(dataset: LanceDataset, above: int) -> list[int]:
+    """The fragments that may have come since; looking at all of them costs a large table dearly."""
+    return [fragment_id for fragment_id in dataset.fragment_ids() if fragment_id > above]

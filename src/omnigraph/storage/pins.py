@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from lance.fragment import FragmentMetadata
+
 # A detached version has bit 63 set: it fits neither an int64 nor a JSON number, so it is text.
 _VERSION = re.compile("[0-9a-f]{16}")
 
@@ -35,22 +37,24 @@ class Pin:
 class Staged:
     """Rows written to one table that no version refers to yet.
 
-    `fragments` holds one JSON text per fragment, without id: ids are given by the commit, on the
-    pin it builds on.
+    The fragments have no ids: those are given by the commit, on the pin it builds on. `above` is
+    the highest fragment id that was in use when they were written: only a fragment with a higher
+    one can hold these rows already.
     """
 
     path: str
-    fragments: tuple[str, ...]
+    fragments: tuple[FragmentMetadata, ...]
     rows: int
     staged_at: float
+    above: int = 0
 
     @cached_property
     def files(self) -> tuple[str, ...]:
         """The data files of the fragments, relative to the graph's root."""
         return tuple(
-            f"{self.path}/data/{file['path']}"
-            for text in self.fragments
-            for file in json.loads(text)["files"]
+            f"{self.path}/data/{name}"
+            for fragment in self.fragments
+            for name in file_names(fragment)
         )
 
     def to_json(self) -> str:
@@ -58,9 +62,10 @@ class Staged:
         return json.dumps(
             {
                 "path": self.path,
-                "fragments": list(self.fragments),
+                "fragments": [fragment.to_json() for fragment in self.fragments],
                 "rows": self.rows,
                 "staged_at": self.staged_at,
+                "above": self.above,
             }
         )
 
@@ -70,10 +75,19 @@ class Staged:
         found: dict[str, Any] = json.loads(text)
         return Staged(
             path=found["path"],
-            fragments=tuple(found["fragments"]),
+            fragments=tuple(
+                FragmentMetadata.from_json(json.dumps(each)) for each in found["fragments"]
+            ),
             rows=found["rows"],
             staged_at=found["staged_at"],
+            above=found["above"],
         )
+
+
+def file_names(fragment: FragmentMetadata) -> list[str]:
+    """The data files of a fragment, relative to the table's data folder."""
+    # The public property defines a class on every access, which a commit would notice.
+    return [file._path for file in fragment.files]  # noqa: SLF001
 
 
 def version_text(version: int) -> str:

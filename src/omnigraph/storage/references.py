@@ -5,7 +5,7 @@ from __future__ import annotations
 from lance import LanceDataset
 from lance.blob import BlobType
 
-from omnigraph.storage.fragments import file_names
+from omnigraph.storage.pins import file_names
 
 # Lance names linear manifests by the distance to the highest number, so that the newest is first.
 _LINEAR_1 = f"_versions/{2**64 - 2:020}.manifest"

@@ -23,13 +23,13 @@ from omnigraph.storage import compaction_files, indexes
 from omnigraph.storage.blobs import blob_field, is_blob, logical_schema, stored_schema
 from omnigraph.storage.compaction_files import Compacted, Compaction
 from omnigraph.storage.disk import Disk
-from omnigraph.storage.fragments import admitted, file_names, kill, to_text
+from omnigraph.storage.fragments import admitted, kill
 from omnigraph.storage.handles import Handles, pin_of
 from omnigraph.storage.incoming import conformed
 from omnigraph.storage.indexes import Index, IndexKind
 from omnigraph.storage.lance_steps import lance_step
 from omnigraph.storage.objects import open_objects
-from omnigraph.storage.pins import Pin, Staged
+from omnigraph.storage.pins import Pin, Staged, file_names
 from omnigraph.storage.references import manifest_of, references_of, sidecars_of
 from omnigraph.storage.table import Table
 
@@ -81,9 +81,10 @@ class Tables:
         self._persist_data(pin.path, chain.from_iterable(map(file_names, fragments)), schema)
         return Staged(
             path=pin.path,
-            fragments=tuple(map(to_text, fragments)),
+            fragments=tuple(fragments),
             rows=sum(fragment.physical_rows for fragment in fragments),
             staged_at=self._clock(),
+            above=pin.high_water,
         )
 
     def discard(self, staged: Staged) -> None:

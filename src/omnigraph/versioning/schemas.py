@@ -10,8 +10,8 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from omnigraph.errors import CorruptObject, StorageUnknown, StoredSchemaError
 from omnigraph.schema.accepted import AcceptedSchema
@@ -32,6 +32,8 @@ class StoredSchema:
     digest: str
     source: str
     accepted: AcceptedSchema
+    # What the layers above derive from it again and again, kept as long as it is.
+    derived: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def catalog(self) -> Catalog:

@@ -16,6 +16,7 @@ from omnigraph.writers.change import GraphChange, TypeChange, WriteMode
 from omnigraph.writers.keys import Keys
 
 _COPY = pa.schema([pa.field(ID_COLUMN, pa.utf8()), pa.field(ROW_ID, pa.uint64())])
+_NOBODY = _COPY.empty_table()
 
 
 class Committed:
@@ -34,11 +35,14 @@ class Committed:
     def copies(self, type_key: TypeKey, ids: pa.Array) -> pa.Table:
         """The `__id` and `_rowid` of the committed ones among the ids."""
         if len(ids) == 0 or self.view.snapshot.pins[str(type_key)].rows == 0:
-            return _COPY.empty_table()
+            return _NOBODY
         # The set in memory rules most new ids out; who exists has to be found for its row id.
-        known = ids.filter(self.existing(type_key, ids)) if len(ids) <= _FEW_IDS else ids
-        if len(known) == 0:
-            return _COPY.empty_table()
+        known = ids
+        if len(ids) <= _FEW_IDS:
+            is_there = self.existing(type_key, ids)
+            if not is_there.true_count:
+                return _NOBODY
+            known = ids.filter(is_there)
         return self.view.table(type_key).find(ID_COLUMN, known)
 
     def ending(self, type_key: TypeKey) -> pa.Table:
@@ -62,7 +66,7 @@ class Committed:
     def _found_ending(self, type_key: TypeKey) -> pa.Table:
         change = self._change.get(type_key)
         if change is None:
-            return _COPY.empty_table()
+            return _NOBODY
         if change.mode is WriteMode.OVERWRITE:
             return self.view.table(type_key).scan(columns=[ID_COLUMN, ROW_ID])
         if change.known is not None:
@@ -89,4 +93,6 @@ def _ids_that_may_end(change: TypeChange) -> pa.Array:
     if change.mode is WriteMode.INSERT:
         return change.deleted
     written = change.rows[ID_COLUMN].combine_chunks()
+    if not len(change.deleted):
+        return written
     return pc.unique(pa.concat_arrays([written, change.deleted.cast(written.type)]))

@@ -112,7 +112,7 @@ class MemoryTables:
     def write(self, pin: Pin, rows: pa.Table) -> Staged:
         token = f"file-{next(self.numbers)}"
         self.staged[token] = rows
-        return Staged(pin.path, (token,), rows.num_rows, self.clock())
+        return Staged(pin.path, (token,), rows.num_rows, self.clock())  # type: ignore[arg-type]  # names rows here
 
     def append(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
         return self.replace(pin, dead=pa.array([], pa.uint64()), staged=staged)
@@ -161,7 +161,7 @@ class MemoryTables:
         return self._keep(pin.path, Version(version.schema, fragments), pin.high_water + 1)
 
     def _rows(self, staged: Sequence[Staged]) -> list[dict[int, Row]]:
-        tables = [self.staged[token] for each in staged for token in each.fragments]
+        tables = [self.staged[str(token)] for each in staged for token in each.fragments]
         return [{next(self.numbers): row for row in table.to_pylist()} for table in tables]
 
     def _next(
