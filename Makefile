@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test check bench soak mutants docs clean
+.PHONY: setup demo test test-s3 check bench soak mutants docs clean
 
 setup: .venv/ready
 
@@ -16,6 +16,9 @@ demo: setup  ## A graph of the bundled company: load, branch, change, travel in 
 
 test: setup  ## Every test.
 	$(BIN)/pytest
+
+test-s3: setup  ## The tests of whole graphs, all of them on an S3 server on the loopback interface.
+	$(BIN)/pytest --on s3 tests/cases tests/faults tests/e2e tests/unit/versioning tests/unit/engine tests/unit/cli
 
 check: setup  ## Formatting, lint, types, layers.
 	$(BIN)/ruff format --check .

@@ -67,14 +67,14 @@ def _settings() -> Iterator[str]:
 _CLI = """# The command line
 
 Answers go to standard output, for people or with `--json` as one document; everything else goes to
-standard error. A write says there where it goes, unless `--quiet`.
+standard error. Every command that writes, but `mutate`, says there where it goes, unless `--quiet`.
 
 | Exit code | Meaning |
 |---|---|
 | 0 | success |
 | 1 | failure: standard error says why and what to do, and nothing is on standard output |
 | 2 | wrong arguments |
-| 4 | `mutate --if-commit`: the branch has another newest commit |
+| 4 | `--if-commit` of `load` and `mutate`: the branch has another newest commit |
 | 130 | interrupted; the message tells whether a write happened |
 
 With `--json` some failures are a document on standard output: exit code 4 prints `{error,

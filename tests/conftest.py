@@ -1,7 +1,17 @@
-"""Options every test module may use."""
+"""Options and fixtures every test module may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+import places
+
+if TYPE_CHECKING:
+    from stores import S3Server
 
 # The same examples every time: a failure can be run again, and a green build stays green.
 settings.register_profile("suite", derandomize=True, deadline=None)
@@ -12,8 +22,40 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--bless", action="store_true", help="rewrite the expectations of data-file cases"
     )
+    parser.addoption(
+        "--on", choices=["s3"], help="where graphs live (default: in memory and on the disk)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "on_disk: only about the disk; left out with `--on s3`")
+    if config.getoption("--on") == "s3":
+        places.use_s3()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if places.is_on_s3():
+        left_out = [item for item in items if item.get_closest_marker("on_disk")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_unconfigure() -> None:
+    places.end()
 
 
 @pytest.fixture
 def bless(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--bless"))
+
+
+@pytest.fixture(scope="session")
+def s3() -> S3Server:
+    """A running S3 server."""
+    return places.server()
+
+
+@pytest.fixture(autouse=True)
+def _graphs_on_s3_end_with_their_test() -> Iterator[None]:
+    with places.forgetting():
+        yield

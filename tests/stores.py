@@ -4,25 +4,38 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.request import Request, urlopen
 
-from moto.moto_server.werkzeug_app import (
-    DomainDispatcherApplication,
-    MotoRequestHandler,
-    create_backend_app,
-)
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
+from moto.s3.models import FakeKey, S3Backend, s3_backends
 from werkzeug.serving import make_server
+
+REGION = "us-east-1"
+# Enough to look at what a few commits asked for.
+SEEN_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class S3Server:
-    """A running server: options to reach it, and fresh buckets."""
+class Seen:
+    """A request that the server answered; `condition` is its If-None-Match header."""
 
-    endpoint: str
+    method: str
+    path: str
+    condition: str | None
+    status: int
+
+
+class S3Server:
+    """A running server: options to reach it, fresh buckets, and what it was asked."""
+
+    def __init__(self, endpoint: str, application: OneAtATime) -> None:
+        self.endpoint = endpoint
+        self._application = application
 
     @property
     def options(self) -> Mapping[str, str]:
@@ -30,31 +43,73 @@ class S3Server:
             "aws_endpoint": self.endpoint,
             "aws_access_key_id": "test",
             "aws_secret_access_key": "test",
-            "aws_region": "us-east-1",
+            "aws_region": REGION,
             "allow_http": "true",
         }
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables that lead every process to this server."""
+        return {
+            "AWS_ENDPOINT_URL_S3": self.endpoint,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": REGION,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_S3_FORCE_PATH_STYLE": "true",
+        }
+
+    @property
+    def seen(self) -> list[Seen]:
+        """The latest requests, in the order of their answers."""
+        return [*self._application.seen]
 
     def new_bucket(self) -> str:
         """The name of a bucket that nobody else uses."""
         name = f"bucket-{uuid.uuid4().hex}"
-        urlopen(Request(f"{self.endpoint}/{name}", method="PUT")).close()  # noqa: S310 (loopback)
+        with self._application.lock:
+            _backend().create_bucket(name, REGION)
         return name
+
+    def copy_of(self, bucket: str) -> str:
+        """A new bucket that holds what this one holds."""
+        name = self.new_bucket()
+        with self._application.lock:
+            buckets = _backend().buckets
+            for path, key in buckets[bucket].keys.items():
+                buckets[name].keys[path] = FakeKey(path, key.value, DEFAULT_ACCOUNT_ID, REGION)
+        return name
+
+    def forget(self, bucket: str) -> None:
+        """Remove a bucket and everything in it."""
+        with self._application.lock:
+            found = _backend().buckets.pop(bucket)
+            for path in [*found.keys]:
+                found.keys.pop(path)
+            for upload in [*found.multiparts.values()]:
+                upload.dispose()
+            s3_backends.bucket_accounts.pop(bucket, None)
+            # Every key there ever was is kept here, for the end of the server.
+            tracked: list[FakeKey] = vars(FakeKey)["instances_tracked"]
+            tracked[:] = [key for key in tracked if not key.disposed]
 
 
 @contextmanager
 def s3_server() -> Iterator[S3Server]:
     """Serve S3 on a port that the operating system chooses."""
+    application = OneAtATime()
     server = make_server(
-        "127.0.0.1", 0, OneAtATime(), threaded=True, request_handler=QuietRequestHandler
+        "127.0.0.1", 0, application, threaded=True, request_handler=QuietRequestHandler
     )
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield S3Server(f"http://127.0.0.1:{server.port}")
+        yield S3Server(f"http://127.0.0.1:{server.port}", application)
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
+        _backend().reset()
 
 
 class OneAtATime:
@@ -65,12 +120,20 @@ class OneAtATime:
     """
 
     def __init__(self) -> None:
-        self._application = DomainDispatcherApplication(create_backend_app)
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
+        self.seen: deque[Seen] = deque(maxlen=SEEN_MAX)
+        # For S3 alone: the server of all services spends most of its time on choosing one.
+        self._application = create_backend_app("s3")
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        with self._lock:
-            return [*self._application(environ, start_response)]
+        def start(status: str, headers: Any, *rest: Any) -> Any:
+            condition = environ.get("HTTP_IF_NONE_MATCH")
+            request = environ["REQUEST_METHOD"], environ["PATH_INFO"], condition
+            self.seen.append(Seen(*request, int(status[:3])))
+            return start_response(status, headers, *rest)
+
+        with self.lock:
+            return [*self._application(environ, start)]
 
 
 class QuietRequestHandler(MotoRequestHandler):
@@ -78,3 +141,8 @@ class QuietRequestHandler(MotoRequestHandler):
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         """Log nothing."""
+
+
+def _backend() -> S3Backend:
+    """What the servers of this process hold."""
+    return s3_backends[DEFAULT_ACCOUNT_ID]["aws"]

@@ -172,25 +172,40 @@ def told(violations: Sequence[Violation], count: int) -> str:
 
 
 class KeyConflict(WriteRefused):
-    """A strict insert met an existing entity."""
+    """A strict insert met existing entities; `type_name` and `entity_id` name the first of them.
+
+    `count` is how many there are, of which `others` are told too.
+    """
 
     code = "key_conflict"
 
     def __init__(
-        self, type_name: str, entity_id: str, *, place: str | None = None, count: int = 1
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        place: str | None = None,
+        others: Sequence[Violation] = (),
+        count: int | None = None,
     ) -> None:
-        message = f"{type_name} '{entity_id}' already exists"
-        violation = Violation(
-            "key", message, type_name=type_name, entity_id=entity_id, value=entity_id, place=place
-        )
+        violations = [self.violation(type_name, entity_id, place), *others]
+        known = len(violations) if count is None else count
         super().__init__(
-            told([violation], count),
-            violations=[violation],
-            count=count,
+            told(violations, known),
+            violations=violations,
+            count=known,
             hint="use mode 'merge' to replace existing entities",
         )
         self.type_name = type_name
         self.entity_id = entity_id
+
+    @staticmethod
+    def violation(type_name: str, entity_id: str, place: str | None) -> Violation:
+        """One entity that exists, and where another one of its id came from."""
+        message = f"{type_name} '{entity_id}' already exists"
+        return Violation(
+            "key", message, type_name=type_name, value=entity_id, entity_id=entity_id, place=place
+        )
 
 
 class UnusableKey(WriteRefused):

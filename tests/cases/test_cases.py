@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import places
 from logic.arms import Arm
 from logic.bless import Blessing
 from logic.embedded_arm import EmbeddedArm
@@ -16,13 +17,17 @@ from omnigraph.syntax import Mode
 
 FOLDER = Path(__file__).parent
 CASES = sorted(FOLDER.rglob("*.gqt"))
-EMBEDDED = EmbeddedArm()
-RUNS = [
-    (path, arm)
-    for path in CASES
-    for arm in (*ARMS, EMBEDDED)
-    if arm is not EMBEDDED or EMBEDDED.can_run(parse_case(path.read_bytes(), name=path.name))
+EMBEDDED = EmbeddedArm(kind=places.quick_kind())
+ON_S3 = EmbeddedArm("s3", kind="s3")
+# One in so many cases runs on S3 every time; `--on s3` runs them all there.
+S3_EVERY = 50
+RUNNABLE = [
+    path for path in CASES if EMBEDDED.can_run(parse_case(path.read_bytes(), name=path.name))
 ]
+RUNS: list[tuple[Path, Arm]] = [(path, EMBEDDED) for path in RUNNABLE]
+if not places.is_on_s3():
+    RUNS += [(path, arm) for path in CASES for arm in ARMS]
+    RUNS += [(path, ON_S3) for path in RUNNABLE[::S3_EVERY]]
 
 
 def case_id(value: object) -> str:

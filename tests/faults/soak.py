@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import places
 from faults.world import create, names, problems, reopen, rows
 
 WRITERS = 4
@@ -33,7 +34,7 @@ class Outcome:
 class Writer:
     """A writer process and what it told so far; it can be killed and started again."""
 
-    def __init__(self, graph: Path, folder: Path, number: int) -> None:
+    def __init__(self, graph: str, folder: Path, number: int) -> None:
         self._graph, self._folder, self._number = graph, folder, number
         self._life = 0
         self.logs: list[Path] = []
@@ -46,7 +47,7 @@ class Writer:
         log.touch()
         self.logs.append(log)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "faults.soak_writer", str(self._graph), str(log), name],
+            [sys.executable, "-m", "faults.soak_writer", self._graph, str(log), name],
             cwd=_TESTS,
             env={**os.environ, "PYTHONPATH": str(_TESTS)},
         )
@@ -66,7 +67,7 @@ class Writer:
 
 def soak(folder: Path, *, kills: int, seed: int = 7) -> Outcome:
     """Kill writers at random moments; everything acknowledged must be there, whole."""
-    graph = folder / "soak.omni"
+    graph = places.fresh_uri(folder / "soak.omni")
     create(graph).close()
     chance = random.Random(seed)
     writers = [Writer(graph, folder, number) for number in range(WRITERS)]
@@ -86,7 +87,7 @@ def soak(folder: Path, *, kills: int, seed: int = 7) -> Outcome:
     return _verified(graph, [log for writer in writers for log in writer.logs], kills)
 
 
-def _verified(graph: Path, logs: list[Path], kills: int) -> Outcome:
+def _verified(graph: str, logs: list[Path], kills: int) -> Outcome:
     tried, acknowledged = set(), {}
     for log in logs:
         for line in log.read_text().splitlines():

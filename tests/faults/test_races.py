@@ -10,16 +10,18 @@ from pathlib import Path
 
 import pytest
 
+import places
 from faults import race_workers
 from faults.race_workers import DONE
 from faults.world import create, names, person, problems, reopen, rows
 
-ROUNDS = 300
+ROUNDS = 60 if places.is_on_s3() else 300
+INSERTS = 50 if places.is_on_s3() else 200
 
 Worker = Callable[..., list[str]]
 
 
-def race(worker: Worker, uri: Path, *, processes: int, rounds: int) -> list[list[str]]:
+def race(worker: Worker, uri: str, *, processes: int, rounds: int) -> list[list[str]]:
     """Run a worker in several new processes at once; the outcomes of each."""
     # Lance does not survive a fork.
     context = get_context("spawn")
@@ -27,21 +29,20 @@ def race(worker: Worker, uri: Path, *, processes: int, rounds: int) -> list[list
         barrier = manager.Barrier(processes)
         with ProcessPoolExecutor(processes, mp_context=context) as pool:
             runs = [
-                pool.submit(worker, str(uri), barrier, number, rounds)
-                for number in range(processes)
+                pool.submit(worker, uri, barrier, number, rounds) for number in range(processes)
             ]
             return [run.result() for run in runs]
 
 
-def pair(worker: Worker, uri: Path) -> list[tuple[str, ...]]:
+def pair(worker: Worker, uri: str) -> list[tuple[str, ...]]:
     """The outcomes of two processes, round by round."""
     return list(zip(*race(worker, uri, processes=2, rounds=ROUNDS), strict=True))
 
 
 @pytest.fixture
-def graph(tmp_path: Path) -> Path:
-    """A graph with two people per round."""
-    uri = tmp_path / "race.omni"
+def graph(tmp_path: Path) -> str:
+    """The address of a graph with two people per round."""
+    uri = places.fresh_uri(tmp_path / "race.omni")
     with create(uri) as made:
         people = [person(f"{who}{number}") for number in range(ROUNDS) for who in "ab"]
         teams = [{"type": "Team", "data": {"name": f"team{number}"}} for number in range(2)]
@@ -49,23 +50,23 @@ def graph(tmp_path: Path) -> Path:
     return uri
 
 
-def test_four_processes_insert_distinct_keys_and_no_error_reaches_them(graph: Path) -> None:
+def test_four_processes_insert_distinct_keys_and_no_error_reaches_them(graph: str) -> None:
     before = len(names(reopen(graph).branch()))
-    runs = race(race_workers.insert_many, graph, processes=4, rounds=200)
-    assert [Counter(run) for run in runs] == [{DONE: 200}] * 4
+    runs = race(race_workers.insert_many, graph, processes=4, rounds=INSERTS)
+    assert [Counter(run) for run in runs] == [{DONE: INSERTS}] * 4
     opened = reopen(graph)
-    assert len(names(opened.branch())) == opened.branch().count("Person") == before + 800
+    assert len(names(opened.branch())) == opened.branch().count("Person") == before + 4 * INSERTS
     assert list(problems(opened)) == []
 
 
-def test_of_eight_writers_that_append_one_key_one_succeeds(graph: Path) -> None:
+def test_of_eight_writers_that_append_one_key_one_succeeds(graph: str) -> None:
     runs = race(race_workers.append_one, graph, processes=8, rounds=3)
     for outcomes in zip(*runs, strict=True):
         assert Counter(outcomes) == {DONE: 1, "KeyConflict": 7}
     assert list(problems(reopen(graph))) == []
 
 
-def test_no_strict_update_of_one_entity_is_lost(graph: Path) -> None:
+def test_no_strict_update_of_one_entity_is_lost(graph: str) -> None:
     runs = race(race_workers.increment, graph, processes=4, rounds=25)
     assert all(run.count(DONE) == 25 for run in runs)
     main = reopen(graph).branch()
@@ -73,7 +74,7 @@ def test_no_strict_update_of_one_entity_is_lost(graph: Path) -> None:
     assert ages == [{"p.age": 100}]
 
 
-def test_an_edge_never_lands_beside_the_deletion_of_its_end(graph: Path) -> None:
+def test_an_edge_never_lands_beside_the_deletion_of_its_end(graph: str) -> None:
     outcomes = pair(race_workers.connect_or_delete, graph)
     opened = reopen(graph)
     assert list(problems(opened)) == []
@@ -85,7 +86,7 @@ def test_an_edge_never_lands_beside_the_deletion_of_its_end(graph: Path) -> None
     assert len(set(outcomes)) > 1, "the two never met"
 
 
-def test_one_unique_value_never_has_two_owners(graph: Path) -> None:
+def test_one_unique_value_never_has_two_owners(graph: str) -> None:
     outcomes = pair(race_workers.claim, graph)
     opened = reopen(graph)
     assert list(problems(opened)) == []
@@ -97,7 +98,7 @@ def test_one_unique_value_never_has_two_owners(graph: Path) -> None:
     assert len(found) == ROUNDS
 
 
-def test_a_second_edge_never_joins_one_where_one_is_allowed(graph: Path) -> None:
+def test_a_second_edge_never_joins_one_where_one_is_allowed(graph: str) -> None:
     outcomes = pair(race_workers.lead, graph)
     opened = reopen(graph)
     assert list(problems(opened)) == []
@@ -106,13 +107,14 @@ def test_a_second_edge_never_joins_one_where_one_is_allowed(graph: Path) -> None
 
 
 def test_of_several_creators_of_one_graph_one_wins(tmp_path: Path) -> None:
-    runs = race(race_workers.create_graph, tmp_path / "new.omni", processes=4, rounds=3)
+    uri = places.fresh_uri(tmp_path / "new.omni")
+    runs = race(race_workers.create_graph, uri, processes=4, rounds=3)
     for number, outcomes in enumerate(zip(*runs, strict=True)):
         assert Counter(outcomes) == {DONE: 1, "GraphExists": 3}
-        assert list(problems(reopen(tmp_path / f"new.omni-{number}"))) == []
+        assert list(problems(reopen(f"{uri}-{number}"))) == []
 
 
-def test_of_several_creators_of_one_branch_one_wins(graph: Path) -> None:
+def test_of_several_creators_of_one_branch_one_wins(graph: str) -> None:
     runs = race(race_workers.create_branch, graph, processes=4, rounds=5)
     for outcomes in zip(*runs, strict=True):
         assert Counter(outcomes) == {DONE: 1, "BranchExists": 3}

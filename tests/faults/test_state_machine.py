@@ -14,15 +14,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+import places
 from faults.test_crash_matrix import QUIET, _without_fresh_ids
 from faults.world import MUTATIONS, lines, problems
 from model import ModelGraph
 from model.branching import ModelBranches
 from omnigraph import Graph
 from omnigraph.engine.graph import create_on, open_on
-from omnigraph.engine.resources import Storage, storage_at
+from omnigraph.engine.resources import Storage
 from omnigraph.errors import MigrationUnsupported, OmnigraphError
-from omnigraph.ids import new_ulid
 from omnigraph.query import compile_query
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.typed import Mutation
@@ -32,8 +32,6 @@ from omnigraph.schema.migration import plan_migration
 from omnigraph.storage.faults import (
     CRASHES,
     Fault,
-    FaultyObjects,
-    FaultyTables,
     SimulatedCrash,
 )
 
@@ -167,11 +165,12 @@ def _renamed(
 
 
 class Lives(RuleBasedStateMachine):
-    """One graph in memory and the model of it."""
+    """One graph and the model of it."""
 
     @initialize()
     def create(self) -> None:
-        self.inner = storage_at(f"memory://{new_ulid()}", is_durable=False, options=None)
+        uri = places.fresh_uri()
+        self.uri = uri
         graph = create_on(self._storage(), schema=SCHEMAS[0], environment=QUIET)
         self.graph: Graph = graph
         accepted = graph.branch().snapshot().view.accepted
@@ -180,7 +179,7 @@ class Lives(RuleBasedStateMachine):
         self.create_branch("review", 0)
 
     def _storage(self) -> Storage:
-        return Storage(self.inner.objects, self.inner.tables)
+        return places.storage_of(self.uri)
 
     @rule(records=records, mode=st.sampled_from(["append", "merge", "overwrite"]), place=PLACES)
     def load(self, records: list[dict[str, Any]], mode: Any, place: int) -> None:
@@ -250,12 +249,10 @@ class Lives(RuleBasedStateMachine):
         """A load in a process that dies at one of its steps; another process goes on."""
         branch = self._branch(place)
         steps = Fault(number, kind, "any").steps()
-        faulty = Storage(
-            FaultyObjects(self.inner.objects, steps),
-            FaultyTables(self.inner.tables, steps),  # type: ignore[arg-type]  # has every method
-        )
         with suppress(SimulatedCrash, OmnigraphError):
-            open_on(faulty, environment=QUIET).branch(branch).load(records, mode="merge")
+            open_on(places.storage_of(self.uri, steps), environment=QUIET).branch(branch).load(
+                records, mode="merge"
+            )
         self.reopen()
         candidate = self._copy()
         with suppress(OmnigraphError):
@@ -312,4 +309,6 @@ def _refused(action: Callable[[], object]) -> str | None:
 
 
 TestLives = Lives.TestCase
-TestLives.settings = settings(max_examples=40, stateful_step_count=12, deadline=None)
+TestLives.settings = settings(
+    max_examples=15 if places.is_on_s3() else 40, stateful_step_count=12, deadline=None
+)

@@ -1,4 +1,4 @@
-"""The engine as an arm: a real graph in memory, written and read through its public objects.
+"""The engine as an arm: a real graph, written and read through its public objects.
 
 A read that the engine does not answer is answered by the model on what the graph exports, so that
 every case tries the writers.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import places
 from logic.answers import (
     AffectedAnswer,
     AnswerColumn,
@@ -23,9 +24,8 @@ from logic.case import Case, Dialect, LoadMode
 from logic.model_arms import NOW_MS, ModelSession, _tiebreak, _type_name
 from model import ModelGraph
 from omnigraph.engine.graph import Graph, create_on, open_on
-from omnigraph.engine.resources import Environment, Storage, storage_at
+from omnigraph.engine.resources import Environment, Storage
 from omnigraph.errors import ExecutionError
-from omnigraph.ids import new_ulid
 from omnigraph.query.ast import BranchCreate, BranchDelete, BranchList, ReadBody
 from omnigraph.query.compile import compile_declaration, find_query, read_file
 from omnigraph.query.plan import ReadPlan
@@ -37,13 +37,14 @@ from omnigraph.writers.inputs import Text
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedArm:
-    """Runs a case on a graph in memory."""
+    """Runs a case on a graph at a place of some kind."""
 
     name: str = "embedded"
+    kind: places.Kind = "memory"
 
     def open(self, schema: str, *, mode: Mode) -> EmbeddedSession:
         """A session on a new graph."""
-        return EmbeddedSession(schema, mode=mode)
+        return EmbeddedSession(schema, kind=self.kind, mode=mode)
 
     def can_run(self, case: Case) -> bool:
         """Whether the engine has all the verbs that a case uses."""
@@ -55,8 +56,9 @@ class EmbeddedArm:
 class EmbeddedSession:
     """A graph; a restart opens it again with nothing kept in memory."""
 
-    def __init__(self, schema: str, *, mode: Mode) -> None:
-        self._storage = storage_at(f"memory://{new_ulid()}", is_durable=False, options=None)
+    def __init__(self, schema: str, *, kind: places.Kind, mode: Mode) -> None:
+        uri = places.uri_of(kind)
+        self._uri = uri
         self._mode = mode
         self._environment = Environment(
             now_ms=lambda: NOW_MS, mode=mode, settings=Settings(pause=lambda _: None)
@@ -127,7 +129,7 @@ class EmbeddedSession:
         return self._graph
 
     def _place(self) -> Storage:
-        return Storage(self._storage.objects, self._storage.tables)
+        return places.storage_of(self._uri)
 
     def _modelled(self, branch: str) -> ModelSession:
         """The model of what a branch holds now."""

@@ -22,7 +22,7 @@ from omnigraph.cli import (
 )
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.verbs import HELP_NAMES, expanded, verb
-from omnigraph.cli.views import prepare_streams
+from omnigraph.cli.views import OutputFailed, finish_output, prepare_streams, print_problems
 from omnigraph.schema.accepted import IR_VERSION
 
 _LEGEND = """\
@@ -67,15 +67,16 @@ def main() -> None:
         try:
             app()
         finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has gone; the interpreter must not try to flush again.
+            finish_output()
+    except OutputFailed as failure:
+        # A reader who has gone needs no words.
+        if not isinstance(failure.__cause__, BrokenPipeError):
+            print_problems([f"the output cannot be written: {failure}"])
+        # The interpreter must not try to flush again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as failure:
-        sys.stderr.write(f"error: the output cannot be written: {failure.strerror}\n")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print_problems([str(failure)])
         sys.exit(1)
 
 

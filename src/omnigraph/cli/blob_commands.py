@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -16,7 +15,7 @@ from omnigraph.cli.graphs import open_graph
 from omnigraph.cli.options import JSON, ReadTarget
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.verbs import STORE, group, verb
-from omnigraph.cli.views import fail
+from omnigraph.cli.views import fail, print_bytes
 from omnigraph.cli.views.documents import Fields, show
 
 if TYPE_CHECKING:
@@ -136,14 +135,12 @@ def _chunks(blob: Blob, start: int, end: int) -> Iterator[bytes]:
 def _write(chunks: Iterator[bytes], out: Path | None) -> None:
     # The first chunk is read before the file is opened: a failure must not empty the file.
     first = next(chunks, b"")
-    with ExitStack() as stack:
-        if out is None:
-            file = sys.stdout.buffer
-        else:
-            try:
-                file = stack.enter_context(out.open("wb"))
-            except OSError as failure:
-                fail(f"{out}: {failure.strerror or failure}")
-        file.write(first)
-        for chunk in chunks:
-            file.write(chunk)
+    whole = chain([first], chunks)
+    if out is None:
+        print_bytes(whole)
+        return
+    try:
+        with out.open("wb") as file:
+            file.writelines(whole)
+    except OSError as failure:
+        fail(f"{out}: {failure.strerror or failure}")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 from urllib.parse import unquote, urlsplit
 
 import typer
@@ -22,9 +21,12 @@ from omnigraph.cli.options import (
 from omnigraph.cli.schema_files import schema_text
 from omnigraph.cli.scope import Capability, Scope, is_local
 from omnigraph.cli.verbs import ACTOR, STORE, STORE_AND_ACTOR, verb
-from omnigraph.cli.views import fail, print_lines
+from omnigraph.cli.views import fail, print_bytes, print_lines
 from omnigraph.cli.views.documents import Checked, Pins, Tables, show
 from omnigraph.errors import GraphExists, GraphNotFound
+
+# What a graph consists of. Without a first commit it is what an `init` that failed left behind.
+GRAPH_FOLDERS: Final = frozenset({"__manifest", "t"})
 
 
 def register(app: typer.Typer) -> None:
@@ -72,17 +74,16 @@ def snapshot(
 
 def export(
     scope: Scope,
+    target: ReadTarget,
     uri: POSITIONAL_URI = None,
-    branch: BRANCH = MAIN_BRANCH,
     type_names: Annotated[
         list[str] | None,
         typer.Option("--type", metavar="TYPE", help="Only this type; may be repeated."),
     ] = None,
 ) -> None:
-    """Print every entity of a branch as JSON lines, ready for `load`."""
+    """Print every entity of a branch or a commit as JSON lines, ready for `load`."""
     with open_graph(scope, scope.address(uri, ways=POSITIONAL_WAYS)) as graph:
-        for chunk in graph.branch(branch).snapshot().export(types=type_names or None):
-            sys.stdout.buffer.write(chunk)
+        print_bytes(target.open(graph).export(types=type_names or None))
 
 
 def pins(
@@ -93,11 +94,19 @@ def pins(
         show(Pins(graph.uri, target.open(graph)), is_json=is_json)
 
 
-def check(scope: Scope, uri: POSITIONAL_URI = None, is_json: JSON = False) -> None:
+def check(
+    scope: Scope,
+    uri: POSITIONAL_URI = None,
+    is_all: Annotated[
+        bool,
+        typer.Option("--all", help="Compare the contents of all commits, not of the newest 100."),
+    ] = False,
+    is_json: JSON = False,
+) -> None:
     """Verify every structural rule of a graph; exit with 1 if there is a problem."""
     address = scope.address(uri, ways=POSITIONAL_WAYS)
     with open_graph(scope, address) as graph:
-        report = graph.check()
+        report = graph.check(commits_max=None) if is_all else graph.check()
     show(Checked(address, report), is_json=is_json)
     if report.problems:
         raise typer.Exit(1)
@@ -107,14 +116,16 @@ def _refuse_other_files(address: str) -> None:
     """A folder with files that are no graph was probably not meant."""
     folder = Path(unquote(urlsplit(address).path) if "://" in address else address)
     try:
-        is_empty = not folder.is_dir() or not any(folder.iterdir())
+        found = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
     except OSError as failure:
         fail(f"{address}: {failure.strerror or failure}")
-    if is_empty:
+    if not found:
         return
     try:
         omnigraph.open(address).close()
     except GraphNotFound:
+        if found <= GRAPH_FOLDERS:
+            return
         fail(
             f"{address}: the folder is not empty, and it is not a graph",
             hint="choose another one, or create the graph beside what is there with --force",

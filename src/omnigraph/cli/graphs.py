@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -18,6 +18,7 @@ from omnigraph.errors import OmnigraphError
 if TYPE_CHECKING:
     from omnigraph import Branch, Graph
 
+NOTHING_WRITTEN: Final = "nothing was written"
 _YES = ("y", "yes")
 _UNSURE = "look at `omnigraph commit list` to see whether it was written"
 
@@ -63,7 +64,7 @@ def writing(branch: Branch) -> Iterator[None]:
             is_same = is_known and branch.head.id == before
         except OmnigraphError:
             is_same = False
-        return "nothing was written" if is_same else _UNSURE
+        return NOTHING_WRITTEN if is_same else _UNSURE
 
     with answering_interrupts(verdict):
         yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -10,14 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from omnigraph.cli.graphs import confirm, echo_write, open_graph, writing
-from omnigraph.cli.options import JSON, MAIN_BRANCH, POSITIONAL_URI, POSITIONAL_WAYS
+from omnigraph.cli.graphs import (
+    NOTHING_WRITTEN,
+    answering_interrupts,
+    confirm,
+    echo_write,
+    open_graph,
+    writing,
+)
+from omnigraph.cli.options import IF_COMMIT, JSON, MAIN_BRANCH, POSITIONAL_URI, POSITIONAL_WAYS
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.verbs import STORE_AND_ACTOR, verb
 from omnigraph.cli.views import fail
 from omnigraph.cli.views.documents import Loaded, show
 from omnigraph.cli.views.progress import progress_bar
-from omnigraph.errors import BranchNotFound, InDoubt, OmnigraphError
+from omnigraph.diagnostics.shown import escaped
+from omnigraph.errors import BranchNotFound
 
 if TYPE_CHECKING:
     from omnigraph import Branch, Graph
@@ -71,7 +78,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class WriteTarget:
-    """The branch that is loaded into."""
+    """The branch that is loaded into, and on which terms."""
 
     branch: Annotated[
         str, typer.Option("--branch", metavar="NAME", help="The branch to write to.")
@@ -80,6 +87,16 @@ class WriteTarget:
         str | None,
         typer.Option("--from", metavar="BASE", help="Create the branch from this one if needed."),
     ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key", metavar="KEY", help="A load repeated with its key is not made a second time."
+        ),
+    ] = None
+    message: Annotated[
+        str | None, typer.Option("--message", metavar="TEXT", help="The message of the commit.")
+    ] = None
+    expected: IF_COMMIT = None
 
 
 def register(app: typer.Typer) -> None:
@@ -101,24 +118,30 @@ def load(
     if data.mode is Mode.OVERWRITE:
         confirm(scope, address, "load --mode overwrite", is_json=is_json)
     echo_write(scope, "load", address)
-    with open_graph(scope, address) as graph:
+    outcome = NOTHING_WRITTEN
+    with answering_interrupts(lambda: outcome), open_graph(scope, address) as graph:
         branch, is_created = _branch(graph, target)
         try:
-            result = _load(branch, data)
-        except BaseException as failure:
-            if is_created and not isinstance(failure, InDoubt):
-                _remove_unused(branch)
+            result = _load(branch, data, target)
+        except BaseException:
+            # It is not deleted: somebody may have written to it meanwhile.
+            if is_created:
+                _say_it_stays(branch.name)
             raise
+        outcome = f"commit {result.commit.id} was written"
     show(Loaded(address, result, target.base, is_created), is_json=is_json)
 
 
-def _load(branch: Branch, data: Input) -> LoadResult:
+def _load(branch: Branch, data: Input, target: WriteTarget) -> LoadResult:
     with writing(branch), progress_bar() as progressed:
         return branch.load(
             data.path,
             mode=data.mode.value,
             type=data.type_name,
             dialect=data.dialect.value,
+            if_commit=target.expected,
+            message=target.message,
+            key=target.key,
             progress=progressed,
         )
 
@@ -136,8 +159,6 @@ def _branch(graph: Graph, target: WriteTarget) -> tuple[Branch, bool]:
     return branch, False
 
 
-def _remove_unused(branch: Branch) -> None:
-    """Delete a branch that was created for a load that failed, unless somebody has written."""
-    with suppress(OmnigraphError):
-        if branch.head.branch != branch.name:
-            branch.graph.delete_branch(branch.name)
+def _say_it_stays(name: str) -> None:
+    text = f"branch {escaped(name)} was created for this load and stays; repeat the load, or delete"
+    typer.echo(f"{text} the branch with `omnigraph branch delete`", err=True)

@@ -26,6 +26,14 @@ OPTION_WAYS = "--uri URI or --store URI"
 
 JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 BRANCH = Annotated[str, typer.Option("--branch", metavar="NAME", help="The branch.")]
+IF_COMMIT = Annotated[
+    str | None,
+    typer.Option(
+        "--if-commit",
+        metavar="COMMIT",
+        help="Only if this is the branch's newest commit; exit with 4 if not.",
+    ),
+]
 POSITIONAL_URI = Annotated[
     str | None, typer.Argument(metavar="URI", help="The graph's address, unless --store gives it.")
 ]

@@ -9,8 +9,16 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.graphs import open_graph, writing
-from omnigraph.cli.options import JSON, MAIN_BRANCH, Format, QuerySource, ReadTarget, RowFormat
+from omnigraph.cli.graphs import NOTHING_WRITTEN, answering_interrupts, open_graph, writing
+from omnigraph.cli.options import (
+    IF_COMMIT,
+    JSON,
+    MAIN_BRANCH,
+    Format,
+    QuerySource,
+    ReadTarget,
+    RowFormat,
+)
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.statements import check_lone, reading_name, statement_rows, write_statement
 from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, verb
@@ -60,14 +68,7 @@ def mutate(
             "--branch", metavar="NAME", show_default=MAIN_BRANCH, help="The branch to write to."
         ),
     ] = None,
-    expected: Annotated[
-        str | None,
-        typer.Option(
-            "--if-commit",
-            metavar="COMMIT",
-            help="Only if this is the branch's newest commit; exit with 4 if not.",
-        ),
-    ] = None,
+    expected: IF_COMMIT = None,
     is_json: JSON = False,
 ) -> None:
     """Run a query that inserts, updates or deletes, as one commit."""
@@ -77,10 +78,17 @@ def mutate(
         check_lone(source, ("--branch", branch), ("--if-commit", expected))
         write_statement(scope, file.statement, is_json=is_json)
         return
-    with _naming(source.text_name), open_graph(scope, scope.address()) as graph:
+    outcome = NOTHING_WRITTEN
+    with (
+        _naming(source.text_name),
+        answering_interrupts(lambda: outcome),
+        open_graph(scope, scope.address()) as graph,
+    ):
         target = graph.branch(branch or MAIN_BRANCH)
         with writing(target):
             result = target.mutate(text, name=source.name, params=params, if_commit=expected)
+        if result.commit is not None:
+            outcome = f"commit {result.commit.id} was written"
     show(Mutated(result), is_json=is_json)
 
 

@@ -9,7 +9,13 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.files import read_source
-from omnigraph.cli.graphs import echo_write, open_graph, writing
+from omnigraph.cli.graphs import (
+    NOTHING_WRITTEN,
+    answering_interrupts,
+    echo_write,
+    open_graph,
+    writing,
+)
 from omnigraph.cli.options import (
     BRANCH,
     JSON,
@@ -122,10 +128,13 @@ def apply(
     address = scope.address(uri, ways=POSITIONAL_WAYS)
     text = schema_text(desired.path)
     echo_write(scope, "schema apply", address)
-    with open_graph(scope, address) as graph:
+    outcome = NOTHING_WRITTEN
+    with answering_interrupts(lambda: outcome), open_graph(scope, address) as graph:
         target = graph.branch(branch)
         with writing(target):
             result = target.apply_schema(text)
+        if result.commit is not None:
+            outcome = f"commit {result.commit.id} was written"
     _print_remarks(result.plan, allows_data_loss=desired.allows_data_loss)
     show(Applied(address, result), is_json=is_json)
 

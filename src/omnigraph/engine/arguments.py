@@ -1,16 +1,68 @@
-"""Values of Python as values of the language: what callers pass beside a text."""
+"""What callers pass: checked where it enters, and values of Python as values of the language."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
+import numpy as np
+
 from omnigraph.errors import InvalidArgument
+from omnigraph.versioning.fields import check_text
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_TIME: Final = "NaT"
 _MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def text(argument: str, value: object) -> str:
+    """A text: a name, a declaration, a message."""
+    return check_text(argument, value)
+
+
+def text_or_none(argument: str, value: object) -> str | None:
+    """A text that may be left out."""
+    return None if value is None else check_text(argument, value)
+
+
+def texts_or_none(argument: str, value: object) -> list[str] | None:
+    """Several texts; one alone is no collection of its letters."""
+    if value is None:
+        return None
+    if isinstance(value, str) or not isinstance(value, Collection):
+        raise InvalidArgument(argument, f"a {type(value).__name__} is not a list of texts")
+    return [check_text(argument, each) for each in value]
+
+
+def address(uri: object) -> str:
+    """Where a graph is: a text or a path."""
+    return check_text("uri", os.fspath(uri) if isinstance(uri, os.PathLike) else uri)
+
+
+def options(given: object) -> dict[str, str]:
+    """How a store is reached."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InvalidArgument("storage_options", f"a {type(given).__name__} is not a mapping")
+    return {
+        text("storage_options", name): text(f"storage_options[{name!r}]", value)
+        for name, value in given.items()
+    }
+
+
+def count_or_none(argument: str, value: object) -> int | None:
+    """How many there may be; None for all."""
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidArgument(argument, f"a {type(value).__name__} is not a number of things")
+    if value < 0:
+        raise InvalidArgument(argument, f"{value} is negative")
+    return value
 
 
 def plain_parameters(params: object) -> object:
@@ -39,11 +91,17 @@ def _plain(value: object) -> object:
         case None | bool() | int() | float() | str():
             return value
         case datetime():
-            return _datetime_text(value)
+            # Pandas has its missing times among the times.
+            return None if str(value) == _NO_TIME else _datetime_text(value)
+        case np.datetime64():
+            # Its own text: as Python has it, a time finer than microseconds is just a number.
+            return None if str(value) == _NO_TIME else str(value)
         case date():
             return value.isoformat()
         case bytes() | bytearray() | memoryview():
             return "base64:" + base64.b64encode(value).decode("ascii")
+        case np.ndarray() if value.dtype.kind == "M":
+            return [_plain(item) for item in value]
         case list() | tuple():
             return [_plain(item) for item in value]
         case _:
@@ -51,12 +109,12 @@ def _plain(value: object) -> object:
             convert = next(
                 (
                     found
-                    for name in ("tolist", "to_pylist", "as_py")
+                    for name in ("tolist", "to_list", "to_pylist", "as_py")
                     if callable(found := getattr(value, name, None))
                 ),
                 None,
             )
-            return value if convert is None else convert()
+            return value if convert is None else _plain(convert())
 
 
 def _datetime_text(value: datetime) -> str:

@@ -1,4 +1,4 @@
-"""Work after commits: done one job at a time, on a thread that nobody has to wait for."""
+"""Work on other threads: what follows commits one by one, and tables written side by side."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any, Final, ParamSpec, TypeVar
 
 # How long closing a graph, or the end of the program, waits for the job that is being done. A job
 # that is cut off has written files that nothing refers to.
 STOP_TIMEOUT_S: Final = 5.0
+
+# A commit touches a few tables; writing them at the same time costs as much as the slowest one.
+TABLE_THREADS_MAX: Final = 8
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,6 +42,39 @@ class Background(Executor):
         """Begin no other job; wait a little for the one that is being done."""
         del cancel_futures  # What waits is never done: nothing depends on it.
         self._jobs.stop(STOP_TIMEOUT_S if wait else 0)
+
+
+class TableThreads(Executor):
+    """Threads that write the tables of a commit side by side, made when they are first needed.
+
+    A write that is under way when the graph is closed goes on in its own thread.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._is_stopped = False
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Do a job at the same time as others."""
+        with self._lock:
+            if not self._is_stopped:
+                if self._pool is None:
+                    self._pool = ThreadPoolExecutor(
+                        TABLE_THREADS_MAX, thread_name_prefix="omnigraph-write"
+                    )
+                return self._pool.submit(fn, *args, **kwargs)
+        future: Future[T] = Future()
+        _Job(future, lambda: fn(*args, **kwargs)).run()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let the threads go when they have done what they were given."""
+        with self._lock:
+            self._is_stopped = True
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait, cancel_futures=cancel_futures)
 
 
 class _Job:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
+from omnigraph.engine import arguments
 from omnigraph.engine.blobs import Blob
 from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.operations import Loading, Migrating, Mutating
@@ -76,15 +77,19 @@ class Branch:
 
         `mode` is `append` (an existing id is refused), `merge` (its entity is replaced) or
         `overwrite` (a type that occurs keeps only what is loaded). A call repeated with its `key`
-        answers with the commit of the first one.
+        answers with the commit of the first one, if that is among the newest 1,000 commits of
+        this branch; commits made before the branch was created do not count.
         """
         chosen = _choice(LoadMode, "mode", mode)
-        options = InputOptions(_choice(Dialect, "dialect", dialect), type, progress)
+        options = InputOptions(
+            _choice(Dialect, "dialect", dialect), arguments.text_or_none("type", type), progress
+        )
+        terms = _terms(if_commit, message=message, key=key)
         operation = Loading(self._session.resources, source, mode=chosen, options=options)
-        terms = Terms(_commit_id(if_commit), message, key)
         written = write(self._session, self._stream, operation, terms)
         assert written.record is not None, "an empty load is a commit too"
-        if written.is_repeated or operation.loaded is None:
+        # A record may hold the loads of others too, unless it was made by a request with a key.
+        if written.is_repeated:
             nodes, edges = _counts(written.record)
         else:
             nodes, edges = operation.loaded.nodes, operation.loaded.edges
@@ -107,8 +112,10 @@ class Branch:
         message: str | None = None,
     ) -> MutationResult:
         """Run a mutation: one commit for all its statements, none when nothing changes."""
+        arguments.text("text", text)
+        arguments.text_or_none("name", name)
+        terms = _terms(if_commit, message=message)
         operation = Mutating(self._session.resources, text, name=name, params=params)
-        terms = Terms(_commit_id(if_commit), message)
         record = write(self._session, self._stream, operation, terms).record
         mutated = operation.mutated
         assert mutated is not None, "a write that was not refused was prepared"
@@ -133,20 +140,22 @@ class Branch:
 
     def commits(self, *, limit: int | None = None) -> Iterator[Commit]:
         """Its commits, newest first, with those it started from and those of maintenance."""
-        if limit is not None and limit < 0:
-            raise InvalidArgument("limit", f"{limit} is negative")
+        arguments.count_or_none("limit", limit)
         self._session.head(self._stream)
         return islice(map(commit_of, self._session.resources.history.commits(self._stream)), limit)
 
     def plan_schema(self, text: str) -> MigrationPlan:
         """The steps that would bring a schema into force, supported or not; nothing is written."""
+        arguments.text("text", text)
         mode = self._session.resources.environment.mode
         return plan_migration(self.snapshot().view.accepted, load_catalog(text, mode=mode))
 
     def apply_schema(self, text: str, *, message: str | None = None) -> SchemaResult:
         """Bring a schema into force on this branch; the others keep theirs."""
+        arguments.text("text", text)
+        terms = _terms(None, message=message)
         operation = Migrating(self._session.resources, text)
-        record = write(self._session, self._stream, operation, Terms(message=message)).record
+        record = write(self._session, self._stream, operation, terms).record
         return SchemaResult(
             uri=self._session.uri,
             plan=operation.plan,
@@ -156,13 +165,13 @@ class Branch:
 
     def blob(
         self,
-        entity: EntityKind,
+        kind: EntityKind,
         type_name: str,
         entity_id: str,
         property: str,  # noqa: A002
     ) -> Blob:
         """The blob of a property; one that is null or missing is not found."""
-        return self.snapshot().blob(entity, type_name, entity_id, property)
+        return self.snapshot().blob(kind, type_name, entity_id, property)
 
     def count(self, type_name: str, kind: EntityKind | None = None) -> int:
         """How many entities a type has; of a node and an edge type of one name, the nodes."""
@@ -180,8 +189,13 @@ def _choice(kind: type[_Choice], argument: str, value: str) -> _Choice:
         raise InvalidArgument(argument, f"'{value}' is not one of {known}") from None
 
 
-def _commit_id(commit: Commit | str | None) -> str | None:
-    return commit.id if isinstance(commit, Commit) else commit
+def _terms(if_commit: Commit | str | None, *, message: str | None, key: str | None = None) -> Terms:
+    commit = if_commit.id if isinstance(if_commit, Commit) else if_commit
+    return Terms(
+        arguments.text_or_none("if_commit", commit),
+        arguments.text_or_none("message", message),
+        arguments.text_or_none("key", key),
+    )
 
 
 def _counts(record: Record) -> tuple[Mapping[str, int], Mapping[str, int]]:
@@ -189,7 +203,8 @@ def _counts(record: Record) -> tuple[Mapping[str, int], Mapping[str, int]]:
     counts: dict[TypeKind, dict[str, int]] = {TypeKind.NODE: {}, TypeKind.EDGE: {}}
     for type_key, change in record.changes.items():
         kind, _, name = type_key.partition(":")
-        counts[TypeKind(kind)][name] = _count(change)
+        if count := _count(change):
+            counts[TypeKind(kind)][name] = count
     return counts[TypeKind.NODE], counts[TypeKind.EDGE]
 
 
@@ -203,3 +218,5 @@ def _count(change: ChangeSet) -> int:
             return change.rows
         case Maintenance():
             return 0
+        case _:
+            assert_never(change)

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from omnigraph.engine.checks.change_sets import ChangeSetCheck
+from omnigraph.engine.checks.damage import TornFiles
 from omnigraph.engine.checks.entities import EntityCheck
-from omnigraph.engine.checks.problems import Problem, Problems
-from omnigraph.engine.checks.refs import check_refs
+from omnigraph.engine.checks.pins import PinCheck
+from omnigraph.engine.checks.problems import Notice, Problem, Problems, honouring_interrupts
+from omnigraph.engine.checks.refs import check_refs, notice_nameless
 from omnigraph.engine.checks.schemas import SchemaCheck
 from omnigraph.engine.checks.streams import StreamCheck, Walked, lines_of
 from omnigraph.execution.view import View
@@ -25,11 +27,17 @@ COMMITS_MAX: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What a check found, and how much it looked at."""
+    """What a check found, and how much it looked at.
+
+    `commits` had their records read and their tables opened; of these, `compared` had their change
+    sets compared with the contents of their tables. Notices are no problems.
+    """
 
     problems: tuple[Problem, ...]
+    notices: tuple[Notice, ...]
     branches: int
     commits: int
+    compared: int
     entities: int
 
     @property
@@ -43,10 +51,15 @@ class CheckReport:
             "healthy": self.is_healthy,
             "branches": self.branches,
             "commits": self.commits,
+            "compared": self.compared,
             "entities": self.entities,
             "problems": [
                 {"kind": found.kind, "where": found.where, "message": found.message}
                 for found in self.problems
+            ],
+            "notices": [
+                {"kind": found.kind, "where": found.where, "message": found.message}
+                for found in self.notices
             ],
         }
 
@@ -57,36 +70,52 @@ def check_graph(
     """Verify a graph: every live branch, its records, tables and entities.
 
     Nothing is written. Give it tables that were just opened: what this process has open already
-    would hide that it is gone. `commits_max` bounds how many of the newest commits of each branch
-    are compared with their change sets; None compares all. A graph may be written meanwhile: the
-    commits of the moment of the check are looked at.
+    would hide that it is gone. The tables of all commits are opened; `commits_max` bounds how many
+    of the newest commits of each branch are compared with their change sets too, None compares all.
+    A graph may be written meanwhile: the commits of the moment of the check are looked at.
     """
+    with honouring_interrupts():
+        return _checked(objects, tables, commits_max)
+
+
+def _checked(objects: Objects, tables: Tables, commits_max: int | None) -> CheckReport:
     problems = Problems()
     log = Log(objects)
     problems.attempt("format", layout.FORMAT, log.require_format)
     streams = check_refs(objects, Branches(Committer(log, tables)), problems)
+    notice_nameless(objects, problems)
     schemas = SchemaCheck(objects, problems)
     walker = StreamCheck(objects, schemas, problems)
     walked = {line.stream.id: walker.walk(line) for line in lines_of(streams)}
-    entities = EntityCheck(log, problems)
-    change_sets = ChangeSetCheck(objects, tables, problems)
-    compared: set[tuple[str, int]] = set()
+    torn = TornFiles(objects, tables)
+    entities = EntityCheck(log, torn, problems)
     for stream in streams:
         head = walked[stream.id].head
         stored = None if head is None else schemas.get(head.schema)
         if head is not None and stored is not None:
             entities.check(View(head, stored, tables))
-        for line, seq in _newest(walked, stream.id, commits_max):
-            before, after = line.before(seq), line.snapshots.get(seq)
-            if before and after and (line.stream.id, seq) not in compared:
-                change_sets.check(line.records[seq], before, after)
-            compared.add((line.stream.id, seq))
+    PinCheck(objects, torn, schemas, problems).check(walked.values(), read=entities.read)
+    newest = [each for stream in streams for each in _newest(walked, stream.id, commits_max)]
+    compared = _compare(newest, ChangeSetCheck(objects, torn, problems))
     return CheckReport(
         problems=problems.all(),
+        notices=problems.all_notices(),
         branches=len(streams),
         commits=sum(len(line.records) for line in walked.values()),
+        compared=compared,
         entities=entities.count,
     )
+
+
+def _compare(commits: list[tuple[Walked, int]], change_sets: ChangeSetCheck) -> int:
+    """Compare commits with their change sets, each once; how many there were."""
+    seen: set[tuple[str, int]] = set()
+    for line, seq in commits:
+        before, after = line.before(seq), line.snapshots.get(seq)
+        if before and after and (line.stream.id, seq) not in seen:
+            change_sets.check(line.records[seq], before, after)
+        seen.add((line.stream.id, seq))
+    return len(seen)
 
 
 def _newest(

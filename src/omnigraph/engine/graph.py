@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import datetime
-from typing import assert_never
 
 from omnigraph import versioning
-from omnigraph.engine import statements
-from omnigraph.engine.arguments import microseconds
+from omnigraph.engine import arguments, statements
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.check import COMMITS_MAX, CheckReport, check_graph
 from omnigraph.engine.commit import Commit, commit_of
@@ -21,11 +20,11 @@ from omnigraph.schema.shape import JsonObject
 from omnigraph.storage import require_exclusive_puts
 from omnigraph.versioning import Signature
 from omnigraph.versioning.record import MAIN_BRANCH
-from omnigraph.writers.migrate import creation
+from omnigraph.writers.migrate import SchemaText, creation
 
 
 def create_graph(
-    uri: str,
+    uri: str | os.PathLike[str],
     *,
     schema: str,
     actor: str | None = None,
@@ -36,34 +35,35 @@ def create_graph(
 
     `durable` writes survive a power loss; without, local writes are faster and may not.
     """
-    storage = storage_at(uri, is_durable=durable, options=storage_options)
+    storage = _storage(uri, is_durable=durable, options=storage_options)
     return create_on(storage, schema=schema, actor=actor)
 
 
 def open_graph(
-    uri: str,
+    uri: str | os.PathLike[str],
     *,
     actor: str | None = None,
     durable: bool = True,
     storage_options: Mapping[str, str] | None = None,
 ) -> Graph:
     """Open an existing graph; `actor` signs whatever is committed through it."""
-    storage = storage_at(uri, is_durable=durable, options=storage_options)
+    storage = _storage(uri, is_durable=durable, options=storage_options)
     return open_on(storage, actor=actor)
 
 
 def connect(
-    uri: str,
+    uri: str | os.PathLike[str],
     *,
     actor: str | None = None,
     durable: bool = True,
     storage_options: Mapping[str, str] | None = None,
 ) -> Graph:
     """Open a graph wherever it is."""
-    if uri.startswith(("http://", "https://")):
+    address = arguments.address(uri)
+    if address.startswith(("http://", "https://")):
         raise StorageRefused(
             "connect",
-            uri,
+            address,
             "graphs on a server need the server extra, which this version does not have",
             hint="open the graph by its directory or s3:// address",
         )
@@ -81,10 +81,10 @@ def create_on(
     session = Session(storage, actor=actor, environment=environment)
     resources = session.resources
     # A text with errors is refused before anything is written.
-    load_catalog(schema, mode=resources.environment.mode)
+    catalog = load_catalog(arguments.text("schema", schema), mode=resources.environment.mode)
     _require_absent(session)
     require_exclusive_puts(storage.objects)
-    made = creation(schema, tables=storage.tables, schemas=resources.schemas)
+    made = creation(SchemaText(schema, catalog), tables=storage.tables, schemas=resources.schemas)
     resources.committer.create_graph(
         schema=made.schema.digest, pins=made.pins, signature=Signature(actor=actor)
     )
@@ -100,6 +100,14 @@ def open_on(
     session.resources.log.require_graph()
     session.begin()
     return Graph(session)
+
+
+def _storage(
+    uri: str | os.PathLike[str], *, is_durable: bool, options: Mapping[str, str] | None
+) -> Storage:
+    return storage_at(
+        arguments.address(uri), is_durable=is_durable, options=arguments.options(options)
+    )
 
 
 def _require_absent(session: Session) -> None:
@@ -128,6 +136,7 @@ class Graph:
 
     def branch(self, name: str = MAIN_BRANCH) -> Branch:
         """A branch that exists."""
+        arguments.text("name", name)
         return Branch(self, self._session, self._session.resources.branches.resolve(name))
 
     def branches(self) -> list[str]:
@@ -138,24 +147,30 @@ class Graph:
         self, name: str, *, source: Branch | Snapshot | Commit | str = MAIN_BRANCH
     ) -> Branch:
         """Start a branch at another one, given itself or by name, at a snapshot or at a commit."""
+        arguments.text("name", name)
         at = self._source(source)
         stream = self._session.resources.branches.create(name, at=at, actor=self.actor)
         return Branch(self, self._session, stream)
 
     def delete_branch(self, name: str) -> None:
         """End a branch; what other branches started from it keeps its commits."""
+        arguments.text("name", name)
         self._session.resources.branches.delete(name, actor=self.actor)
 
     def snapshot(self, at: str | int | datetime | Commit, *, branch: str = MAIN_BRANCH) -> Snapshot:
         """The graph as of a commit (or its id), a version of a branch, or a time on a branch."""
+        arguments.text("branch", branch)
         return Snapshot(self._session, self._found(at, branch))
 
     def commit(self, commit_id: str) -> Commit:
         """A commit of any branch."""
+        arguments.text("commit_id", commit_id)
         return commit_of(self._session.resources.history.commit(commit_id))
 
     def execute(self, text: str, *, branch: str = MAIN_BRANCH) -> list[JsonObject]:
         """Run a statement, such as `branch list` or `show all`; its rows, if it has any."""
+        arguments.text("text", text)
+        arguments.text("branch", branch)
         return statements.execute(self, self._session, text, branch=branch)
 
     def check(self, *, commits_max: int | None = COMMITS_MAX) -> CheckReport:
@@ -164,6 +179,7 @@ class Graph:
         Of each branch, the newest commits are compared with what they say they changed: so many,
         or all of them if None.
         """
+        arguments.count_or_none("commits_max", commits_max)
         storage = self._session.resources.storage
         tables = storage.tables if storage.reopened is None else storage.reopened()
         return check_graph(storage.objects, tables, commits_max=commits_max)
@@ -192,7 +208,11 @@ class Graph:
             case str():
                 return self.branch(source).snapshot().at
             case _:
-                assert_never(source)
+                raise InvalidArgument(
+                    "source",
+                    f"a {type(source).__name__} is no place to start from",
+                    hint="pass a branch or its name, a snapshot or a commit",
+                )
 
     def _own(self, snapshot: Snapshot) -> Snapshot:
         if snapshot.uri != self.uri:
@@ -212,7 +232,7 @@ class Graph:
                 return resources.history.by_seq(resources.branches.resolve(branch), at)
             case datetime():
                 stream = resources.branches.resolve(branch)
-                return resources.history.by_time(stream, microseconds(at))
+                return resources.history.by_time(stream, arguments.microseconds(at))
             case _:
                 raise InvalidArgument(
                     "at", f"a {type(at).__name__} names no commit", hint="pass a commit or its id"

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import os
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.dataset as pds
 
 from omnigraph.engine.arguments import plain_parameters
 from omnigraph.engine.resources import Resources
+from omnigraph.engine.writing import SchemaMoved
 from omnigraph.errors import Conflict, WrongQueryKind
 from omnigraph.execution.view import View
 from omnigraph.query import bind_parameters
 from omnigraph.query.typed import Mutation
+from omnigraph.schema import load_catalog
 from omnigraph.schema.migration import MigrationPlan
 from omnigraph.versioning import Transaction
-from omnigraph.writers.inputs import InputOptions, Source, read_input
+from omnigraph.writers.inputs import InputOptions, Source, Text, read_input
 from omnigraph.writers.load import Loaded, LoadMode, load_change
-from omnigraph.writers.migrate import Migrated, migration
+from omnigraph.writers.migrate import Migrated, SchemaText, migration
 from omnigraph.writers.mutate import Mutated, mutation_change
 from omnigraph.writers.prepare import Request, prepare
 from omnigraph.writers.staging import Staging
 
+_REPEATABLE: Final = (
+    str,
+    os.PathLike,
+    Text,
+    pa.Table,
+    pa.RecordBatch,
+    pds.FileSystemDataset,
+    list,
+    tuple,
+)
+# Modules whose frames hold their rows; what else they have with columns may be lazy.
+_FRAMES: Final = ("pandas", "polars")
+
 
 class Loading:
-    """A load: its source is read once, however often it is prepared."""
+    """A load: its source is read once for each schema, however often it is prepared."""
 
     def __init__(
         self, resources: Resources, source: Source, *, mode: LoadMode, options: InputOptions
@@ -32,8 +51,13 @@ class Loading:
         self._mode = mode
         self._options = options
         self._staging = Staging(resources.storage.tables)
-        self._digest: str | None = None
-        self.loaded: Loaded | None = None
+        self._read: _Read | None = None
+
+    @property
+    def loaded(self) -> Loaded:
+        """What the source holds, once it is prepared."""
+        assert self._read is not None, "a load is asked for after its preparation"
+        return self._read.loaded
 
     @property
     def may_repeat(self) -> bool:
@@ -42,25 +66,45 @@ class Loading:
 
     def prepare(self, view: View, request: Request) -> Transaction:
         """The load on a view; an empty one is a commit too."""
-        loaded = self._read(view)
+        change = self._rows(view).change
         keys = self._resources.keys
-        return prepare(loaded.change, view, keys, staging=self._staging, request=request)
+        return prepare(change, view, keys, staging=self._staging, request=request)
 
-    def _read(self, view: View) -> Loaded:
+    def abandon(self) -> None:
+        """Remove what was written for a load that will never be a commit."""
+        self._staging.abandon()
+
+    def _rows(self, view: View) -> Loaded:
         """The rows under the schema of a view: the same ones until that changes."""
-        if self.loaded is not None and self._digest == view.schema.digest:
-            return self.loaded
-        if self.loaded is not None and _is_used_up(self._source):
+        digest = view.schema.digest
+        if self._read is None:
+            found = read_input(self._source, view.accepted, self._options)
+            self._read = _Read(digest, load_change(found, self._mode))
+        elif self._read.digest != digest:
+            self._read = None
+            if _can_be_read_again(self._source):
+                raise SchemaMoved
             branch = view.snapshot.stream.branch
             raise Conflict(f"another schema came into force on branch '{branch}' during this load")
-        found = read_input(self._source, view.accepted, self._options)
-        self.loaded, self._digest = load_change(found, self._mode), view.schema.digest
-        return self.loaded
+        return self._read.loaded
 
 
-def _is_used_up(source: object) -> bool:
-    """Whether a source that was read once gives nothing the second time."""
-    return isinstance(source, Iterator) or hasattr(source, "read")
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The rows of a source under one schema."""
+
+    digest: str
+    loaded: Loaded
+
+
+def _can_be_read_again(source: object) -> bool:
+    """Whether a source is known to give the same rows each time.
+
+    Of anything else the second reading may silently be empty: a cursor, a stream, a generator.
+    """
+    if isinstance(source, _REPEATABLE):
+        return True
+    return type(source).__module__.partition(".")[0] in _FRAMES and hasattr(source, "columns")
 
 
 class Mutating:
@@ -96,6 +140,10 @@ class Mutating:
         request = replace(request, reads=self.mutated.reads)
         return prepare(self.mutated.change, view, keys, staging=self._staging, request=request)
 
+    def abandon(self) -> None:
+        """Remove what was written for a mutation that will never be a commit."""
+        self._staging.abandon()
+
     def _plan(self, view: View) -> Mutation:
         plans = self._resources.plans
         plan = plans.get(self._text, name=self._name, schema=view.schema).plan
@@ -112,6 +160,7 @@ class Migrating:
     def __init__(self, resources: Resources, source: str) -> None:
         self._resources = resources
         self._source = source
+        self._catalog = load_catalog(source, mode=resources.environment.mode)
         self._migrated: Migrated | None = None
 
     @property
@@ -126,9 +175,12 @@ class Migrating:
             return self._migrated.again(view.snapshot)
         self._migrated = migration(
             view,
-            self._source,
+            SchemaText(self._source, self._catalog),
             tables=self._resources.storage.tables,
             schemas=self._resources.schemas,
             signature=request.signature,
         )
         return self._migrated.transaction
+
+    def abandon(self) -> None:
+        """Nothing to remove: tables that no record names are for the collector."""

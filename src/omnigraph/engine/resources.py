@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from omnigraph.engine.background import Background
+from omnigraph.engine.background import Background, TableThreads
 from omnigraph.engine.plans import Plans
+from omnigraph.errors import CorruptObject, FormatTooNew
 from omnigraph.storage import Objects, Tables, open_objects
 from omnigraph.syntax import Mode
 from omnigraph.versioning import (
@@ -22,13 +24,12 @@ from omnigraph.versioning import (
     History,
     Log,
     Publishers,
+    Record,
     Settings,
 )
+from omnigraph.versioning.record import GENESIS_SEQ
 from omnigraph.versioning.schemas import Schemas
 from omnigraph.writers.keys import Keys
-
-# A commit touches a few tables; writing them at the same time costs as much as the slowest one.
-TABLE_WRITERS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Storage:
 
     objects: Objects
     tables: Tables
-    key: Hashable | None = None
+    key: Hashable | None = field(default=None, repr=False)
     reopened: Callable[[], Tables] | None = None
 
 
@@ -60,7 +61,8 @@ class Environment:
 def storage_at(uri: str, *, is_durable: bool, options: Mapping[str, str] | None) -> Storage:
     """The storage at an address."""
     objects = open_objects(uri, is_durable=is_durable, options=options)
-    credentials = tuple(sorted((options or {}).items()))
+    # Hashed, so that no secret can be read from a key.
+    credentials = hashlib.sha256(json.dumps(sorted((options or {}).items())).encode()).hexdigest()
 
     def tables() -> Tables:
         return Tables(objects.uri, is_durable=is_durable, options=options)
@@ -69,7 +71,7 @@ def storage_at(uri: str, *, is_durable: bool, options: Mapping[str, str] | None)
 
 
 class Resources:
-    """One graph in one process, shared by all who opened it there."""
+    """One graph in one process, shared by all who have it open there."""
 
     _shared: Final[weakref.WeakValueDictionary[Hashable, Resources]] = weakref.WeakValueDictionary()
     _sharing: Final = threading.Lock()
@@ -78,32 +80,38 @@ class Resources:
         self.storage = storage
         self.environment = environment or Environment()
         self._is_shared = environment is None and storage.key is not None
+        self._key: Hashable | None = None
+        self._table_threads = TableThreads()
         self.log = Log(storage.objects)
         self.schemas = Schemas(storage.objects)
-        settings = self.environment.settings or _parallel()
+        settings = self.environment.settings or Settings(executor=self._table_threads)
         self.committer = Committer(self.log, storage.tables, settings)
         self.branches = Branches(self.committer)
         self.history = History(self.log, self.branches)
         self.keys = Keys(self.log)
         self.plans = Plans(self.environment.mode)
-        self._key: Hashable | None = None
+        self.publishers = Publishers(self.committer)
+        self.background = Background()
+        self.compactor = Compactor(self.publishers, self.background)
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
 
     def joined(self, user: object) -> Resources:
         """The resources of this process for the graph that is at the storage, found or these.
 
-        An address may come to hold another graph, so the graph is told by the domain of its schema.
-        Nothing is shared with an environment of its own.
+        What nobody uses any more is not found: an address may come to hold an older copy of the
+        graph. Nothing is shared with an environment of its own.
         """
-        key = None
-        if self._is_shared:
-            schema = self.schemas.get(self.log.head(MAIN).snapshot.schema)
-            key = (self.storage.key, schema.accepted.domain)
+        key = self._identity() if self._is_shared else None
+        known = None if key is None else self._shared.get(key)
+        is_current = known is not None and self._agrees_with(known)
         with self._sharing:
-            found = self._shared.get(key) or self
+            found = None if key is None else self._shared.get(key)
+            if found is None or not found.users or (found is known and not is_current):
+                found = self
+                if key is not None:
+                    self._key = key
+                    self._shared[key] = self
             found.users.add(user)
-            if found is self:
-                self._start(key)
             return found
 
     def leave(self, user: object) -> None:
@@ -112,21 +120,29 @@ class Resources:
             self.users.discard(user)
             if self.users:
                 return
-            if self._shared.get(self._key) is self:
+            if self._key is not None and self._shared.get(self._key) is self:
                 del self._shared[self._key]
         self.background.shutdown()
+        self._table_threads.shutdown(wait=False)
 
-    def _start(self, key: Hashable | None) -> None:
-        self._key = key
-        if key is None:
-            self.publishers = Publishers(self.committer)
-        else:
-            self._shared[key] = self
-            self.publishers = Publishers.shared(self.committer, key=key)
-        self.background = Background()
-        self.compactor = Compactor(self.publishers, self.background)
+    def _identity(self) -> Hashable | None:
+        """What tells this graph from others that were or will be at its address.
 
+        None, so that nothing is shared, where the first record cannot be read.
+        """
+        try:
+            genesis = self.log.read(MAIN.id, GENESIS_SEQ)
+        except (CorruptObject, FormatTooNew):
+            return None
+        return (self.storage.key, genesis.commit) if isinstance(genesis, Record) else None
 
-def _parallel() -> Settings:
-    pool = ThreadPoolExecutor(TABLE_WRITERS, thread_name_prefix="omnigraph-write")
-    return Settings(executor=pool)
+    def _agrees_with(self, known: Resources) -> bool:
+        """Whether what other resources know of the graph is what is stored."""
+        head = known.log.known_head(MAIN)
+        if head is None:
+            return True
+        try:
+            stored = self.log.read(MAIN.id, head.snapshot.seq)
+        except (CorruptObject, FormatTooNew):
+            return False
+        return isinstance(stored, Record) and stored.commit == head.snapshot.commit

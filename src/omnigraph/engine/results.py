@@ -12,7 +12,11 @@ from omnigraph.schema.shape import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """A load that was committed: how many entities of which types it wrote."""
+    """A load that was committed: how many records of which types it wrote.
+
+    For a repeated request they are counted from its commit, where records of one load that
+    replaced each other are one.
+    """
 
     uri: str
     branch: str
@@ -31,7 +35,6 @@ class LoadResult:
         return {
             "uri": self.uri,
             "branch": self.branch,
-            "base_branch": None,
             "branch_created": False,
             "mode": self.mode,
             "nodes": _counts(self.nodes),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import NoReturn
 
+from omnigraph.engine.arguments import text
 from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.resources import Environment, Resources, Storage
 from omnigraph.errors import (
@@ -24,7 +25,7 @@ class Session:
     def __init__(
         self, storage: Storage, *, actor: str | None, environment: Environment | None = None
     ) -> None:
-        if actor is not None and not actor.strip():
+        if actor is not None and not text("actor", actor).strip():
             raise InvalidArgument("actor", "it is empty", hint="name somebody, or pass None")
         self.uri = storage.objects.uri
         self.actor = actor
@@ -35,12 +36,16 @@ class Session:
     @property
     def resources(self) -> Resources:
         """What all handles on this graph share; refused after closing."""
+        self.require_open()
+        return self._resources
+
+    def require_open(self) -> None:
+        """Refuse every use after closing, and in a process that did not open the graph."""
         if not self._is_open:
             raise GraphClosed(self.uri)
         # A forked child would wait for ever for threads that only its parent has.
         if os.getpid() != self._process:
             raise GraphClosed(self.uri, hint="open it in each process, and start them with spawn")
-        return self._resources
 
     def begin(self) -> None:
         """Take part in what the other handles of this process use; the graph must exist."""

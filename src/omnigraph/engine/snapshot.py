@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Literal
 
 from omnigraph import versioning
 from omnigraph.diagnostics import did_you_mean
-from omnigraph.engine.arguments import plain_parameters
+from omnigraph.engine import arguments
 from omnigraph.engine.blobs import Blob, open_blob
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.results import TableInfo
@@ -20,9 +20,8 @@ from omnigraph.execution.result import Result
 from omnigraph.execution.view import View, tabled_types
 from omnigraph.query import bind_parameters
 from omnigraph.query.plan import ReadPlan
-from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.schema.accepted import IR_VERSION, TypeKey, TypeKind
 from omnigraph.schema.shape import JsonObject
-from omnigraph.versioning.fields import FORMAT
 
 EntityKind = Literal["node", "edge"]
 
@@ -64,38 +63,47 @@ class Snapshot:
         """The text of the schema that was in force."""
         return self.view.schema.source
 
-    @cached_property
+    @property
     def view(self) -> View:
         """The snapshot with its schema and its tables, for the layers below."""
+        self._session.require_open()
+        return self._view
+
+    @cached_property
+    def _view(self) -> View:
         return self._session.view(self._at)
 
-    def query(self, text: str, *, name: str | None = None, params: object = None) -> Result:
+    def query(
+        self, text: str, *, name: str | None = None, params: Mapping[str, object] | None = None
+    ) -> Result:
         """Run a read; a text with one declaration needs no name."""
-        resources = self._session.resources
-        plan = resources.plans.get(text, name=name, schema=self.view.schema).plan
+        resources, schema = self._session.resources, self.view.schema
+        arguments.text("text", text)
+        arguments.text_or_none("name", name)
+        plan = resources.plans.get(text, name=name, schema=schema).plan
         if not isinstance(plan, ReadPlan):
             raise WrongQueryKind(plan.name, is_mutation=True)
         environment = resources.environment
         bound = bind_parameters(
-            plan.parameters, plain_parameters(params), strictness=environment.mode
+            plan.parameters, arguments.plain_parameters(params), strictness=environment.mode
         )
         return run_read(plan, self.view, bound, now=environment.now_ms())
 
     def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""
-        _ = self._session.resources
-        return export_lines(self.view, types=types)
+        return export_lines(self.view, types=arguments.texts_or_none("types", types))
 
     def blob(
         self,
-        entity: EntityKind,
+        kind: EntityKind,
         type_name: str,
         entity_id: str,
         property: str,  # noqa: A002
     ) -> Blob:
         """The blob of a property; one that is null or missing is not found."""
-        _ = self._session.resources
-        type_key = self._type_key(type_name, entity)
+        type_key = self._type_key(type_name, arguments.text("kind", kind))
+        arguments.text("entity_id", entity_id)
+        arguments.text("property", property)
         return open_blob(self.view, type_key, entity_id=entity_id, property_name=property)
 
     def count(self, type_name: str, kind: EntityKind | None = None) -> int:
@@ -111,11 +119,11 @@ class Snapshot:
         ]
 
     def to_json(self) -> JsonObject:
-        """The document that commands and servers answer for a snapshot."""
+        """The document that commands and servers answer for a snapshot: SnapshotOutput."""
         return {
             "graph_branch": self.branch,
             "graph_manifest_version": self.version,
-            "internal_schema_version": FORMAT,
+            "internal_schema_version": IR_VERSION,
             "datasets": [table.to_json() for table in self.tables()],
         }
 
@@ -124,6 +132,7 @@ class Snapshot:
 
     def _type_key(self, type_name: str, kind: str | None) -> TypeKey:
         catalog = self.view.catalog
+        arguments.text("type_name", type_name)
         match kind:
             case None:
                 is_node = type_name in catalog.nodes or type_name not in catalog.edges

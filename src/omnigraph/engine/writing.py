@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from omnigraph.engine.session import Session
-from omnigraph.errors import PreconditionFailed
+from omnigraph.errors import BranchRefused, Conflict, PreconditionFailed, WriteRefused
 from omnigraph.execution.view import View
 from omnigraph.ids import new_ulid
-from omnigraph.versioning import BranchAt, Log, Record, Signature, Snapshot, Stream, Transaction
+from omnigraph.versioning import BranchAt, Record, Signature, Snapshot, Stream, Transaction
 from omnigraph.writers.prepare import Request
+
+# Each start reads the source of a load again; a schema does not change this often during one.
+SCHEMAS_MAX: Final = 32
+# Errors that say for sure that no commit was made. After any other, one may have been.
+_REFUSALS: Final = (BranchRefused, Conflict, PreconditionFailed, WriteRefused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +52,33 @@ class Operation(Protocol):
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The write on a view; None when there is nothing to write."""
 
+    def abandon(self) -> None:
+        """Remove what was written for a write that will never be a commit."""
+
+
+class SchemaMoved(Exception):
+    """A preparation that another schema overtook, to be started anew from the newest snapshot.
+
+    Preparations are repeated where others wait for them. What a write has to do for another
+    schema, such as reading its source, is done in the thread of its author.
+    """
+
 
 def write(session: Session, stream: Stream, operation: Operation, terms: Terms) -> Written:
     """Prepare an operation on the newest snapshot of a branch and publish it."""
+    for _ in range(SCHEMAS_MAX):
+        try:
+            return _write(session, stream, operation, terms)
+        except SchemaMoved:
+            continue
+        except _REFUSALS:
+            operation.abandon()
+            raise
+    operation.abandon()
+    raise Conflict(f"branch '{stream.branch}' changed its schema {SCHEMAS_MAX} times meanwhile")
+
+
+def _write(session: Session, stream: Stream, operation: Operation, terms: Terms) -> Written:
     resources = session.resources
     snapshot = session.head(stream)
     if terms.key is not None:
@@ -57,8 +86,8 @@ def write(session: Session, stream: Stream, operation: Operation, terms: Terms) 
         if made is not None:
             return Written(made, is_repeated=True)
     # Also a write that finds nothing to do must not say so about another head.
-    if terms.if_commit is not None:
-        _require_at(resources.log, snapshot, terms.if_commit)
+    if terms.if_commit is not None and not resources.log.is_at(snapshot, terms.if_commit):
+        raise PreconditionFailed(stream.branch, expected=terms.if_commit, actual=snapshot.commit)
     name = new_ulid()
     request = Request(
         signature=Signature(session.actor, terms.message, terms.key, operations=(name,)),
@@ -75,15 +104,3 @@ def write(session: Session, stream: Stream, operation: Operation, terms: Terms) 
     record = publisher.publish(transaction, prepare_again=again if operation.may_repeat else None)
     is_repeated = record is not None and name not in record.signature.operations
     return Written(record, is_repeated=is_repeated)
-
-
-def _require_at(log: Log, snapshot: Snapshot, expected: str) -> None:
-    """Refuse a snapshot that is not at a commit, nor at maintenance of it."""
-    seq, commit = snapshot.seq, snapshot.commit
-    while commit != expected:
-        record = log.read(snapshot.stream.owner(seq).id, seq)
-        if not (isinstance(record, Record) and record.is_maintenance and record.parent):
-            raise PreconditionFailed(
-                snapshot.stream.branch, expected=expected, actual=snapshot.commit
-            )
-        seq, commit = seq - 1, record.parent

@@ -7,24 +7,17 @@ about 1e-6 to 1e15: those are spelled one by one, each distinct value of a batch
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import UnusableKey
 from omnigraph.execution.columns import TableShape
+from omnigraph.execution.json_text import escaped
 from omnigraph.schema.types import Scalar, scalar_type
 from omnigraph.schema.values import canonical_text
 
 # Bounds the texts of a batch far below the 2 GiB that one Arrow array of strings can hold.
-_BATCH_ROWS = 65_536
-
-_NEEDS_ESCAPE = r'[\x00-\x1f"\\]'
-# The backslash comes first: the other escapes bring new ones.
-_ESCAPES = [
-    (char, json.dumps(char)[1:-1]) for char in ("\\", '"', *(chr(code) for code in range(0x20)))
-]
+_BATCH_ROWS = 262_144
 
 
 def entity_ids(rows: pa.Table, shape: TableShape) -> pa.ChunkedArray:
@@ -87,15 +80,5 @@ def _float_texts(values: pa.Array) -> pa.Array:
 def _json_arrays(members: list[pa.Array]) -> pa.Array:
     parts: list[pa.Array | str] = []
     for texts in members:
-        parts += ['","' if parts else '["', _escaped(texts)]
+        parts += ['","' if parts else '["', escaped(texts)]
     return pc.binary_join_element_wise(*parts, '"]', "")
-
-
-def _escaped(texts: pa.Array) -> pa.Array:
-    needed = pc.match_substring_regex(texts, _NEEDS_ESCAPE)
-    if not pc.any(needed).as_py():
-        return texts
-    escaped = texts.filter(needed)
-    for char, escape in _ESCAPES:
-        escaped = pc.replace_substring(escaped, pattern=char, replacement=escape)
-    return pc.replace_with_mask(texts, needed, escaped)

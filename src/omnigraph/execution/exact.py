@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -135,6 +135,8 @@ def _fitted_integer(op: CompareOp, constant: int | float, kind: pa.DataType) -> 
             if low <= bound < high:
                 return Comparison(op, bound)
             return is_less == (bound >= high)
+        case _:
+            assert_never(op)
 
 
 def _fitted_float(op: CompareOp, constant: int | float, *, is_single: bool) -> Comparison | bool:
@@ -149,6 +151,8 @@ def _fitted_float(op: CompareOp, constant: int | float, *, is_single: bool) -> C
             return Comparison(CompareOp.LT if is_above else CompareOp.LE, nearest)
         case CompareOp.GT | CompareOp.GE:
             return Comparison(CompareOp.GE if is_above else CompareOp.GT, nearest)
+        case _:
+            assert_never(op)
 
 
 def _width(kind: pa.DataType) -> int:

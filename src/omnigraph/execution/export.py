@@ -18,9 +18,8 @@ from omnigraph.diagnostics import did_you_mean
 from omnigraph.errors import TypeNotFound
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.execution.json_text import TEXT, joined, json_strings, json_texts
-from omnigraph.execution.view import View, tabled_types
+from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey, TypeKind
-from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
 
@@ -39,12 +38,12 @@ def export_lines(view: View, *, types: Collection[str] | None = None) -> Iterato
 
     A name means the node type and the edge type of that name; no names mean all types.
     """
-    wanted = _wanted(view.catalog, types or ())
+    wanted = _wanted(view, types or ())
     return (chunk for type_key in wanted for chunk in _type_lines(view, type_key))
 
 
-def _wanted(catalog: Catalog, names: Collection[str]) -> list[TypeKey]:
-    known = sorted(tabled_types(catalog), key=str)
+def _wanted(view: View, names: Collection[str]) -> list[TypeKey]:
+    known = sorted(view.types, key=str)
     known_names = {type_key.name for type_key in known}
     if unknown := set(names) - known_names:
         name = min(unknown)

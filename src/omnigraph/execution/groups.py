@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,8 @@ def aggregated(function: AggregateFunction, values: Values, groups: Groups) -> p
             if function is AggregateFunction.AVG:
                 sums = sums / np.maximum(counts, 1)
             return pa.array(sums, pa.float64(), mask=counts == 0)
+        case _:
+            assert_never(function)
 
 
 # ---- keys ----

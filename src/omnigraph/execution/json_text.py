@@ -58,17 +58,21 @@ def json_texts(values: pa.Array) -> pa.Array:
 
 def json_strings(texts: pa.Array) -> pa.Array:
     """Texts in quotes, escaped; nulls stay null."""
-    escaped = texts.cast(TEXT)
+    return joined('"', escaped(texts.cast(TEXT)), '"')
+
+
+def escaped(texts: pa.Array) -> pa.Array:
+    """Texts as they stand between the quotes of JSON, of the same type; nulls stay null."""
     for pattern, characters in zip(_ESCAPED, _CHARACTERS, strict=True):
-        needed = pc.match_substring_regex(escaped, pattern)
+        needed = pc.match_substring_regex(texts, pattern)
         if not pc.any(needed).as_py():
             break
-        found = escaped.filter(needed)
+        found = texts.filter(needed)
         for character in characters:
             escape = json.dumps(character)[1:-1]
             found = pc.replace_substring(found, pattern=character, replacement=escape)
-        escaped = pc.replace_with_mask(escaped, needed, found)
-    return joined('"', escaped, '"')
+        texts = pc.replace_with_mask(texts, needed, found)
+    return texts
 
 
 def joined(*parts: pa.Array | str) -> pa.Array:

@@ -28,7 +28,7 @@ def in_constants(values: Values, items: Iterable[Value]) -> Values:
     """Which values are among constants; nulls stay null."""
     values = plain(values)
     wanted = pa.array(list(matchable(items, values.type)), values.type)
-    found = pc.is_in(values, value_set=_with_both_zeros(wanted))
+    found = pc.is_in(values, value_set=with_both_zeros(wanted))
     return pc.if_else(values.is_valid(), found, pa.scalar(None, pa.bool_()))
 
 
@@ -64,8 +64,8 @@ def in_lists(item: Value | Values, lists: Values) -> pa.Array:
     return pa.array(found, pa.bool_(), mask=~numpy_of(is_known))
 
 
-def _with_both_zeros(wanted: pa.Array) -> pa.Array:
-    # Arrow looks floats up by their bits, where the two zeros differ.
+def with_both_zeros(wanted: pa.Array) -> pa.Array:
+    """Values to look for: a zero among floats stands for both, which look-ups tell apart."""
     if not pa.types.is_floating(wanted.type) or not pc.any(pc.equal(wanted, 0.0)).as_py():
         return wanted
     zeros = pa.array([0.0, math.copysign(0.0, -1)], wanted.type)

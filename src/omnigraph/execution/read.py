@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import assert_never
 
 import pyarrow as pa
 
@@ -37,7 +38,7 @@ _Step = plans.Aggregate | plans.Sort | plans.Limit | plans.Project
 
 
 def run_read(plan: plans.ReadPlan, view: View, params: Params, *, now: int) -> Result:
-    """The rows of a plan that reads one node type; `now` is the instant of the request."""
+    """The rows of a plan that reads one node type; `now` is the millisecond of the request."""
     scan, steps = _single_type(plan.root)
     reading = _Reading(view, {**params, NOW_NAME: now}, scan)
     return Result(plan.columns, reading.run(steps))
@@ -88,6 +89,8 @@ class _Reading:
                     rows = self._projected(rows, columns)
                 case plans.Aggregate(columns=columns):
                     rows = self._aggregated(rows, columns)
+                case _:
+                    assert_never(step)
         return rows
 
     def _matching(self, count: int | None) -> pa.Table:

@@ -64,7 +64,7 @@ def matching(
     shape = view.shape(type_key)
     names = physical_names(shape, columns) + ([ROW_ID] if with_row_ids else [])
     found = matching_batches(view, type_key, conditions, params, names=names)
-    return pa.Table.from_batches(found, schema=_schema(shape, names))
+    return pa.Table.from_batches(found, schema=rows_schema(shape, names))
 
 
 def matching_batches(
@@ -84,7 +84,7 @@ def matching_batches(
         batches = table.batches(columns=needed, filter=pushed.filter)
     for batch in batches:
         kept = _filtered(pa.Table.from_batches([batch]), shape, rest, params).select(names)
-        yield from kept.cast(_schema(shape, names)).to_batches()
+        yield from kept.cast(rows_schema(shape, names)).to_batches()
 
 
 def physical_names(shape: TableShape, columns: Sequence[str] | None) -> list[str]:
@@ -146,6 +146,7 @@ def _needed(names: Sequence[str], conditions: Sequence[Expr], shape: TableShape)
     return list(needed)
 
 
-def _schema(shape: TableShape, names: Sequence[str]) -> pa.Schema:
+def rows_schema(shape: TableShape, names: Sequence[str]) -> pa.Schema:
+    """The schema of rows with exactly these physical columns; `_rowid` may be among them."""
     hidden = pa.field(ROW_ID, pa.uint64())
     return pa.schema([hidden if name == ROW_ID else shape.schema.field(name) for name in names])

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+from weakref import WeakKeyDictionary
 
 from omnigraph.execution.columns import TableShape, table_shape
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
@@ -11,6 +16,27 @@ from omnigraph.storage.table import Table
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.schemas import Schemas, StoredSchema
 from omnigraph.versioning.snapshot import Snapshot
+
+
+class _Derived:
+    """What is derived from one schema again and again: its types with tables, and their shapes."""
+
+    def __init__(self, accepted: AcceptedSchema) -> None:
+        self.types: Mapping[TypeKey, NodeType | EdgeType] = tabled_types(accepted.catalog)
+        self._accepted = accepted
+        self._shapes: dict[TypeKey, TableShape] = {}
+
+    def shape(self, type_key: TypeKey) -> TableShape:
+        """The shape of a type. Two threads may make it at once: the first one made is kept."""
+        shape = self._shapes.get(type_key)
+        if shape is None:
+            shape = self._shapes.setdefault(type_key, table_shape(self._accepted, type_key))
+        return shape
+
+
+# As long as a schema lives, and no longer.
+_derived: Final[WeakKeyDictionary[StoredSchema, _Derived]] = WeakKeyDictionary()
+_deriving: Final = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -31,16 +57,26 @@ class View:
         """The checked types."""
         return self.schema.catalog
 
+    @property
+    def types(self) -> Mapping[TypeKey, NodeType | EdgeType]:
+        """Every type that has a table: nodes by name, then edges by name."""
+        return self._of_schema.types
+
     def shape(self, type_key: TypeKey) -> TableShape:
         """How the rows of a type lie in its table."""
-        shape: TableShape | None = self.schema.derived.get(type_key)
-        if shape is None:
-            shape = self.schema.derived[type_key] = table_shape(self.accepted, type_key)
-        return shape
+        return self._of_schema.shape(type_key)
 
     def table(self, type_key: TypeKey) -> Table:
         """The table of a type at this snapshot."""
         return self.tables.open(self.snapshot.pins[str(type_key)])
+
+    @cached_property
+    def _of_schema(self) -> _Derived:
+        with _deriving:
+            found = _derived.get(self.schema)
+            if found is None:
+                found = _derived[self.schema] = _Derived(self.accepted)
+            return found
 
 
 def open_view(snapshot: Snapshot, schemas: Schemas, tables: Tables) -> View:

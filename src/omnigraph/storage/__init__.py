@@ -11,6 +11,7 @@ or dead writer leaves behind cannot be seen. Errors are `StorageError` (it did n
     objects            the contract of an object store, and how to open one
     local_objects      a directory: hard links and fsync
     remote_objects     process memory and S3, through obstore
+    s3_options         how S3 is reached: options and the AWS_* environment
     tables             every effect on a table, as a detached Lance version
     pins               what the layers above hold of a table: a version, and rows nobody sees yet
     handles            open versions, in a bounded cache

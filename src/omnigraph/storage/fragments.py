@@ -2,67 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from lance import LanceDataset
 from lance.fragment import FragmentMetadata, LanceFragment
 
 from omnigraph.errors import StorageRefused
 from omnigraph.storage.pins import Pin, Staged, file_names
-from omnigraph.storage.row_ids import ROW_ADDRESS, rows_by_id
-
-
-@dataclass(frozen=True, slots=True)
-class Killed:
-    """Fragments without the rows that died: some shrank, some are gone."""
-
-    shrunk: list[FragmentMetadata]
-    gone: list[int]
-
-    @property
-    def files(self) -> list[str]:
-        """The deletion files that were written for it."""
-        return [found.deletion_file.path(found.id) for found in self.shrunk if found.deletion_file]
-
-
-def kill(dataset: LanceDataset, dead: pa.Array, *, pin: Pin) -> Killed:
-    """Deletion vectors for rows, computed on this version: another one's would undo its deletes."""
-    row_ids = pc.unique(dead)
-    if not len(row_ids):
-        return Killed([], [])
-    found = rows_by_id(dataset, row_ids, columns=[ROW_ADDRESS])
-    addresses = found[ROW_ADDRESS].to_numpy()
-    if len(addresses) != len(row_ids):
-        raise StorageRefused(
-            "replace",
-            pin.path,
-            f"{len(row_ids) - len(addresses)} rows to replace are not in version {pin.version}",
-            hint="look the rows up again in the version that is written to",
-        )
-    killed = Killed([], [])
-    for fragment_id, offsets in _by_fragment(addresses):
-        shrunk = fragment_of(dataset, fragment_id).delete_rows(offsets)
-        if shrunk is None:
-            killed.gone.append(fragment_id)
-        else:
-            killed.shrunk.append(shrunk)
-    return killed
-
-
-def _by_fragment(
-    addresses: np.ndarray[tuple[int], np.dtype[np.uint64]],
-) -> Iterator[tuple[int, list[int]]]:
-    """Offsets per fragment; an address is a fragment id and an offset, 32 bits each."""
-    ordered = np.sort(addresses)
-    owners = ordered >> np.uint64(32)
-    ids, starts = np.unique(owners, return_index=True)
-    for fragment_id, rows in zip(ids.tolist(), np.split(ordered, starts[1:]), strict=True):
-        yield fragment_id, (rows & np.uint64(0xFFFFFFFF)).tolist()
 
 
 def fragment_of(dataset: LanceDataset, fragment_id: int) -> LanceFragment:

@@ -14,6 +14,7 @@ from lance import LanceDataset, LanceOperation
 from omnigraph.storage.lance_steps import lance_step
 from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Pin, version_text
+from omnigraph.storage.s3_options import s3_options
 
 # A handle holds a parsed manifest of a few kilobytes; 256 cover the hot types of some branches.
 HANDLES_MAX = 256
@@ -26,7 +27,9 @@ class Handles:
 
     def __init__(self, root_uri: str, *, options: Mapping[str, str] | None) -> None:
         self.root = open_objects(root_uri, options=options).uri
-        self._options = dict(options or {}) or None
+        # Lance reads the rest of the environment itself.
+        is_s3 = self.root.startswith("s3://")
+        self._options = (s3_options(options or {}) if is_s3 else {}) or None
         self._lock = threading.Lock()
         self._open: OrderedDict[tuple[str, str], LanceDataset] = OrderedDict()
         self._memory = _memory_of(self.root) if self.root.startswith("memory://") else None

@@ -22,6 +22,7 @@ from obstore.store import MemoryStore, ObjectStore, S3Store
 
 from omnigraph.errors import StorageError, StorageRefused, StorageUnknown
 from omnigraph.storage.paths import Entry, check_folder, check_path
+from omnigraph.storage.s3_options import CLIENT_OPTIONS, s3_options
 
 REQUEST_TIMEOUT = "30s"
 CONNECT_TIMEOUT = "5s"
@@ -34,22 +35,13 @@ CONFLICT_PAUSE_S = 0.02
 # The bound of one DeleteObjects request.
 DELETE_BATCH_MAX = 1000
 
-_CLIENT_OPTIONS = {
-    "allow_http",
-    "allow_invalid_certificates",
-    "connect_timeout",
-    "pool_idle_timeout",
-    "pool_max_idle_per_host",
-    "proxy_url",
-    "timeout",
-    "user_agent",
-}
 _STATUS = re.compile(r"status code: (\d{3})")
 # Errors of the request itself, which the store refused before it did anything.
 _CLIENT_FAULTS = range(400, 500)
 # No credentials, no permission, no bucket (an absent object is not an error by then).
 _REFUSALS = {401, 403, 404}
 _CONFLICT = 409
+_CLOUD_MACHINE = "/latest/api/token"
 
 _memory: dict[str, MemoryStore] = {}
 _memory_lock = threading.Lock()
@@ -121,7 +113,8 @@ class RemoteObjects:
             yield
         except (BaseError, OSError, ValueError) as error:
             kind = _kind(error, is_put=is_put)
-            raise kind(operation, f"{self.uri}/{path}", _reason(error)) from error
+            where = f"{self.uri}/{path}"
+            raise kind(operation, where, _reason(error), hint=_hint(error)) from error
 
 
 def open_memory(name: str) -> RemoteObjects:
@@ -142,10 +135,11 @@ def open_s3(uri: str, options: Mapping[str, str]) -> RemoteObjects:
         raise StorageRefused(
             "open", uri, "the address has no bucket", hint="write s3://bucket/prefix"
         )
+    settled = s3_options(options)
     # obstore checks keys and values itself, and types them as literals.
-    config: Any = {key: value for key, value in options.items() if key not in _CLIENT_OPTIONS}
+    config: Any = {key: value for key, value in settled.items() if key not in CLIENT_OPTIONS}
     client: Any = {"timeout": REQUEST_TIMEOUT, "connect_timeout": CONNECT_TIMEOUT}
-    client |= {key: value for key, value in options.items() if key in _CLIENT_OPTIONS}
+    client |= {key: value for key, value in settled.items() if key in CLIENT_OPTIONS}
     prefix = prefix.strip("/")
     root = f"s3://{bucket}/{prefix}".rstrip("/")
     try:
@@ -173,6 +167,13 @@ def _kind(error: Exception, *, is_put: bool) -> type[StorageError]:
     if not is_put or is_unsent or status in _CLIENT_FAULTS:
         return StorageError
     return StorageUnknown
+
+
+def _hint(error: Exception) -> str | None:
+    # Without credentials the client asks the machine it would run on in the cloud.
+    if _CLOUD_MACHINE in str(error):
+        return "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    return None
 
 
 def _is_missing_bucket(error: Exception) -> bool:

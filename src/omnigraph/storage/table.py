@@ -26,6 +26,10 @@ LOOKUPS_MAX = 10_000
 FIND_BATCH_ROWS = 1024 * 1024
 
 
+# Without its sign, this number is too large for the integers of a filter.
+_LOWEST = -(2**63)
+
+
 class Table:
     """An immutable view of one version; cheap to make, safe to share between threads."""
 
@@ -105,13 +109,14 @@ class Table:
             raise StorageRefused("take", self.pin.path, f"{places.null_count} rows are not in it")
         return self._logical(found.select(names).take(places), names)
 
-    def open_blob(self, column: str, row_id: int) -> BlobFile | None:
-        """The bytes of one blob as a file, without loading them; None for a null."""
+    def open_blob(self, column: str, row_id: int) -> StoredBlob | None:
+        """One blob, without loading its bytes; None for a null."""
         with lance_step("open_blob", self.pin.path):
             found = rows_by_id(self._dataset, pa.array([row_id]), columns=[ROW_ADDRESS])
             if not len(found):
                 raise StorageRefused("open_blob", self.pin.path, "the row is not in it")
-            return self._dataset.take_blobs(column, addresses=found[ROW_ADDRESS].to_pylist())[0]
+            file = self._dataset.take_blobs(column, addresses=found[ROW_ADDRESS].to_pylist())[0]
+        return None if file is None else StoredBlob(file, self.pin.path)
 
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         return self.schema.names if columns is None else list(columns)
@@ -124,6 +129,8 @@ class Table:
     def _is_worth_a_filter(self, column: str, wanted: pa.Array) -> bool:
         is_literal = pa.types.is_string(wanted.type) or pa.types.is_integer(wanted.type)
         if not (is_literal and 0 < len(wanted) <= LOOKUPS_MAX):
+            return False
+        if pa.types.is_signed_integer(wanted.type) and pc.min(wanted).as_py() == _LOWEST:
             return False
         if len(wanted) <= FILTER_VALUES_MAX:
             return True
@@ -138,8 +145,29 @@ class Table:
         return pa.table(rows.columns, schema=self._projected(names))
 
     def _projected(self, names: list[str]) -> pa.Schema:
-        hidden = {ROW_ID: pa.field(ROW_ID, pa.uint64())}
+        hidden = {name: pa.field(name, pa.uint64()) for name in (ROW_ID, ROW_ADDRESS)}
         return pa.schema([hidden.get(name) or self.schema.field(name) for name in names])
+
+
+class StoredBlob:
+    """The bytes of one blob; ranges share no cursor, so threads may read at once."""
+
+    def __init__(self, file: BlobFile, path: str) -> None:
+        self._file = file
+        self._path = path
+
+    def size(self) -> int:
+        """How many bytes there are."""
+        with lance_step("size_of_blob", self._path):
+            return int(self._file.size())
+
+    def read(self, start: int = 0, end: int | None = None) -> bytes:
+        """The bytes of a half-open range, by default all of them."""
+        length = (self.size() if end is None else end) - start
+        if not length:
+            return b""
+        with lance_step("read_blob", self._path):
+            return bytes(self._file.read_range(start, length))
 
 
 def _literals(values: pa.Array) -> str:

@@ -23,10 +23,11 @@ from omnigraph.storage import compaction_files, indexes
 from omnigraph.storage.blobs import blob_field, is_blob, logical_schema, stored_schema
 from omnigraph.storage.compaction_files import Compacted, Compaction
 from omnigraph.storage.disk import Disk
-from omnigraph.storage.fragments import admitted, kill
+from omnigraph.storage.fragments import admitted
 from omnigraph.storage.handles import Handles, pin_of
 from omnigraph.storage.incoming import conformed
 from omnigraph.storage.indexes import Index, IndexKind
+from omnigraph.storage.kills import Kills
 from omnigraph.storage.lance_steps import lance_step
 from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Pin, Staged, file_names
@@ -59,6 +60,7 @@ class Tables:
     ) -> None:
         self._handles = Handles(root_uri, options=options)
         self._options = options
+        self._kills = Kills()
         self._disk = Disk(self._handles.root, is_durable=is_durable)
         self._clock = clock
 
@@ -101,16 +103,24 @@ class Tables:
             return pin
         return self._commit(pin, LanceOperation.Append(fragments))
 
-    def replace(self, pin: Pin, *, dead: pa.Array, staged: Sequence[Staged] = ()) -> Pin:
+    def replace(
+        self,
+        pin: Pin,
+        *,
+        dead: pa.Array,
+        staged: Sequence[Staged] = (),
+        addresses: pa.Array | None = None,
+    ) -> Pin:
         """The version without the rows of these row ids, and with the staged rows added.
 
+        `addresses` are those of the same rows in this very version, if they are known.
         A new copy of a row always has a new row id: under its old one, indexes that were built
         before the update would go on finding it by its old values.
         """
         dataset = self._handles.get(pin)
         fragments = admitted(dataset, staged, pin=pin)
         with lance_step("replace", pin.path):
-            killed = kill(dataset, dead, pin=pin)
+            killed = self._kills.kill(dataset, dead, pin=pin, addresses=addresses)
         if not (fragments or killed.shrunk or killed.gone):
             return pin
         operation = LanceOperation.Update(

@@ -15,6 +15,7 @@ from omnigraph.errors import (
     BranchExists,
     BranchNotFound,
     BranchRefused,
+    CommitNotFound,
     CorruptObject,
     InDoubt,
     StorageError,
@@ -25,7 +26,7 @@ from omnigraph.storage import layout
 from omnigraph.versioning.codec import read_ref, ref_json
 from omnigraph.versioning.fields import Fields, read_fields, write_fields
 from omnigraph.versioning.log import Head
-from omnigraph.versioning.record import MAIN, MAIN_BRANCH, CommitRef, Stream
+from omnigraph.versioning.record import MAIN, MAIN_BRANCH, CommitRef, Record, Stream
 from omnigraph.versioning.snapshot import Snapshot, encode_checkpoint
 from omnigraph.versioning.transaction import Committer
 
@@ -78,6 +79,7 @@ class Branches:
         generation = self._generation(name)
         if _is_live(generation):
             raise BranchExists(name)
+        self._require_commit(at)
         stream = Stream(layout.stream_name(name, new_ulid().lower()), name, _origins(at))
         base = replace(at, stream=stream)
         # A crash between the two puts leaves a stream that no name stands for: one stray object.
@@ -96,6 +98,16 @@ class Branches:
             raise BranchExists(name)
         self._log.remember(Head(base))
         return stream
+
+    def _require_commit(self, at: Snapshot) -> None:
+        """Refuse to start from a commit that this graph does not have: nobody could read it."""
+        found = self._log.read(at.ref.stream, at.seq)
+        # The record may be collected where the checkpoint of a branch keeps what it said.
+        commit = (
+            found.commit if isinstance(found, Record) else self._log.at(at.stream, at.seq).commit
+        )
+        if commit != at.commit:
+            raise CommitNotFound(f"this graph has no commit '{at.commit}'")
 
     def delete(self, name: str, *, actor: str | None = None) -> None:
         """End a branch and free its name. Its commits stay where other branches hold them."""

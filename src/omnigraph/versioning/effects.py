@@ -21,10 +21,16 @@ Part: TypeAlias = pa.Table | Staged
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Row ids that were looked up on one version of a table; they hold on no other."""
+    """Rows that were looked up on one version of a table.
+
+    On later versions of the branch the same row ids mean the same copies of the same entities: a
+    copy that another write replaced is not found any more. `addresses`, if they were read along,
+    are the places of the rows in that one version.
+    """
 
     version: str
     row_ids: pa.Array
+    addresses: pa.Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +133,14 @@ class TableStore(Protocol):
     def append(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
         """A version with more rows."""
 
-    def replace(self, pin: Pin, *, dead: pa.Array, staged: Sequence[Staged] = ()) -> Pin:
+    def replace(
+        self,
+        pin: Pin,
+        *,
+        dead: pa.Array,
+        staged: Sequence[Staged] = (),
+        addresses: pa.Array | None = None,
+    ) -> Pin:
         """A version without some rows, and with others."""
 
     def overwrite(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
@@ -277,8 +290,8 @@ def _next_version(
         case Append():
             return tables.append(pin, _only_staged(effect.new)) if effect.new else pin
         case Replace():
-            dead = _row_ids(effect, pin, tables)
-            return tables.replace(pin, dead=dead, staged=_only_staged(effect.new))
+            found, staged = _found(effect, pin, tables), _only_staged(effect.new)
+            return tables.replace(pin, dead=found.row_ids, staged=staged, addresses=found.addresses)
         case Overwrite():
             return tables.overwrite(pin, _only_staged(effect.new))
         case AddColumns():
@@ -301,17 +314,18 @@ def _replayed(effect: Maintain, pin: Pin, tables: TableStore) -> Pin:
     return replayed
 
 
-def _row_ids(effect: Replace, pin: Pin, tables: TableStore) -> pa.Array:
-    """The row ids of the dying rows on this pin; another pin may keep them at other places."""
-    if effect.found is not None and effect.found.version == pin.version:
-        return effect.found.row_ids
+def _found(effect: Replace, pin: Pin, tables: TableStore) -> Found:
+    """The dying rows on this pin; another pin may keep them at other places."""
+    if effect.found is not None:
+        known = effect.found.addresses if effect.found.version == pin.version else None
+        return Found(pin.version, effect.found.row_ids, known)
     if effect.dead == EMPTY:
-        return pa.array([], pa.uint64())
+        return Found(pin.version, pa.array([], pa.uint64()))
     rows = tables.open(pin).find(ID_COLUMN, effect.dead.to_array())
     if rows.num_rows != len(effect.dead):
         message = f"{effect.type_key}: {len(effect.dead)} rows to replace, {rows.num_rows} found"
         raise Conflict(message, type_key=effect.type_key)
-    return rows["_rowid"].combine_chunks().cast(pa.uint64())
+    return Found(pin.version, rows["_rowid"].combine_chunks().cast(pa.uint64()))
 
 
 def _only_staged(parts: tuple[Part, ...]) -> list[Staged]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final, NoReturn
 
-from omnigraph.errors import CorruptObject, FormatTooNew
+from omnigraph.errors import CorruptObject, FormatTooNew, InvalidArgument
 
 # Written into every object of ours; a higher number is refused, so that an old program never
 # misreads a new graph.
@@ -116,6 +116,19 @@ def write_fields(fields: Mapping[str, object]) -> bytes:
     kept = {name: value for name, value in fields.items() if not _is_nothing(value)}
     document = {"format": FORMAT, **kept}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def check_text(name: str, value: object) -> str:
+    """A text that can be stored and read back; anything else is refused by the name it has."""
+    if not isinstance(value, str):
+        raise InvalidArgument(name, f"a {type(value).__name__} is not a text")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(
+            name, f"character {error.start} is half of a surrogate pair, which no text can hold"
+        ) from None
+    return value
 
 
 def _is_nothing(value: object) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from omnigraph.errors import BranchNotFound, CommitNotFound
+from omnigraph.errors import BranchNotFound, CommitNotFound, CorruptObject
 from omnigraph.ids import ulid_milliseconds
+from omnigraph.storage import layout
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
@@ -15,20 +17,17 @@ from omnigraph.versioning.snapshot import Snapshot
 
 # How many records of a listing are read at the same time.
 PAGE: Final = 32
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # How far back a client's repeated request is recognised by its key.
 KEY_RECORDS_MAX: Final = 1_000
 
 
 class History:
-    """Finds commits; a record below the newest ones may have been collected, which ends a line."""
+    """Finds commits; old records may have been collected, which ends a line. A gap is damage."""
 
     def __init__(self, log: Log, branches: Branches) -> None:
         self._log = log
         self._branches = branches
-
-    def by_branch(self, name: str) -> Snapshot:
-        """The newest snapshot of a branch."""
-        return self._branches.head(name).snapshot
 
     def by_seq(self, stream: Stream, seq: int) -> Snapshot:
         """The snapshot at a version of a branch."""
@@ -42,7 +41,7 @@ class History:
         seq = self._first(stream, last, lambda record: record.created_at > time_us) - 1
         if seq < GENESIS_SEQ or self._record(stream, seq) is None:
             raise CommitNotFound(
-                f"branch '{stream.branch}' has no commit as old as {time_us} µs",
+                f"branch '{stream.branch}' has no commit as old as {_iso(time_us)}",
                 hint="ask for a later time",
             )
         return self._log.at(stream, seq)
@@ -57,25 +56,27 @@ class History:
         assert record is not None, "a commit is found by its record"
         return record
 
-    def commits(self, stream: Stream, *, below: int | None = None) -> Iterator[Record]:
-        """The commits of a branch, newest first, with those it started from."""
+    def commits(
+        self, stream: Stream, *, below: int | None = None, first: int = GENESIS_SEQ
+    ) -> Iterator[Record]:
+        """The commits of a branch from `first` on, newest first, with those it started from."""
         last = self._log.head(stream).snapshot.seq if below is None else below - 1
-        while last >= GENESIS_SEQ:
-            page = range(last, max(last - PAGE, GENESIS_SEQ - 1), -1)
-            for entry in self._log.read_many((stream.owner(seq).id, seq) for seq in page):
+        while last >= first:
+            page = range(last, max(last - PAGE, first - 1), -1)
+            found = self._log.read_many((stream.owner(seq).id, seq) for seq in page)
+            for seq, entry in zip(page, found, strict=True):
                 if not isinstance(entry, Record):
+                    self._require_collected(stream, seq)
                     return
                 yield entry
             last -= PAGE
 
     def by_key(self, stream: Stream, key: str) -> Record | None:
-        """The recent commit that a client's request with this key made."""
-        for number, record in enumerate(self.commits(stream)):
-            if record.signature.key == key:
-                return record
-            if number == KEY_RECORDS_MAX:
-                return None
-        return None
+        """The recent commit that a client's request with this key made on this very branch."""
+        newest = self._log.head(stream).snapshot.seq
+        first = max(stream.first_seq, newest - KEY_RECORDS_MAX + 1)
+        records = self.commits(stream, below=newest + 1, first=first)
+        return next((found for found in records if found.signature.key == key), None)
 
     def find(self, commit: str) -> tuple[Stream, int] | None:
         """The stream and the seq of a commit, or None.
@@ -123,6 +124,26 @@ class History:
                 low = middle + 1
         return low
 
+    def _require_collected(self, stream: Stream, seq: int) -> None:
+        """Refuse a gap in a line: what a collector removes, it removes with all that is older."""
+        missing = layout.record(stream.owner(seq).id, seq)
+        while seq >= GENESIS_SEQ:
+            owner = stream.owner(seq)
+            oldest = self._log.first_seq(owner)
+            if oldest is not None and oldest < seq:
+                raise CorruptObject(
+                    missing, "it is missing above older ones", hint="restore it from a copy"
+                )
+            seq = owner.first_seq - 1
+
     def _record(self, stream: Stream, seq: int) -> Record | None:
         entry = self._log.read(stream.owner(seq).id, seq)
         return entry if isinstance(entry, Record) else None
+
+
+def _iso(time_us: int) -> str:
+    """A time for people; beyond the years of the calendar, the number it is."""
+    try:
+        return (_EPOCH + timedelta(microseconds=time_us)).isoformat()
+    except OverflowError:
+        return f"{time_us} µs since 1970"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Final
 
@@ -60,6 +60,8 @@ class IdSet:
         sets = [ids for ids in (self, *others) if len(ids)]
         if len(sets) < 2:
             return sets[0] if sets else EMPTY
+        if any(isinstance(ids, DeferredIds) for ids in sets):
+            return DeferredIds(sum(map(len, sets)), lambda: _all_of(sets))
         if sum(map(len, sets)) <= FEW_MAX:
             return IdSet(chain.from_iterable(map(IdSet._few, sets)))
         return IdSet(pa.chunked_array([ids.to_array() for ids in sets]))
@@ -72,6 +74,31 @@ class IdSet:
         if isinstance(self._ids, frozenset):
             return pa.array(sorted(self._ids), pa.large_string())
         return self._ids
+
+
+class DeferredIds(IdSet):
+    """A set that is made when somebody looks into it: most writes meet nobody who would."""
+
+    __slots__ = ("_count", "_known", "_make")
+
+    def __init__(self, count: int, make: Callable[[], IdSet]) -> None:
+        self._count = count
+        self._make = make
+        self._known: IdSet | None = None
+
+    @property
+    def _ids(self) -> frozenset[str] | pa.Array:  # type: ignore[override]  # read, never assigned
+        if self._known is None:
+            self._known = self._make()
+        return self._known._ids  # noqa: SLF001
+
+    def __len__(self) -> int:
+        return self._count
+
+
+def _all_of(sets: list[IdSet]) -> IdSet:
+    made = [IdSet(ids.to_array()) if isinstance(ids, DeferredIds) else ids for ids in sets]
+    return made[0].union(*made[1:])
 
 
 def _compact(ids: Iterable[str] | pa.Array | pa.ChunkedArray) -> frozenset[str] | pa.Array:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, assert_never
 
 from omnigraph.errors import (
     CommitNotFound,
@@ -25,7 +25,7 @@ from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning.codec import decode_entry, encode_entry
 from omnigraph.versioning.fields import read_fields, write_fields
-from omnigraph.versioning.record import MAIN, Close, LogEntry, Record, Stream
+from omnigraph.versioning.record import GENESIS_SEQ, MAIN, Close, LogEntry, Record, Stream
 from omnigraph.versioning.snapshot import (
     Snapshot,
     decode_checkpoint,
@@ -46,7 +46,10 @@ PROBES_MAX: Final = 16
 # Parsed records are immutable and small; this many serve rebases and listings without a read.
 CACHED_ENTRIES_MAX: Final = 4096
 CACHED_HEADS_MAX: Final = 1024
+# How many commits of maintenance in a row are seen through; each follows a commit of somebody.
+MAINTENANCE_MAX: Final = 1024
 _READERS: Final = 8
+_REPLACED: Final = "close the graph and open it again: it was replaced while it was open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,8 @@ class Head:
                 return Head(self.snapshot.after(entry))
             case Close():
                 return Head(self.snapshot, is_closed=True)
+            case _:
+                assert_never(entry)
 
 
 class Log:
@@ -81,9 +86,14 @@ class Log:
         self._heads: OrderedDict[str, Head] = OrderedDict()
 
     def require_graph(self) -> None:
-        """Refuse an address without a graph, and a graph of a newer format."""
+        """Refuse an address without a graph, and a graph of a newer format.
+
+        No record is read: a damaged one must not keep anybody from the other branches.
+        """
         self.require_format()
-        self.head(MAIN)
+        genesis = layout.record(MAIN.id, GENESIS_SEQ)
+        if self.objects.get(genesis) is None and self.first_seq(MAIN) is None:
+            raise GraphNotFound(self.objects.uri)
 
     def require_format(self) -> None:
         """Refuse an address that was never used, and a format this program cannot read."""
@@ -94,7 +104,28 @@ class Log:
 
     def append(self, entry: LogEntry) -> bool:
         """Create an entry at its place; True if this call did. For `transaction` alone."""
+        if entry.seq > GENESIS_SEQ:
+            self._require_predecessor(entry)
         return self.objects.put_new(layout.record(entry.stream, entry.seq), encode_entry(entry))
+
+    def _require_predecessor(self, entry: LogEntry) -> None:
+        """Refuse to write on top of what is not stored, whatever this process remembers.
+
+        A directory may be put back from a copy while the graph is open. A record above a gap
+        would be acknowledged and never be seen.
+        """
+        seq = entry.seq - 1
+        path = layout.record(entry.stream, seq)
+        data = self.objects.get(path)
+        if data is None:
+            # A branch without commits of its own begins above its first checkpoint.
+            if self.objects.get(layout.checkpoint(entry.stream, seq)) is not None:
+                return
+            raise CorruptObject(path, "it is gone, and a commit was to follow it", hint=_REPLACED)
+        found = decode_entry(entry.stream, seq, data)
+        if isinstance(found, Record) and isinstance(entry, Record) and found.commit != entry.parent:
+            reason = f"it is commit {found.commit}, and {entry.parent} was there before"
+            raise CorruptObject(path, reason, hint=_REPLACED)
 
     def read(self, stream: str, seq: int) -> LogEntry | None:
         """The entry at a place of a stream, or None."""
@@ -161,6 +192,27 @@ class Log:
             # The record a branch started from may be collected; its own first checkpoint is not.
             return self._base(stream)
         raise CommitNotFound(f"branch '{stream.branch}' has no version {seq}")
+
+    def is_at(self, snapshot: Snapshot, commit: str) -> bool:
+        """Whether a snapshot is at a commit, or at maintenance of it.
+
+        Maintenance changes nothing that the caller could have read.
+        """
+        seq, current = snapshot.seq, snapshot.commit
+        for _ in range(MAINTENANCE_MAX):
+            if current == commit:
+                return True
+            entry = self.read(snapshot.stream.owner(seq).id, seq)
+            if not (isinstance(entry, Record) and entry.is_maintenance and entry.parent):
+                return False
+            seq, current = seq - 1, entry.parent
+        return False
+
+    def first_seq(self, stream: Stream) -> int | None:
+        """The seq of the oldest stored entry of a stream, by listing; None if there is none."""
+        oldest = next(iter(self.objects.list(layout.stream_folder(stream.id))), None)
+        # Records sort below every other object of the folder.
+        return None if oldest is None else layout.seq_of_record(oldest.path)
 
     def remember(self, head: Head) -> Head:
         """Keep the newest known head of a stream."""

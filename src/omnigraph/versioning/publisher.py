@@ -11,7 +11,7 @@ import logging
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -172,13 +172,14 @@ class Publisher:
 
     def _publish_together(self, tickets: list[_Ticket]) -> None:
         """Publish the writes that nothing met since they were prepared; the others stay undone."""
-        newest = max((each.transaction.snapshot for each in tickets), key=lambda found: found.seq)
-        head = self._committer.log.remember(Head(newest))
-        valid = [each for each in tickets if self._is_valid(each.transaction, head)]
-        if len(valid) < 2:
-            return
-        together = combined([each.transaction for each in valid], head.snapshot)
+        valid: list[_Ticket] = []
         try:
+            newest = max((each.transaction.snapshot for each in tickets), key=_seq)
+            head = self._committer.log.remember(Head(newest))
+            valid = [each for each in tickets if self._is_valid(each.transaction, head)]
+            if len(valid) < 2:
+                return
+            together = combined([each.transaction for each in valid], head.snapshot)
             record = self._committer.publish(together)
         except InDoubt as error:
             for ticket in valid:
@@ -215,33 +216,13 @@ class Publisher:
 
 
 class Publishers:
-    """The publishers of one graph, one per stream."""
-
-    # All handles of a process on one graph must queue at the same publishers.
-    _shared: Final[weakref.WeakValueDictionary[Hashable, Publishers]] = (
-        weakref.WeakValueDictionary()
-    )
-    _sharing: Final = threading.Lock()
+    """The publishers of one graph in one process, one per stream: all its writers queue there."""
 
     def __init__(self, committer: Committer) -> None:
         self.committer = committer
         self.on_published: Published | None = None
         self._lock = threading.Lock()
         self._by_stream: weakref.WeakValueDictionary[str, Publisher] = weakref.WeakValueDictionary()
-
-    @classmethod
-    def shared(cls, committer: Committer, *, key: Hashable = None) -> Publishers:
-        """The publishers of this process for the graph of a committer.
-
-        `key` tells apart handles that must not publish for each other, such as those with other
-        credentials or another durability.
-        """
-        with cls._sharing:
-            place = (committer.log.objects.uri, key)
-            found = cls._shared.get(place)
-            if found is None:
-                found = cls._shared[place] = cls(committer)
-            return found
 
     def of(self, stream: Stream) -> Publisher:
         """The publisher of a stream."""
@@ -255,6 +236,10 @@ class Publishers:
     def _tell(self, snapshot: Snapshot) -> None:
         if self.on_published is not None:
             self.on_published(snapshot)
+
+
+def _seq(snapshot: Snapshot) -> int:
+    return snapshot.seq
 
 
 def combined(transactions: list[Transaction], snapshot: Snapshot) -> Transaction:
@@ -298,6 +283,7 @@ def _combined_found(found: list[Found | None]) -> Found | None:
     versions = {each.version for each in known}
     if len(known) < len(found) or len(versions) > 1:
         return None
+    # Only few rows are published together: their places are looked up again.
     return Found(versions.pop(), pa.concat_arrays([each.row_ids for each in known]))
 
 

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from omnigraph.ids import new_ulid
 from omnigraph.storage.pins import Pin
+from omnigraph.versioning.fields import check_text
 from omnigraph.versioning.idset import EMPTY, IdSet
 
 MAIN_BRANCH: Final = "main"
@@ -108,6 +109,12 @@ class Signature:
     message: str | None = None
     key: str | None = None
     operations: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        # A record that was put stays: one that cannot be read again would end its branch.
+        for name in ("actor", "message", "key"):
+            if (value := getattr(self, name)) is not None:
+                check_text(name, value)
 
 
 NOBODY: Final = Signature()

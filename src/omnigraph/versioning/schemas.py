@@ -10,8 +10,8 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from omnigraph.errors import CorruptObject, StorageUnknown, StoredSchemaError
 from omnigraph.schema.accepted import AcceptedSchema
@@ -25,15 +25,14 @@ from omnigraph.versioning.fields import read_fields, write_fields
 CACHED_MAX: Final = 64
 
 
-@dataclass(frozen=True)
+# Compared by identity, so that what others derive from one can be kept as long as it lives.
+@dataclass(frozen=True, eq=False)
 class StoredSchema:
     """A schema as a graph keeps it: what was written, and what it was accepted as."""
 
     digest: str
     source: str
     accepted: AcceptedSchema
-    # What the layers above derive from it again and again, kept as long as it is.
-    derived: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def catalog(self) -> Catalog:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Final, TypeAlias, assert_never
 
 from omnigraph.errors import (
@@ -71,8 +72,10 @@ from omnigraph.versioning.record import (
 )
 from omnigraph.versioning.snapshot import Snapshot
 
-# Lost races before a write gives up; each loss means that another commit went through.
+# Lost races before a write may give up; each loss means that another commit went through.
 ATTEMPTS_MAX: Final = 32
+# A large write loses more races than small ones beside it: it goes on losing for so long.
+PATIENCE_S: Final = 60.0
 # Pauses between attempts are random below this, so that losers do not meet again.
 PAUSE_S_MAX: Final = 0.05
 PAUSE_S_FIRST: Final = 0.002
@@ -129,6 +132,7 @@ class Settings:
     now_us: Callable[[], int] = lambda: time.time_ns() // 1000
     pause: Callable[[float], None] = time.sleep
     grace_s: float = GRACE_S
+    patience_s: float = PATIENCE_S
     executor: Executor | None = None
 
 
@@ -168,7 +172,10 @@ class Committer:
         state = self._prepared(transaction)
         known = self.log.remember(Head(state.head))
         newer = self.log.between(state.head.stream, state.head.seq, known)
-        for attempt in range(ATTEMPTS_MAX):
+        give_up_at = time.monotonic() + self.settings.patience_s
+        for attempt in count():
+            if attempt >= ATTEMPTS_MAX and time.monotonic() > give_up_at:
+                break
             moved = self._rebased(state, newer, prepare_again)
             if isinstance(moved, _Ended):
                 return moved.record
@@ -179,7 +186,7 @@ class Committer:
             self._pause(attempt)
             newer = self.log.after(state.head.stream, state.head.seq)
         raise Conflict(
-            f"branch '{state.head.stream.branch}' moved {ATTEMPTS_MAX} times during this write"
+            f"branch '{state.head.stream.branch}' moved {attempt} times during this write"
         )
 
     def close(self, stream: Stream, *, actor: str | None = None) -> None:
@@ -297,15 +304,10 @@ class Committer:
 
     def _require(self, requirements: tuple[BranchAt, ...], head: Snapshot) -> None:
         for requirement in requirements:
-            seq, commit = head.seq, head.commit
-            # Maintenance changes nothing that the caller could have read.
-            while commit != requirement.commit:
-                entry = self.log.read(head.stream.owner(seq).id, seq)
-                if not (isinstance(entry, Record) and entry.is_maintenance and entry.parent):
-                    raise PreconditionFailed(
-                        head.stream.branch, expected=requirement.commit, actual=head.commit
-                    )
-                seq, commit = seq - 1, entry.parent
+            if not self.log.is_at(head, requirement.commit):
+                raise PreconditionFailed(
+                    head.stream.branch, expected=requirement.commit, actual=head.commit
+                )
 
     def is_expired(self, transaction: Transaction) -> bool:
         """Whether the collector might be about to delete rows this write staged."""
@@ -387,7 +389,7 @@ class Committer:
             return None
 
     def _pause(self, attempt: int) -> None:
-        longest = min(PAUSE_S_MAX, PAUSE_S_FIRST * 2**attempt)
+        longest = min(PAUSE_S_MAX, PAUSE_S_FIRST * 2 ** min(attempt, ATTEMPTS_MAX))
         self.settings.pause(random.uniform(0, longest))  # noqa: S311 — not a secret
 
 

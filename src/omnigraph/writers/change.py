@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from omnigraph.execution.columns import TableShape
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.schema.accepted import TypeKey
+from omnigraph.storage.row_ids import ROW_ID
+from omnigraph.versioning.effects import ID_COLUMN
+
+# Committed rows as they are looked up: whose they are, and where.
+COPIES: Final = pa.schema([pa.field(ID_COLUMN, pa.utf8()), pa.field(ROW_ID, pa.uint64())])
+# The same for edges, with the nodes at their ends.
+EDGE_COPIES: Final = pa.schema(
+    [*COPIES, pa.field(SOURCE_COLUMN, pa.utf8()), pa.field(TARGET_COLUMN, pa.utf8())]
+)
+NO_COPIES: Final = COPIES.empty_table()
+NO_EDGE_COPIES: Final = EDGE_COPIES.empty_table()
 
 
 class WriteMode(Enum):
@@ -43,14 +54,17 @@ class Origins:
 class TypeChange:
     """What a write does to one type.
 
-    rows      the image after the write of every entity it writes: one row per id, with all columns
-              of the shape's schema in its order, `__id` included; blobs as large binaries
-    deleted   ids of committed entities that end (with OVERWRITE, all others end too)
-    known     `__id` and `_rowid` of the committed copies of written and deleted entities, if the
-              writer has looked them all up on the view; they need no second look
-    batches   what one statement or load wrote, where `rows` no longer shows it all: every batch
-              must be unique in itself (columns as `rows`)
-    origins   where each of `rows` came from
+    rows        the image after the write of every entity it writes: one row per id, with all
+                columns of the shape's schema in its order, `__id` included; blobs as large binaries
+    deleted     ids of committed entities that end (with OVERWRITE, all others end too)
+    known       the committed copies of written and deleted entities (COPIES, for edges
+                EDGE_COPIES), if the writer has looked them all up on the view; they need no second
+                look
+    is_cascade  every committed edge at the deleted entities ends with them, and the request says
+                what the writer read to know them; they need no second look either
+    batches     what one statement or load wrote, where `rows` no longer shows it all: every batch
+                must be unique in itself (columns as `rows`)
+    origins     where each of `rows` came from
     """
 
     shape: TableShape
@@ -58,6 +72,7 @@ class TypeChange:
     rows: pa.Table
     deleted: pa.Array
     known: pa.Table | None = None
+    is_cascade: bool = False
     batches: tuple[pa.Table, ...] = ()
     origins: Origins | None = None
 

@@ -7,20 +7,25 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.execution.view import View
-from omnigraph.schema.accepted import TypeKey, TypeKind
-from omnigraph.storage.row_ids import ROW_ID
+from omnigraph.schema.accepted import TypeKey
+from omnigraph.schema.catalog import Cardinality, EdgeType
+from omnigraph.storage.row_ids import ROW_ADDRESS
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.change import GraphChange, TypeChange, WriteMode
+from omnigraph.writers.change import (
+    EDGE_COPIES,
+    NO_COPIES,
+    NO_EDGE_COPIES,
+    GraphChange,
+    TypeChange,
+    WriteMode,
+)
 from omnigraph.writers.keys import Keys
-
-_COPY = pa.schema([pa.field(ID_COLUMN, pa.utf8()), pa.field(ROW_ID, pa.uint64())])
-_NOBODY = _COPY.empty_table()
+from omnigraph.writers.limits import ASKED_MAX, MARKS_MAX
 
 
 class Committed:
-    """A view seen by one write; every look-up is made once."""
+    """A view seen by one write; what the write ends is looked up once."""
 
     def __init__(self, view: View, keys: Keys, change: GraphChange) -> None:
         self.view = view
@@ -33,59 +38,63 @@ class Committed:
         return self._keys.existing(self.view, type_key, ids)
 
     def copies(self, type_key: TypeKey, ids: pa.Array) -> pa.Table:
-        """The `__id` and `_rowid` of the committed ones among the ids."""
-        if len(ids) == 0 or self.view.snapshot.pins[str(type_key)].rows == 0:
-            return _NOBODY
-        # The set in memory rules most new ids out; who exists has to be found for its row id.
-        known = ids
-        if len(ids) <= _FEW_IDS:
-            is_there = self.existing(type_key, ids)
-            if not is_there.true_count:
-                return _NOBODY
-            known = ids.filter(is_there)
-        return self.view.table(type_key).find(ID_COLUMN, known)
+        """The `__id` and `_rowid` of the committed ones among the ids; of many, `_rowaddr` too."""
+        return self._copies(type_key, ids, NO_COPIES)
 
     def ending(self, type_key: TypeKey) -> pa.Table:
-        """The committed copies that the write replaces or deletes: `__id`, `_rowid`, edge ends."""
+        """The committed copies that the write replaces or deletes: `__id`, `_rowid`.
+
+        Edges come with both ends if a cardinality or the marks of the write need them.
+        """
         if type_key not in self._ending:
-            self._ending[type_key] = self._with_ends(type_key, self._found_ending(type_key))
+            self._ending[type_key] = self._find_ending(type_key)
         return self._ending[type_key]
 
     def edges_at(self, type_key: TypeKey, end: str, ids: pa.Array) -> pa.Table:
         """The committed edges that have one of the nodes at an end."""
-        names = [ID_COLUMN, SOURCE_COLUMN, TARGET_COLUMN, ROW_ID]
-        return self.view.table(type_key).find(end, ids, columns=names)
+        return self.view.table(type_key).find(end, ids, columns=EDGE_COPIES.names)
 
-    def holders(self, type_key: TypeKey, columns: Sequence[str], values: pa.Table) -> pa.Table:
-        """The committed rows that hold one of the values of the first column: `__id`, columns."""
-        first = columns[0]
-        wanted = values[first].combine_chunks()
+    def holders(self, type_key: TypeKey, columns: Sequence[str], values: pa.Array) -> pa.Table:
+        """The committed rows that hold one of the values in the first column: `__id`, columns."""
         names = list(dict.fromkeys([ID_COLUMN, *columns]))
-        return self.view.table(type_key).find(first, wanted, columns=names)
+        return self.view.table(type_key).find(columns[0], values, columns=names)
 
-    def _found_ending(self, type_key: TypeKey) -> pa.Table:
+    def _copies(self, type_key: TypeKey, ids: pa.Array, none: pa.Table) -> pa.Table:
+        """The committed ones among the ids, with the columns of a table that holds none of them."""
+        if len(ids) == 0 or self.view.snapshot.pins[str(type_key)].rows == 0:
+            return none
+        # The set in memory rules most new ids out; who exists has to be found for its row id.
+        known = ids
+        if len(ids) <= ASKED_MAX:
+            is_there = self.existing(type_key, ids)
+            if not is_there.true_count:
+                return none
+            known = ids.filter(is_there)
+        names = [*none.column_names, *([ROW_ADDRESS] if len(known) > ASKED_MAX else [])]
+        return self.view.table(type_key).find(ID_COLUMN, known, columns=names)
+
+    def _find_ending(self, type_key: TypeKey) -> pa.Table:
         change = self._change.get(type_key)
         if change is None:
-            return _NOBODY
+            return NO_COPIES
+        none = NO_EDGE_COPIES if self._needs_ends(type_key, change) else NO_COPIES
         if change.mode is WriteMode.OVERWRITE:
-            return self.view.table(type_key).scan(columns=[ID_COLUMN, ROW_ID])
-        if change.known is not None:
-            return change.known.select([ID_COLUMN, ROW_ID])
-        return self.copies(type_key, _ids_that_may_end(change))
+            return self.view.table(type_key).scan(columns=none.column_names)
+        if change.known is None:
+            return self._copies(type_key, _ids_that_may_end(change), none)
+        return change.known.select(none.column_names) if len(change.known) else none
 
-    def _with_ends(self, type_key: TypeKey, found: pa.Table) -> pa.Table:
-        if type_key.kind is not TypeKind.EDGE:
-            return found
-        ends = [SOURCE_COLUMN, TARGET_COLUMN]
-        if found.num_rows:
-            rows = self.view.table(type_key).take(found[ROW_ID].combine_chunks(), columns=ends)
-        else:
-            rows = pa.schema([(name, pa.utf8()) for name in ends]).empty_table()
-        return found.append_column(ends[0], rows[ends[0]]).append_column(ends[1], rows[ends[1]])
-
-
-# More ids than this are looked for by one scan, which needs no set of known ids.
-_FEW_IDS = 10_000
+    def _needs_ends(self, type_key: TypeKey, change: TypeChange) -> bool:
+        type_ = self.view.types[type_key]
+        if not isinstance(type_, EdgeType):
+            return False
+        if type_.cardinality != Cardinality():
+            return True
+        is_overwrite = change.mode is WriteMode.OVERWRITE
+        pin = self.view.snapshot.pins[str(type_key)]
+        written: int = change.rows.num_rows
+        most = pin.rows if is_overwrite else written + len(change.deleted)
+        return max(most, written) <= MARKS_MAX
 
 
 def _ids_that_may_end(change: TypeChange) -> pa.Array:

@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from omnigraph.diagnostics.shown import shown
 from omnigraph.errors import (
     VIOLATIONS_SHOWN_MAX,
-    KeyConflict,
     LoadError,
     UnusableKey,
     Violation,
@@ -32,9 +31,8 @@ from omnigraph.execution.entity_ids import canonical_texts, entity_ids
 from omnigraph.execution.fresh_ids import fresh_ids
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.change import NO_IDS, GraphChange, TypeChange, WriteMode
+from omnigraph.writers.change import NO_COPIES, NO_IDS, GraphChange, TypeChange, WriteMode
 from omnigraph.writers.inputs.data import Dialect, FileOrigins, Input
 from omnigraph.writers.inputs.legacy_ids import Renames, spell_keys
 from omnigraph.writers.inputs.required import Found, load_error, missing_values, type_of
@@ -58,7 +56,6 @@ _WRITE_MODES = {
     LoadMode.APPEND: WriteMode.INSERT,
     LoadMode.MERGE: WriteMode.UPSERT,
 }
-_NONE_KNOWN = pa.schema([(ID_COLUMN, pa.utf8()), (ROW_ID, pa.uint64())]).empty_table()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +131,7 @@ class _Loading:
             fresh = pa.chunked_array([fresh_ids(len(given))])
             # Nobody has these ids: whoever asks the table would ask in vain.
             made = _identified(rows, fresh, self.shape)
-            return self._change(made, WriteMode.UPSERT, known=_NONE_KNOWN)
+            return self._change(made, WriteMode.UPSERT, known=NO_COPIES)
         ids = _filled(given)
         made = _identified(rows, ids, self.shape)
         codes = _repeated(ids)
@@ -243,11 +240,25 @@ class _Loading:
             )
         return WriteRefused(told(violations, count), violations=violations, count=count)
 
-    def _same_id(self, ids: pa.ChunkedArray, codes: Rows) -> KeyConflict:
+    def _same_id(self, ids: pa.ChunkedArray, codes: Rows) -> WriteRefused:
+        """The error for given ids that several records have."""
         pairs, count = _first_pairs(codes)
-        _, second = pairs[0]
-        place = self.origins.place(second)
-        return KeyConflict(self.type_.name, ids[second].as_py(), place=place, count=count)
+        violations = []
+        for first, second in pairs:
+            given = ids[second].as_py()
+            violations.append(
+                Violation(
+                    "id",
+                    f"{self.type_.name} '{shown(given)}' is there twice "
+                    f"(also {self.origins.place(first)})",
+                    type_name=self.type_.name,
+                    value=shown(given),
+                    entity_id=given,
+                    place=self.origins.place(second),
+                )
+            )
+        hint = "give every record an id of its own, or none"
+        return WriteRefused(told(violations, count), violations=violations, count=count, hint=hint)
 
 
 def _identified(rows: pa.Table, ids: pa.ChunkedArray, shape: TableShape) -> pa.Table:

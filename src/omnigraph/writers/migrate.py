@@ -8,18 +8,16 @@ but the schema that the commit names. Other branches keep the schema they have.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from omnigraph.diagnostics import Finding
 from omnigraph.errors import Conflict, MigrationUnsupported
 from omnigraph.execution.columns import table_shape
 from omnigraph.execution.view import View, tabled_types
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.compile import load_catalog
 from omnigraph.schema.identity import accept_schema
 from omnigraph.schema.migration import MigrationPlan, plan_migration
 from omnigraph.storage import layout
@@ -36,12 +34,19 @@ _LIFE_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
+class SchemaText:
+    """A schema as its author wrote it, and the checked catalog of that very text."""
+
+    source: str
+    catalog: Catalog
+
+
+@dataclass(frozen=True, slots=True)
 class Creation:
-    """What the first record of a graph names; `findings` are rename hints without effect."""
+    """What the first record of a graph names."""
 
     schema: StoredSchema
     pins: Mapping[str, Pin]
-    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,42 +73,39 @@ class Migrated:
         return replace(self.transaction, snapshot=snapshot)
 
 
-def creation(source: str, *, tables: Tables, schemas: Schemas, name: str = "schema.pg") -> Creation:
-    """The schema and the empty tables of a new graph; a text with errors is a CompileError."""
-    acceptance = accept_schema(load_catalog(source, name=name))
+def creation(text: SchemaText, *, tables: Tables, schemas: Schemas) -> Creation:
+    """The schema and the empty tables of a new graph."""
+    accepted = accept_schema(text.catalog).schema
     # A crash anywhere in here leaves tables and a schema that no record names.
+    stored = schemas.put(text.source, accepted)
     pins = {
-        str(type_key): _created(acceptance.schema, type_key, tables)
-        for type_key in tabled_types(acceptance.schema.catalog)
+        str(type_key): _created(accepted, type_key, tables)
+        for type_key in tabled_types(accepted.catalog)
     }
-    stored = schemas.put(source, acceptance.schema)
-    return Creation(stored, pins, acceptance.findings)
+    return Creation(stored, pins)
 
 
 def migration(
     view: View,
-    source: str,
+    text: SchemaText,
     *,
     tables: Tables,
     schemas: Schemas,
-    validate_catalog: Callable[[Catalog], None] | None = None,
     signature: Signature = NOBODY,
 ) -> Migrated:
     """The write that brings a schema text into force on the branch of a view.
 
-    `validate_catalog` may refuse the new catalog, before anything is written. The text in force
-    gives no write; one that differs from it in comments or layout only gives a write without steps.
+    The text in force gives no write; one that differs from it in comments or layout only gives a
+    write without steps.
     """
-    plan = plan_migration(view.accepted, load_catalog(source))
+    plan = plan_migration(view.accepted, text.catalog)
     if plan.schema is None:
         raise MigrationUnsupported(plan.refusal or "the schema cannot be brought into force")
-    if not plan.steps and source == view.schema.source:
+    if not plan.steps and text.source == view.schema.source:
         return Migrated(plan, None)
-    if validate_catalog is not None:
-        validate_catalog(plan.schema.catalog)
     # Until a record names them, new tables and the schema are garbage.
     effects = tuple(_effects(view.accepted, plan.schema, tables))
-    stored = schemas.put(source, plan.schema)
+    stored = schemas.put(text.source, plan.schema)
     return Migrated(
         plan,
         Transaction(view.snapshot, effects, changes={}, schema=stored.digest, signature=signature),

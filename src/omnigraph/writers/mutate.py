@@ -9,20 +9,21 @@ from typing import assert_never
 from omnigraph.errors import WriteRefused
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.execution.expressions import Params
-from omnigraph.execution.scan import matching
 from omnigraph.execution.view import View
 from omnigraph.ids import new_ulid
 from omnigraph.query import typed
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType, NodeType
 from omnigraph.schema.values import canonical_text, composite_id
+from omnigraph.storage.blobs import is_blob
 from omnigraph.versioning.footprint import Footprint, union
 from omnigraph.writers.change import GraphChange
 from omnigraph.writers.committed import Committed
 from omnigraph.writers.keys import Keys
 from omnigraph.writers.mutations.assigned import Cell, assigned, end, inserted
+from omnigraph.writers.mutations.budget import Budget
 from omnigraph.writers.mutations.deletions import Deletions
-from omnigraph.writers.mutations.looking import looked_at
+from omnigraph.writers.mutations.looking import looked_at, matched, with_blobs
 from omnigraph.writers.mutations.pending import PendingRows
 
 
@@ -69,7 +70,8 @@ class _Run:
         self._params = params
         self._committed = committed
         self._pending: dict[TypeKey, PendingRows] = {}
-        self._deletions = Deletions(view)
+        self._budget = Budget()
+        self._deletions = Deletions(view, self._budget)
         self._reads: list[Footprint] = []
         self._written = {TypeKind.NODE: 0, TypeKind.EDGE: 0}
 
@@ -139,10 +141,14 @@ class _Run:
         type_key = TypeKey(TypeKind.NODE, update.type_name)
         shape = view.shape(type_key)
         cells = {shape.columns[name]: cell for name, cell in values.items()}
-        kept = [column for column in shape.schema.names if column not in cells]
-        committed = matching(view, type_key, conditions, params, columns=kept, with_row_ids=True)
+        kept = [field for field in shape.schema if field.name not in cells]
+        plain = [field.name for field in kept if not is_blob(field)]
+        blobs = [field.name for field in kept if is_blob(field)]
+        rows, budget = self._rows(type_key), self._budget
+        found = matched(view, type_key, conditions, params, columns=plain, budget=budget)
+        committed = with_blobs(rows.unwritten(found), view.table(type_key), blobs, budget=budget)
         self._reads.append({str(type_key): looked_at(view, type_key, conditions, params)})
-        count = self._rows(type_key).update(committed, conditions, cells, params)
+        count = rows.update(committed, conditions, cells, params)
         self._written[TypeKind.NODE] += count
 
     def _rows(self, type_key: TypeKey) -> PendingRows:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeGuard
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import KeyConflict
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
-from omnigraph.execution.view import View, tabled_types
-from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.execution.view import View
+from omnigraph.schema.accepted import TypeKey
+from omnigraph.schema.catalog import EdgeType
 from omnigraph.storage.pins import Pin, Staged
-from omnigraph.storage.row_ids import ROW_ID
+from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID
 from omnigraph.versioning.effects import (
     ID_COLUMN,
     Append,
@@ -27,6 +27,7 @@ from omnigraph.versioning.footprint import Footprint, Reads, union
 from omnigraph.versioning.idset import EMPTY, IdSet
 from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Signature
 from omnigraph.versioning.transaction import BranchAt, Transaction
+from omnigraph.writers.absence import require_absent
 from omnigraph.writers.change import GraphChange, TypeChange, WriteMode
 from omnigraph.writers.committed import Committed
 from omnigraph.writers.keys import Keys
@@ -56,8 +57,17 @@ def prepare(
     """
     committed = Committed(view, keys, change)
     rows = {str(type_key): type_change.rows for type_key, type_change in change.items()}
-    with staging.ahead(rows, view.snapshot.pins):
-        reads = _validated(change, committed)
+    with staging.preparing(rows.values()):
+        with staging.ahead(rows, view.snapshot.pins):
+            require_absent(change, committed)
+            reads = union([request.reads, validate(change, committed)])
+        return _transaction(change, committed, staging, replace(request, reads=reads))
+
+
+def _transaction(
+    change: GraphChange, committed: Committed, staging: Staging, request: Request
+) -> Transaction:
+    """The transaction of a change that was found valid; the request says all that it read."""
     effects: list[Effect] = []
     changes: dict[str, ChangeSet] = {}
     ids: dict[str, Reads] = {}
@@ -65,64 +75,50 @@ def prepare(
         composed = _composed(type_key, type_change, committed, staging)
         effects.append(composed.effect)
         changes[str(type_key)] = composed.changes
-        if isinstance(composed.changes, Bulk):
+        if len(composed.ids):
             ids[str(type_key)] = Reads(ids=composed.ids)
     return Transaction(
-        snapshot=view.snapshot,
+        snapshot=committed.view.snapshot,
         effects=tuple(effects),
         changes=changes,
-        footprint=union([request.reads, reads, ids]),
+        footprint=union([request.reads, ids]),
         requires=request.requires,
         signature=request.signature,
     )
 
 
-def _validated(change: GraphChange, committed: Committed) -> Footprint:
-    for type_key, type_change in change.items():
-        # What the writer has looked up itself, as for ids it has just drawn, needs no second look.
-        if type_change.mode is WriteMode.INSERT and type_change.known is None:
-            _require_absent(type_key, type_change, committed)
-    return validate(change, committed)
-
-
 @dataclass(frozen=True, slots=True)
 class _Composed:
-    """What one type contributes to a transaction; `ids` are those it writes."""
+    """What one type contributes to a transaction; `ids` are those its change set leaves out."""
 
     effect: Effect
     changes: ChangeSet
     ids: IdSet
 
 
-def _require_absent(type_key: TypeKey, change: TypeChange, committed: Committed) -> None:
-    ids = change.rows[ID_COLUMN].combine_chunks()
-    is_there = committed.existing(type_key, ids)
-    count = pc.sum(is_there).as_py() or 0
-    if count:
-        row = pc.index(is_there, value=True).as_py()
-        place = None if change.origins is None else change.origins.place(row)
-        raise KeyConflict(type_key.name, ids[row].as_py(), place=place, count=count)
-
-
 def _composed(
     type_key: TypeKey, change: TypeChange, committed: Committed, staging: Staging
 ) -> _Composed:
     pin = committed.view.snapshot.pins[str(type_key)]
-    ending = committed.ending(type_key)
     part = staging.part(pin, change.rows) if change.rows.num_rows else None
     parts = () if part is None else (part,)
     written = change.rows[ID_COLUMN].combine_chunks()
+    bulk = Bulk(part.files, part.rows) if _is_bulk(part) else None
+    if bulk is not None and change.mode is WriteMode.OVERWRITE:
+        # Everybody ends: nobody needs to know who that is.
+        effect: Effect = Overwrite(str(type_key), parts)
+        return _Composed(effect, replace(bulk, replaces=True), IdSet.of_distinct(written))
+    ending = committed.ending(type_key)
     effect = _effect(str(type_key), change, parts, pin=pin, ending=ending)
-    if (bulk := _bulk(change, part, ending)) is not None:
+    if bulk is not None and ending.num_rows == 0:
         return _Composed(effect, bulk, IdSet.of_distinct(written))
-    ended = ending[ID_COLUMN].combine_chunks()
-    changes = Changed(
-        inserted=_without(written, ended),
-        updated=_common(written, ended),
-        deleted=_without(ended, written),
-        marks=_marks(type_key, change, committed),
-    )
-    return _Composed(effect, changes, IdSet.of_distinct(written))
+    changes = _changed(change, written, ending[ID_COLUMN].combine_chunks())
+    marks = _marks(type_key, change, committed)
+    return _Composed(effect, replace(changes, marks=marks), IdSet())
+
+
+def _is_bulk(part: Part | None) -> TypeGuard[Staged]:
+    return isinstance(part, Staged) and part.rows >= BULK_ROWS_MIN
 
 
 def _effect(
@@ -133,39 +129,41 @@ def _effect(
     if ending.num_rows == 0:
         return Append(type_key, parts)
     row_ids = ending[ROW_ID].combine_chunks().cast(pa.uint64())
-    found = Found(pin.version, row_ids)
+    known = ROW_ADDRESS in ending.column_names
+    addresses = ending[ROW_ADDRESS].combine_chunks() if known else None
+    found = Found(pin.version, row_ids, addresses)
     return Replace(type_key, IdSet.of_distinct(ending[ID_COLUMN].combine_chunks()), parts, found)
-
-
-def _bulk(change: TypeChange, part: Part | None, ending: pa.Table) -> Bulk | None:
-    """The change set of many rows that are all new; None when ids have to be told apart."""
-    if not isinstance(part, Staged) or part.rows < BULK_ROWS_MIN:
-        return None
-    if change.mode is WriteMode.OVERWRITE:
-        return Bulk(part.files, part.rows, replaces=True)
-    return Bulk(part.files, part.rows) if ending.num_rows == 0 else None
 
 
 def _marks(type_key: TypeKey, change: TypeChange, committed: Committed) -> IdSet | None:
     """What the written rows hold and the ended edges held that another write may have read."""
-    type_ = tabled_types(committed.view.catalog)[type_key]
+    type_ = committed.view.types[type_key]
     held = marks_of(change.shape, type_, change.rows)
     ending = committed.ending(type_key)
-    if type_key.kind is not TypeKind.EDGE or ending.num_rows == 0:
+    if held is None or not isinstance(type_, EdgeType) or ending.num_rows == 0:
         return held
+    if SOURCE_COLUMN not in ending.column_names:
+        # They are too many to be listed.
+        return None
     ends = marks_of(change.shape, type_, ending.select([SOURCE_COLUMN, TARGET_COLUMN]))
-    return None if held is None or ends is None else held.union(ends)
+    return None if ends is None else held.union(ends)
+
+
+def _changed(change: TypeChange, written: pa.Array, ended: pa.Array) -> Changed:
+    """The ids of a change, told apart by what happens to them."""
+    if len(ended) == 0:
+        return Changed(inserted=IdSet.of_distinct(written))
+    is_known = pc.is_in(written, value_set=ended)
+    # Without deletions only written entities are replaced.
+    is_replaced_only = change.mode is WriteMode.UPSERT and len(change.deleted) == 0
+    return Changed(
+        inserted=IdSet.of_distinct(written.filter(pc.invert(is_known))),
+        updated=IdSet.of_distinct(written.filter(is_known)),
+        deleted=EMPTY if is_replaced_only else _without(ended, written),
+    )
 
 
 def _without(ids: pa.Array, others: pa.Array) -> IdSet:
-    if len(ids) == 0:
-        return EMPTY
     if len(others) == 0:
         return IdSet.of_distinct(ids)
     return IdSet.of_distinct(ids.filter(pc.invert(pc.is_in(ids, value_set=others))))
-
-
-def _common(ids: pa.Array, others: pa.Array) -> IdSet:
-    if len(ids) == 0 or len(others) == 0:
-        return EMPTY
-    return IdSet.of_distinct(ids.filter(pc.is_in(ids, value_set=others)))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Final
 
 import pyarrow as pa
 
-from omnigraph.errors import OmnigraphError
 from omnigraph.storage.pins import Pin, Staged
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.effects import Part
@@ -26,17 +25,34 @@ REWRITTEN_AFTER_S: Final = GRACE_S / 4
 
 
 class Staging:
-    """The rows one operation has written ahead; preparing it again does not write them again."""
+    """The rows one operation has written ahead; preparing it again does not write them again.
 
-    def __init__(self, tables: Tables) -> None:
+    An operation is prepared again only when no commit holds what it wrote before.
+    """
+
+    def __init__(self, tables: Tables, *, clock: Callable[[], float] = time.time) -> None:
         self._tables = tables
+        self._clock = clock
         # The rows are kept beside what was made of them, so that their identity stays theirs.
         self._written: dict[tuple[str, int], tuple[pa.Table, Staged]] = {}
         self._begun: dict[tuple[str, int], Future[Staged]] = {}
 
     @contextmanager
+    def preparing(self, rows: Collection[pa.Table]) -> Iterator[None]:
+        """Prepare a write of these rows; whatever was written ahead is removed if it fails.
+
+        What an earlier preparation wrote of other rows is removed first: nothing refers to it.
+        """
+        self._remove_all_but({id(each) for each in rows})
+        try:
+            yield
+        except BaseException:
+            self.abandon()
+            raise
+
+    @contextmanager
     def ahead(self, rows: Mapping[str, pa.Table], pins: Mapping[str, Pin]) -> Iterator[None]:
-        """Write many rows while they are checked; they are removed if the check refuses them."""
+        """Write many rows while they are checked."""
         many = {key: found for key, found in rows.items() if found.num_rows >= AHEAD_ROWS_MIN}
         if not many:
             yield
@@ -49,8 +65,14 @@ class Staging:
             try:
                 yield
             except BaseException:
-                self._discard()
+                # Rows that are not being written yet need not be.
+                for begun in self._begun.values():
+                    begun.cancel()
                 raise
+
+    def abandon(self) -> None:
+        """Remove everything that was written ahead: the write failed, and no commit holds it."""
+        self._remove_all_but(())
 
     def part(self, pin: Pin, rows: pa.Table) -> Part:
         """The rows as a part of an effect: themselves while they are few, else written ahead."""
@@ -64,20 +86,32 @@ class Staging:
 
     def _kept(self, place: tuple[str, int]) -> Staged | None:
         kept = self._written.get(place)
-        if kept is None or time.time() - kept[1].staged_at > REWRITTEN_AFTER_S:
+        if kept is None or self._clock() - kept[1].staged_at > REWRITTEN_AFTER_S:
             return None
         return kept[1]
 
     def _write(self, pin: Pin, rows: pa.Table) -> Staged:
         staged = self._tables.write(pin, rows)
-        self._written[pin.path, id(rows)] = (rows, staged)
+        place = (pin.path, id(rows))
+        self._remove(place)
+        self._written[place] = (rows, staged)
         return staged
 
-    def _discard(self) -> None:
+    def _remove_all_but(self, wanted: Collection[int]) -> None:
+        """Remove what was written of rows that are not wanted."""
+        for place, begun in list(self._begun.items()):
+            # A failed writer has left nothing to remove, and must not hide why the write failed.
+            with suppress(Exception):
+                begun.result()
+            if place[1] not in wanted:
+                del self._begun[place]
+        for place in [place for place in self._written if place[1] not in wanted]:
+            self._remove(place)
+
+    def _remove(self, place: tuple[str, int]) -> None:
         """Remove what was written for nothing; what cannot be removed is garbage like any other."""
-        for place, begun in self._begun.items():
-            begun.cancel()
-            with suppress(CancelledError, OmnigraphError):
-                self._tables.discard(begun.result())
-                del self._written[place]
-        self._begun.clear()
+        written = self._written.pop(place, None)
+        if written is not None:
+            # Any failure: it must not hide why the write itself is refused.
+            with suppress(Exception):
+                self._tables.discard(written[1])

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from pathlib import Path
 
 import lance
 import pytest
 
+from omnigraph import Graph
+from omnigraph.engine.check import CheckReport
+from omnigraph.errors import StorageError
 from omnigraph.schema.accepted import IR_VERSION
+from omnigraph.storage.table import Table
 from unit.cli.small_company import ADD, Answer, Run
 
 
@@ -26,6 +31,19 @@ def test_a_graph_is_created_once(run: Run, folder: Path) -> None:
         assert again.stdout == ""
 
 
+@pytest.mark.on_disk
+def test_an_init_that_failed_can_be_repeated(run: Run, folder: Path, store: Path) -> None:
+    for left in store.glob("__manifest/*"):
+        if left.name != "schemas":
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+    assert run("snapshot", store).exit_code == 1
+    again = run("init", store, "--schema", folder / "s.pg", "--quiet")
+    assert again.exit_code == 0, again.output
+    assert run("export", store).stdout == ""
+    assert run("check", store).exit_code == 0
+
+
+@pytest.mark.on_disk
 def test_a_folder_with_other_files_needs_force(run: Run, folder: Path) -> None:
     place = folder / "place"
     place.mkdir()
@@ -133,6 +151,7 @@ def test_a_commit_is_shown(run: Run, answer: Answer, store: Path) -> None:
     assert bogus.stdout == ""
 
 
+@pytest.mark.on_disk
 def test_a_snapshot_is_the_documented_document(run: Run, answer: Answer, store: Path) -> None:
     document = answer("snapshot", store)
     assert list(document) == [
@@ -161,6 +180,7 @@ def test_a_snapshot_is_the_documented_document(run: Run, answer: Answer, store: 
     assert lines[1].split()[:3] == ["edge", "Knows", "1"]
 
 
+@pytest.mark.on_disk
 def test_pins_lead_other_tools_to_the_tables(run: Run, answer: Answer, store: Path) -> None:
     document = answer("pins", store)
     assert (
@@ -188,6 +208,18 @@ def test_an_export_can_be_loaded_again(run: Run, answer: Answer, store: Path) ->
     assert run("export", copy).stdout == exported.stdout
 
 
+def test_an_export_of_a_commit_has_what_was_there_then(
+    run: Run, answer: Answer, store: Path
+) -> None:
+    before = run("export", store).stdout
+    commit = answer("commit", "list", store)["commits"][0]["graph_commit_id"]
+    mutation = ("mutate", "-e", ADD, "--params", '{"name": "zoe"}', "--store", store)
+    assert run(*mutation).exit_code == 0
+    assert run("export", store).stdout != before
+    assert run("export", store, "--snapshot", commit).stdout == before
+    assert run("export", store, "--snapshot", commit, "--branch", "main").exit_code == 2
+
+
 def test_an_export_of_some_types(run: Run, store: Path) -> None:
     people = run("export", store, "--type", "Person").stdout.splitlines()
     assert {json.loads(line)["type"] for line in people} == {"Person"}
@@ -212,14 +244,53 @@ def test_a_sound_graph_passes_its_check(run: Run, answer: Answer, store: Path) -
         "healthy": True,
         "branches": 1,
         "commits": 2,
+        "compared": 2,
         "entities": 4,
         "problems": [],
+        "notices": [],
     }
     result = run("check", "--store", store)
     assert result.exit_code == 0
-    assert result.stdout == f"{store}: ok (1 branch, 2 commits, 4 entities)\n"
+    assert (
+        result.stdout
+        == f"{store}: ok (1 branch, 2 commits, contents of all compared, 4 entities)\n"
+    )
 
 
+def test_a_check_compares_the_newest_commits_or_all(
+    run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def checked(_: Graph, *, commits_max: int | None = 100) -> CheckReport:
+        return CheckReport((), (), branches=1, commits=948, compared=commits_max or 948, entities=9)
+
+    monkeypatch.setattr(Graph, "check", checked)
+    verdict = f"{store}: ok (1 branch, 948 commits, contents of {{}} compared, 9 entities)\n"
+    assert run("check", store).stdout == verdict.format("the newest 100")
+    assert run("check", store, "--all").stdout == verdict.format("all")
+
+
+@pytest.mark.on_disk
+def test_a_check_tells_harmless_damage_as_a_notice(run: Run, store: Path) -> None:
+    hint = "__manifest/main.0/latest.json"
+    (store / hint).write_bytes(b"{")
+    result = run("check", store)
+    assert result.exit_code == 0
+    notice = f"notice: {hint} is damaged; it is derived and ignored (is not JSON (1 bytes))"
+    assert result.stdout.splitlines()[0] == notice
+
+
+def test_an_interrupt_inside_lance_stops_a_check(
+    run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise StorageError("scan", "t/x", "External error: KeyboardInterrupt: ")
+
+    monkeypatch.setattr(Table, "scan", interrupted)
+    result = run("check", store)
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "error: interrupted\n")
+
+
+@pytest.mark.on_disk
 def test_a_damaged_graph_fails_its_check(run: Run, answer: Answer, store: Path) -> None:
     (folder,) = (
         store / each["dataset_path"]

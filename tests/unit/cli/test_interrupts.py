@@ -20,6 +20,7 @@ from unit.cli.small_company import ADD, Run
 MUTATION = ("mutate", "-e", ADD, "--params", '{"name": "zoe"}', "--quiet")
 
 
+@pytest.mark.on_disk
 def test_an_interrupted_write_that_did_not_happen_says_so(
     run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -46,7 +47,8 @@ def test_an_interrupted_write_that_happened_is_not_denied(
     assert "omnigraph commit list" in result.stderr
 
 
-def test_an_interrupted_load_leaves_no_branch_behind(
+@pytest.mark.on_disk
+def test_an_interrupted_load_says_that_the_branch_it_created_stays(
     run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Branch, "load", _interrupted)
@@ -54,7 +56,28 @@ def test_an_interrupted_load_leaves_no_branch_behind(
     result = run("load", store, *data, "--branch", "new", "--from", "main", "--quiet")
     assert result.exit_code == 130
     assert "nothing was written" in result.stderr
-    assert run("branch", "list", "--uri", store).stdout == "main\n"
+    assert "branch new was created for this load and stays" in result.stderr
+    assert run("branch", "list", "--uri", store).stdout == "main\nnew\n"
+
+
+@pytest.mark.parametrize("verb", ["mutate", "load"])
+def test_an_interrupt_before_and_after_a_write_tells_whether_it_happened(
+    run: Run, store: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    data = store.parent / "more.jsonl"
+    data.write_text('{"type": "Person", "data": {"name": "yan"}}\n')
+    load = ("load", "--data", data, "--mode", "append", "--quiet")
+    command = (*(load if verb == "load" else MUTATION), "--store", store)
+    with monkeypatch.context() as patched:
+        patched.setattr(Graph, "branch", _interrupted)
+        before = run(*command)
+    assert (before.exit_code, before.stderr) == (130, "error: interrupted; nothing was written\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(Graph, "close", _interrupted)
+        after = run(*command)
+    newest = run("commit", "list", store, "--limit", "1").stdout.split()[0]
+    assert after.exit_code == 130
+    assert after.stderr == f"error: interrupted; commit {newest} was written\n"
 
 
 def test_an_interrupted_read_only_stops(
@@ -65,6 +88,7 @@ def test_an_interrupted_read_only_stops(
     assert (result.exit_code, result.stderr) == (130, "error: interrupted\n")
 
 
+@pytest.mark.on_disk
 def test_a_real_interrupt_during_a_load_writes_nothing(run: Run, store: Path) -> None:
     before = run("commit", "list", store).stdout
     data = store.parent / "endless.jsonl.gz"

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from unit.cli.small_company import Answer, Run
 
@@ -26,11 +30,12 @@ def test_a_load_answers_with_the_documented_document(answer: Answer, empty: Path
     assert list(document) == [
         "uri",
         "branch",
-        "mode",
         "branch_created",
+        "mode",
         "nodes",
         "edges",
         "total_entities",
+        "actor_id",
         "commit",
     ]
     assert document["uri"] == str(empty)
@@ -167,12 +172,60 @@ def test_a_missing_branch_needs_a_base(run: Run, answer: Answer, store: Path) ->
     assert (again["branch_created"], again["base_branch"]) == (False, "main")
 
 
-def test_a_refused_load_leaves_no_branch_behind(run: Run, answer: Answer, store: Path) -> None:
+def test_a_refused_load_says_that_the_branch_it_created_stays(
+    run: Run, answer: Answer, store: Path
+) -> None:
     data = store.parent / "bad.jsonl"
     data.write_text(append(person("zoe", age=200)))
-    target = ("--branch", "new", "--from", "main")
-    assert run("load", store, "--data", data, "--mode", "merge", *target).exit_code == 1
-    assert answer("branch", "list", "--uri", store) == {"branches": ["main"]}
+    arguments = ("load", store, "--data", data, "--mode", "merge", "--branch", "new")
+    refused = run(*arguments, "--from", "main")
+    assert refused.exit_code == 1
+    assert "branch new was created for this load and stays" in refused.stderr
+    assert answer("branch", "list", "--uri", store) == {"branches": ["main", "new"]}
+    assert "stays" not in run(*arguments, "--from", "main").stderr
+    data.write_text(append(person("zoe", age=20)))
+    assert answer(*arguments, "--from", "main")["branch_created"] is False
+
+
+def test_a_load_with_a_key_is_made_once(answer: Answer, store: Path) -> None:
+    data = store.parent / "more.jsonl"
+    data.write_text(append(person("zoe")))
+    arguments = ("load", store, "--data", data, "--mode", "append", "--key", "monday")
+    first = answer(*arguments, "--message", "weekly")
+    assert answer(*arguments)["commit"] == first["commit"]
+    shown = answer("commit", "show", first["commit"]["graph_commit_id"], "--uri", store)
+    assert shown == first["commit"]
+
+
+def test_a_load_has_the_message_it_is_given(run: Run, store: Path) -> None:
+    data = store.parent / "more.jsonl"
+    data.write_text(append(person("zoe")))
+    run("load", store, "--data", data, "--mode", "append", "--message", "weekly import")
+    assert "weekly import" in run("commit", "list", store, "--limit", "1").stdout
+
+
+def test_a_load_on_another_state_than_expected_exits_with_4(
+    run: Run, answer: Answer, store: Path
+) -> None:
+    data = store.parent / "more.jsonl"
+    data.write_text(append(person("zoe")))
+    newest, older, *_ = answer("commit", "list", store)["commits"]
+    arguments = ("load", store, "--data", data, "--mode", "append", "--if-commit")
+    refused = run(*arguments, older["graph_commit_id"], "--json", "--quiet")
+    assert refused.exit_code == 4
+    assert list(json.loads(refused.stdout)) == ["error", "precondition_failure"]
+    answer(*arguments, newest["graph_commit_id"])
+
+
+@pytest.mark.on_disk
+def test_records_instead_of_a_path_are_told_from_an_output_problem(store: Path) -> None:
+    program = Path(sys.executable).with_name("omnigraph")
+    records = append(person("zoe")) * 200
+    command = [str(program), "load", str(store), "--data", records, "--mode", "append", "--quiet"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert finished.returncode == 1
+    assert "File name too long" in finished.stderr
+    assert "output" not in finished.stderr
 
 
 def test_a_table_file_needs_its_type(run: Run, answer: Answer, store: Path) -> None:
@@ -203,6 +256,7 @@ def test_an_overwrite_elsewhere_needs_consent(run: Run, folder: Path) -> None:
         assert refused.stdout == ""
 
 
+@pytest.mark.on_disk
 def test_overwriting_a_local_graph_needs_no_consent(
     answer: Answer, store: Path, folder: Path
 ) -> None:

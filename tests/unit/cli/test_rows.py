@@ -38,6 +38,10 @@ def test_a_table_of_a_snapshot_names_it() -> None:
     assert list(table_lines(found)) == ["0 rows from snapshot 01HX via q", "a", "-"]
 
 
+def test_one_row_is_not_several() -> None:
+    assert next(iter(table_lines(rows({"a": 1})))) == "1 row from branch main via q"
+
+
 def test_a_long_cell_of_a_table_is_cut() -> None:
     fitting, long = "x" * CELL_WIDTH_MAX, "x" * (CELL_WIDTH_MAX + 1)
     lines = list(table_lines(rows({"a": 1, "b": fitting}, {"a": 1, "b": long})))

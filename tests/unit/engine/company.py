@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import omnigraph
 from omnigraph import Graph
+from places import fresh_uri
 
 SCHEMA = """
 node Person {
@@ -70,14 +70,9 @@ PEOPLE: list[dict[str, Any]] = [
 ]
 
 
-def memory_uri() -> str:
-    """An address in memory that nobody else uses."""
-    return f"memory://{uuid.uuid4().hex}"
-
-
 def company(uri: str | None = None, **options: Any) -> Graph:
     """A fresh graph with two people and a team."""
-    graph = omnigraph.create(uri or memory_uri(), schema=SCHEMA, **options)
+    graph = omnigraph.create(uri or fresh_uri(), schema=SCHEMA, **options)
     graph.branch().load(PEOPLE, mode="append")
     return graph
 

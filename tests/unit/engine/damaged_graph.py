@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from omnigraph.engine.check import CheckReport, check_graph
-from omnigraph.storage import layout
+from omnigraph.storage import layout, open_objects
 from omnigraph.versioning import (
     MAIN,
     Append,
@@ -22,6 +21,7 @@ from omnigraph.versioning import (
     compact,
 )
 from omnigraph.versioning import changes as change_sets
+from places import copy_of
 from unit.writers.plain_graph import PlainGraph, created, opened, rows_of, type_key
 
 SCHEMA = """
@@ -49,9 +49,9 @@ LEADS, KNOWS = "edge:Leads", "edge:Knows"
 RED = '["nl","red"]'
 
 
-def build(folder: Path) -> None:
+def build(uri: str) -> None:
     """Every kind of commit, on a few branches."""
-    graph = created(folder, SCHEMA)
+    graph = created(uri, SCHEMA)
     ada = {"name": "ada", "age": 36, "mood": "glad", "mail": "a@x", "height": 1.5}
     ada |= {"tags": ["x", "y"], "face": [0.0, float("-0")], "picture": bytes(200_000)}
     graph.insert(PERSON, ada, {"name": "bob", "tags": []}, {"name": "cleo", "mail": "c@x"})
@@ -95,16 +95,16 @@ def _bulk(graph: PlainGraph) -> None:
 
 
 class Damaged:
-    """A copy of a healthy graph on the disk, to be damaged."""
+    """A copy of a healthy graph, to be damaged."""
 
-    def __init__(self, healthy: Path, folder: Path) -> None:
-        shutil.copytree(healthy, folder)
-        self.folder = folder
+    def __init__(self, healthy: str, folder: Path) -> None:
+        self.uri = copy_of(healthy, folder)
+        self._objects = open_objects(self.uri, is_durable=False)
 
     @property
     def graph(self) -> PlainGraph:
         """The graph as a process sees it that has just started."""
-        return opened(self.folder)
+        return opened(self.uri)
 
     def record_path(self, seq: int, stream: str = MAIN.id) -> str:
         return layout.record(stream, seq)
@@ -113,17 +113,24 @@ class Damaged:
         return self.graph.branches.resolve(branch).id
 
     def remove(self, path: str) -> None:
-        found = self.folder / path
-        assert found.exists(), path
-        shutil.rmtree(found) if found.is_dir() else found.unlink()
+        """Remove an object, or all in a folder."""
+        below = [] if self.has(path) else [entry.path for entry in self._objects.list(path)]
+        assert below or self.has(path), path
+        self._objects.delete(below or [path])
+
+    def has(self, path: str) -> bool:
+        return self._objects.get(path) is not None
 
     def write(self, path: str, data: bytes | Mapping[str, Any]) -> None:
-        found = self.folder / path
-        found.parent.mkdir(parents=True, exist_ok=True)
-        found.write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
+        self._objects.put(path, data if isinstance(data, bytes) else json.dumps(data).encode())
+
+    def bytes_of(self, path: str) -> bytes:
+        data = self._objects.get(path)
+        assert data is not None, path
+        return data
 
     def read(self, path: str) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads((self.folder / path).read_bytes())
+        document: dict[str, Any] = json.loads(self.bytes_of(path))
         return document
 
     def edit(self, path: str, change: Callable[[dict[str, Any]], object]) -> None:
@@ -133,13 +140,12 @@ class Damaged:
         self.write(path, document)
 
     def only(self, pattern: str) -> str:
-        """The path of the only file of a pattern."""
-        (found,) = self.folder.glob(pattern)
-        return str(found.relative_to(self.folder))
+        """The path of the only object of a pattern."""
+        (found,) = (path for path in self.files() if PurePosixPath(path).match(pattern))
+        return found
 
     def files(self) -> dict[str, bytes]:
-        found = (path for path in sorted(self.folder.rglob("*")) if path.is_file())
-        return {str(path.relative_to(self.folder)): path.read_bytes() for path in found}
+        return {entry.path: self.bytes_of(entry.path) for entry in self._objects.list("")}
 
     def append(self, type_: str, *entities: Mapping[str, Any]) -> Record:
         """Rows that no rule was asked about, in an honest commit."""

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
+import places
 from omnigraph import Graph, errors
 from omnigraph.engine.blobs import RANGE_BYTES_MAX
-from unit.engine.company import company, memory_uri, person
+from unit.engine.company import company, person
 
 
-@pytest.fixture(params=["memory", "local"])
+@pytest.fixture(params=places.kinds())
 def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
-    """A graph with two people and a team, in memory and on the disk."""
-    uri = memory_uri() if request.param == "memory" else str(tmp_path / "org.omni")
+    """A graph with two people and a team, wherever a graph may live."""
+    uri = places.uri_of(request.param, tmp_path)
     with company(uri) as graph:
         yield graph
 

@@ -11,21 +11,25 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
+import places
 from omnigraph import Branch, Commit, Graph, Snapshot, errors
-from unit.engine.company import CHANGES, QUERIES, SCHEMA, ages, company, memory_uri, person
+from omnigraph.engine.graph import create_on
+from omnigraph.engine.resources import Environment, storage_at
+from omnigraph.syntax import Mode
+from unit.engine.company import CHANGES, QUERIES, SCHEMA, ages, company, person
 
 
-@pytest.fixture(params=["memory", "local"])
+@pytest.fixture(params=places.kinds())
 def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
-    """A graph with two people and a team, in memory and on the disk."""
-    uri = memory_uri() if request.param == "memory" else str(tmp_path / "org.omni")
+    """A graph with two people and a team, wherever a graph may live."""
+    uri = places.uri_of(request.param, tmp_path)
     with company(uri, actor="ada") as graph:
         yield graph
 
 
 @pytest.fixture
 def main() -> Iterator[Branch]:
-    """The main branch of a graph in memory."""
+    """The main branch of a graph."""
     with company() as graph:
         yield graph.branch()
 
@@ -92,7 +96,7 @@ def test_a_load_takes_a_path_and_a_table_of_one_type(graph: Graph, tmp_path: Pat
 def test_an_export_loads_back_byte_for_byte(graph: Graph, tmp_path: Path) -> None:
     path = tmp_path / "export.jsonl"
     path.write_bytes(b"".join(graph.branch().export()))
-    copy = omnigraph.create(memory_uri(), schema=SCHEMA)
+    copy = omnigraph.create(places.fresh_uri(), schema=SCHEMA)
     copy.branch().load(path, mode="append")
     assert b"".join(copy.branch().export()) == path.read_bytes()
     assert b"".join(graph.branch().export(types=["Team"])).count(b"\n") == 1
@@ -211,7 +215,7 @@ def test_a_write_on_an_expected_head_fails_when_the_head_moved(main: Branch) -> 
 
 
 def test_compaction_does_not_break_an_expected_head(tmp_path: Path) -> None:
-    graph = company(str(tmp_path / "org.omni"), durable=False)
+    graph = company(places.fresh_uri(tmp_path / "org.omni"), durable=False)
     main, last = graph.branch(), None
     for number in range(80):
         last = main.load([person(f"p{number}")], mode="append").commit
@@ -405,7 +409,7 @@ def test_a_recreated_branch_is_another_one(graph: Graph) -> None:
 
 
 def test_another_process_sees_a_write_without_asking_for_it(tmp_path: Path) -> None:
-    uri = str(tmp_path / "org.omni")
+    uri = places.fresh_uri(tmp_path / "org.omni")
     graph = company(uri)
     # Another durability shares nothing with the first handle, as if it were in another process.
     other = omnigraph.open(uri, durable=False)
@@ -426,7 +430,6 @@ def test_results_have_the_documents_of_the_commands(main: Branch) -> None:
     assert loaded.to_json() == {
         "uri": main.graph.uri,
         "branch": "main",
-        "base_branch": None,
         "branch_created": False,
         "mode": "append",
         "nodes": [{"name": "Person", "entities_loaded": 1}],
@@ -463,3 +466,13 @@ def test_results_have_the_documents_of_the_commands(main: Branch) -> None:
         "graph_manifest_version": 3,
         "steps": 1,
     }
+
+
+def test_a_schema_is_planned_and_applied_by_the_same_rules() -> None:
+    strict = Environment(mode=Mode.STRICT)
+    storage = storage_at(places.fresh_uri(), is_durable=False, options=None)
+    graph = create_on(storage, schema="node A { k: String @key }", environment=strict)
+    text = "node A { k: String @key }\nedge E: A -> A { @unique(src, dst) }"
+    for use in (graph.branch().plan_schema, graph.branch().apply_schema):
+        with pytest.raises(errors.CompileError):
+            use(text)

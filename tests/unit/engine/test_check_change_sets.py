@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.versioning import (
+    MAIN,
     AddColumns,
     Bulk,
     Changed,
@@ -15,19 +16,20 @@ from omnigraph.versioning import (
     Replace,
     Transaction,
 )
+from places import fresh_uri
 from unit.engine.damaged_graph import NOTE, PERSON, Damaged, build, check, found, ids
 from unit.writers.plain_graph import PlainGraph, rows_of, type_key
 
 
 @pytest.fixture(scope="module")
-def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("healthy") / "graph"
-    build(folder)
-    return folder
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    uri = fresh_uri(tmp_path_factory.mktemp("healthy") / "graph")
+    build(uri)
+    return uri
 
 
 @pytest.fixture
-def damaged(healthy: Path, tmp_path: Path) -> Damaged:
+def damaged(healthy: str, tmp_path: Path) -> Damaged:
     return Damaged(healthy, tmp_path / "graph")
 
 
@@ -176,12 +178,25 @@ def test_a_missing_or_torn_change_set_file_is_named(damaged: Damaged) -> None:
     ]
 
 
+def test_a_torn_file_of_an_old_table_is_named_when_its_commit_is_compared(
+    damaged: Damaged,
+) -> None:
+    graph = damaged.graph
+    newest = graph.tables.references(graph.head().pins[NOTE])
+    before = graph.tables.references(graph.log.at(MAIN, graph.head().seq - 1).pins[NOTE])
+    file = max(path for path in before - newest if path.endswith(".lance"))
+    damaged.write(file, b"torn")
+    problems = found(damaged)
+    assert all(each.endswith(f"(damaged: {file})") for each in problems), problems
+    assert any(each.startswith("change_set: ") for each in problems)
+
+
 def test_the_counts_of_a_change_set_file_are_compared(damaged: Damaged) -> None:
     path = damaged.only("__manifest/changes/*.arrow")
     (seq,) = (
         seq
         for seq in range(damaged.graph.head().seq)
-        if path in (damaged.folder / damaged.record_path(seq)).read_text()
+        if path in damaged.bytes_of(damaged.record_path(seq)).decode()
     )
     damaged.edit(
         damaged.record_path(seq), lambda document: document["changes"][PERSON].update(n_ins=7)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd  # type: ignore[import-untyped]  # it has no types of its own
+import pyarrow as pa
 import pytest
 
+import omnigraph
+from omnigraph import Graph
 from omnigraph.engine.arguments import datetime_of, microseconds, plain_parameters
 from omnigraph.errors import InvalidArgument
+from omnigraph.versioning import Signature
+from places import fresh_uri
+from unit.engine.company import CHANGES, SCHEMA, company
 
 
 def test_what_json_knows_stays_and_the_rest_becomes_it() -> None:
@@ -22,6 +31,12 @@ def test_what_json_knows_stays_and_the_rest_becomes_it() -> None:
         "numpy": np.int64(7),
         "vector": np.array([1.0, 2.0], dtype=np.float32),
         "days": (date(2024, 5, 6),),
+        "times": np.array(["2024-05-06T07:08:09.123", "NaT"], dtype="datetime64[ns]"),
+        "numpy day": np.datetime64("2024-05-06"),
+        "arrow": pa.scalar(datetime(2024, 5, 6, 7, tzinfo=UTC)),
+        "arrow days": pa.array([date(2024, 5, 6), None]),
+        "nothing": pd.NaT,
+        "series": pd.Series([pd.Timestamp("2024-05-06T07:00:00")]),
     }
     assert plain_parameters(given) == {
         "none": None,
@@ -32,6 +47,12 @@ def test_what_json_knows_stays_and_the_rest_becomes_it() -> None:
         "numpy": 7,
         "vector": [1.0, 2.0],
         "days": ["2024-05-06"],
+        "times": ["2024-05-06T07:08:09.123000000", None],
+        "numpy day": "2024-05-06",
+        "arrow": "2024-05-06T07:00:00Z",
+        "arrow days": ["2024-05-06", None],
+        "nothing": None,
+        "series": ["2024-05-06T07:00:00"],
     }
 
 
@@ -48,3 +69,95 @@ def test_times_keep_their_microseconds() -> None:
 def test_a_time_without_a_zone_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="time zone"):
         microseconds(datetime(2024, 5, 6))
+
+
+@pytest.fixture(scope="module")
+def graph() -> Iterator[Graph]:
+    """A graph that no call here may change."""
+    with company() as graph:
+        yield graph
+
+
+WRONG = [5, b"x", object(), ["a"], "\ud800"]
+
+# Every public argument that is a text, by the name it has.
+TEXTS: list[tuple[str, Callable[[Graph, Any], object]]] = [
+    ("uri", lambda _, v: omnigraph.open(v)),
+    ("uri", lambda _, v: omnigraph.connect(v)),
+    ("uri", lambda _, v: omnigraph.create(v, schema=SCHEMA)),
+    ("schema", lambda _, v: omnigraph.create(fresh_uri(), schema=v)),
+    ("actor", lambda _, v: omnigraph.create(fresh_uri(), schema=SCHEMA, actor=v)),
+    ("actor", lambda g, v: omnigraph.open(g.uri, actor=v)),
+    ("storage_options", lambda g, v: omnigraph.open(g.uri, storage_options={v: "x"})),
+    ("storage_options['x']", lambda g, v: omnigraph.open(g.uri, storage_options={"x": v})),
+    ("name", lambda g, v: g.branch(v)),
+    ("name", lambda g, v: g.create_branch(v)),
+    ("name", lambda g, v: g.delete_branch(v)),
+    ("branch", lambda g, v: g.snapshot(0, branch=v)),
+    ("commit_id", lambda g, v: g.commit(v)),
+    ("text", lambda g, v: g.execute(v)),
+    ("branch", lambda g, v: g.execute("branch list", branch=v)),
+    ("mode", lambda g, v: g.branch().load([], mode=v)),
+    ("dialect", lambda g, v: g.branch().load([], mode="append", dialect=v)),
+    ("type", lambda g, v: g.branch().load([], mode="append", type=v)),
+    ("message", lambda g, v: g.branch().load([], mode="append", message=v)),
+    ("key", lambda g, v: g.branch().load([], mode="append", key=v)),
+    ("if_commit", lambda g, v: g.branch().load([], mode="append", if_commit=v)),
+    ("text", lambda g, v: g.branch().mutate(v)),
+    ("name", lambda g, v: g.branch().mutate(CHANGES, name=v)),
+    ("message", lambda g, v: g.branch().mutate(CHANGES, name="hire", message=v)),
+    ("if_commit", lambda g, v: g.branch().mutate(CHANGES, name="hire", if_commit=v)),
+    ("text", lambda g, v: g.branch().query(v)),
+    ("name", lambda g, v: g.branch().query(CHANGES, name=v)),
+    ("types", lambda g, v: list(g.branch().export(types=[v]))),
+    ("text", lambda g, v: g.branch().plan_schema(v)),
+    ("text", lambda g, v: g.branch().apply_schema(v)),
+    ("message", lambda g, v: g.branch().apply_schema(SCHEMA, message=v)),
+    ("kind", lambda g, v: g.branch().blob(v, "Person", "Ada", "badge")),
+    ("type_name", lambda g, v: g.branch().blob("node", v, "Ada", "badge")),
+    ("entity_id", lambda g, v: g.branch().blob("node", "Person", v, "badge")),
+    ("property", lambda g, v: g.branch().blob("node", "Person", "Ada", v)),
+    ("type_name", lambda g, v: g.branch().count(v)),
+    ("kind", lambda g, v: g.branch().count("Person", v)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(TEXTS)), ids=lambda n: f"{n}-{TEXTS[n][0]}")
+def test_what_is_no_text_is_refused_by_the_name_of_its_argument(graph: Graph, number: int) -> None:
+    argument, call = TEXTS[number]
+    before = graph.branch().head
+    for value in WRONG:
+        if isinstance(value, list) and argument == "storage_options":
+            continue  # no key of any mapping
+        with pytest.raises(InvalidArgument) as caught:
+            call(graph, value)
+        assert caught.value.argument == argument
+    assert graph.branch().head == before
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda g: g.branch().commits(limit="2"),
+        lambda g: g.branch().commits(limit=-1),
+        lambda g: g.branch().commits(limit=True),
+        lambda g: g.check(commits_max=1.5),
+        lambda g: g.branch().export(types="Person"),
+        lambda g: g.branch().export(types=5),
+        lambda g: g.create_branch("b", source=5),
+        lambda g: g.snapshot(None),
+        lambda g: omnigraph.open(g.uri, storage_options=cast(Any, "x")),
+    ],
+)
+def test_other_arguments_without_a_meaning_are_refused(
+    graph: Graph, call: Callable[[Any], object]
+) -> None:
+    with pytest.raises(InvalidArgument):
+        call(graph)
+
+
+@pytest.mark.parametrize("field", ["actor", "message", "key"])
+@pytest.mark.parametrize("value", [5, b"x", "\ud800"])
+def test_no_record_can_be_made_of_what_cannot_be_read_back(field: str, value: object) -> None:
+    with pytest.raises(InvalidArgument, match=field):
+        Signature(**{field: value})  # type: ignore[arg-type]  # wrong on purpose

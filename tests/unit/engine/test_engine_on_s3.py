@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 import omnigraph
 from omnigraph import errors
-from stores import S3Server, s3_server
+from stores import S3Server
 from unit.engine.company import CHANGES, SCHEMA, ages, company, person
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    """A running S3 server."""
-    with s3_server() as server:
-        yield server
 
 
 def test_a_graph_lives_on_s3(s3: S3Server) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as pds
 import pytest
 
 from omnigraph import Branch, errors
 from omnigraph.engine.operations import Loading, Migrating, Mutating
-from omnigraph.engine.writing import Operation, Terms, Written, write
+from omnigraph.engine.writing import SCHEMAS_MAX, Operation, Terms, Written, write
 from omnigraph.execution.view import View
 from omnigraph.versioning import Transaction
-from omnigraph.writers.inputs import InputOptions, Source
+from omnigraph.writers.inputs import InputOptions, Source, Text
 from omnigraph.writers.load import LoadMode
 from omnigraph.writers.prepare import Request
 from unit.engine.company import CHANGES, SCHEMA, ages, company, person
@@ -22,7 +26,7 @@ WIDER = SCHEMA.replace("  age: I32?\n", "  age: I32?\n  email: String?\n")
 
 @pytest.fixture
 def main() -> Iterator[Branch]:
-    """The main branch of a graph in memory."""
+    """The main branch of a graph."""
     with company() as graph:
         yield graph.branch()
 
@@ -38,6 +42,9 @@ class Overtaken:
     @property
     def may_repeat(self) -> bool:
         return self.inner.may_repeat
+
+    def abandon(self) -> None:
+        self.inner.abandon()
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         self.preparations += 1
@@ -135,10 +142,96 @@ def test_a_request_that_was_repeated_meanwhile_is_made_once(main: Branch) -> Non
 def test_a_load_is_read_again_under_another_schema(main: Branch) -> None:
     operation = Overtaken(_loading(main, [person("Cyd", 1)]), lambda: main.apply_schema(WIDER))
     assert _write(main, operation).record is not None
-    assert (operation.preparations, ages(main)["Cyd"]) == (2, 1)
+    assert (operation.preparations, ages(main)["Cyd"]) == (3, 1)
     text = "query q() { match { $p: Person } return { $p.email } }"
     assert len(main.query(text)) == 3
     assert main.graph.check().problems == ()
+
+
+class Cursor:
+    """A table that is there once: the second reading gives what is left."""
+
+    def __init__(self) -> None:
+        self._rows = pa.table({"name": ["Cyd"]})
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        rows, self._rows = self._rows, self._rows.slice(0, 0)
+        return rows.__arrow_c_stream__(requested_schema)
+
+
+class Records:
+    """Records that somebody else gives out, who knows whether twice."""
+
+    def __iter__(self) -> Iterator[dict[str, object]]:
+        yield person("Cyd", 1)
+
+
+def _rows() -> pa.Table:
+    return pa.table({"name": ["Cyd"]})
+
+
+@pytest.mark.parametrize(
+    ("make", "is_repeatable"),
+    [
+        (lambda: iter([person("Cyd")]), False),
+        (Records, False),
+        (Cursor, False),
+        (lambda: _rows().to_reader(), False),
+        (lambda: pds.Scanner.from_batches(_rows().to_reader()).to_reader(), False),
+        (_rows, True),
+        (lambda: _rows().to_pandas(), True),
+        (lambda: pl.from_arrow(_rows()), True),
+        (lambda: (person("Cyd"),), True),
+        (lambda: Text('{"type":"Person","data":{"name":"Cyd"}}'), True),
+    ],
+)
+def test_only_what_is_known_to_give_its_rows_again_is_read_again_under_another_schema(
+    main: Branch, make: Callable[[], Source], is_repeatable: bool
+) -> None:
+    source = make()
+    are_records = make is Records or isinstance(source, tuple | Text | type(iter([])))
+    options = InputOptions(type=None if are_records else "Person")
+    loading = Loading(main._session.resources, source, mode=LoadMode.APPEND, options=options)
+    operation = Overtaken(loading, lambda: main.apply_schema(WIDER))
+    if is_repeatable:
+        assert _write(main, operation).record is not None
+    else:
+        with pytest.raises(errors.Conflict, match="another schema"):
+            _write(main, operation)
+    assert ("Cyd" in ages(main)) is is_repeatable
+
+
+def test_a_source_is_read_again_by_its_author_who_may_write_meanwhile(main: Branch) -> None:
+    readers: list[str] = []
+
+    def progress(_: int) -> None:
+        readers.append(threading.current_thread().name)
+        main.mutate(CHANGES, name="hire", params={"name": f"p{len(readers)}", "age": None})
+
+    options = InputOptions(progress=progress)
+    resources = main._session.resources
+    loading = Loading(resources, [person("Cyd")], mode=LoadMode.APPEND, options=options)
+    operation = Overtaken(loading, lambda: main.apply_schema(WIDER))
+    author = threading.Thread(target=_write, args=(main, operation), name="author", daemon=True)
+    author.start()
+    author.join(60)
+    assert not author.is_alive()
+    assert set(readers) == {"author"}
+    assert {"Cyd", "p1", "p2"} <= set(ages(main))
+
+
+def test_a_schema_that_never_rests_is_a_conflict(main: Branch) -> None:
+    class Restless(Overtaken):
+        def prepare(self, view: View, request: Request) -> Transaction | None:
+            transaction = self.inner.prepare(view, request)
+            self.preparations += 1
+            main.apply_schema(f"// {self.preparations}\n{SCHEMA}")
+            return transaction
+
+    operation = Restless(_loading(main, [person("Cyd")]), lambda: None)
+    with pytest.raises(errors.Conflict, match=f"{SCHEMAS_MAX} times"):
+        _write(main, operation)
+    assert len(ages(main)) == 2
 
 
 def test_records_that_come_once_cannot_be_read_again_under_another_schema(main: Branch) -> None:

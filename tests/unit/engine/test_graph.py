@@ -6,9 +6,11 @@ import json
 import multiprocessing
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +20,10 @@ import pytest
 
 import omnigraph
 from omnigraph import errors
-from omnigraph.engine.resources import Resources
+from omnigraph.engine.background import TableThreads
+from omnigraph.engine.resources import Resources, storage_at
+from omnigraph.storage import layout, open_objects
+from places import fresh_uri
 from unit.engine.company import (
     CHANGES,
     PEOPLE,
@@ -26,13 +31,17 @@ from unit.engine.company import (
     SCHEMA,
     ages,
     company,
-    memory_uri,
     person,
 )
 
 
+def stored(uri: str) -> list[str]:
+    """The path of every object at an address."""
+    return [entry.path for entry in open_objects(uri).list("")]
+
+
 def test_a_created_graph_can_be_opened_again(tmp_path: Path) -> None:
-    uri = str(tmp_path / "org.omni")
+    uri = fresh_uri(tmp_path / "org.omni")
     with company(uri, actor="ada") as graph:
         before = ages(graph.branch())
     with omnigraph.open(uri) as graph:
@@ -46,7 +55,7 @@ def test_a_session_as_a_newcomer_would_write_it(tmp_path: Path) -> None:
     hires = pa.table({"name": ["Cyd", "Dov"], "age": [29, None]})
     pq.write_table(hires, tmp_path / "new_hires.parquet")
 
-    graph = omnigraph.create(str(tmp_path / "org.omni"), schema=SCHEMA, actor="ada")
+    graph = omnigraph.create(fresh_uri(tmp_path / "org.omni"), schema=SCHEMA, actor="ada")
     main = graph.branch("main")
     main.load(tmp_path / "people.jsonl", mode="append")
     review = graph.create_branch("review/new-hires", source=main)
@@ -62,13 +71,13 @@ def test_a_session_as_a_newcomer_would_write_it(tmp_path: Path) -> None:
 
 
 def test_a_graph_in_memory_lives_on_under_its_name() -> None:
-    uri = memory_uri()
+    uri = fresh_uri()
     company(uri).close()
     assert ages(omnigraph.open(uri).branch()) == {"Ada": 36, "Bob": 41}
 
 
 def test_the_first_commit_is_signed_and_has_no_parent() -> None:
-    graph = omnigraph.create(memory_uri(), schema=SCHEMA, actor="ada")
+    graph = omnigraph.create(fresh_uri(), schema=SCHEMA, actor="ada")
     head = graph.branch().head
     assert (head.version, head.parents, head.actor, head.branch) == (0, (), "ada", "main")
     assert graph.commit(head.id) == head
@@ -76,23 +85,24 @@ def test_the_first_commit_is_signed_and_has_no_parent() -> None:
 
 
 def test_a_missing_graph_is_not_found_and_nothing_is_created(tmp_path: Path) -> None:
+    uri = fresh_uri(tmp_path / "absent")
     with pytest.raises(errors.GraphNotFound, match="no graph at"):
-        omnigraph.open(str(tmp_path / "absent"))
-    assert list(tmp_path.iterdir()) == []
+        omnigraph.open(uri)
+    assert stored(uri) == []
 
 
 def test_creating_a_graph_twice_is_refused(tmp_path: Path) -> None:
-    uri = str(tmp_path / "org.omni")
+    uri = fresh_uri(tmp_path / "org.omni")
     company(uri)
-    files = set(tmp_path.rglob("*"))
+    before = stored(uri)
     with pytest.raises(errors.GraphExists):
         omnigraph.create(uri, schema=SCHEMA)
-    assert set(tmp_path.rglob("*")) == files
+    assert stored(uri) == before
     assert len(ages(omnigraph.open(uri).branch())) == 2
 
 
 def test_of_several_creators_one_wins(tmp_path: Path) -> None:
-    uri = str(tmp_path / "org.omni")
+    uri = fresh_uri(tmp_path / "org.omni")
     barrier = threading.Barrier(4)
 
     def create(_: int) -> bool:
@@ -109,17 +119,18 @@ def test_of_several_creators_one_wins(tmp_path: Path) -> None:
 
 
 def test_a_schema_with_errors_leaves_nothing_behind(tmp_path: Path) -> None:
+    uri = fresh_uri(tmp_path / "org.omni")
     with pytest.raises(errors.CompileError):
-        omnigraph.create(str(tmp_path / "org.omni"), schema="node Person {")
-    assert list(tmp_path.iterdir()) == []
+        omnigraph.create(uri, schema="node Person {")
+    assert stored(uri) == []
 
 
 def test_a_graph_of_a_newer_format_is_refused(tmp_path: Path) -> None:
-    uri = tmp_path / "org.omni"
-    company(str(uri)).close()
-    (uri / "__manifest" / "format.json").write_text(json.dumps({"format": 99}))
+    uri = fresh_uri(tmp_path / "org.omni")
+    company(uri).close()
+    open_objects(uri).put(layout.FORMAT, json.dumps({"format": 99}).encode())
     with pytest.raises(errors.FormatTooNew) as caught:
-        omnigraph.open(str(uri))
+        omnigraph.open(uri)
     assert "upgrade" in str(caught.value.hint)
 
 
@@ -141,7 +152,7 @@ def test_a_closed_graph_refuses_every_use() -> None:
 
 
 def test_handles_of_one_process_share_what_they_know(tmp_path: Path) -> None:
-    uri = str(tmp_path / "org.omni")
+    uri = fresh_uri(tmp_path / "org.omni")
     first, second = company(uri), omnigraph.open(uri)
     assert first._session.resources is second._session.resources
     background = first._session.resources.background
@@ -156,6 +167,7 @@ def test_handles_of_one_process_share_what_they_know(tmp_path: Path) -> None:
     assert len(ages(third.branch())) == 3
 
 
+@pytest.mark.on_disk
 def test_a_new_graph_at_an_old_address_shares_nothing_with_the_old_one(tmp_path: Path) -> None:
     uri = tmp_path / "org.omni"
     old = company(str(uri))
@@ -169,15 +181,15 @@ def test_a_new_graph_at_an_old_address_shares_nothing_with_the_old_one(tmp_path:
 def test_a_forgotten_graph_leaves_no_resources_behind(tmp_path: Path) -> None:
     import gc  # noqa: PLC0415
 
-    company(str(tmp_path / "org.omni"))
+    uri = fresh_uri(tmp_path / "org.omni")
+    company(uri)
     gc.collect()
-    uris = {each.storage.objects.uri for each in Resources._shared.values()}
-    assert str(tmp_path / "org.omni") not in uris
+    assert uri not in {each.storage.objects.uri for each in Resources._shared.values()}
 
 
 def test_an_empty_actor_is_refused() -> None:
     with pytest.raises(errors.InvalidArgument, match="actor"):
-        omnigraph.create(memory_uri(), schema=SCHEMA, actor=" ")
+        omnigraph.create(fresh_uri(), schema=SCHEMA, actor=" ")
 
 
 def test_a_server_is_refused_with_a_reason() -> None:
@@ -185,6 +197,7 @@ def test_a_server_is_refused_with_a_reason() -> None:
         omnigraph.connect("https://graphs.example/org")
 
 
+@pytest.mark.on_disk
 def test_connect_opens_what_open_opens(tmp_path: Path) -> None:
     uri = str(tmp_path / "org.omni")
     company(uri).close()
@@ -208,7 +221,7 @@ def test_a_forked_child_is_told_to_open_the_graph_itself(monkeypatch: pytest.Mon
 
 
 def test_spawned_processes_write_to_one_graph(tmp_path: Path) -> None:
-    uri = str(tmp_path / "org.omni")
+    uri = fresh_uri(tmp_path / "org.omni")
     graph = company(uri)
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_hire, args=(uri, n)) for n in range(2)]
@@ -229,7 +242,7 @@ def _hire(uri: str, number: int) -> None:
 def test_a_program_that_never_closes_its_graph_ends(tmp_path: Path) -> None:
     script = f"""
 import omnigraph
-graph = omnigraph.create({str(tmp_path / "org.omni")!r}, schema={SCHEMA!r}, durable=False)
+graph = omnigraph.create({fresh_uri(tmp_path / "org.omni")!r}, schema={SCHEMA!r}, durable=False)
 main = graph.branch()
 for number in range(41):
     main.load([{{"type": "Person", "data": {{"name": f"p{{number}}"}}}}], mode="append")
@@ -242,7 +255,7 @@ print(main.count("Person"))
 
 
 def test_small_commits_are_compacted_behind_the_scenes(tmp_path: Path) -> None:
-    graph = company(str(tmp_path / "org.omni"), durable=False)
+    graph = company(fresh_uri(tmp_path / "org.omni"), durable=False)
     main = graph.branch()
     for number in range(80):
         main.load([person(f"p{number}")], mode="append")
@@ -261,7 +274,7 @@ def _wait_for_background(graph: omnigraph.Graph) -> None:
 
 
 def test_a_sound_graph_passes_its_check(tmp_path: Path) -> None:
-    graph = company(str(tmp_path / "org.omni"))
+    graph = company(fresh_uri(tmp_path / "org.omni"))
     graph.create_branch("review").load([person("Cyd")], mode="append")
     report = graph.check()
     assert (report.problems, report.is_healthy) == ((), True)
@@ -269,10 +282,11 @@ def test_a_sound_graph_passes_its_check(tmp_path: Path) -> None:
 
 
 def test_a_check_reads_what_is_stored_and_not_what_is_remembered(tmp_path: Path) -> None:
-    graph = company(str(tmp_path / "org.omni"))
+    uri = fresh_uri(tmp_path / "org.omni")
+    graph = company(uri)
     assert len(ages(graph.branch())) == 2
-    for file in (tmp_path / "org.omni" / "t").glob("Person-*.lance/data/*.lance"):
-        file.unlink()
+    files = [path for path in stored(uri) if re.match(r"t/Person-.*\.lance/data/", path)]
+    open_objects(uri).delete(files)
     assert not graph.check().is_healthy
 
 
@@ -300,3 +314,43 @@ def test_the_package_starts_without_the_engine() -> None:
     assert finished.stdout == "False True\n"
     with pytest.raises(AttributeError, match="nothing"):
         _ = omnigraph.nothing
+
+
+def test_only_writes_start_threads_and_a_closed_graph_leaves_none_behind(tmp_path: Path) -> None:
+    uri = fresh_uri(tmp_path / "org.omni")
+    company(uri).close()
+    before = set(threading.enumerate())
+    with omnigraph.open(uri) as graph:
+        main = graph.branch()
+        assert main.count("Person") == 2
+        assert not _write_threads(before)
+        main.load([person("Cyd"), {"type": "Team", "data": {"name": "Ops"}}], mode="append")
+        assert _write_threads(before)
+    deadline = time.monotonic() + 10
+    while _write_threads(before) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not _write_threads(before)
+    assert main.name == "main"
+
+
+def _write_threads(before: set[threading.Thread]) -> list[threading.Thread]:
+    found = set(threading.enumerate()) - before
+    return [thread for thread in found if thread.name.startswith("omnigraph-write")]
+
+
+def test_a_write_that_is_under_way_when_the_graph_is_closed_goes_on_alone() -> None:
+    threads = TableThreads()
+    assert list(threads.map(str, [1, 2])) == ["1", "2"]
+    threads.shutdown()
+    assert list(threads.map(str, [1, 2])) == ["1", "2"]
+    with pytest.raises(ZeroDivisionError):
+        threads.submit(lambda: 1 // 0).result()
+
+
+def test_no_secret_is_shown_with_a_storage() -> None:
+    options = {"aws_access_key_id": "somebody", "aws_secret_access_key": "do-not-tell"}
+    storage = storage_at("s3://bucket/graph", is_durable=True, options=options)
+    assert "do-not-tell" not in repr(storage) + repr(storage.key)
+    others = {**options, "aws_region": "elsewhere"}
+    other = storage_at("s3://bucket/graph", is_durable=True, options=others)
+    assert other.key != storage.key

@@ -10,22 +10,26 @@ from typing import Any
 import pytest
 
 from omnigraph.engine.check import check_graph
+from omnigraph.errors import StorageError
 from omnigraph.storage import layout
+from omnigraph.storage.table import Table
+from omnigraph.storage.tables import Tables
 from omnigraph.versioning import MAIN, Record, Transaction
 from omnigraph.versioning.log import CHECKPOINT_EVERY, WHOLE_PINS_MAX
+from places import fresh_uri
 from unit.engine.damaged_graph import KNOWS, LEADS, NOTE, TEAM, Damaged, build, check, found
 from unit.writers.plain_graph import created
 
 
 @pytest.fixture(scope="module")
-def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("healthy") / "graph"
-    build(folder)
-    return folder
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    uri = fresh_uri(tmp_path_factory.mktemp("healthy") / "graph")
+    build(uri)
+    return uri
 
 
 @pytest.fixture
-def damaged(healthy: Path, tmp_path: Path) -> Damaged:
+def damaged(healthy: str, tmp_path: Path) -> Damaged:
     return Damaged(healthy, tmp_path / "graph")
 
 
@@ -37,6 +41,7 @@ def test_a_healthy_graph_has_no_problems(damaged: Damaged) -> None:
     report = check(damaged)
     assert report.is_healthy
     assert (report.branches, report.commits) == (4, damaged.graph.head().seq + 1 + 2)
+    assert report.compared == report.commits
     on_main = 1005 + 1 + 3 + 1 + 1
     on_review = 4 + 1 + 1 + 1 + 1
     only_in_the_branch_of_review = 3 + 1 + 1
@@ -88,7 +93,7 @@ def test_a_graph_may_be_written_while_it_is_checked(damaged: Damaged) -> None:
 
 def test_records_that_hold_only_what_they_touched_are_folded(tmp_path: Path) -> None:
     source = "".join(f"node T{number} {{}}  " for number in range(WHOLE_PINS_MAX + 1))
-    graph = created(tmp_path / "wide", source)
+    graph = created(fresh_uri(tmp_path / "wide"), source)
     for number in range(CHECKPOINT_EVERY + 2):
         graph.insert(f"node:T{number % 3}", {"@id": f"{number}"})
     graph.branches.create("review", at=graph.head())
@@ -125,7 +130,7 @@ def test_the_format_of_the_graph_is_checked(damaged: Damaged) -> None:
     damaged.write(layout.FORMAT, b"{")
     assert found(damaged) == [f"format: {layout.FORMAT}: is not JSON (1 bytes)"]
     damaged.remove(layout.FORMAT)
-    assert found(damaged) == [f"format: {layout.FORMAT}: no graph at {damaged.folder}"]
+    assert found(damaged) == [f"format: {layout.FORMAT}: no graph at {damaged.uri}"]
 
 
 def test_events_of_branch_names_are_checked(damaged: Damaged) -> None:
@@ -274,14 +279,68 @@ def test_damage_of_a_deleted_branch_matters_only_where_a_live_one_started_from_i
 # ---- what is derived ----
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b'{"format":1,"seq":3}', b'{"format":99,"seq":3}'])
-def test_a_stale_or_torn_hint_is_no_problem(damaged: Damaged, data: bytes) -> None:
-    damaged.write(layout.hint(MAIN.id), data)
-    assert found(damaged) == []
+DAMAGED = "is damaged; it is derived and ignored (is not JSON ({} bytes))"
+NEWER = "is of a newer program; it is derived and ignored"
+
+
+def noticed(damaged: Damaged) -> list[str]:
+    """Every notice of a graph without problems."""
+    report = check(damaged)
+    assert report.problems == ()
+    assert report.is_healthy
+    return [f"{notice.kind}: {notice}" for notice in report.notices]
+
+
+def test_a_healthy_graph_has_no_notices(damaged: Damaged) -> None:
+    assert noticed(damaged) == []
+
+
+def test_a_hint_that_lags_behind_is_as_it_may_be(damaged: Damaged) -> None:
+    damaged.write(layout.hint(MAIN.id), b'{"format":1,"seq":3}')
+    assert noticed(damaged) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", DAMAGED.format(0)),
+        (b"{", DAMAGED.format(1)),
+        (b'{"format":99,"seq":3}', NEWER),
+    ],
+)
+def test_a_torn_or_newer_hint_is_noticed(damaged: Damaged, data: bytes, message: str) -> None:
+    path = layout.hint(MAIN.id)
+    damaged.write(path, data)
+    assert noticed(damaged) == [f"hint: {path} {message}"]
+    assert check(damaged).to_json()["notices"] == [
+        {"kind": "hint", "where": path, "message": message}
+    ]
+
+
+def test_a_torn_or_newer_checkpoint_is_noticed(damaged: Damaged) -> None:
+    path = layout.checkpoint(damaged.stream("untouched"), 9)
+    damaged.edit(path, newer)
+    assert noticed(damaged) == [f"checkpoint: {path} {NEWER}"]
+    damaged.write(path, b"{")
+    assert noticed(damaged) == [f"checkpoint: {path} {DAMAGED.format(1)}"]
+
+
+def test_a_stream_that_no_event_names_is_noticed(damaged: Damaged) -> None:
+    live, gone = damaged.stream("review/one/deeper"), "untouched"
+    stray = damaged.stream(gone)
+    damaged.remove(layout.branch_folder(gone))
+    damaged.remove(layout.branch_folder("review/one/deeper"))
+    what = "of a stream that no branch event names; it is ignored"
+    assert noticed(damaged) == [
+        f"stream: {layout.stream_folder(live)} holds 1 records {what}",
+        f"stream: {layout.stream_folder(stray)} holds 0 records {what}",
+    ]
 
 
 def test_a_hint_at_a_record_that_is_not_there_means_a_lost_commit(damaged: Damaged) -> None:
-    last = damaged.graph.head().seq
+    graph = damaged.graph
+    last = graph.head().seq
+    graph.log.rebuild(MAIN)
     damaged.remove(damaged.record_path(last))
     message = f"it names version {last}, and the newest record is {last - 1}"
     assert found(damaged) == [f"hint: {layout.hint(MAIN.id)}: {message}"]
@@ -295,14 +354,48 @@ def test_a_checkpoint_must_be_what_the_records_give(damaged: Damaged) -> None:
     damaged.edit(path, lambda document: document["pins"][NOTE].update(rows=1))
     problem = "it is not what the records give; it is derived and can be rebuilt"
     assert found(damaged) == [f"checkpoint: {path}: {problem}"]
-    damaged.write(path, b"{")
-    assert found(damaged) == []
 
 
 def test_the_checkpoint_a_branch_starts_from_is_compared_too(damaged: Damaged) -> None:
     path = layout.checkpoint(damaged.stream("untouched"), 9)
     damaged.edit(path, setting(commit="other"))
     assert [each.partition(": it is not")[0] for each in found(damaged)] == [f"checkpoint: {path}"]
+
+
+# ---- interrupts ----
+
+
+@pytest.mark.parametrize("place", ["open", "scan", "get"])
+def test_an_interrupt_that_comes_back_as_an_error_ends_the_check(
+    damaged: Damaged, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise StorageError(place, "t/x", "External error: KeyboardInterrupt: ")
+
+    graph = damaged.graph
+    owner = {"open": Tables, "scan": Table, "get": type(graph.objects)}[place]
+    monkeypatch.setattr(owner, place, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        check_graph(graph.objects, graph.tables)
+
+
+def test_an_interrupt_ends_the_check(damaged: Damaged, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Table, "scan", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        check(damaged)
+
+
+def test_a_path_that_names_an_interrupt_is_none(
+    damaged: Damaged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failed(*_: object, **__: object) -> None:
+        raise StorageError("scan", "t/x", "Not found: t/KeyboardInterrupt-0.lance/data/x.lance")
+
+    monkeypatch.setattr(Table, "scan", failed)
+    assert "scan failed: Not found" in found(damaged)[0]
 
 
 # ---- schemas ----
@@ -316,7 +409,7 @@ def test_a_missing_schema_is_named_once(damaged: Damaged) -> None:
 
 def test_a_changed_schema_is_named(damaged: Damaged) -> None:
     path = layout.schema(damaged.graph.log.at(MAIN, 0).schema)
-    damaged.write(path, (damaged.folder / path).read_bytes().replace(b"Leads", b"Heads"))
+    damaged.write(path, damaged.bytes_of(path).replace(b"Leads", b"Heads"))
     assert found(damaged) == [f"schema: {path}: its content is not what its name says"]
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 import omnigraph
-from omnigraph import Commit, Graph, errors
-from unit.engine.company import CHANGES, SCHEMA, ages, company, memory_uri, person
+import places
+from omnigraph import Commit, Graph, Snapshot, errors
+from omnigraph.schema.accepted import IR_VERSION
+from unit.engine.company import CHANGES, SCHEMA, ages, company, person
 
 
-@pytest.fixture(params=["memory", "local"])
+@pytest.fixture(params=places.kinds())
 def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
-    """A graph with two people and a team, in memory and on the disk."""
-    uri = memory_uri() if request.param == "memory" else str(tmp_path / "org.omni")
+    """A graph with two people and a team, wherever a graph may live."""
+    uri = places.uri_of(request.param, tmp_path)
     with company(uri) as graph:
         yield graph
 
@@ -107,7 +109,7 @@ def test_history_keeps_its_schema(graph: Graph) -> None:
 
 
 def test_history_survives_reopening(tmp_path: Path) -> None:
-    graph = company(str(tmp_path / "org.omni"), actor="ada")
+    graph = company(places.fresh_uri(tmp_path / "org.omni"), actor="ada")
     commits = _history(graph)
     graph.close()
     with omnigraph.open(graph.uri) as again:
@@ -157,3 +159,27 @@ def test_a_snapshot_shows_what_it_is(graph: Graph) -> None:
     assert repr(snapshot) == f"Snapshot('main', version=1, commit='{snapshot.commit.id}')"
     assert repr(graph.branch()) == "Branch('main')"
     assert repr(graph) == f"Graph('{graph.uri}')"
+
+
+def test_a_snapshot_of_a_closed_graph_answers_nothing_read_before_or_not(graph: Graph) -> None:
+    snapshots = [graph.branch().snapshot() for _ in range(2)]
+    assert snapshots[0].count("Person") == 2
+    graph.close()
+    uses: list[Callable[[Snapshot], object]] = [
+        lambda at: at.count("Person"),
+        lambda at: at.tables(),
+        lambda at: at.to_json(),
+        lambda at: at.schema,
+        lambda at: at.commit,
+        lambda at: at.export(),
+        lambda at: at.blob("node", "Person", "Ada", "badge"),
+        lambda at: at.query(CHANGES, name="hire"),
+    ]
+    for snapshot in snapshots:
+        for use in uses:
+            with pytest.raises(errors.GraphClosed):
+                use(snapshot)
+
+
+def test_the_document_of_a_snapshot_names_the_version_of_schemas(graph: Graph) -> None:
+    assert graph.branch().snapshot().to_json()["internal_schema_version"] == IR_VERSION

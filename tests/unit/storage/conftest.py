@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from omnigraph.storage import Objects, open_objects
-from stores import S3Server, s3_server
-
-
-@pytest.fixture(scope="session")
-def s3() -> Iterator[S3Server]:
-    with s3_server() as server:
-        yield server
+from stores import S3Server
 
 
 @pytest.fixture(params=["local", "local-unsynced", "memory", "s3"])

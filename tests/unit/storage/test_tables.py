@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import people as world
-from omnigraph.errors import LoadError, StorageError, StorageRefused
+from omnigraph.errors import Conflict, LoadError, StorageError, StorageRefused
 from omnigraph.storage.handles import HANDLES_MAX
 from omnigraph.storage.tables import Pin, Staged, Tables, blob_field
 from stores import S3Server
@@ -118,7 +118,7 @@ def test_a_dead_row_cannot_die_again(local: Tables) -> None:
     pin = world.start(local, range(3))
     dead = world.row_ids(local, pin, [1])
     later = local.replace(pin, dead=dead)
-    with pytest.raises(StorageRefused, match="1 rows to replace are not in version"):
+    with pytest.raises(Conflict, match="1 rows to replace are not in"):
         local.replace(later, dead=dead)
 
 

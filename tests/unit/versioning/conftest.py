@@ -1,28 +1,26 @@
-"""Fresh graphs: on the stand-in, in real memory, and on the disk."""
+"""Fresh graphs: on the stand-in, and wherever else a graph may live."""
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 
 import pytest
 
+import places
 from omnigraph.storage import open_objects
 from omnigraph.storage.tables import Tables
-from unit.versioning.small_graph import SmallGraph, create_graph, local_graph, memory_graph
+from omnigraph.versioning import Settings
+from unit.versioning.small_graph import SmallGraph, create_graph, memory_graph
 
 
-@pytest.fixture(params=["stand-in", "memory", "local"])
+@pytest.fixture(params=["stand-in", *places.kinds()])
 def graph(request: pytest.FixtureRequest, tmp_path: Path) -> SmallGraph:
     """A fresh graph on each kind of storage."""
-    match request.param:
-        case "stand-in":
-            return memory_graph()
-        case "memory":
-            uri = f"memory://{uuid.uuid4().hex}"
-            return create_graph(open_objects(uri), Tables(uri))
-        case _:
-            return local_graph(tmp_path)
+    if request.param == "stand-in":
+        return memory_graph()
+    uri = places.uri_of(request.param, tmp_path)
+    objects, tables = open_objects(uri, is_durable=False), Tables(uri, is_durable=False)
+    return create_graph(objects, tables, Settings())
 
 
 @pytest.fixture

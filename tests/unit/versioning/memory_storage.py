@@ -117,7 +117,15 @@ class MemoryTables:
     def append(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
         return self.replace(pin, dead=pa.array([], pa.uint64()), staged=staged)
 
-    def replace(self, pin: Pin, *, dead: pa.Array, staged: Sequence[Staged] = ()) -> Pin:
+    def replace(
+        self,
+        pin: Pin,
+        *,
+        dead: pa.Array,
+        staged: Sequence[Staged] = (),
+        addresses: pa.Array | None = None,
+    ) -> Pin:
+        assert addresses is None, "nobody reads addresses here"
         version, gone = self.versions[pin.path, pin.version], set(dead.to_pylist())
         assert gone <= version.rows.keys(), "a row id that is not on this version"
         kept = {

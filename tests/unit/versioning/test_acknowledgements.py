@@ -89,7 +89,7 @@ def test_a_write_gives_up_after_its_budget(fast_graph: SmallGraph) -> None:
     assert isinstance(fast_graph.objects, MemoryObjects)
     objects = Crowded(data=fast_graph.objects.data)
     pauses: list[float] = []
-    settings = Settings(pause=pauses.append)
+    settings = Settings(pause=pauses.append, patience_s=0)
     with pytest.raises(Conflict, match="moved 32 times"):
         SmallGraph(objects, fast_graph.tables, settings).insert({"ada": "1"})
     assert len(pauses) == ATTEMPTS_MAX

@@ -31,7 +31,7 @@ def test_a_branch_starts_with_the_people_of_its_source_and_goes_its_own_way(
     assert graph.people(review) == {"ada": "1", "bob": "2"}
     assert graph.people() == {"ada": "1", "cy": "3"}
     again = graph.reopened()
-    assert again.rows(again.history.by_branch("review")) == {"ada": "1", "bob": "2"}
+    assert again.rows(again.branches.head("review").snapshot) == {"ada": "1", "bob": "2"}
 
 
 def test_creating_a_branch_touches_no_table_and_makes_no_commit() -> None:
@@ -239,3 +239,17 @@ def test_a_deletion_that_dies_after_closing_can_be_finished(fast_graph: SmallGra
         again.branches.create("review", at=again.head())
     again.branches.delete("review")
     assert again.reopened().branches.list() == ["main"]
+
+
+def test_a_branch_starts_at_a_commit_of_its_own_graph_only(fast_graph: SmallGraph) -> None:
+    other = memory_graph()
+    for graph in (fast_graph, other):
+        graph.insert({"ada": "1"})
+    foreign = other.branches.create("review", at=other.head())
+    for at in (other.head(), other.head(foreign)):
+        with pytest.raises(CommitNotFound, match=r"commit|version"):
+            fast_graph.branches.create("ghost", at=at)
+    other.insert({"bob": "1"})
+    with pytest.raises(CommitNotFound):
+        fast_graph.branches.create("ghost", at=other.head())
+    assert fast_graph.branches.list() == ["main"]

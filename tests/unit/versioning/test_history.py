@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
-from omnigraph.errors import CommitNotFound
+from omnigraph.errors import CommitNotFound, CorruptObject
 from omnigraph.storage import layout
-from omnigraph.versioning import MAIN, Settings, Signature, Transaction
+from omnigraph.versioning import MAIN, Record, Settings, Signature, Stream, Transaction, history
 from omnigraph.versioning.record import new_commit_id
 from unit.versioning.memory_storage import MemoryObjects
 from unit.versioning.small_graph import SmallGraph, inserting, memory_graph
@@ -43,7 +43,7 @@ def test_commits_are_listed_newest_first_with_linear_parents(fast_graph: SmallGr
 
 def test_a_snapshot_stays_when_its_branch_moves(graph: SmallGraph) -> None:
     graph.insert({"ada": "1"})
-    before = graph.history.by_branch("main")
+    before = graph.branches.head("main").snapshot
     graph.insert({"bob": "2"})
     assert graph.rows(before) == {"ada": "1"}
     assert graph.rows(graph.reopened().history.by_commit(before.commit)) == {"ada": "1"}
@@ -141,3 +141,50 @@ def test_a_request_is_recognised_by_its_key(fast_graph: SmallGraph) -> None:
     again = fast_graph.reopened()
     assert again.history.by_key(MAIN, "request-7") == record
     assert again.history.by_key(MAIN, "request-8") is None
+
+
+def test_a_key_is_looked_for_in_the_newest_commits_of_its_own_branch_only(
+    fast_graph: SmallGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = _keyed(fast_graph, "ada", "request-7", MAIN)
+    stream = fast_graph.branches.create("review", at=fast_graph.head())
+    assert fast_graph.history.by_key(stream, "request-7") is None
+    own = _keyed(fast_graph, "bob", "request-7", stream)
+    assert fast_graph.history.by_key(stream, "request-7") == own
+    monkeypatch.setattr(history, "KEY_RECORDS_MAX", 3)
+    for number in range(3):
+        assert fast_graph.history.by_key(MAIN, "request-7") == made
+        fast_graph.insert({f"p{number}": "x"})
+    assert fast_graph.history.by_key(MAIN, "request-7") is None
+
+
+def _keyed(graph: SmallGraph, name: str, key: str, stream: Stream) -> Record | None:
+    transaction = inserting(graph, {name: "1"})(graph.head(stream))
+    return graph.committer.publish(replace(transaction, signature=Signature(key=key)))
+
+
+@pytest.mark.parametrize("missing", [3, 35])
+def test_a_gap_in_a_line_is_damage(fast_graph: SmallGraph, missing: int) -> None:
+    for number in range(40):
+        fast_graph.insert({f"p{number}": "x"})
+    fast_graph.objects.delete([layout.record(MAIN.id, missing)])
+    listed = fast_graph.reopened().history.commits(MAIN)
+    with pytest.raises(CorruptObject, match=f"{missing}.json"):
+        list(listed)
+
+
+def test_a_gap_between_a_branch_and_what_it_started_from_is_damage(fast_graph: SmallGraph) -> None:
+    fast_graph.insert({"ada": "1"})
+    stream = fast_graph.branches.create("review", at=fast_graph.head())
+    for name in ("bob", "cy"):
+        fast_graph.insert({name: "1"}, stream)
+    fast_graph.objects.delete([layout.record(stream.id, 2)])
+    with pytest.raises(CorruptObject, match=r"2\.json"):
+        list(fast_graph.reopened().history.commits(stream))
+
+
+def test_a_time_without_a_commit_is_told_to_people(fast_graph: SmallGraph) -> None:
+    with pytest.raises(CommitNotFound, match=r"as old as 2023-11-14T22:13:20\+00:00"):
+        fast_graph.history.by_time(MAIN, 1_700_000_000_000_000)
+    with pytest.raises(CommitNotFound, match="since 1970"):
+        fast_graph.history.by_time(MAIN, -(10**30))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.versioning import idset
-from omnigraph.versioning.idset import EMPTY, IdSet
+from omnigraph.versioning.idset import EMPTY, DeferredIds, IdSet
 
 IDS = st.sets(st.text("abc", min_size=1, max_size=3), max_size=8)
 
@@ -48,3 +48,19 @@ def test_first_common_and_union_agree_with_python_sets(left: set[str], right: se
     assert IdSet(left).first_common(IdSet(right)) == min(left & right, default=None)
     assert list(IdSet(left).union(IdSet(right))) == sorted(left | right)
     assert IdSet(left).to_array().type == pa.large_string()
+
+
+def test_a_deferred_set_is_made_once_and_only_when_it_is_needed() -> None:
+    made: list[int] = []
+
+    def make() -> IdSet:
+        made.append(1)
+        return IdSet(["a", "b"])
+
+    deferred = DeferredIds(2, make)
+    together = deferred.union(IdSet(["c"]))
+    assert (len(deferred), len(together), made) == (2, 3, [])
+    assert together.first_common(IdSet(["b", "z"])) == "b"
+    assert together.first_common(IdSet(["c"])) == "c"
+    assert deferred.first_common(IdSet(["z"])) is None
+    assert (list(deferred), made) == (["a", "b"], [1])

@@ -10,7 +10,14 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from omnigraph.errors import BranchGone, Conflict, InDoubt, KeyConflict, StorageUnknown
+from omnigraph.errors import (
+    BranchGone,
+    Conflict,
+    InDoubt,
+    KeyConflict,
+    StorageError,
+    StorageUnknown,
+)
 from omnigraph.storage import layout
 from omnigraph.versioning import (
     MAIN,
@@ -257,6 +264,19 @@ def test_a_batch_in_doubt_is_in_doubt_for_each_of_its_writers(fast_graph: SmallG
     assert len({outcome.commit for outcome in outcomes if isinstance(outcome, InDoubt)}) == 1
 
 
+def test_a_failed_look_at_a_batch_is_nobodys_doubt(
+    fast_graph: SmallGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise StorageError("get", "a record", "no answer")
+
+    writes = [_insert(fast_graph, f"p{number}") for number in range(4)]
+    monkeypatch.setattr(Publisher, "_is_valid", failing)
+    outcomes = Gate(fast_graph).run(writes[0], writes[1:])
+    assert [type(outcome) for outcome in outcomes] == [Record] * 4
+    assert len(fast_graph.people()) == 4
+
+
 def test_writers_behind_a_stopped_publishing_thread_do_not_wait_for_ever(
     fast_graph: SmallGraph,
 ) -> None:
@@ -292,14 +312,11 @@ def test_combined_writes_keep_what_each_of_them_read(fast_graph: SmallGraph) -> 
     assert (together.members, together.signature.operations) == (2, ("o",))
 
 
-def test_all_handles_of_a_process_share_the_publishers_of_a_graph(fast_graph: SmallGraph) -> None:
-    fast_graph.objects.uri = "memory://shared-publishers"  # type: ignore[misc]  # the stand-in's
-    shared = Publishers.shared(fast_graph.committer)
-    assert Publishers.shared(fast_graph.reopened().committer) is shared
-    assert Publishers.shared(fast_graph.committer, key="durable") is not shared
-    publisher = shared.of(MAIN)
-    assert shared.of(MAIN) is publisher
+def test_all_writers_of_a_stream_queue_at_one_publisher(fast_graph: SmallGraph) -> None:
+    publishers = Publishers(fast_graph.committer)
+    publisher = publishers.of(MAIN)
+    assert publishers.of(MAIN) is publisher
     told: list[int] = []
-    shared.on_published = lambda snapshot: told.append(snapshot.seq)
+    publishers.on_published = lambda snapshot: told.append(snapshot.seq)
     publisher.publish(_insert(fast_graph, "ada")[0])
     assert told == [1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import places
 from omnigraph.errors import GraphExists, GraphNotFound, StorageError
 from omnigraph.storage import open_objects
 from omnigraph.storage.faults import (
@@ -77,15 +77,14 @@ class Storage:
         return SmallGraph(*faulty, settings)
 
 
-@pytest.fixture(params=["stand-in", "memory", "local"])
+@pytest.fixture(params=["stand-in", *places.kinds()])
 def new_storage(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Storage]:
     """Makes fresh storage, again and again."""
 
     def new() -> Storage:
         if request.param == "stand-in":
             return Storage(MemoryObjects(), MemoryTables())
-        name = uuid.uuid4().hex
-        uri = f"memory://{name}" if request.param == "memory" else str(tmp_path / name)
+        uri = places.uri_of(request.param, tmp_path)
         return Storage(open_objects(uri, is_durable=False), Tables(uri, is_durable=False))
 
     return new
@@ -100,7 +99,7 @@ def _filled(storage: Storage, operation: str) -> None:
 
 def _state(graph: SmallGraph) -> dict[str, object]:
     """Everything a reader can see: the entities of every branch."""
-    heads = {name: graph.history.by_branch(name) for name in graph.branches.list()}
+    heads = {name: graph.branches.head(name).snapshot for name in graph.branches.list()}
     return {
         name: (graph.rows(head, PERSON), graph.rows(head, CITY)) for name, head in heads.items()
     }

@@ -144,7 +144,7 @@ class Lives(RuleBasedStateMachine):
         source_name, branch = self._picked(source)
         seq = at % len(branch.states)
         if name in self.model.live:
-            with_head = self.graph.history.by_branch("main")
+            with_head = self.graph.branches.head("main").snapshot
             try:
                 self.graph.branches.create(name, at=with_head)
             except BranchExists:

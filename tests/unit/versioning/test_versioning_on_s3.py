@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -11,7 +11,7 @@ from omnigraph.errors import BranchGone, GraphExists, KeyConflict
 from omnigraph.storage import open_objects
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning import MAIN, Publishers, Settings
-from stores import S3Server, s3_server
+from stores import S3Server
 from unit.versioning.small_graph import (
     SCHEMA,
     SmallGraph,
@@ -22,20 +22,14 @@ from unit.versioning.small_graph import (
 )
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3Server]:
-    with s3_server() as running:
-        yield running
-
-
 @pytest.fixture
-def reopen(server: S3Server) -> Callable[[], SmallGraph]:
+def reopen(s3: S3Server) -> Callable[[], SmallGraph]:
     """Opens one fresh graph, as another process would."""
-    uri = f"s3://{server.new_bucket()}/graphs/one"
+    uri = f"s3://{s3.new_bucket()}/graphs/one"
 
     def opened() -> SmallGraph:
-        objects = open_objects(uri, options=server.options)
-        return SmallGraph(objects, Tables(uri, options=server.options), Settings())
+        objects = open_objects(uri, options=s3.options)
+        return SmallGraph(objects, Tables(uri, options=s3.options), Settings())
 
     first = opened()
     create_graph(first.objects, first.tables)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from omnigraph.execution.columns import TableShape
 from omnigraph.execution.entity_ids import entity_ids
 from omnigraph.execution.view import View, open_view
+from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.storage import open_objects
 from omnigraph.storage.faults import FaultyObjects, FaultyTables, Steps
@@ -38,7 +39,7 @@ from omnigraph.versioning import (
     Transaction,
 )
 from omnigraph.versioning.schemas import Schemas
-from omnigraph.writers.migrate import Migrated, creation, migration
+from omnigraph.writers.migrate import Migrated, SchemaText, creation, migration
 
 Entity = Mapping[str, Any]
 
@@ -83,7 +84,8 @@ class PlainGraph:
 
     def migrated(self, source: str, *, stream: Stream = MAIN, **options: Any) -> Migrated:
         view = self.view(stream=stream)
-        return migration(view, source, tables=self.tables, schemas=self.schemas, **options)
+        text = SchemaText(source, load_catalog(source))
+        return migration(view, text, tables=self.tables, schemas=self.schemas, **options)
 
     def apply(self, source: str, *, stream: Stream = MAIN, **options: Any) -> Record | None:
         return self.publish(self.migrated(source, stream=stream, **options))
@@ -149,7 +151,8 @@ class PlainGraph:
 def created(uri: str | Path, source: str) -> PlainGraph:
     """A new graph of a schema, with nothing in it."""
     graph = opened(uri)
-    made = creation(source, tables=graph.tables, schemas=graph.schemas)
+    text = SchemaText(source, load_catalog(source))
+    made = creation(text, tables=graph.tables, schemas=graph.schemas)
     graph.committer.create_graph(schema=made.schema.digest, pins=made.pins)
     return graph
 

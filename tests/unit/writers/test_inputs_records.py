@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from omnigraph.errors import LoadError
-from omnigraph.writers.inputs import Dialect, records
+from omnigraph.writers.inputs import Dialect, json_input, records
 from unit.model_world import SCHEMA as LIBRARY
 from unit.writers.loaded_rows import DIALECTS, accept, edge, node, read, rows_of
 
@@ -38,7 +38,10 @@ def refusal(source: Any, *, dialect: Dialect = Dialect.STRICT) -> LoadError:
         (f'{{{AUTHOR},"x":1}}', "unknown top-level field 'x'"),
         (f'{{{AUTHOR},"_rowid":1}}', "reserved physical state '_rowid'"),
         (f'{{{AUTHOR},"dta":{{}}}}', "unknown top-level field 'dta'; did you mean 'data'?"),
-        ('{"type":"Author","data":{"nam":1}}', "unknown input field 'nam'; did you mean 'name'?"),
+        (
+            '{"type":"Author","data":{"nam":1}}',
+            "unknown input field 'nam' of Author; did you mean 'name'?",
+        ),
         ('{"type":"Author","data":{"_tombstone":1}}', "reserved physical state '_tombstone'"),
         ('{"type":"Author","type":"Book"}', "duplicate JSON member 'type'"),
         ('{"type":"Author","data":{"a":{"b":1,"b":2}}}', "duplicate JSON member 'b'"),
@@ -210,3 +213,44 @@ def test_a_record_that_is_no_mapping_is_refused() -> None:
     assert "records record 2: a record must be one object" in str(
         refusal([{"type": "Author", "data": {"handle": "e", "name": "E"}}, 3])
     )
+
+
+def test_an_unknown_property_is_told_with_its_type_to_programs_too() -> None:
+    (violation,) = refusal('{"type":"Author","data":{"nam":1}}').violations
+    assert (violation.rule, violation.type_name, violation.property) == ("member", "Author", "nam")
+
+
+@pytest.mark.parametrize("blank", ["", "   ", " \t", "\r"])
+def test_lines_of_blanks_never_meet_the_exact_reader(blank: str) -> None:
+    text = f"{blank}\n" * 200 + "{" + AUTHOR + "}\n"
+    with (
+        patch.object(records.RecordReader, "read") as read_one,
+        patch.object(json_input, "_read_line", wraps=json_input._read_line) as read_line,
+    ):
+        read(text, SCHEMA)
+    assert (read_one.call_count, read_line.call_count) == (1, 1)
+
+
+def test_digits_beyond_milliseconds_are_refused_with_what_to_do() -> None:
+    schema = KEPT % "DateTime"
+    line = '{"type":"N","data":{"p":"2024-01-02T03:04:05.1234%s"}}'
+    with pytest.raises(LoadError, match="at most milliseconds are kept") as failure:
+        read(line % "5", schema)
+    assert "'compatible'" in str(failure.value.hint)
+    for source, dialect in (
+        (line % "5", Dialect.COMPATIBLE),
+        (line[:-6] + '000"}}', Dialect.STRICT),
+    ):
+        read(source, schema, dialect=dialect)
+    with pytest.raises(LoadError, match="invalid DateTime") as failure:
+        read('{"type":"N","data":{"p":"soon"}}', schema)
+    assert failure.value.hint is None
+
+
+def test_hints_fit_all_that_is_told() -> None:
+    schema = "node N { p: DateTime? }"
+    bad = '{"type":"N","data":{"p":"2024-01-02T03:04:05.12345"}}\n'
+    with pytest.raises(LoadError) as failure:
+        read(bad * 2 + '{"type":"M"}\n', schema)
+    assert failure.value.count == 3
+    assert str(failure.value.hint).count("milliseconds") == 1

@@ -202,7 +202,7 @@ def test_a_declared_id_is_a_property_of_the_table() -> None:
 @pytest.mark.parametrize(
     ("columns", "type_", "fragment"),
     [
-        ({"nme": ["x"], "name": ["x"]}, "P", "unknown column 'nme'; did you mean 'name'?"),
+        ({"nme": ["x"], "name": ["x"]}, "P", "unknown column 'nme' of P; did you mean 'name'?"),
         ({"age": [1]}, "P", "non-nullable property 'name' has null or invalid values: the table"),
         (
             {"name": ["x"], "id": ["x"], "@id": ["x"]},
@@ -289,3 +289,69 @@ def test_an_empty_table_still_names_its_type() -> None:
 def test_rows_are_numbered_over_all_batches() -> None:
     values = [1] * 70_000 + [2**40]
     assert refusal(pa.array(values), "I32").record == 70_001
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("count", [-(2**62), 2**63 - 1])
+@pytest.mark.parametrize("property_type", ["DateTime", "Date"])
+def test_an_instant_that_python_cannot_hold_is_refused(
+    unit: str, count: int, property_type: str
+) -> None:
+    assert "N.p: " in str(refusal(timestamps(unit, None, count), property_type))
+
+
+def test_an_instant_out_of_range_is_told_as_its_count() -> None:
+    failure = refusal(timestamps("s", None, 2**62), "DateTime")
+    assert "4611686018427387904 timestamp[s]" in str(failure)
+
+
+def test_microseconds_of_a_frame_are_kept_if_they_are_zero() -> None:
+    whole = pd.Timestamp("2024-01-02T00:00:00.123")
+    for unit in ("us", "ns"):
+        frame = pd.DataFrame({"p": pd.Series([whole]).astype(f"datetime64[{unit}]")})
+        assert kept(frame["p"], "DateTime") == [DAY_MS + 123]
+    for odd in (whole + pd.Timedelta(1, "us"), whole + pd.Timedelta(1, "ns")):
+        failure = refusal(pd.Series([odd]), "DateTime")
+        assert "at most milliseconds are kept" in str(failure)
+        assert "'compatible'" in str(failure.hint)
+        assert kept(pd.Series([odd]), "DateTime", dialect=Dialect.COMPATIBLE) == [DAY_MS + 123]
+
+
+VIEWS = pa.array(["a", "b", None], pa.string_view())
+
+
+@pytest.mark.parametrize(
+    ("values", "property_type", "expected"),
+    [
+        (pa.DictionaryArray.from_arrays([1, 0, 2, None], VIEWS), "String", ["b", "a", None, None]),
+        (pa.DictionaryArray.from_arrays([1, 0], VIEWS), "enum(a, b)", ["b", "a"]),
+        (pa.DictionaryArray.from_arrays([0, 1, 0], VIEWS).slice(1), "String", ["b", "a"]),
+        (pa.DictionaryArray.from_arrays([1], pa.array([5, 7])), "I32", [7]),
+        (pa.RunEndEncodedArray.from_arrays([2, 3], VIEWS[:2]), "String", ["a", "a", "b"]),
+        (pa.RunEndEncodedArray.from_arrays([2, 3], VIEWS[:2])[1:], "String", ["a", "b"]),
+        (pa.array([b"x"], pa.binary_view()), "Blob", [b"x"]),
+        (pa.array([["a"], None], pa.list_view(pa.string_view())), "[String]", [("a",), None]),
+        (
+            pa.array([["a"], []], pa.large_list(pa.dictionary(pa.uint32(), pa.string()))),
+            "[String]",
+            [("a",), ()],
+        ),
+    ],
+)
+def test_dictionaries_runs_and_views_are_values_like_others(
+    values: pa.Array, property_type: str, expected: list[Any]
+) -> None:
+    assert kept(values, property_type) == expected
+
+
+def test_categories_and_enums_of_polars_are_texts() -> None:
+    frame = pl.DataFrame({"c": ["a", "b", None], "e": ["x", "y", "x"], "l": [["a"], ["b"], None]})
+    frame = frame.with_columns(
+        pl.col("c").cast(pl.Categorical),
+        pl.col("e").cast(pl.Enum(["x", "y"])),
+        pl.col("l").cast(pl.List(pl.Categorical)),
+    )
+    schema = "node N { c: String?  e: enum(x, y)  l: [String]? }"
+    incoming = read(frame, schema, type="N").types[node("N")]
+    found = [(row["c"], row["e"], row["l"]) for row in rows_of(incoming.rows, incoming.shape)]
+    assert found == [("a", "x", ("a",)), ("b", "y", ("b",)), (None, "x", None)]

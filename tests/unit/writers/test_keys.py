@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Set
+from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,6 +17,7 @@ from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.identity import accept_schema
 from omnigraph.storage import Tables, layout, open_objects
+from omnigraph.storage.table import Table
 from omnigraph.versioning import (
     MAIN,
     Append,
@@ -25,6 +29,7 @@ from omnigraph.versioning import (
     Replace,
     Snapshot,
     Transaction,
+    changes,
 )
 from omnigraph.versioning.schemas import Schemas, StoredSchema
 from omnigraph.writers import keys as keys_module
@@ -73,6 +78,10 @@ def stored(view: View) -> set[str]:
     return set(view.table(PERSON).scan(columns=["__id"])["__id"].to_pylist())
 
 
+def known_sets(keys: Keys) -> list[Any]:
+    return [place.known for place in keys._places.values() if place.known is not None]
+
+
 @pytest.fixture
 def people() -> People:
     return People()
@@ -97,10 +106,11 @@ def test_a_set_is_carried_forward_and_the_table_is_not_read_again(people: People
     keys = Keys(people.log)
     people.write({"a"})
     assert answered(keys, people.view(), ["a", "b"]) == {"a"}
-    known = next(iter(keys._known.values()))
+    (known,) = known_sets(keys)
     view = people.write({"b"}, {"a"})
     assert answered(keys, view, ["a", "b"]) == {"b"}
-    assert next(iter(keys._known.values())) is known
+    assert known_sets(keys) == [known]
+    assert known_sets(keys)[0] is known
 
 
 def test_a_bulk_load_makes_the_set_start_again(people: People) -> None:
@@ -129,4 +139,81 @@ def test_sets_stay_within_their_bound(people: People, monkeypatch: pytest.Monkey
     keys = Keys(people.log)
     view = people.write({"a", "b"})
     assert answered(keys, view, ["a", "c"]) == {"a"}
-    assert not keys._known
+    assert known_sets(keys) == []
+
+
+def test_the_set_that_was_not_asked_for_longest_is_forgotten_first(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "IDS_MAX", 3)
+    keys = Keys(people.log)
+    view = people.write({"a", "b"})
+    for stream in ("first", "second"):
+        moved = replace(view.snapshot, stream=replace(view.snapshot.stream, id=stream))
+        assert answered(keys, people.view(moved), ["a", "c"]) == {"a"}
+    assert [stream for (stream, _), place in keys._places.items() if place.known] == ["second"]
+
+
+def test_a_commit_of_more_changes_than_are_remembered_makes_the_set_start_again(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "RECENT_MAX", 2)
+    keys = Keys(people.log)
+    answered(keys, people.write({"a"}), ["a"])
+    (known,) = known_sets(keys)
+    view = people.write({"b", "c"}, {"a"})
+    assert answered(keys, view, list("abcd")) == {"b", "c"}
+    assert known_sets(keys)[0] is not known
+    assert known.ids == {"a"}
+
+
+def test_a_large_change_set_is_not_even_read(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "RECENT_MAX", 2_000)
+    keys = Keys(people.log)
+    answered(keys, people.write({"a"}), ["a"])
+    view = people.write({f"n{number}" for number in range(2_001)})
+    monkeypatch.setattr(changes, "load", None)
+    assert answered(keys, view, ["a", "n7", "x"]) == {"a", "n7"}
+
+
+def test_places_that_are_no_longer_asked_about_are_forgotten(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "PLACES_MAX", 3)
+    monkeypatch.setattr(keys_module, "TYPE_IDS_MAX", 0)
+    keys = Keys(people.log)
+    view = people.write({"a"})
+    for number in range(10):
+        stream = replace(view.snapshot.stream, id=f"s{number}")
+        answered(keys, people.view(replace(view.snapshot, stream=stream)), ["a"])
+    assert [stream for stream, _ in keys._places] == ["s7", "s8", "s9"]
+
+
+def test_nobody_waits_while_the_ids_of_another_type_are_read(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = Keys(people.log)
+    view = people.write({"a"})
+    other = people.view(replace(view.snapshot, stream=replace(view.snapshot.stream, id="other")))
+    scan, is_read, may_go_on = Table.scan, threading.Event(), threading.Event()
+
+    def slow(self: Table, **options: Any) -> pa.Table:
+        if threading.current_thread() is reader:
+            is_read.set()
+            assert may_go_on.wait(30)
+        return scan(self, **options)
+
+    monkeypatch.setattr(Table, "scan", slow)
+    answers: list[set[str]] = []
+    reader = threading.Thread(target=lambda: answers.append(answered(keys, view, ["a", "b"])))
+    reader.start()
+    assert is_read.wait(30)
+    try:
+        assert answered(keys, other, ["a", "b"]) == {"a"}
+        assert answers == []
+    finally:
+        may_go_on.set()
+        reader.join(30)
+    assert answers == [{"a"}]

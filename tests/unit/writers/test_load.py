@@ -201,10 +201,18 @@ def test_a_composite_key_is_shown_by_its_members() -> None:
 
 @pytest.mark.parametrize("mode", [LoadMode.APPEND, LoadMode.OVERWRITE])
 def test_a_given_id_cannot_come_twice(mode: LoadMode) -> None:
-    with pytest.raises(KeyConflict) as failure:
-        load(jsonl(note("a"), note("n2"), note("n2")), PEOPLE, mode=mode)
-    assert (failure.value.type_name, failure.value.entity_id) == ("Note", "n2")
-    assert str(failure.value) == "input line 3: Note 'n2' already exists"
+    text = jsonl(note("a"), note("n2"), note("n2"), note("n1"), note("n1"), note("n1"))
+    with pytest.raises(WriteRefused) as failure:
+        load(text, PEOPLE, mode=mode)
+    # Nothing exists yet, and a merge would quietly keep the last one: neither is said.
+    assert not isinstance(failure.value, KeyConflict)
+    assert str(failure.value).splitlines() == [
+        "input line 3: Note 'n2' is there twice (also input line 2)",
+        "input line 5: Note 'n1' is there twice (also input line 4)",
+    ]
+    assert failure.value.count == 2
+    assert [each.entity_id for each in failure.value.violations] == ["n2", "n1"]
+    assert "merge" not in (failure.value.hint or "")
 
 
 def test_the_last_record_of_an_id_wins_in_a_merge_and_the_others_stay_visible() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from omnigraph.engine.check import check_graph
 from omnigraph.errors import CompileError, Conflict, MigrationUnsupported
-from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migration import AddProperty, AddType, DropType
 from omnigraph.storage.faults import Fault, SimulatedCrash, Steps, every_fault
 from omnigraph.versioning import (
@@ -107,23 +106,6 @@ def test_an_unsupported_change_is_refused_with_its_code_and_changes_nothing(
 def test_a_text_with_errors_is_refused(graph: PlainGraph) -> None:
     with pytest.raises(CompileError, match="Town"):
         graph.migrated(changed(PEOPLE, ("Person -> City", "Person -> Town")))
-
-
-def test_a_caller_may_refuse_the_new_catalog_before_anything_is_written(
-    graph: PlainGraph,
-) -> None:
-    stored = everything_stored(graph)
-    seen: list[Catalog] = []
-
-    def refuse(catalog: Catalog) -> None:
-        seen.append(catalog)
-        raise RuntimeError("a stored query needs Person.age")
-
-    source = changed(PEOPLE, ("  age: I32?", "")) + "node Town {}"
-    with pytest.raises(RuntimeError, match="a stored query"):
-        graph.migrated(source, validate_catalog=refuse)
-    assert [sorted(catalog.nodes) for catalog in seen] == [["City", "Person", "Town"]]
-    assert everything_stored(graph) == stored
 
 
 # ---- properties ----

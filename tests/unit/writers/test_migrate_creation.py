@@ -4,18 +4,20 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-import pytest
-
-from omnigraph.errors import CompileError
+from omnigraph.schema import load_catalog
 from omnigraph.storage.faults import SimulatedCrash, Steps, every_fault
-from omnigraph.writers.migrate import creation
-from unit.writers.plain_graph import ADA, PEOPLE, created, everything_stored, ids, opened
+from omnigraph.writers.migrate import SchemaText, creation
+from unit.writers.plain_graph import ADA, PEOPLE, created, ids, opened
+
+
+def _text(source: str) -> SchemaText:
+    return SchemaText(source, load_catalog(source))
 
 
 def test_a_new_graph_has_an_empty_table_for_each_node_and_edge_type(tmp_path: Path) -> None:
     graph = opened(tmp_path / "graph")
     source = f"interface Named {{ title: String }}  node Book implements Named {{}}{PEOPLE}"
-    made = creation(source, tables=graph.tables, schemas=graph.schemas)
+    made = creation(_text(source), tables=graph.tables, schemas=graph.schemas)
     assert sorted(made.pins) == ["edge:LivesIn", "node:Book", "node:City", "node:Person"]
     for key, pin in made.pins.items():
         assert re.fullmatch(rf"t/{key.partition(':')[2]}-[0-9a-f]{{8}}\.lance", pin.path)
@@ -28,30 +30,18 @@ def test_a_new_graph_has_an_empty_table_for_each_node_and_edge_type(tmp_path: Pa
 
 def test_every_table_has_a_life_of_its_own(tmp_path: Path) -> None:
     graph = opened(tmp_path / "graph")
-    first, second = (creation(PEOPLE, tables=graph.tables, schemas=graph.schemas) for _ in range(2))
+    first, second = (
+        creation(_text(PEOPLE), tables=graph.tables, schemas=graph.schemas) for _ in range(2)
+    )
     assert not {pin.path for pin in first.pins.values()} & {
         pin.path for pin in second.pins.values()
     }
 
 
-def test_a_text_with_errors_makes_nothing(tmp_path: Path) -> None:
-    graph = opened(tmp_path / "graph")
-    with pytest.raises(CompileError, match=r"org\.pg:1:"):
-        creation("node {", tables=graph.tables, schemas=graph.schemas, name="org.pg")
-    assert everything_stored(graph) == set()
-
-
-def test_rename_hints_in_a_first_schema_are_reported(tmp_path: Path) -> None:
-    graph = opened(tmp_path / "graph")
-    source = 'node Person @rename_from("Human") {}'
-    made = creation(source, tables=graph.tables, schemas=graph.schemas)
-    assert [found.code for found in made.findings] == ["S035"]
-
-
 def test_a_crash_while_a_graph_is_made_leaves_garbage_only(tmp_path: Path) -> None:
     def make(folder: Path, steps: Steps) -> None:
         graph = opened(folder).with_faults(steps)
-        made = creation(PEOPLE, tables=graph.tables, schemas=graph.schemas)
+        made = creation(_text(PEOPLE), tables=graph.tables, schemas=graph.schemas)
         graph.committer.create_graph(schema=made.schema.digest, pins=made.pins)
 
     faults = list(every_fault(lambda steps: make(tmp_path / "counted", steps)))

@@ -10,9 +10,11 @@ import pytest
 from omnigraph.execution.view import tabled_types
 from omnigraph.versioning import Changed, Footprint, IdSet
 from omnigraph.versioning.footprint import mark, meeting
+from omnigraph.versioning.idset import DeferredIds
 from omnigraph.writers.change import WriteMode
+from omnigraph.writers.limits import MARKS_MAX
 from omnigraph.writers.validate import marks_of
-from omnigraph.writers.validate.marks import MARKS_MAX
+from omnigraph.writers.validate import reads as reads_module
 from unit.writers.validation_world import Entity, ValidationWorld, Write, Writes
 
 SCHEMA = """
@@ -135,25 +137,29 @@ def test_rows_without_the_columns_of_a_group_hold_no_marks_of_it(graph: Validati
     assert marks == IdSet([mark("src", "ann"), mark("dst", "bob")])
 
 
-def test_more_marks_than_can_be_kept_are_the_whole_type(graph: ValidationWorld) -> None:
+def test_many_marks_are_made_when_they_are_asked_for(graph: ValidationWorld) -> None:
     rows = [{"name": f"p{n}", "email": f"e{n}"} for n in range(MARKS_MAX + 1)]
-    write = Write(rows, WriteMode.INSERT)
-    reads = graph.validate({"Person": write})["node:Person"]
-    assert reads.is_whole
-    assert not len(reads.marks)
-    fewer = Write(rows[:MARKS_MAX], WriteMode.INSERT)
-    reads = graph.validate({"Person": fewer})["node:Person"]
+    reads = graph.validate({"Person": Write(rows, WriteMode.INSERT)})["node:Person"]
+    column = graph.view.shape(graph.keys["Person"]).columns["email"]
     assert not reads.is_whole
-    assert len(reads.marks) == MARKS_MAX
+    assert isinstance(reads.marks, DeferredIds)
+    assert len(reads.marks) == len(rows)
+    taken = mark(f"unique:{column}", "e7")
+    assert reads.marks.first_common(IdSet([taken])) == taken
+    assert reads.marks.first_common(IdSet([mark(f"unique:{column}", "free")])) is None
     assert holds(graph, "Person", *rows) is None
 
 
-def test_marks_of_several_groups_add_up_to_the_whole_type(graph: ValidationWorld) -> None:
-    rows = [
-        {"name": f"p{n}", "email": f"e{n}", "born": float(n)} for n in range(MARKS_MAX // 2 + 1)
-    ]
+def test_more_marks_than_can_be_made_are_the_whole_type(
+    graph: ValidationWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads_module, "DEFERRED_MARKS_MAX", 5)
+    rows = [{"name": f"p{n}", "email": f"e{n}", "born": float(n)} for n in range(3)]
     reads = graph.validate({"Person": Write(rows, WriteMode.INSERT)})["node:Person"]
     assert reads.is_whole
+    assert not len(reads.marks)
+    reads = graph.validate({"Person": Write(rows[:2], WriteMode.INSERT)})["node:Person"]
+    assert not reads.is_whole
 
 
 def test_new_sources_are_not_looked_up() -> None:

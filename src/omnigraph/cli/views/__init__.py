@@ -8,9 +8,12 @@ of queries in five formats), `alignment` (columns), `progress` (a bar while a lo
 """
 
 from omnigraph.cli.views.streams import (
+    OutputFailed,
     counted,
     fail,
+    finish_output,
     prepare_streams,
+    print_bytes,
     print_diagnostics,
     print_hint,
     print_json,
@@ -19,9 +22,12 @@ from omnigraph.cli.views.streams import (
 )
 
 __all__ = [
+    "OutputFailed",
     "counted",
     "fail",
+    "finish_output",
     "prepare_streams",
+    "print_bytes",
     "print_diagnostics",
     "print_hint",
     "print_json",

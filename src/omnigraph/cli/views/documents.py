@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from omnigraph.cli.views.alignment import aligned
 from omnigraph.cli.views.streams import counted, print_json, print_lines
 from omnigraph.diagnostics.shown import escaped
-from omnigraph.schema.accepted import IR_VERSION
 
 if TYPE_CHECKING:
     from omnigraph import Commit, Snapshot
@@ -63,19 +62,13 @@ class Loaded:
     is_branch_created: bool
 
     def to_json(self) -> JsonObject:
-        """The document of `load`."""
+        """The document of `load`: that of the result, with what was done before it."""
         base = {} if self.base_branch is None else {"base_branch": self.base_branch}
-        nodes, edges = self.result.nodes, self.result.edges
         return {
-            "uri": self.uri,
-            "branch": self.result.branch,
-            "mode": str(self.result.mode),
+            **self.result.to_json(),
             **base,
+            "uri": self.uri,
             "branch_created": self.is_branch_created,
-            "nodes": _counts(nodes),
-            "edges": _counts(edges),
-            "total_entities": sum(nodes.values()) + sum(edges.values()),
-            "commit": self.result.commit.to_json(),
         }
 
     def to_lines(self) -> Iterator[str]:
@@ -88,7 +81,7 @@ class Loaded:
             ],
             right={2},
         )
-        total = counted(sum(nodes.values()) + sum(edges.values()), "entity", plural="entities")
+        total = counted(self.result.total_entities, "entity", plural="entities")
         new = f", created from {self.base_branch}" if self.is_branch_created else ""
         yield f"loaded {total} into {self.result.branch}{new}: commit {self.result.commit.id}"
 
@@ -176,12 +169,7 @@ class Tables:
 
     def to_json(self) -> JsonObject:
         """The document of `snapshot`; a version is hex text, as it may exceed a 63-bit number."""
-        return {
-            "graph_branch": self.snapshot.branch,
-            "graph_manifest_version": self.snapshot.version,
-            "internal_schema_version": IR_VERSION,
-            "datasets": [table.to_json() for table in in_key_order(self.snapshot.tables())],
-        }
+        return self.snapshot.to_json()
 
     def to_lines(self) -> Iterator[str]:
         """The commit, then a table per line."""
@@ -190,7 +178,7 @@ class Tables:
         yield from aligned(
             [
                 (table.kind, table.type_name, str(table.rows), table.version, table.path)
-                for table in in_key_order(self.snapshot.tables())
+                for table in self.snapshot.tables()
             ],
             right={2},
         )
@@ -217,7 +205,7 @@ class Pins:
                     "version": table.version,
                     "entity_count": table.rows,
                 }
-                for table in in_key_order(self.snapshot.tables())
+                for table in self.snapshot.tables()
             ],
         }
 
@@ -226,7 +214,7 @@ class Pins:
         return aligned(
             [
                 (table.kind, table.type_name, table.version, self._address(table))
-                for table in in_key_order(self.snapshot.tables())
+                for table in self.snapshot.tables()
             ]
         )
 
@@ -290,23 +278,20 @@ class Checked:
         return {"uri": self.uri, **self.report.to_json()}
 
     def to_lines(self) -> Iterator[str]:
-        """A problem per line, and the verdict with how much was looked at."""
+        """A problem or a notice per line, and the verdict with how much was looked at."""
         report = self.report
         yield from (escaped(str(problem)) for problem in report.problems)
+        yield from (f"notice: {escaped(str(notice))}" for notice in report.notices)
         verdict = counted(len(report.problems), "problem") if report.problems else "ok"
-        branches = counted(report.branches, "branch", plural="branches")
-        entities = counted(report.entities, "entity", plural="entities")
-        commits = counted(report.commits, "commit")
-        yield f"{self.uri}: {verdict} ({branches}, {commits}, {entities})"
-
-
-def in_key_order(tables: Iterable[TableInfo]) -> list[TableInfo]:
-    """Tables by type key: edges before nodes, then by name."""
-    return sorted(tables, key=lambda table: (table.kind, table.type_name))
-
-
-def _counts(entities: Mapping[str, int]) -> list[JsonObject]:
-    return [{"name": name, "entities_loaded": entities[name]} for name in sorted(entities)]
+        is_all = report.compared == report.commits
+        compared = "all" if is_all else f"the newest {report.compared}"
+        looked_at = (
+            counted(report.branches, "branch", plural="branches"),
+            counted(report.commits, "commit"),
+            f"contents of {compared} compared",
+            counted(report.entities, "entity", plural="entities"),
+        )
+        yield f"{self.uri}: {verdict} ({', '.join(looked_at)})"
 
 
 def _commit_cells(commit: Commit) -> tuple[str, ...]:

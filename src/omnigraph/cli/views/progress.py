@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 
-class Progressed(Protocol):
-    """Told how much is done, of how much if that is known, and what is being done."""
-
-    def __call__(self, done: int, total: int | None = None, phase: str = "loading") -> None:
-        """Show it."""
-
-
 @contextmanager
-def progress_bar() -> Iterator[Progressed | None]:
-    """A bar on standard error, gone at the end; None when that is not a terminal."""
+def progress_bar() -> Iterator[Callable[[int], None] | None]:
+    """What shows so many records on standard error; None when that is not a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
@@ -33,7 +25,7 @@ def progress_bar() -> Iterator[Progressed | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("loading", total=None)
 
-        def progressed(done: int, total: int | None = None, phase: str = "loading") -> None:
-            bar.update(task, completed=done, total=total, description=phase)
+        def progressed(done: int) -> None:
+            bar.update(task, completed=done)
 
         yield progressed

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from omnigraph.cli.views.alignment import column_widths, padded
+from omnigraph.cli.views.streams import counted
 from omnigraph.diagnostics.shown import escaped
 
 # A longer cell of a table is cut, so that a row stays readable in a terminal.
@@ -43,7 +44,7 @@ class Rows:
     def header(self) -> str:
         """Where the rows are from, in one line."""
         place = next(f"{kind} {name}" for kind, name in self.target.items() if name is not None)
-        return f"{len(self.rows)} rows from {place} via {self.query_name}"
+        return f"{counted(len(self.rows), 'row')} from {place} via {self.query_name}"
 
 
 def table_lines(rows: Rows) -> Iterator[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import typer
@@ -26,16 +27,46 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+class OutputFailed(Exception):
+    """Standard output cannot be written; the cause says why."""
+
+
+def finish_output() -> None:
+    """Write what is still held back."""
+    if sys.stdout is not None:
+        with _output():
+            sys.stdout.flush()
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    """Tell a failure of standard output from every other one."""
+    try:
+        yield
+    except OSError as failure:
+        raise OutputFailed(failure.strerror or str(failure)) from failure
+
+
+def print_bytes(chunks: Iterable[bytes]) -> None:
+    """Bytes on standard output as they are."""
+    for chunk in chunks:
+        with _output():
+            sys.stdout.buffer.write(chunk)
+
+
 def print_json(document: object) -> None:
     """One document, indented by two, ending in a line end."""
     encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=encoding != "utf8"))
+    text = json.dumps(document, indent=2, ensure_ascii=encoding != "utf8")
+    with _output():
+        typer.echo(text)
 
 
 def print_lines(lines: Iterable[str]) -> None:
     """Plain lines on standard output."""
     for line in lines:
-        typer.echo(line)
+        with _output():
+            typer.echo(line)
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:

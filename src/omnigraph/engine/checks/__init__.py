@@ -1,12 +1,15 @@
 """The parts of a check: each looks at one kind of thing and reports what is wrong with it.
 
-In: the stored objects and tables of a graph. Out: problems. Guarantee: nothing is written, nothing
-is taken from a cache, and damage of any kind is a problem that names its place, never an error.
+In: the stored objects and tables of a graph. Out: problems, and notices of what is harmless.
+Guarantee: nothing is written, nothing is taken from a cache, and damage of any kind is a problem
+that names its place, never an error; only an interrupt ends a check.
 
     problems      what was found, with its place
+    damage        which file of a damaged table is to blame
     schemas       schema objects and the types they declare
-    refs          branch names and their events
+    refs          branch names and their events, and streams that no name leads to
     streams       records in a row: contiguous, chained, folded; checkpoints and hints
+    pins          the tables of every commit: there, with their rows, columns and files
     rows          the rows of a pinned table, read completely
     entities      ids, keys, values, uniques, ends and cardinalities at one snapshot
     differences   which rows of two tables are not the same

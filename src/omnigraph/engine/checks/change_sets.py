@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.checks.damage import TornFiles
 from omnigraph.engine.checks.differences import differing
 from omnigraph.engine.checks.problems import Problems
 from omnigraph.engine.checks.rows import blobs
@@ -20,7 +21,6 @@ from omnigraph.storage.objects import Objects
 from omnigraph.storage.pins import Pin
 from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.storage.table import Table
-from omnigraph.storage.tables import Tables
 from omnigraph.versioning import changes as change_sets
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.idset import IdSet
@@ -60,9 +60,10 @@ class _Moved:
 class ChangeSetCheck:
     """Follows tables from commit to commit, the older first."""
 
-    def __init__(self, objects: Objects, tables: Tables, problems: Problems) -> None:
+    def __init__(self, objects: Objects, torn: TornFiles, problems: Problems) -> None:
         self._objects = objects
-        self._tables = tables
+        self._torn = torn
+        self._tables = torn.tables
         self._problems = problems
         # The ids of the last version of each table: the version before of the next commit.
         self._ids: dict[str, tuple[str, pa.Table]] = {}
@@ -81,6 +82,10 @@ class ChangeSetCheck:
 
     def _check_type(self, step: _Step, change: ChangeSet | None) -> None:
         loaded = None if change is None else change_sets.load(self._objects, change)
+        if isinstance(loaded, Bulk) and (step.before is None or step.before.rows == 0):
+            # All rows are new, and their number was compared with the pin: no id is needed.
+            self._check_bulk_rows(step, loaded, new=step.after.rows, kept=0)
+            return
         moved = self._moved(step)
         match loaded:
             case Changed():
@@ -99,6 +104,9 @@ class ChangeSetCheck:
         # Most commits add a few rows behind all others: those need not be looked up one by one.
         same = _rows_in_common(before, after)
         old, new = before.slice(same), after.slice(same)
+        if old.num_rows == 0:
+            came = _whole(new[ID_COLUMN])
+            return _Moved(before, after, came, _NO_IDS, _NO_IDS, len(came))
         places = pc.index_in(new[ROW_ID], value_set=_whole(old[ROW_ID]))
         is_same = pc.equal(new[ID_COLUMN], old[ID_COLUMN].take(places))
         is_same = pc.fill_null(is_same, fill_value=False)
@@ -119,7 +127,8 @@ class ChangeSetCheck:
         version, ids = self._ids.get(pin.path, (None, _NOBODY))
         if version == pin.version:
             return ids
-        found = self._tables.open(pin).scan(columns=[ID_COLUMN, ROW_ID])
+        with self._torn.naming(pin):
+            found = self._tables.open(pin).scan(columns=[ID_COLUMN, ROW_ID])
         ids = pa.table(
             {
                 ID_COLUMN: _whole(found[ID_COLUMN].cast(pa.large_string())),
@@ -155,16 +164,18 @@ class ChangeSetCheck:
         self._check_values(step, moved, _without(moved.rewritten, updated))
 
     def _check_bulk(self, step: _Step, bulk: Bulk, moved: _Moved) -> None:
-        if moved.new_rows != bulk.rows:
-            message = f"{moved.new_rows} rows are new, and the record says {bulk.rows}"
-            self._problems.add(KIND, step.where, message)
-        if bulk.replaces:
-            if moved.after.num_rows != moved.new_rows:
-                kept = moved.after.num_rows - moved.new_rows
-                self._problems.add(KIND, step.where, f"{kept} rows should be gone")
-        else:
+        kept = moved.after.num_rows - moved.new_rows
+        self._check_bulk_rows(step, bulk, new=moved.new_rows, kept=kept)
+        if not bulk.replaces:
             message = "'{id}' was deleted by a load that only adds"
             self._problems.add_ids(KIND, step.where, moved.deleted, message)
+
+    def _check_bulk_rows(self, step: _Step, bulk: Bulk, *, new: int, kept: int) -> None:
+        if new != bulk.rows:
+            message = f"{new} rows are new, and the record says {bulk.rows}"
+            self._problems.add(KIND, step.where, message)
+        if bulk.replaces and kept:
+            self._problems.add(KIND, step.where, f"{kept} rows should be gone")
         unknown = sorted(set(bulk.files) - self._tables.references(step.after))
         for file in unknown:
             self._problems.add(KIND, step.where, f"{file} is listed and not in the table")

@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.checks.damage import TornFiles
 from omnigraph.engine.checks.problems import Problems
 from omnigraph.engine.checks.rows import check_columns, read_rows
 from omnigraph.errors import Violation, WriteRefused
 from omnigraph.execution.columns import TableShape
+from omnigraph.execution.distinct import are_distinct
 from omnigraph.execution.entity_ids import entity_ids
 from omnigraph.execution.view import View, tabled_types
 from omnigraph.schema.accepted import TypeKey, TypeKind
@@ -19,21 +21,31 @@ from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.log import Log
-from omnigraph.writers.change import NO_IDS, TypeChange, WriteMode
+from omnigraph.writers.change import COPIES, EDGE_COPIES, NO_IDS, TypeChange, WriteMode
 from omnigraph.writers.committed import Committed
 from omnigraph.writers.keys import Keys
 from omnigraph.writers.validate import validate
 
 
+class _Unmoved(Committed):
+    """What is committed, for a write of exactly that: nobody ends, so nobody is looked for."""
+
+    def ending(self, type_key: TypeKey) -> pa.Table:
+        return (EDGE_COPIES if type_key.kind is TypeKind.EDGE else COPIES).empty_table()
+
+
 class EntityCheck:
     """Looks at the types of snapshots; what several snapshots share is looked at once."""
 
-    def __init__(self, log: Log, problems: Problems) -> None:
+    def __init__(self, log: Log, torn: TornFiles, problems: Problems) -> None:
         self._keys = Keys(log)
+        self._torn = torn
         self._problems = problems
         # Whether a table could be read, by everything that this depends on.
         self._is_sound: dict[tuple[str, TypeKey, tuple[Pin, ...]], bool] = {}
         self.count = 0
+        # The versions read, each as a type of a schema.
+        self.read: set[tuple[str, str, Pin]] = set()
 
     def check(self, view: View) -> None:
         """Report what is wrong with the entities of a snapshot."""
@@ -56,6 +68,7 @@ class EntityCheck:
         if rows is None:
             return False
         self.count += rows.num_rows
+        self.read.add((view.schema.digest, str(type_key), pin))
         if rows.num_rows != pin.rows:
             message = f"{pin.path} has {rows.num_rows} rows, and its pin says {pin.rows}"
             self._problems.add("table", where, message)
@@ -69,9 +82,10 @@ class EntityCheck:
         return True
 
     def _read(self, view: View, type_key: TypeKey, where: str) -> pa.Table | None:
-        table, shape = view.table(type_key), view.shape(type_key)
-        if check_columns(table, shape, where=where, problems=self._problems):
-            return read_rows(table, shape)
+        with self._torn.naming(view.snapshot.pins[str(type_key)]):
+            table, shape = view.table(type_key), view.shape(type_key)
+            if check_columns(table, shape, where=where, problems=self._problems):
+                return read_rows(table, shape)
         return None
 
     def _with_ids(self, rows: pa.Table, where: str) -> pa.Table:
@@ -80,11 +94,11 @@ class EntityCheck:
         if ids.null_count:
             self._problems.add("id", where, f"{ids.null_count} rows have no id")
             rows = rows.filter(ids.is_valid())
+        if are_distinct(rows[ID_COLUMN]):
+            return rows
         encoded = rows[ID_COLUMN].combine_chunks().dictionary_encode()
         codes = encoded.indices.to_numpy(zero_copy_only=False)
         _, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
-        if len(firsts) == len(codes):
-            return rows
         repeated = encoded.dictionary.filter(pa.array(counts > 1))
         self._problems.add_ids("id", where, repeated, "'{id}' is there more than once")
         return rows.take(pa.array(np.sort(firsts)))
@@ -100,7 +114,7 @@ class EntityCheck:
         """Let the validator of all writes look at the rows, as if they were written again."""
         change = {shape.type_key: TypeChange(shape, WriteMode.OVERWRITE, rows, NO_IDS)}
         try:
-            validate(change, Committed(view, self._keys, change))
+            validate(change, _Unmoved(view, self._keys, change))
         except WriteRefused as refusal:
             for violation in refusal.violations:
                 self._problems.add(violation.rule, where, _told(violation))

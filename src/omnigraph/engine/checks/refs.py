@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 
 from omnigraph.engine.checks.problems import Problems
-from omnigraph.errors import BranchNotFound, CorruptObject
+from omnigraph.errors import BranchNotFound, CorruptObject, FormatTooNew
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning.branches import Branches
@@ -24,6 +26,42 @@ def check_refs(objects: Objects, branches: Branches, problems: Problems) -> list
             read = partial(_require_event, objects, path, is_create=generation % 2 == 1)
             problems.attempt("branch", path, read)
     return [MAIN, *_live_streams(branches, problems)]
+
+
+def notice_nameless(objects: Objects, problems: Problems) -> None:
+    """Name the streams that no event of a branch leads to: nobody can read them."""
+    # Listed before the events, which follow their streams: few branches in creation are named.
+    stored = _stored_streams(objects)
+    if len(stored) < 2:
+        return
+    named = {MAIN.id, *_named_streams(objects)}
+    for stream, records in sorted(stored.items()):
+        if stream not in named:
+            message = (
+                f"holds {records} records of a stream that no branch event names; it is ignored"
+            )
+            problems.notice("stream", layout.stream_folder(stream), message)
+
+
+def _stored_streams(objects: Objects) -> dict[str, int]:
+    """How many records each stream has; other folders have no dot in their names."""
+    root = layout.stream_folder("")
+    found: dict[str, int] = {}
+    for entry in objects.list(root.rstrip("/")):
+        name, is_below, _ = entry.path.removeprefix(root).partition("/")
+        if is_below and "." in name:
+            found[name] = found.get(name, 0) + (layout.seq_of_record(entry.path) is not None)
+    return found
+
+
+def _named_streams(objects: Objects) -> Iterator[str]:
+    for events in _events(objects).values():
+        for generation, path in events.items():
+            data = objects.get(path) if generation % 2 == 1 else None
+            # A torn event is a problem of its own.
+            with suppress(CorruptObject, FormatTooNew):
+                if data is not None:
+                    yield read_fields(path, data).text("stream")
 
 
 def _events(objects: Objects) -> dict[str, dict[int, str]]:

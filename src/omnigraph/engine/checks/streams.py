@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from omnigraph.engine.checks.problems import Problems
+from omnigraph.engine.checks.problems import Problems, is_interrupt
 from omnigraph.engine.checks.schemas import SchemaCheck
 from omnigraph.errors import CorruptObject, FormatTooNew, OmnigraphError
 from omnigraph.ids import ulid_milliseconds
@@ -142,10 +142,11 @@ class StreamCheck:
     def _hinted(self, stream: Stream) -> int | None:
         """Where the hint says the stream ends; a torn one says nothing, which is no problem."""
         path = layout.hint(stream.id)
-        data = self._objects.get(path)
+        data = self._problems.attempt("hint", path, lambda: self._objects.get(path))
         try:
             return None if data is None else read_fields(path, data).integer("seq")
-        except (CorruptObject, FormatTooNew):
+        except (CorruptObject, FormatTooNew) as error:
+            self._notice("hint", path, error)
             return None
 
     def _read_all(self, stream: Stream, seqs: list[int]) -> Iterator[LogEntry | None]:
@@ -167,6 +168,8 @@ class StreamCheck:
                 return CorruptObject(path, "it was listed, and it is absent")
             return decode_entry(stream.id, seq, data)
         except OmnigraphError as error:
+            if is_interrupt(error):
+                raise
             return error
 
     # ---- how it fits ----
@@ -242,8 +245,16 @@ class StreamCheck:
         """The snapshot in a checkpoint; a torn one is as good as none, which is no problem."""
         try:
             return decode_checkpoint(stream, seq, data)
-        except (CorruptObject, FormatTooNew):
+        except (CorruptObject, FormatTooNew) as error:
+            self._notice("checkpoint", layout.checkpoint(stream.id, seq), error)
             return None
+
+    def _notice(self, kind: str, path: str, error: CorruptObject | FormatTooNew) -> None:
+        if isinstance(error, CorruptObject):
+            message = f"is damaged; it is derived and ignored ({error.reason})"
+        else:
+            message = "is of a newer program; it is derived and ignored"
+        self._problems.notice(kind, path, message)
 
     def _report(self, stream: Stream, seq: int, message: str) -> None:
         self._problems.add("record", layout.record(stream.id, seq), message)

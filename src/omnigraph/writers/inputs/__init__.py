@@ -11,15 +11,18 @@ form of values is checked here.
     json_input     JSON records of both dialects, block by block
     lines          a stream cut into blocks of lines
     many_records   most lines, by Arrow; what is in doubt is left over
-    json_text      what is left over, as plain objects
+    json_reading   what is left over, as plain objects
     records        records one by one: the authority, and its words
-    json_values    single values of records
+    value_reading  single values of records
     csv_files      CSV files: tables of texts
+    csv_lines      on which line a row of a CSV file starts
     tables         tables and frames of one type
     arrow_values   columns to columns, by casts
     temporal_texts columns of date texts
     fitted         values and which of them are bad
     reading        rows, places and refusals so far
+    required       values that must be there
+    legacy_ids     old ids of keyed nodes
     data           the result
 """
 
@@ -33,10 +36,8 @@ from omnigraph.writers.inputs.data import (
     Text,
 )
 from omnigraph.writers.inputs.read import Source, read_input
-from omnigraph.writers.inputs.reading import LOAD_BYTES_MAX
 
 __all__ = [
-    "LOAD_BYTES_MAX",
     "Dialect",
     "FileOrigins",
     "Incoming",

@@ -27,8 +27,8 @@ from omnigraph.schema.types import (
     scalar_type,
 )
 from omnigraph.writers.inputs.fitted import Fitted, fitted, kept
-from omnigraph.writers.inputs.json_values import TEMPORAL_RANGES, Misfit, decoded_blob
 from omnigraph.writers.inputs.temporal_texts import dates_of, datetimes_of
+from omnigraph.writers.inputs.value_reading import TEMPORAL_RANGES, Misfit, decoded_blob
 
 Rows: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -68,16 +68,20 @@ def id_texts(values: pa.Array) -> Fitted:
 
 def plain(values: pa.Array) -> pa.Array:
     """The same values without dictionary, runs, views or extension around them."""
+    kind = values.type
     if isinstance(values, pa.ExtensionArray):
-        values = values.storage
-    if pa.types.is_run_end_encoded(values.type):
-        values = pc.run_end_decode(values)
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    if pa.types.is_string_view(values.type):
-        values = values.cast(pa.utf8())
-    if pa.types.is_binary_view(values.type):
-        values = values.cast(pa.large_binary())
+        return plain(values.storage)
+    # Arrow takes no values of views, so that what is within is made plain first.
+    if pa.types.is_run_end_encoded(kind):
+        runs = np.diff(values.run_ends.to_numpy(), prepend=0)
+        rows = np.repeat(np.arange(len(runs)), runs)[values.offset :][: len(values)]
+        return plain(values.values).take(pa.array(rows))
+    if pa.types.is_dictionary(kind):
+        return plain(values.dictionary).take(values.indices)
+    if pa.types.is_string_view(kind):
+        return values.cast(pa.utf8())
+    if pa.types.is_binary_view(kind):
+        return values.cast(pa.large_binary())
     return values
 
 
@@ -94,6 +98,7 @@ def _scalars(values: pa.Array, scalar: Scalar, *, is_strict: bool) -> Fitted:
         return _blobs(values)
     if scalar is Scalar.STRING:
         return _texts(values)
+    assert scalar is Scalar.BOOL, scalar
     if not pa.types.is_boolean(values.type):
         raise WrongArrowType
     return Fitted(values, None)
@@ -175,7 +180,7 @@ def _dates(values: pa.Array) -> Fitted:
     if pa.types.is_date32(kind):
         return Fitted(values, None)
     if _is_text(kind):
-        days = _after_texts(values, dates_of)
+        days = after_texts(values, dates_of)
     elif pa.types.is_integer(kind):
         days = fitted(
             _within(values, *TEMPORAL_RANGES[Scalar.DATE]).cast(pa.int64()), bad_of=values
@@ -192,7 +197,7 @@ def _dates(values: pa.Array) -> Fitted:
 def _datetimes(values: pa.Array, *, is_strict: bool) -> Fitted:
     kind = values.type
     if _is_text(kind):
-        found = _after_texts(values, lambda texts: datetimes_of(texts, is_strict=is_strict))
+        found = after_texts(values, lambda texts: datetimes_of(texts, is_strict=is_strict))
         return Fitted(found.values.view(pa.date64()), found.bad)
     low, high = TEMPORAL_RANGES[Scalar.DATETIME]
     if pa.types.is_timestamp(kind) and kind.unit in ("us", "ns"):
@@ -306,7 +311,7 @@ def _without_parents(made: pa.Array, parents: Rows, unfit: pa.Array | None) -> F
     return Fitted(pc.if_else(mask, None, made), mask)
 
 
-def _after_texts(values: pa.Array, read: Callable[[pa.Array], Fitted]) -> Fitted:
+def after_texts(values: pa.Array, read: Callable[[pa.Array], Fitted]) -> Fitted:
     """What is read from texts, where a value that is no text at all is bad too."""
     texts = _texts(values)
     found = read(texts.values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
 
@@ -43,30 +43,47 @@ class Text:
     name: str = "input"
 
 
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file, or what stands for one in messages, and what is counted in it."""
+
+    name: str
+    # `line`, `record` or `row`.
+    noun: str
+    # The line on which a row starts, for files whose rows may go over several lines; it is looked
+    # for when somebody asks, which is when the input is refused.
+    line_of: Callable[[int], int | None] | None = None
+
+    def place(self, number: int) -> str:
+        """Where a record is, for people; 0 stands for the file as a whole."""
+        if not number:
+            return self.name
+        line = None if self.line_of is None else self.line_of(number)
+        return f"{self.name} {self.noun} {number}" if line is None else f"{self.name} line {line}"
+
+
 @dataclass(frozen=True)
 class FileOrigins(Origins):
-    """Origins in several files: the number of each row counts in the file of that row."""
+    """Origins in files: the number of each row counts in the file of that row."""
 
-    names: tuple[str, ...] = ()
-    # One int32 per row, an index into the names.
-    files: pa.Array | None = None
+    files: tuple[File, ...] = ()
+    # One int32 per row, an index into the files; None when there is one.
+    indexes: pa.Array | None = None
 
     def place(self, row: int) -> str:
         """Where a row came from, for people."""
-        if self.files is None:
-            return super().place(row)
-        name = self.names[self.files[row].as_py()]
-        return f"{name} {self.noun} {self.numbers[row].as_py()}"
+        file, number = self.order(row)
+        return self.files[file].place(number)
 
     def order(self, row: int) -> tuple[int, int]:
         """The file and the number of a row, to sort by."""
-        file = 0 if self.files is None else self.files[row].as_py()
+        file = 0 if self.indexes is None else self.indexes[row].as_py()
         return file, self.numbers[row].as_py()
 
     def taken(self, rows: pa.Array) -> FileOrigins:
         """The origins of some of the rows."""
-        files = None if self.files is None else self.files.take(rows)
-        return FileOrigins(self.source, self.numbers.take(rows), self.noun, self.names, files)
+        indexes = None if self.indexes is None else self.indexes.take(rows)
+        return replace(self, numbers=self.numbers.take(rows), indexes=indexes)
 
 
 @dataclass(frozen=True)

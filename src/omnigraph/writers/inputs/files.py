@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import glob
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.diagnostics.shown import readable
+from omnigraph.errors import LoadError
 from omnigraph.writers.inputs.csv_files import read_csv
+from omnigraph.writers.inputs.csv_lines import CsvLines
 from omnigraph.writers.inputs.json_input import read_json
 from omnigraph.writers.inputs.reading import Reading, Refused, require_no_type
 from omnigraph.writers.inputs.tables import BATCH_ROWS, read_table
@@ -21,6 +22,8 @@ _COMPRESSED = (".gz", ".zst", ".bz2")
 _PATTERN = "*?["
 # Part files are data; these are notes that their writers leave beside them.
 _HIDDEN = ("_", ".")
+_OF_RECORDS = ("{", "[")
+_TEXT_HINT = "a str is a path: give a text of records as omnigraph.writers.inputs.Text(...)"
 
 
 def read_path(path: Path, reading: Reading) -> None:
@@ -30,21 +33,41 @@ def read_path(path: Path, reading: Reading) -> None:
 
 
 def _files_of(path: Path, reading: Reading) -> list[Path]:
-    if path.is_file():
-        return [path]
-    if path.is_dir():
-        found = sorted(each for each in path.iterdir() if each.is_file())
-        files = [file for file in found if not file.name.startswith(_HIDDEN)]
-        problem = "no files are in the folder"
-    elif any(sign in str(path) for sign in _PATTERN):
-        files = sorted(Path(each) for each in glob.glob(str(path)) if os.path.isfile(each))
-        problem = "no file matches the pattern"
-    else:
-        files, problem = [], "no such file"
+    try:
+        files, problem = _found(path)
+    except (OSError, ValueError) as failure:
+        raise _unusable(path, _reason(failure), reading) from failure
     if not files:
-        reading.begin(str(path), noun="record")
-        raise reading.fail(0, Refused(problem, rule="source"))
+        raise _unusable(path, problem, reading)
     return files
+
+
+def _found(path: Path) -> tuple[list[Path], str]:
+    """The files that a path stands for, and what to say when there is none."""
+    if path.is_file():
+        return [path], ""
+    if path.is_dir():
+        return _data_files(path.iterdir()), "no files are in the folder"
+    if any(sign in str(path) for sign in _PATTERN):
+        return _data_files(map(Path, glob.glob(str(path)))), "no file matches the pattern"
+    return [], "no such file"
+
+
+def _data_files(found: Iterable[Path]) -> list[Path]:
+    return sorted(each for each in found if not each.name.startswith(_HIDDEN) and each.is_file())
+
+
+def _unusable(path: Path, problem: str, reading: Reading) -> LoadError:
+    """The error for a path that leads to no file; a text of records is the usual mistake."""
+    text = str(path)
+    hint = _TEXT_HINT if text.lstrip().startswith(_OF_RECORDS) else None
+    reading.begin(readable(text), noun="record")
+    return reading.fail(0, Refused(readable(problem), rule="source", hint=hint))
+
+
+def _reason(failure: Exception) -> str:
+    """What the system says, without its numbers."""
+    return getattr(failure, "strerror", None) or str(failure)
 
 
 def _read_file(file: Path, reading: Reading) -> None:
@@ -68,8 +91,7 @@ def _readable(reading: Reading) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as failure:
-        problem = getattr(failure, "strerror", None) or str(failure)
-        raise reading.fail(0, Refused(readable(problem), rule="source")) from failure
+        raise reading.fail(0, Refused(readable(_reason(failure)), rule="source")) from failure
 
 
 def _read_json(file: Path, reading: Reading) -> None:
@@ -86,7 +108,8 @@ def _read_parquet(file: Path, reading: Reading) -> None:
 
 
 def _read_csv(file: Path, reading: Reading) -> None:
-    reading.begin(str(file), noun="row")
+    lines = CsvLines(lambda: pa.input_stream(str(file), compression="detect"))
+    reading.begin(str(file), noun="row", line_of=lines.of_row)
     with pa.input_stream(str(file), compression="detect") as stream:
         read_csv(stream, reading)
 

@@ -7,7 +7,7 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.writers.inputs.json_text import BrokenJson, decode_line, decode_next
+from omnigraph.writers.inputs.json_reading import BrokenJson, decode_line, decode_next
 from omnigraph.writers.inputs.lines import (
     BLOCK_BYTES,
     LINE_BYTES_MAX,

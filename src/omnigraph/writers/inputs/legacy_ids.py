@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from omnigraph.execution.columns import TableShape
 from omnigraph.execution.entity_ids import canonical_texts
 from omnigraph.schema.types import PropertyType, Scalar
-from omnigraph.writers.inputs.json_values import Misfit, value_reader
 from omnigraph.writers.inputs.temporal_texts import dates_of, datetimes_of
+from omnigraph.writers.inputs.value_reading import Misfit, value_reader
 
 _Mask = np.ndarray[Any, np.dtype[np.bool_]]
 

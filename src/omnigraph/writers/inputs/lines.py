@@ -25,6 +25,9 @@ _MARKS = {
 
 _Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
+_IS_BLANK: _Mask = np.zeros(256, np.bool_)
+_IS_BLANK[list(b" \t\r\n")] = True
+
 
 class Stream(Protocol):
     """Where bytes come from."""
@@ -55,8 +58,13 @@ class Lines:
 
     @cached_property
     def is_blank(self) -> _Mask:
-        """Which lines are empty."""
-        return self._last < self.offsets[:-1]
+        """Which lines hold nothing but blanks."""
+        is_empty = self._last < self.offsets[:-1]
+        data = np.frombuffer(self.block, np.uint8)
+        starts_blank = _IS_BLANK[data[self.offsets[:-1]]]
+        if not (starts_blank & ~is_empty).any():
+            return np.asarray(is_empty)
+        return ~np.logical_or.reduceat(~_IS_BLANK[data], self.offsets[:-1])
 
     @cached_property
     def is_framed(self) -> _Mask:

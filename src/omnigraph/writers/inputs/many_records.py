@@ -36,7 +36,7 @@ from omnigraph.schema.types import (
 )
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.inputs.arrow_values import WrongArrowType, convert, owners_of
-from omnigraph.writers.inputs.json_text import decode_line
+from omnigraph.writers.inputs.json_reading import decode_line
 from omnigraph.writers.inputs.lines import Lines
 from omnigraph.writers.inputs.reading import Numbers, Reading, Refused, incoming_schema
 from omnigraph.writers.inputs.records import resolve

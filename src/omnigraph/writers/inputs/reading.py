@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from omnigraph.errors import VIOLATIONS_SHOWN_MAX, LoadError, ResourceLimit, Vio
 from omnigraph.execution.columns import TableShape, table_shape
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.inputs.data import Dialect, FileOrigins, Incoming, Input, InputOptions
+from omnigraph.writers.inputs.data import Dialect, File, FileOrigins, Incoming, Input, InputOptions
 from omnigraph.writers.inputs.required import Found, load_error, missing_values
 
 # What one load may hold in memory, in bytes of Arrow columns.
@@ -25,9 +25,12 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 class Refused(Exception):
     """What is wrong with a record: the message, and the same for a program."""
 
-    def __init__(self, message: str, *, rule: str = "form", **fields: str | None) -> None:
+    def __init__(
+        self, message: str, *, rule: str = "form", hint: str | None = None, **fields: str | None
+    ) -> None:
         super().__init__(message)
         self.rule = rule
+        self.hint = hint
         self.fields = fields
         # A word that may be a misspelling of one of some known ones.
         self.suggestion: tuple[str, Iterable[str]] | None = None
@@ -57,16 +60,16 @@ class Reading:
         self.records = 0
         self._shapes: dict[TypeKey, TableShape] = {}
         self._rows: dict[TypeKey, _Rows] = {}
-        self._names: list[str] = []
-        self._noun = "record"
+        self._files: list[File] = []
         self._violations: list[Found] = []
         self._refused = 0
         self._bytes = 0
 
-    def begin(self, name: str, *, noun: str) -> None:
+    def begin(
+        self, name: str, *, noun: str, line_of: Callable[[int], int | None] | None = None
+    ) -> None:
         """Go on with another file; what is added from now on came from it."""
-        self._names.append(name)
-        self._noun = noun
+        self._files.append(File(name, noun, line_of))
 
     def shape(self, type_key: TypeKey) -> TableShape:
         """How the rows of a type lie in its table."""
@@ -88,7 +91,7 @@ class Reading:
         found = self._rows.setdefault(type_key, _Rows())
         found.tables.append(rows)
         found.numbers.append(numbers)
-        found.files.append(len(self._names) - 1)
+        found.files.append(len(self._files) - 1)
 
     def count(self, records: int) -> None:
         """So many more records were looked at."""
@@ -98,7 +101,7 @@ class Reading:
 
     def place(self, number: int) -> str:
         """Where a record of the current file is; 0 stands for the file as a whole."""
-        return f"{self._names[-1]} {self._noun} {number}" if number else self._names[-1]
+        return self._files[-1].place(number)
 
     def refuse(self, number: int, refused: Refused) -> None:
         """Note what is wrong with a record; the first of them are told one by one."""
@@ -109,7 +112,8 @@ class Reading:
         if refused.suggestion is not None and (hint := did_you_mean(*refused.suggestion)):
             message = f"{message}; {hint}"
         violation = Violation(refused.rule, message, place=self.place(number), **refused.fields)
-        self._violations.append(Found((len(self._names) - 1, number), violation))
+        order = (len(self._files) - 1, number)
+        self._violations.append(Found(order, violation, refused.hint))
 
     def refuse_more(self, count: int) -> None:
         """So many more records are wrong in the way that was noted before."""
@@ -139,12 +143,13 @@ class Reading:
         found, shape = self._rows.pop(type_key), self.shape(type_key)
         rows = pa.concat_tables(found.tables)
         numbers = pa.array(np.concatenate(found.numbers))
-        files = None
-        if len(self._names) > 1:
+        indexes = None
+        if len(self._files) > 1:
             counts = [len(each) for each in found.numbers]
-            files = pa.array(np.repeat(np.array(found.files, np.int32), counts))
-        names = tuple(self._names)
-        return Incoming(shape, rows, FileOrigins(names[0], numbers, self._noun, names, files))
+            indexes = pa.array(np.repeat(np.array(found.files, np.int32), counts))
+        first, *_ = files = tuple(self._files)
+        origins = FileOrigins(first.name, numbers, first.noun, files, indexes)
+        return Incoming(shape, rows, origins)
 
 
 def incoming_schema(shape: TableShape) -> pa.Schema:

@@ -17,9 +17,9 @@ from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.inputs.json_values import Misfit, Read, require_text, spelled, value_reader
 from omnigraph.writers.inputs.reading import Numbers, Reading, Refused, incoming_schema
 from omnigraph.writers.inputs.required import type_of
+from omnigraph.writers.inputs.value_reading import Misfit, Read, require_text, spelled, value_reader
 
 Members = Mapping[str, Any]  # Any: the value of a JSON member
 
@@ -119,7 +119,7 @@ class _TypeRows:
         for name in data.keys() - self._properties - {"id"}:
             is_end = self._is_edge and name in ("src", "dst")
             problem = "reserved structural state" if is_end else "unknown input field"
-            raise _unknown(name, problem, known=self._properties)
+            raise _unknown(name, problem, known=self._properties, type_name=self._name)
 
     def given_id(self, record: Members, data: Members, *, is_strict: bool) -> str | None:
         """The id a record brings, beside its type or, where no property is so called, in `data`."""
@@ -145,6 +145,7 @@ class _TypeRows:
                     type_name=self._name,
                     property=name,
                     value=spelled(data.get(name)),
+                    hint=misfit.hint,
                 ) from misfit
         for name, value in zip(self._names, fixed, strict=True):
             self._columns[name].append(value)
@@ -181,8 +182,13 @@ def _text(members: Members, name: str) -> str:
         raise Refused(f"field '{name}': {misfit}") from misfit
 
 
-def _unknown(name: object, problem: str, *, known: frozenset[str]) -> Refused:
+def _unknown(
+    name: object, problem: str, *, known: frozenset[str], type_name: str | None = None
+) -> Refused:
     word = str(name)
+    fields = {"type_name": type_name, "property": None if type_name is None else shown(word)}
     if word.startswith("_"):
-        return Refused(f"reserved physical state '{shown(word)}'", rule="member")
-    return Refused(f"{problem} '{shown(word)}'", rule="member").near(readable(word), known)
+        return Refused(f"reserved physical state '{shown(word)}'", rule="member", **fields)
+    owner = "" if type_name is None else f" of {type_name}"
+    unknown = Refused(f"{problem} '{shown(word)}'{owner}", rule="member", **fields)
+    return unknown.near(readable(word), known)

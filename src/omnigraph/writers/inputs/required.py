@@ -18,10 +18,11 @@ _ENDS = {"from": SOURCE_COLUMN, "to": TARGET_COLUMN}
 
 
 class Found(NamedTuple):
-    """A violation with the file and the record it is in, to sort by."""
+    """A violation with the file and the record it is in, to sort by, and what to do about it."""
 
     order: tuple[int, int]
     violation: Violation
+    hint: str | None = None
 
 
 def type_of(accepted: AcceptedSchema, key: TypeKey) -> NodeType | EdgeType:
@@ -55,10 +56,14 @@ def missing_values(
 
 def load_error(found: Sequence[Found], count: int) -> LoadError:
     """The error that tells the first violations in the order of the records."""
-    ordered = sorted(found, key=lambda each: each.order)
-    violations = [each.violation for each in ordered[:VIOLATIONS_SHOWN_MAX]]
+    ordered = sorted(found, key=lambda each: each.order)[:VIOLATIONS_SHOWN_MAX]
+    violations = [each.violation for each in ordered]
     return LoadError(
-        told(violations, count), record=ordered[0].order[1], violations=violations, count=count
+        told(violations, count),
+        record=ordered[0].order[1],
+        violations=violations,
+        count=count,
+        hint="; ".join(dict.fromkeys(each.hint for each in ordered if each.hint)) or None,
     )
 
 

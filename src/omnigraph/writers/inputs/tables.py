@@ -21,12 +21,13 @@ from omnigraph.schema.types import PropertyType
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.inputs.arrow_values import WrongArrowType, convert, id_texts, plain
 from omnigraph.writers.inputs.fitted import Fitted
-from omnigraph.writers.inputs.json_values import Misfit, spelled, value_reader
 from omnigraph.writers.inputs.reading import Numbers, Reading, Refused, incoming_schema
 from omnigraph.writers.inputs.required import type_of
+from omnigraph.writers.inputs.value_reading import Misfit, spelled, value_reader
 
-BATCH_ROWS = 65_536
+BATCH_ROWS = 262_144
 _ID = "@id"
+UTF8_HINT = "save the text as UTF-8"
 _ENDS = {"from": SOURCE_COLUMN, "to": TARGET_COLUMN}
 
 
@@ -97,7 +98,7 @@ class _Columns:
         names = {_ID: ID_COLUMN, **ends}
         if "id" not in types:
             names["id"] = ID_COLUMN
-        problems = list(_problems(schema.names, types, names, ends))
+        problems = list(_problems(schema.names, type_key.name, types, ids=names, ends=ends))
         for problem in problems[:-1]:
             reading.refuse(0, problem)
         if problems:
@@ -169,10 +170,11 @@ class _Columns:
         reading: Reading,
     ) -> Refused:
         name, type_ = column
-        value, problem = _told_misfit(values, row, type_, is_strict=reading.is_strict)
+        value, misfit = _told_misfit(values, row, type_, is_strict=reading.is_strict)
         return Refused(
-            f"{self.type_key.name}.{name}: {problem}",
+            f"{self.type_key.name}.{name}: {misfit}",
             rule="value",
+            hint=misfit.hint,
             type_name=self.type_key.name,
             property=name,
             value=value,
@@ -180,15 +182,21 @@ class _Columns:
 
 
 def _problems(
-    given: list[str], types: dict[str, PropertyType], names: dict[str, str], ends: dict[str, str]
+    given: list[str],
+    type_name: str,
+    types: dict[str, PropertyType],
+    *,
+    ids: dict[str, str],
+    ends: dict[str, str],
 ) -> Iterator[Refused]:
     """What is wrong with the names of the columns."""
     for name in dict.fromkeys(given):
         if given.count(name) > 1:
             yield Refused(f"column '{shown(name)}' is there twice", rule="member")
-        if name not in types and name not in names:
-            unknown = f"unknown column '{shown(name)}'"
-            yield Refused(unknown, rule="member", property=shown(name)).near(name, [*types, *names])
+        if name not in types and name not in ids:
+            unknown = f"unknown column '{shown(name)}' of {type_name}"
+            refused = Refused(unknown, rule="member", type_name=type_name, property=shown(name))
+            yield refused.near(name, [*types, *ids])
     if _ID in given and "id" in given and "id" not in types:
         yield Refused(f"the id stands both in column 'id' and in column '{_ID}'", rule="id")
     for name in ends.keys() - set(given):
@@ -205,18 +213,36 @@ def _problems(
 
 def _told_misfit(
     values: pa.Array, row: int, type_: PropertyType | None, *, is_strict: bool
-) -> tuple[str, str]:
+) -> tuple[str, Misfit]:
     """A bad value, and what is wrong with it in the words of the exact reader."""
+    wanted = "text" if type_ is None else str(type_)
+    single = plain(values.slice(row, 1))
     try:
-        value = plain(values.slice(row, 1))[0].as_py()
-    except (ValueError, pa.ArrowException):
-        return "?", f"does not fit {type_ or 'text'}"
+        value = single[0].as_py()
+    except UnicodeDecodeError as failure:
+        return "?", Misfit(f"invalid UTF-8 at byte {failure.start + 1}", hint=UTF8_HINT)
+    except (ValueError, OverflowError, pa.ArrowException):
+        # Instants of other millennia, and of a precision, that Python has no values for.
+        value = _count_of(single)
+        if value is None or type_ is None:
+            return "?", Misfit(f"does not fit {wanted}")
     if type_ is not None:
         try:
             value_reader(type_, is_strict=is_strict)(value)
-        except (Misfit, ValueError) as misfit:
-            return spelled(value), str(misfit)
-    return spelled(value), f"{spelled(value)} does not fit {type_ or 'text'}"
+        except Misfit as misfit:
+            return spelled(value), misfit
+        except (ValueError, OverflowError) as failure:
+            return spelled(value), Misfit(str(failure))
+    return spelled(value), Misfit(f"{spelled(value)} does not fit {wanted}")
+
+
+def _count_of(single: pa.Array) -> str | None:
+    """An instant as its count and unit; None for what is no instant."""
+    if not pa.types.is_temporal(single.type):
+        return None
+    is_day = pa.types.is_date32(single.type)
+    count = single.cast(pa.int32() if is_day else pa.int64())[0].as_py()
+    return f"{count} {single.type}"
 
 
 def _bounded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -8,5 +8,6 @@ counts once.
     assigned    the constants of a statement as values of their properties
     pending     the rows written to one type so far, seen by later statements
     deletions   the entities deleted so far, and the edges that go with them
-    looking     what the conditions of a statement depend on
+    looking     the committed rows that a statement is about, and what its conditions depend on
+    budget      how much of them may be in memory
 """

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.execution.expressions import Params
-from omnigraph.execution.scan import matching
 from omnigraph.execution.view import View
 from omnigraph.query import typed
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.footprint import Footprint, union
-from omnigraph.writers.change import TypeChange, WriteMode
+from omnigraph.writers.change import COPIES, EDGE_COPIES, TypeChange, WriteMode
 from omnigraph.writers.committed import Committed
-from omnigraph.writers.mutations.looking import edges_looked_at, looked_at
-from omnigraph.writers.mutations.pending import COPIES
-
-# The column of each end, by its name in marks.
-_ENDS: Final = {"src": SOURCE_COLUMN, "dst": TARGET_COLUMN}
+from omnigraph.writers.mutations.budget import Budget
+from omnigraph.writers.mutations.looking import looked_at, matched
+from omnigraph.writers.validate import edges_looked_at
+from omnigraph.writers.validate.references import ends_of
 
 
 class Deletions:
     """What the statements of a mutation delete; a condition never sees what another one deleted."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, budget: Budget) -> None:
         self._view = view
+        self._budget = budget
         self._found: dict[TypeKey, list[pa.Table]] = {}
         self._reads: list[Footprint] = []
 
@@ -41,7 +39,8 @@ class Deletions:
 
     def delete(self, type_key: TypeKey, conditions: Sequence[typed.Expr], params: Params) -> None:
         """Delete every entity of a type that satisfies the conditions."""
-        found = matching(self._view, type_key, conditions, params, columns=(), with_row_ids=True)
+        budget = self._budget
+        found = matched(self._view, type_key, conditions, params, columns=(), budget=budget)
         self._add(type_key, found)
         self._reads.append({str(type_key): looked_at(self._view, type_key, conditions, params)})
 
@@ -52,15 +51,22 @@ class Deletions:
             for type_key, found in self._found.items()
             if type_key.kind is TypeKind.NODE
         }
-        reads = {(name, end): edges_looked_at(end, nodes[name]) for name in nodes for end in _ENDS}
+        reads = {
+            (name, column): edges_looked_at(column, nodes[name])
+            for name in nodes
+            for column in (SOURCE_COLUMN, TARGET_COLUMN)
+        }
         for edge_type in self._view.catalog.edges.values():
             type_key = TypeKey(TypeKind.EDGE, edge_type.name)
-            for end, name in (("src", edge_type.source), ("dst", edge_type.target)):
+            for column, node_key in ends_of(edge_type).items():
+                name = node_key.name
                 if name not in nodes:
                     continue
-                self._reads.append({str(type_key): reads[name, end]})
+                self._reads.append({str(type_key): reads[name, column]})
                 if self._view.snapshot.pins[str(type_key)].rows:
-                    self._add(type_key, committed.edges_at(type_key, _ENDS[end], nodes[name]))
+                    edges = committed.edges_at(type_key, column, nodes[name])
+                    self._budget.spend(edges.nbytes)
+                    self._add(type_key, edges)
 
     def changes(self) -> dict[TypeKey, TypeChange]:
         """What is done to each type that loses an entity."""
@@ -77,12 +83,13 @@ class Deletions:
             rows=shape.schema.empty_table(),
             deleted=found[ID_COLUMN].combine_chunks(),
             known=found,
+            is_cascade=type_key.kind is TypeKind.NODE,
         )
 
     def _add(self, type_key: TypeKey, found: pa.Table) -> None:
         if found.num_rows:
-            copies = found.select(COPIES.names).cast(COPIES)
-            self._found.setdefault(type_key, []).append(copies)
+            schema = EDGE_COPIES if type_key.kind is TypeKind.EDGE else COPIES
+            self._found.setdefault(type_key, []).append(found.select(schema.names).cast(schema))
 
 
 def _once(found: Sequence[pa.Table]) -> pa.Table:

@@ -12,17 +12,14 @@ from omnigraph.execution.columns import TableShape
 from omnigraph.execution.expressions import Params
 from omnigraph.execution.scan import satisfying
 from omnigraph.query import typed
-from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.change import NO_IDS, TypeChange, WriteMode
+from omnigraph.writers.change import COPIES, NO_COPIES, NO_IDS, TypeChange, WriteMode
 from omnigraph.writers.committed import Committed
 from omnigraph.writers.mutations.assigned import Cell
 
 # One chunk of equal cells, which a column repeats by reference however long it is.
 _CHUNK_ROWS: Final = 65_536
 _CHUNK_BYTES: Final = 16 * 1024 * 1024
-
-COPIES: Final = pa.schema([pa.field(ID_COLUMN, pa.utf8()), pa.field(ROW_ID, pa.uint64())])
 
 
 class PendingRows:
@@ -45,6 +42,13 @@ class PendingRows:
         if self._shape.key:
             self._keyed.add(entity_id)
 
+    def unwritten(self, committed: pa.Table) -> pa.Table:
+        """The committed rows that no statement has written: others are seen in their new form."""
+        self._flush()
+        if self._rows is None:
+            return committed
+        return committed.filter(pc.invert(_is_in(committed[ID_COLUMN], self._rows)))
+
     def update(
         self,
         committed: pa.Table,
@@ -52,12 +56,10 @@ class PendingRows:
         cells: Mapping[str, Cell],
         params: Params,
     ) -> int:
-        """Assign cells to all matching rows; those that are committed come with their row ids."""
+        """Assign cells to all matching rows: `unwritten` ones with their row ids, and pending."""
         self._flush()
         matched = [committed]
         if self._rows is not None:
-            # A committed row that was written since is seen in its new form only.
-            committed = committed.filter(pc.invert(_is_in(committed[ID_COLUMN], self._rows)))
             is_touched = satisfying(self._rows, self._shape, conditions, params)
             matched = [committed, self._rows.filter(is_touched)]
             if matched[1].num_rows:
@@ -94,15 +96,14 @@ class PendingRows:
         """The committed copies of all rows; None leaves it to whoever needs them to look."""
         if not self._keyed:
             # A fresh id has no committed copy.
-            return pa.concat_tables([COPIES.empty_table(), *self._found])
+            return pa.concat_tables([NO_COPIES, *self._found])
         if not self._found:
             return None
         found = pa.concat_tables(self._found)
         inserted = pa.array(sorted(self._keyed), pa.utf8())
         unknown = inserted.filter(pc.invert(_is_in(inserted, found)))
-        return pa.concat_tables(
-            [found, committed.copies(self._shape.type_key, unknown).cast(COPIES)]
-        )
+        copies = committed.copies(self._shape.type_key, unknown)
+        return pa.concat_tables([found, copies.select(COPIES.names).cast(COPIES)])
 
     def _flush(self) -> None:
         if not self._inserted:
@@ -142,7 +143,7 @@ def _table(rows: Collection[Mapping[str, Cell]], schema: pa.Schema) -> pa.Table:
 def _assigned(rows: pa.Table, cells: Mapping[str, Cell], schema: pa.Schema) -> pa.Table:
     """The rows with some columns replaced by one cell each."""
     columns = [
-        repeated(cells[field.name], field.type, rows.num_rows)
+        _repeated(cells[field.name], field.type, rows.num_rows)
         if field.name in cells
         else rows[field.name]
         for field in schema
@@ -150,7 +151,7 @@ def _assigned(rows: pa.Table, cells: Mapping[str, Cell], schema: pa.Schema) -> p
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def repeated(cell: Cell, type_: pa.DataType, count: int) -> pa.ChunkedArray:
+def _repeated(cell: Cell, type_: pa.DataType, count: int) -> pa.ChunkedArray:
     """A column of equal cells; it takes the memory of one chunk."""
     one = pa.array([cell], type_)
     chunk_rows = max(1, min(count, _CHUNK_ROWS, _CHUNK_BYTES // max(one.nbytes, 1)))

@@ -14,10 +14,11 @@ violations, in the order of the checks, and with how many there are.
     references    edges whose ends exist, and no edge left behind at a node that ends
     cardinality   the number of edges of every source that was touched
     reads         the look-ups, as a footprint
-    marks         what changed entities hold that another write may have looked up
+    marks         what changed entities hold that another write may have looked up, and the reads
+                  of edge ends that cascades make
 """
 
-from omnigraph.writers.validate.marks import marks_of
+from omnigraph.writers.validate.marks import edges_looked_at, marks_of
 from omnigraph.writers.validate.validation import validate
 
-__all__ = ["marks_of", "validate"]
+__all__ = ["edges_looked_at", "marks_of", "validate"]

@@ -26,6 +26,11 @@ class Image:
         change = self.change.get(type_key)
         return change is None or change.mode is not WriteMode.OVERWRITE
 
+    def has_cascade(self, type_key: TypeKey) -> bool:
+        """Whether the edges of the entities that end are known to end with them."""
+        change = self.change.get(type_key)
+        return change is not None and change.is_cascade
+
     def written(self, type_key: TypeKey, ids: pa.ChunkedArray) -> pa.ChunkedArray:
         """Which of the ids the write writes, as a mask."""
         change = self.change.get(type_key)

@@ -1,7 +1,7 @@
 """Marks: what entities hold that another write may have looked up, as short names.
 
-A write reads a mark when its validation asks who has an edge end or a unique tuple, and holds it
-when it writes or ends such an entity. The two meet because both are made here.
+A write reads a mark when its cascade or its validation asks who has an edge end or a unique tuple,
+and holds it when it writes or ends such an entity. The two meet because both are made here.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ import pyarrow as pa
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.versioning.footprint import mark
+from omnigraph.versioning.footprint import WHOLE, Reads, mark
 from omnigraph.versioning.idset import IdSet
+from omnigraph.writers.limits import DEFERRED_MARKS_MAX, MARKS_MAX
 from omnigraph.writers.validate.groups import groups_of
-
-# Marks are made one by one and kept in records; beyond this a write says "anything of the type".
-MARKS_MAX: Final = 10_000
 
 END_KINDS: Final = {SOURCE_COLUMN: "src", TARGET_COLUMN: "dst"}
 
@@ -37,8 +35,15 @@ def marks_of(shape: TableShape, type_: NodeType | EdgeType, rows: pa.Table) -> I
     return IdSet(marks)
 
 
+def edges_looked_at(column: str, nodes: pa.Array) -> Reads:
+    """Every edge that has one of the nodes at an end column, whether or not it exists."""
+    if len(nodes) > MARKS_MAX:
+        return WHOLE
+    return Reads(marks=IdSet(marks_for(END_KINDS[column], [nodes])))
+
+
 def marks_for(kind: str, texts: Sequence[pa.Array | pa.ChunkedArray]) -> list[str]:
-    """The marks of tuples, given the texts of each member; at most MARKS_MAX of them."""
-    assert len(texts[0]) <= MARKS_MAX
+    """The marks of tuples, given the texts of each member."""
+    assert len(texts[0]) <= DEFERRED_MARKS_MAX
     columns = [each.to_pylist() for each in texts]
     return [mark(kind, *members) for members in zip(*columns, strict=True)]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Final
 
 import pyarrow as pa
 
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.versioning.footprint import NOTHING, Footprint, Reads, union
-from omnigraph.versioning.idset import EMPTY, IdSet
-from omnigraph.writers.validate.marks import MARKS_MAX, marks_for
-
-# Of more entities than this, the write asks that none of their type is deleted.
-PRESENT_MAX: Final = 10_000
+from omnigraph.versioning.idset import EMPTY, DeferredIds, IdSet
+from omnigraph.writers.limits import DEFERRED_MARKS_MAX, MARKS_MAX, PRESENT_MAX
+from omnigraph.writers.validate.marks import marks_for
 
 
 class ReadsMade:
@@ -34,13 +31,21 @@ class ReadsMade:
         self, type_key: TypeKey, kind: str, texts: Sequence[pa.Array | pa.ChunkedArray]
     ) -> None:
         """The write is valid because of who holds these marks, or that nobody does."""
+        self.looked_up_many(type_key, len(texts[0]), lambda: marks_for(kind, texts))
+
+    def looked_up_many(
+        self, type_key: TypeKey, count: int, marks: Callable[[], Iterable[str]]
+    ) -> None:
+        """The same for marks that are many: they are made when another commit asks for them."""
         known = self._reads.get(str(type_key), NOTHING)
-        if known.is_whole or len(texts[0]) == 0:
+        if known.is_whole or count == 0:
             return
-        if len(known.marks) + len(texts[0]) > MARKS_MAX:
+        if len(known.marks) + count > DEFERRED_MARKS_MAX:
             self.read_whole(type_key)
+        elif count > MARKS_MAX:
+            self._note(type_key, Reads(marks=DeferredIds(count, lambda: IdSet(marks()))))
         else:
-            self._note(type_key, Reads(marks=IdSet(marks_for(kind, texts))))
+            self._note(type_key, Reads(marks=IdSet(marks())))
 
     def read_whole(self, type_key: TypeKey) -> None:
         """The write is valid because of more than marks can list."""

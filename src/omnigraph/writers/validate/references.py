@@ -11,6 +11,7 @@ from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.limits import PRESENT_MAX
 from omnigraph.writers.validate.findings import (
     Finding,
     Findings,
@@ -21,7 +22,6 @@ from omnigraph.writers.validate.findings import (
 )
 from omnigraph.writers.validate.image import Image
 from omnigraph.writers.validate.marks import END_KINDS
-from omnigraph.writers.validate.reads import PRESENT_MAX
 
 
 def ends_of(type_: EdgeType) -> dict[str, TypeKey]:
@@ -49,8 +49,7 @@ def check_kept_edges(type_key: TypeKey, type_: EdgeType, image: Image, findings:
     if not image.keeps_committed(type_key):
         return
     for column, node_key in ends_of(type_).items():
-        ended = image.ended(node_key)
-        if len(ended) == 0:
+        if image.has_cascade(node_key) or len(ended := image.ended(node_key)) == 0:
             continue
         image.reads.looked_up(type_key, END_KINDS[column], [ended])
         found = image.committed.edges_at(type_key, column, ended)

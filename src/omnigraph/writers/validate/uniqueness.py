@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import Violation
 from omnigraph.execution.distinct import are_distinct
+from omnigraph.execution.membership import with_both_zeros
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.validate.findings import Finding, Findings, Positions, Subject, shortened
 from omnigraph.writers.validate.groups import Group, groups_of
 from omnigraph.writers.validate.image import Image
-from omnigraph.writers.validate.marks import MARKS_MAX
+from omnigraph.writers.validate.marks import marks_for
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -91,12 +92,14 @@ def _rows_held_by_others(subject: Subject, group: Group, image: Image) -> Positi
     bound = group.bound(rows)
     if bound.num_rows == 0:
         return np.empty(0, np.int64)
-    if bound.num_rows > MARKS_MAX:
-        image.reads.read_whole(subject.type_key)
-    else:
-        image.reads.looked_up(subject.type_key, group.mark_kind, group.mark_texts(bound))
+    image.reads.looked_up_many(
+        subject.type_key,
+        bound.num_rows,
+        lambda: marks_for(group.mark_kind, group.mark_texts(bound)),
+    )
     columns = _most_telling_first(bound, group.columns)
-    wanted = _with_both_zeros(bound.select(columns[:1]))
+    # Look-ups tell the zeros of floats apart, uniqueness does not.
+    wanted = with_both_zeros(bound[columns[0]].combine_chunks())
     found = image.committed.holders(subject.type_key, columns, wanted)
     holders = image.surviving(subject.type_key, found)
     if holders.num_rows == 0:
@@ -149,15 +152,6 @@ def _most_telling_first(bound: pa.Table, columns: Sequence[str]) -> list[str]:
     if len(columns) == 1:
         return list(columns)
     return sorted(columns, key=lambda column: -pc.count_distinct(bound[column]).as_py())
-
-
-def _with_both_zeros(wanted: pa.Table) -> pa.Table:
-    """Look-ups tell the zeros of floats apart, uniqueness does not."""
-    (field,) = wanted.schema
-    if not pa.types.is_floating(field.type):
-        return wanted
-    zeros = pa.table([pa.array([0.0, -0.0], field.type)], schema=wanted.schema)
-    return pa.concat_tables([wanted, zeros])
 
 
 def _violation(subject: Subject, group: Group, scope: pa.Table, row: int) -> Violation:

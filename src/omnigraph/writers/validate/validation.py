@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from omnigraph.execution.view import tabled_types
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.versioning.footprint import Footprint
 from omnigraph.writers.change import GraphChange
@@ -20,7 +19,7 @@ def validate(change: GraphChange, committed: Committed) -> Footprint:
 
     Strict inserts of ids that exist are not looked for here: they are told by themselves.
     """
-    types = tabled_types(committed.view.catalog)
+    types = committed.view.types
     subjects = {
         key: Subject(key, type_, change[key]) for key, type_ in types.items() if key in change
     }

@@ -125,7 +125,8 @@ def _outside_enum(subject: Subject, property_: Property, enum: EnumType) -> Find
 
     def tell(row: int) -> Violation:
         value = shortened(values[row])
-        message = f"invalid enum value '{value}' for {subject.type_.name}.{name}"
+        allowed = shortened(", ".join(enum.values))
+        message = f"invalid enum value '{value}' for {subject.type_.name}.{name} ({allowed})"
         return subject.violation("enum", message, row=row, property=name, value=value)
 
     return Finding(positions(pc.and_not(values.is_valid(), is_known)), tell)
@@ -138,10 +139,19 @@ def _outside_range(subject: Subject, bounds: Range) -> Finding:
 
     def tell(row: int) -> Violation:
         value = shortened(values[row].as_py())
-        message = f"@range violation on {subject.type_.name}.{name}: {value}"
+        message = f"@range violation on {subject.type_.name}.{name}: {value} ({_spelled(bounds)})"
         return subject.violation("range", message, row=row, property=name, value=value)
 
     return Finding(positions(pc.invert(is_within)), tell)
+
+
+def _spelled(bounds: Range) -> str:
+    """The bounds for people."""
+    if bounds.minimum is None:
+        return f"at most {bounds.maximum}"
+    if bounds.maximum is None:
+        return f"at least {bounds.minimum}"
+    return f"{bounds.minimum} to {bounds.maximum}"
 
 
 def _integers_within(values: pa.ChunkedArray, bounds: Range) -> pa.ChunkedArray:
@@ -184,7 +194,8 @@ def _unmatched(subject: Subject, check: Check) -> Finding:
 
     def tell(row: int) -> Violation:
         value = shortened(values[row])
-        message = f"@check violation on {subject.type_.name}.{name}: '{value}'"
+        pattern = shortened(check.pattern)
+        message = f"@check violation on {subject.type_.name}.{name}: '{value}' (/{pattern}/)"
         return subject.violation("check", message, row=row, property=name, value=value)
 
     return Finding(positions(pc.invert(is_matched)), tell)

@@ -31,6 +31,9 @@ from omnigraph.schema.types import (
 Read: TypeAlias = Callable[[Any], Any]
 
 BLOB_PREFIX = "base64:"
+PRECISION_HINT = (
+    "round instants to milliseconds, or load with the dialect 'compatible', which cuts digits off"
+)
 TEMPORAL_RANGES = {
     Scalar.DATE: (values.DATE_MIN, values.DATE_MAX),
     Scalar.DATETIME: (values.DATETIME_MIN, values.DATETIME_MAX),
@@ -47,7 +50,11 @@ _TYPES: dict[Scalar, tuple[type, ...]] = {
 
 
 class Misfit(ValueError):
-    """A value that its property cannot hold; the message says why."""
+    """A value that its property cannot hold; the message says why, the hint what to do."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 def value_reader(type_: PropertyType, *, is_strict: bool) -> Read:
@@ -200,7 +207,16 @@ def _datetime(text: str, is_lenient: bool) -> int:
     try:
         return values.parse_datetime(text, is_strict=not is_lenient)
     except values.ValueTextError as failure:
-        raise Misfit(readable(str(failure))) from failure
+        hint = PRECISION_HINT if _is_only_too_precise(text, is_lenient) else None
+        raise Misfit(readable(str(failure)), hint=hint) from failure
+
+
+def _is_only_too_precise(text: str, is_lenient: bool) -> bool:
+    try:
+        values.parse_datetime(text)
+    except values.ValueTextError:
+        return False
+    return not is_lenient
 
 
 _PARSERS: dict[Scalar, Callable[[str, bool], int]] = {

@@ -1,0 +1,129 @@
+"""The tables of every commit: each version opens, with its rows, its columns and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final
+
+from omnigraph.engine.checks.damage import TornFiles
+from omnigraph.engine.checks.problems import FAILURES, Failure, Problems
+from omnigraph.engine.checks.rows import check_columns
+from omnigraph.engine.checks.schemas import SchemaCheck
+from omnigraph.engine.checks.streams import Walked
+from omnigraph.execution.view import View, tabled_types
+from omnigraph.storage import layout
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.pins import Pin
+from omnigraph.storage.row_ids import ROW_ID
+from omnigraph.storage.table import Table
+from omnigraph.versioning.snapshot import Snapshot
+
+_READERS: Final = 4
+
+
+@dataclass(slots=True)
+class _Use:
+    """Who pins a version: the newest commit, and one commit for each shape it must have."""
+
+    where: str
+    is_counted: bool = False
+    by_shape: dict[tuple[str, str], Snapshot] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A version that could be opened, and the objects it needs."""
+
+    table: Table
+    rows: int
+    files: frozenset[str]
+
+
+class PinCheck:
+    """Opens every version that a commit pins, each once."""
+
+    def __init__(
+        self, objects: Objects, torn: TornFiles, schemas: SchemaCheck, problems: Problems
+    ) -> None:
+        self._objects = objects
+        self._torn = torn
+        self._tables = torn.tables
+        self._schemas = schemas
+        self._problems = problems
+
+    def check(self, lines: Iterable[Walked], *, read: Collection[tuple[str, str, Pin]]) -> None:
+        """Report versions that are gone, are not what their pins say, or lack files.
+
+        What was read already, as a type of a schema, is known to be what its pin says.
+        """
+        uses = _uses(lines)
+        for digest, type_key, pin in read:
+            if pin in uses:
+                uses[pin].is_counted = True
+                uses[pin].by_shape.pop((digest, type_key), None)
+        needed: dict[str, str] = {}
+        for (pin, use), opened in zip(uses.items(), self._opened(list(uses)), strict=True):
+            if not isinstance(opened, _Opened):
+                self._problems.add_failure("table", use.where, opened)
+                continue
+            self._check_version(pin, use, opened)
+            for file in opened.files:
+                needed.setdefault(file, use.where)
+        self._check_files(needed)
+
+    def _opened(self, pins: list[Pin]) -> Iterator[_Opened | Failure]:
+        with ThreadPoolExecutor(max_workers=_READERS) as readers:
+            yield from readers.map(self._open, pins)
+
+    def _open(self, pin: Pin) -> _Opened | Failure:
+        try:
+            table = self._tables.open(pin)
+            files = frozenset(self._tables.references(pin))
+            # Row ids come with the version itself: no data is read to count them.
+            return _Opened(table, table.scan(columns=[ROW_ID]).num_rows, files)
+        except FAILURES as error:
+            return self._torn.named(pin, error)
+
+    def _check_version(self, pin: Pin, use: _Use, opened: _Opened) -> None:
+        if opened.rows != pin.rows and not use.is_counted:
+            message = f"{pin.path} has {opened.rows} rows, and its pin says {pin.rows}"
+            self._problems.add("table", use.where, message)
+        for (digest, type_key), snapshot in use.by_shape.items():
+            stored = self._schemas.get(digest)
+            types = (
+                {} if stored is None else {str(key): key for key in tabled_types(stored.catalog)}
+            )
+            if stored is not None and type_key in types:
+                shape = View(snapshot, stored, self._tables).shape(types[type_key])
+                where = _where(snapshot, type_key)
+                check_columns(opened.table, shape, where=where, problems=self._problems)
+
+    def _check_files(self, needed: dict[str, str]) -> None:
+        # Tables in memory are Lance's own and cannot be listed.
+        if self._objects.uri.startswith("memory://"):
+            return
+        # Listed last: nothing that a version needs is ever removed, so a writer cannot disturb.
+        present = {entry.path for entry in self._objects.list(layout.TABLES)}
+        for file, where in sorted(needed.items()):
+            # What may be below a folder, such as large blobs, is found by reading the rows.
+            if file not in present and not file.endswith("/"):
+                self._problems.add("table", file, f"it is missing, and {where} needs it")
+
+
+def _uses(lines: Iterable[Walked]) -> dict[Pin, _Use]:
+    """Every version that commits pin, the newest commits of each branch first."""
+    uses: dict[Pin, _Use] = {}
+    for line in lines:
+        for _, snapshot in sorted(line.snapshots.items(), reverse=True):
+            for type_key, pin in snapshot.pins.items():
+                use = uses.get(pin)
+                if use is None:
+                    use = uses[pin] = _Use(_where(snapshot, type_key))
+                use.by_shape.setdefault((snapshot.schema, type_key), snapshot)
+    return uses
+
+
+def _where(snapshot: Snapshot, type_key: str) -> str:
+    return f"{layout.record(snapshot.stream.id, snapshot.seq)} {type_key}"

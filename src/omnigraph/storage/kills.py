@@ -1,0 +1,145 @@
+"""Rows that die: deletion vectors per fragment, computed once for every state of the fragment.
+
+A write that loses a race is applied again, to a version that others made. Most fragments have not
+changed in between: what was computed for them still holds, so that killing a hundred thousand rows
+again costs little more than killing one, and a large write can keep up with small ones.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import LanceDataset
+from lance.fragment import FragmentMetadata
+
+from omnigraph.errors import Conflict
+from omnigraph.storage.fragments import fragment_of
+from omnigraph.storage.pins import Pin, file_names
+from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID, rows_by_id
+
+Numbers: TypeAlias = npt.NDArray[np.uint64]
+
+# Writes under way at one time that may have to be applied again.
+REMEMBERED_MAX: Final = 16
+_OFFSET_BITS: Final = np.uint64(32)
+_OFFSET_MASK: Final = np.uint64(0xFFFFFFFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    """Fragments without the rows that died: some shrank, some are gone."""
+
+    shrunk: list[FragmentMetadata]
+    gone: list[int]
+
+    @property
+    def files(self) -> list[str]:
+        """The deletion files that were written for it."""
+        return [found.deletion_file.path(found.id) for found in self.shrunk if found.deletion_file]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What became of one fragment, `None` when it is gone, and of which of its rows it is true."""
+
+    before: str
+    row_ids: Numbers
+    after: FragmentMetadata | None
+
+
+_Pieces: TypeAlias = dict[int, _Piece]
+
+
+class Kills:
+    """Kills rows, and remembers how, for the write that has to do it again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # By the identity of the row ids, which are kept so that it stays theirs.
+        self._known: OrderedDict[int, tuple[pa.Array, _Pieces]] = OrderedDict()
+
+    def kill(
+        self, dataset: LanceDataset, dead: pa.Array, *, pin: Pin, addresses: pa.Array | None
+    ) -> Killed:
+        """Deletion vectors for rows on this version: another one's would undo its deletes."""
+        if not len(dead):
+            return Killed([], [])
+        pieces = self._unchanged(dataset, dead)
+        held = [piece.row_ids for piece in pieces.values()]
+        left = np.setdiff1d(dead.to_numpy(), np.concatenate(held)) if held else None
+        if left is None or len(left):
+            rows = _located(dataset, dead if left is None else pa.array(left), pin, addresses)
+            pieces |= dict(_killed(dataset, rows, pieces))
+        self._remember(dead, pieces)
+        return Killed(
+            [piece.after for piece in pieces.values() if piece.after is not None],
+            [fragment_id for fragment_id, piece in pieces.items() if piece.after is None],
+        )
+
+    def _unchanged(self, dataset: LanceDataset, dead: pa.Array) -> _Pieces:
+        with self._lock:
+            known = self._known.get(id(dead))
+        if known is None:
+            return {}
+        return {
+            fragment_id: piece
+            for fragment_id, piece in known[1].items()
+            if _state(dataset, fragment_id) == piece.before
+        }
+
+    def _remember(self, dead: pa.Array, pieces: _Pieces) -> None:
+        with self._lock:
+            self._known[id(dead)] = (dead, pieces)
+            self._known.move_to_end(id(dead))
+            while len(self._known) > REMEMBERED_MAX:
+                self._known.popitem(last=False)
+
+
+def _state(dataset: LanceDataset, fragment_id: int) -> str | None:
+    """All that a deletion vector of a fragment depends on; None when the fragment is not there."""
+    fragment = dataset.get_fragment(fragment_id)
+    if fragment is None:
+        return None
+    metadata = fragment.metadata
+    return f"{file_names(metadata)} {metadata.deletion_file}"
+
+
+def _located(
+    dataset: LanceDataset, row_ids: pa.Array, pin: Pin, addresses: pa.Array | None
+) -> tuple[Numbers, Numbers]:
+    """The row ids and their addresses in this version, both in the order of addresses."""
+    if addresses is None or len(addresses) != len(row_ids):
+        wanted = pc.unique(row_ids)
+        found = rows_by_id(dataset, wanted, columns=[ROW_ADDRESS])
+        row_ids, addresses = found[ROW_ID], found[ROW_ADDRESS]
+        if len(row_ids) != len(wanted):
+            missing = len(wanted) - len(row_ids)
+            raise Conflict(f"{pin.path}: {missing} rows to replace are not in {pin.version}")
+    places = addresses.to_numpy()
+    order = np.argsort(places)
+    return row_ids.to_numpy()[order], places[order]
+
+
+def _killed(
+    dataset: LanceDataset, rows: tuple[Numbers, Numbers], pieces: _Pieces
+) -> Iterator[tuple[int, _Piece]]:
+    row_ids, addresses = rows
+    owners = addresses >> _OFFSET_BITS
+    ids, starts = np.unique(owners, return_index=True)
+    offsets = np.split(addresses & _OFFSET_MASK, starts[1:])
+    for fragment_id, own, places in zip(
+        ids.tolist(), np.split(row_ids, starts[1:]), offsets, strict=True
+    ):
+        assert fragment_id not in pieces, "rows moved into a fragment that has not changed"
+        before = _state(dataset, fragment_id)
+        assert before is not None, "a row is in a fragment of its version"
+        after = fragment_of(dataset, fragment_id).delete_rows(places.tolist())
+        yield fragment_id, _Piece(before, own, after)
