@@ -24,6 +24,7 @@ or dead writer leaves behind cannot be seen. Errors are `StorageError` (it did n
     table, row_ids     reading one version
     references         every object a version needs
     lance_steps        failures of Lance as failures of ours
+    reasons            what the clients say about failures
     faults             crashes, failures and lost acknowledgements at the nth durable step
 """
 

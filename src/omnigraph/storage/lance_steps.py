@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from omnigraph.errors import StorageError, StorageRefused
+from omnigraph.storage.reasons import reason_of
 
 # Where in its own sources Lance noticed the error: noise to everybody else.
 _RUST_PLACE = re.compile(r"(, location: |, )?/\S+\.rs:\d+:\d+")
@@ -34,4 +35,4 @@ def lance_step(operation: str, path: str) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    return _RUST_PLACE.sub("", str(error).partition("\n")[0])[:_REASON_MAX] or type(error).__name__
+    return _RUST_PLACE.sub("", reason_of(error))[:_REASON_MAX] or type(error).__name__

@@ -22,6 +22,7 @@ from obstore.store import MemoryStore, ObjectStore, S3Store
 
 from omnigraph.errors import StorageError, StorageRefused, StorageUnknown
 from omnigraph.storage.paths import Entry, check_folder, check_path
+from omnigraph.storage.reasons import reason_of
 from omnigraph.storage.s3_options import CLIENT_OPTIONS, s3_options
 
 REQUEST_TIMEOUT = "30s"
@@ -114,7 +115,7 @@ class RemoteObjects:
         except (BaseError, OSError, ValueError) as error:
             kind = _kind(error, is_put=is_put)
             where = f"{self.uri}/{path}"
-            raise kind(operation, where, _reason(error), hint=_hint(error)) from error
+            raise kind(operation, where, reason_of(error), hint=_hint(error)) from error
 
 
 def open_memory(name: str) -> RemoteObjects:
@@ -154,7 +155,7 @@ def open_s3(uri: str, options: Mapping[str, str]) -> RemoteObjects:
             for retries in (RETRIES_MAX, 0)
         )
     except (BaseError, ValueError, TypeError) as error:
-        raise StorageRefused("open", root, _reason(error)) from error
+        raise StorageRefused("open", root, reason_of(error)) from error
     return RemoteObjects(root, store, once=once)
 
 
@@ -183,8 +184,3 @@ def _is_missing_bucket(error: Exception) -> bool:
 def _status(error: Exception) -> int | None:
     found = _STATUS.search(str(error))
     return int(found[1]) if found else None
-
-
-def _reason(error: Exception) -> str:
-    """The first line of the client's message; the rest describes its internals."""
-    return str(error).partition("\n")[0]
