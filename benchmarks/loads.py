@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import omnigraph
+from omnigraph.execution.fresh_ids import fresh_ids
 
 ROWS: Final = 1_000_000
 MERGED: Final = ROWS // 10
@@ -69,15 +70,19 @@ def _modulo(numbers: pa.Array, divisor: int) -> pa.Array:
 
 
 def raw(folder: str) -> dict[str, float]:
-    """Write the rows with Lance alone: fragments and one commit per table and load."""
+    """Write the rows as they are stored, with Lance alone: fragments and one detached commit."""
     took = {}
-    nodes = people(0, ROWS)
+    nodes = _identified(people(0, ROWS))
     took["append nodes"] = _timed(lambda: _written(f"{folder}/nodes.lance", nodes))
-    links = edges(ROWS)
+    links = edges(ROWS).add_column(0, "__id", fresh_ids(ROWS))
     took["append edges"] = _timed(lambda: _written(f"{folder}/edges.lance", links))
-    changed = people(ROWS - MERGED // 2, MERGED)
+    changed = _identified(people(ROWS - MERGED // 2, MERGED))
     took["merge nodes"] = _timed(lambda: _written(f"{folder}/changed.lance", changed))
     return took | {"memory": _peak_bytes()}
+
+
+def _identified(rows: pa.Table) -> pa.Table:
+    return rows.add_column(0, "__id", rows["name"])
 
 
 def _written(uri: str, rows: pa.Table) -> None:

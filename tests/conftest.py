@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 import places
+from omnigraph.execution.sources import FOLDER_VARIABLE, OFF
 
 if TYPE_CHECKING:
     from stores import S3Server
@@ -29,6 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "on_disk: only about the disk; left out with `--on s3`")
+    # What tests leave behind is theirs alone: no cache in somebody's home.
+    os.environ.setdefault(FOLDER_VARIABLE, OFF)
     if config.getoption("--on") == "s3":
         places.use_s3()
 

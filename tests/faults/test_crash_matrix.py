@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import places
@@ -37,6 +38,7 @@ NEXT_SCHEMA += "node Office { city: String @key }\nedge WorksAt: Person -> Offic
 QUIET = Environment(settings=Settings(pause=lambda _: None))
 # Enough that ids and rows leave the record and are written ahead.
 MANY = 1_200
+BULK = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,17 @@ class Writer:
 
 def _load(mode: str, *records: dict[str, object]) -> Callable[[Graph], object]:
     return lambda graph: graph.branch().load(list(records), mode=mode)
+
+
+def _append_bulk(graph: Graph) -> object:
+    """So many rows that they are written while they are checked, and no id is in the record."""
+    names = pa.array(range(BULK), pa.int32()).cast(pa.string())
+    return graph.branch().load(pa.table({"name": names}), type="Team", mode="append")
+
+
+def _unless_moved(graph: Graph) -> object:
+    main = graph.branch()
+    return main.load([_NEW, _EDGE], mode="append", if_commit=main.head.id)
 
 
 def _mutate(query: str, **params: object) -> Callable[[Graph], object]:
@@ -70,6 +83,8 @@ _RED: dict[str, object] = {"type": "Team", "data": {"name": "red"}}
 WRITERS = [
     Writer("append", _load("append", _NEW, _EDGE, _TEAM)),
     Writer("append-many", _load("append", *(person(f"m{number}") for number in range(MANY)))),
+    Writer("append-bulk", _append_bulk),
+    Writer("append-unless-moved", _unless_moved),
     Writer("append-blob", _load("append", person("seen", photo=_PHOTO))),
     Writer("merge", _load("merge", _NEW, person("ada", age=9), _TEAM, _EDGE)),
     Writer(
@@ -81,7 +96,9 @@ WRITERS = [
     Writer("insert", _mutate("add_member", name="new", team="blue")),
     Writer("upsert", _mutate("add_person", name="ada", age=77)),
     Writer("update", _mutate("age", name="ada", age=78)),
+    Writer("update-by-condition", _mutate("birthday", age=40)),
     Writer("delete", _mutate("leave", name="bob")),
+    Writer("delete-edges", _mutate("forget", a="ada")),
     Writer("create-branch", lambda graph: graph.create_branch("new", source="review")),
     Writer("delete-branch", lambda graph: graph.delete_branch("review")),
     Writer("write-on-branch", lambda graph: graph.branch("review").load([_NEW], mode="append")),

@@ -124,6 +124,8 @@ mutations = st.one_of(
     st.tuples(st.just("claim"), st.fixed_dictionaries({"name": NAMES, "email": MAILS})),
     st.tuples(st.just("knows"), st.fixed_dictionaries({"a": NAMES, "b": NAMES})),
     st.tuples(st.just("leads"), st.fixed_dictionaries({"a": NAMES, "b": NAMES})),
+    st.tuples(st.just("birthday"), st.fixed_dictionaries({"age": AGES})),
+    st.tuples(st.just("forget"), st.fixed_dictionaries({"a": NAMES})),
     st.tuples(st.just("leave"), st.fixed_dictionaries({"name": NAMES})),
 )
 
@@ -175,6 +177,7 @@ class Lives(RuleBasedStateMachine):
         self.graph: Graph = graph
         accepted = graph.branch().snapshot().view.accepted
         self.model = ModelBranches(ModelGraph(accepted))
+        self.old: list[tuple[str, str, bytes]] = []
         self.load(SEED, "append", 0)
         self.create_branch("review", 0)
 
@@ -234,6 +237,13 @@ class Lives(RuleBasedStateMachine):
             lambda model: model.write(branch, on_model),
         )
 
+    @rule(place=st.integers(0, 5))
+    def look_back_later(self, place: int) -> None:
+        """Remember what a branch shows now; its commit must show the same at the end."""
+        branch = self._branch(place)
+        commit = self.graph.branch(branch).head.id
+        self.old.append((branch, commit, b"".join(self.graph.branch(branch).export())))
+
     @rule()
     def reopen(self) -> None:
         self.graph.close()
@@ -269,6 +279,9 @@ class Lives(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "graph"):
+            for branch, commit, shown in self.old:
+                if branch in self.graph.branches():
+                    assert b"".join(self.graph.snapshot(commit).export()) == shown
             assert list(problems(self.graph)) == []
             self.graph.close()
 

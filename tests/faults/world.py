@@ -46,6 +46,8 @@ query claim($name: String, $email: String) {
 query age($name: String, $age: I32) { update Person set { age: $age } where name = $name }
 query knows($a: String, $b: String) { insert Knows { from: $a, to: $b } }
 query leads($a: String, $b: String) { insert Leads { from: $a, to: $b } }
+query birthday($age: I32) { update Person set { age: $age } where age < 50 }
+query forget($a: String) { delete Knows where from = $a }
 query leave($name: String) { delete Person where name = $name }
 query note($text: String) { insert Note { text: $text } }
 """

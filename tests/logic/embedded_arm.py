@@ -1,11 +1,12 @@
 """The engine as an arm: a real graph, written and read through its public objects.
 
-A read that the engine does not answer is answered by the model on what the graph exports, so that
-every case tries the writers.
+Every read runs on each access path, through a handle of its own on the same storage; their answers
+must agree.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
@@ -19,20 +20,24 @@ from logic.answers import (
     OutcomeAnswer,
     RowsAnswer,
 )
-from logic.arms import MAIN, Request
+from logic.arms import Request
 from logic.case import Case, Dialect, LoadMode
-from logic.model_arms import NOW_MS, ModelSession, _tiebreak, _type_name
-from model import ModelGraph
+from logic.model_arms import NOW_MS, _table, _tiebreak, _type_name
+from omnigraph.engine.branch import Branch
 from omnigraph.engine.graph import Graph, create_on, open_on
 from omnigraph.engine.resources import Environment, Storage
-from omnigraph.errors import ExecutionError
-from omnigraph.query.ast import BranchCreate, BranchDelete, BranchList, ReadBody
+from omnigraph.errors import OmnigraphError
+from omnigraph.execution.options import Access
+from omnigraph.query.ast import BranchCreate, BranchDelete, ReadBody
 from omnigraph.query.compile import compile_declaration, find_query, read_file
 from omnigraph.query.plan import ReadPlan
 from omnigraph.query.rewrites import rewrite
 from omnigraph.syntax import Mode
 from omnigraph.versioning import Settings
 from omnigraph.writers.inputs import Text
+
+# The access paths beside the one that the engine chooses itself.
+READERS = (Access.TOPOLOGY, Access.LOOKUPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +46,12 @@ class EmbeddedArm:
 
     name: str = "embedded"
     kind: places.Kind = "memory"
+    # Whether every write is followed by one that builds the declared indexes.
+    is_indexed: bool = False
 
     def open(self, schema: str, *, mode: Mode) -> EmbeddedSession:
         """A session on a new graph."""
-        return EmbeddedSession(schema, kind=self.kind, mode=mode)
+        return EmbeddedSession(schema, self, mode=mode)
 
     def can_run(self, case: Case) -> bool:
         """Whether the engine has all the verbs that a case uses."""
@@ -56,55 +63,67 @@ class EmbeddedArm:
 class EmbeddedSession:
     """A graph; a restart opens it again with nothing kept in memory."""
 
-    def __init__(self, schema: str, *, kind: places.Kind, mode: Mode) -> None:
-        uri = places.uri_of(kind)
-        self._uri = uri
+    def __init__(self, schema: str, arm: EmbeddedArm, *, mode: Mode) -> None:
+        self._uri = places.uri_of(arm.kind)
+        self._is_indexed = arm.is_indexed
         self._mode = mode
-        self._environment = Environment(
-            now_ms=lambda: NOW_MS, mode=mode, settings=Settings(pause=lambda _: None)
+        self._graph = create_on(
+            self._place(), schema=schema, environment=self._environment(Access.AUTO)
         )
-        self._graph = create_on(self._place(), schema=schema, environment=self._environment)
+        self._readers = self._opened_readers()
 
     def query(self, text: str, request: Request) -> RowsAnswer:
-        """Run the one read of a text."""
-        branch = self._graph.branch(request.branch)
+        """Run the one read of a text on every access path."""
+        first, *others = (
+            self._answer(graph, text, request) for graph in (self._graph, *self._readers)
+        )
+        for access, other in zip(READERS, others, strict=True):
+            assert _is_alike(first, other), f"{access}: {other}\n{Access.AUTO}: {first}"
+        if isinstance(first, OmnigraphError):
+            raise first
+        return first.rows
+
+    def _answer(self, graph: Graph, text: str, request: Request) -> _Read | OmnigraphError:
         try:
-            result = branch.query(text, params=request.params)
-        except ExecutionError as error:
-            if "not supported by this version" not in error.message:
-                raise
-            return self._modelled(request.branch).query(text, _on_main(request))
+            branch = graph.branch(request.branch)
+            result = branch.query(text, params=request.params, settings=request.settings)
+        except OmnigraphError as error:
+            return error
         parsed = read_file(text, mode=self._mode)
         query = find_query(parsed.file, None)
         catalog = branch.snapshot().view.catalog
         plan = compile_declaration(query, parsed, catalog, mode=self._mode, rewriting=rewrite).plan
         assert isinstance(plan, ReadPlan)
-        return RowsAnswer(
+        assert isinstance(query.body, ReadBody)
+        rows = RowsAnswer(
             tuple(AnswerColumn(each.name, _type_name(each.type)) for each in result.columns),
             tuple(result.to_json_rows()),
-            is_ordered=isinstance(query.body, ReadBody) and bool(query.body.order),
+            is_ordered=bool(query.body.order),
             tiebreak=_tiebreak(plan.root),
         )
+        return _Read(rows, is_any=query.body.limit is not None and not query.body.order)
 
     def mutate(self, text: str, request: Request) -> AffectedAnswer:
         """Run the one mutation of a text."""
-        result = self._graph.branch(request.branch).mutate(text, params=request.params)
+        branch = self._graph.branch(request.branch)
+        result = branch.mutate(text, params=request.params)
+        self._index(branch)
         return AffectedAnswer(result.affected_nodes, result.affected_edges)
 
     def statement(self, text: str, request: Request) -> RowsAnswer | OutcomeAnswer | DoneAnswer:
         """Run the one statement of a text."""
+        rows = self._graph.execute(text, branch=request.branch, settings=request.settings)
         statement = read_file(text, mode=self._mode).file.statement
         if isinstance(statement, BranchCreate | BranchDelete):
-            assert self._graph.execute(text) == []
+            assert rows == []
             return DoneAnswer()
-        if isinstance(statement, BranchList):
-            rows = tuple(self._graph.execute(text))
-            return RowsAnswer((AnswerColumn("name", "String"),), rows, is_ordered=True)
-        return self._modelled(request.branch).statement(text, _on_main(request))
+        return _table(rows[0] if rows else (), rows)
 
     def load(self, text: str, *, mode: LoadMode, dialect: Dialect, branch: str) -> LoadedAnswer:
         """Load JSON lines."""
-        loaded = self._graph.branch(branch).load(Text(text), mode=mode.value, dialect=dialect.value)
+        into = self._graph.branch(branch)
+        loaded = into.load(Text(text), mode=mode.value, dialect=dialect.value)
+        self._index(into)
         return LoadedAnswer(tuple(sorted({**loaded.nodes, **loaded.edges}.items())))
 
     def export(self, *, type_name: str | None, branch: str) -> LinesAnswer:
@@ -115,29 +134,64 @@ class EmbeddedSession:
 
     def restart(self) -> None:
         """Open the same storage again."""
-        self._graph.close()
-        self._graph = open_on(self._place(), environment=self._environment)
+        self._close()
+        self._graph = open_on(self._place(), environment=self._environment(Access.AUTO))
+        self._readers = self._opened_readers()
 
     def close(self) -> None:
         """Let the graph go; what is in it must be sound."""
         assert self._graph.check().problems == ()
-        self._graph.close()
+        self._close()
 
     @property
     def graph(self) -> Graph:
         """The graph itself."""
         return self._graph
 
+    def _index(self, branch: Branch) -> None:
+        if self._is_indexed:
+            branch.ensure_indices()
+
+    def _close(self) -> None:
+        for graph in (*self._readers, self._graph):
+            graph.close()
+
+    def _opened_readers(self) -> list[Graph]:
+        return [open_on(self._place(), environment=self._environment(access)) for access in READERS]
+
+    def _environment(self, access: Access) -> Environment:
+        return Environment(
+            now_ms=lambda: NOW_MS,
+            mode=self._mode,
+            settings=Settings(pause=lambda _: None),
+            access=access,
+            embed=None,
+        )
+
     def _place(self) -> Storage:
         return places.storage_of(self._uri)
 
-    def _modelled(self, branch: str) -> ModelSession:
-        """The model of what a branch holds now."""
-        snapshot = self._graph.branch(branch).snapshot()
-        model = ModelGraph(snapshot.view.accepted)
-        model.load(b"".join(snapshot.export()).decode(), mode="overwrite")
-        return ModelSession(model, rewrite, mode=self._mode)
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The answer to a read, and whether other rows would do as well."""
+
+    rows: RowsAnswer
+    is_any: bool
 
 
-def _on_main(request: Request) -> Request:
-    return Request(MAIN, request.params, request.settings)
+def _is_alike(left: _Read | OmnigraphError, right: _Read | OmnigraphError) -> bool:
+    """Whether two access paths agree."""
+    if isinstance(left, OmnigraphError) or isinstance(right, OmnigraphError):
+        # How far a query came before it met a limit is nobody's business.
+        return type(left) is type(right)
+    if left.is_any:
+        return left.rows.columns == right.rows.columns and len(left.rows.rows) == len(
+            right.rows.rows
+        )
+    return _comparable(left.rows) == _comparable(right.rows)
+
+
+def _comparable(answer: RowsAnswer) -> object:
+    lines = [json.dumps(row) for row in answer.rows]
+    return answer.columns, answer.tiebreak, lines if answer.is_ordered else sorted(lines)

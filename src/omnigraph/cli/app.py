@@ -15,6 +15,7 @@ from omnigraph.cli import (
     commit_commands,
     fmt,
     graph_commands,
+    index_commands,
     lint,
     load,
     query_commands,
@@ -31,7 +32,8 @@ Commands by what they need:
 [bold]any[/bold] address of a graph: query, mutate, load, branch, commit, snapshot, export, blob, \
 schema show, schema apply.
 
-[bold]direct[/bold] (files, or a graph's storage): init, lint, check, pins, schema plan.
+[bold]direct[/bold] (files, or a graph's storage): init, lint, check, pins, schema plan, \
+optimize, index.
 
 [bold]local[/bold] (nothing but this machine): schema check, fmt, version.
 
@@ -54,6 +56,7 @@ for _part in (
     commit_commands,
     schema_commands,
     blob_commands,
+    index_commands,
     lint,
     fmt,
 ):

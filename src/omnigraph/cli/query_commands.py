@@ -1,4 +1,4 @@
-"""`omnigraph query` and `omnigraph mutate`: run a query or a statement of a text."""
+"""`omnigraph query`, `explain` and `mutate`: run, or describe, a query of a text."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from omnigraph.cli.options import (
     ReadTarget,
     RowFormat,
 )
+from omnigraph.cli.read_options import Bounds, TableOptions
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.statements import check_lone, reading_name, statement_rows, write_statement
 from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, verb
-from omnigraph.cli.views import print_json, print_lines
+from omnigraph.cli.views import fail, print_json, print_lines
 from omnigraph.cli.views.documents import Mutated, show
-from omnigraph.cli.views.rows import LINE_FORMATS, Rows
+from omnigraph.cli.views.explanation import Explanation
+from omnigraph.cli.views.rows import LINE_FORMATS, Rows, table_lines
 from omnigraph.diagnostics import Source
 from omnigraph.errors import CompileError
 from omnigraph.query.compile import find_query
@@ -33,10 +35,18 @@ from omnigraph.query.compile import find_query
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     verb(app, Capability.DATA, takes=STORE)(query)
+    verb(app, Capability.DATA, takes=STORE)(explain)
     verb(app, Capability.DATA, takes=STORE_AND_ACTOR)(mutate)
 
 
-def query(scope: Scope, source: QuerySource, target: ReadTarget, output: RowFormat) -> None:
+def query(
+    scope: Scope,
+    source: QuerySource,
+    target: ReadTarget,
+    bounds: Bounds,
+    output: RowFormat,
+    table: TableOptions,
+) -> None:
     """Run a query that reads, and print its rows."""
     parsed, params = source.parsed(), source.parameters()
     file, text = parsed.file, parsed.source.text
@@ -48,15 +58,56 @@ def query(scope: Scope, source: QuerySource, target: ReadTarget, output: RowForm
     with _naming(source.text_name), open_graph(scope, scope.address()) as graph:
         snapshot = target.open(graph)
         if file.statement is None:
-            result = snapshot.query(text, name=source.name, params=params)
+            result = snapshot.query(
+                text,
+                name=source.name,
+                params=params,
+                timeout=bounds.timeout,
+                memory=bounds.memory_bytes,
+            )
             columns, rows = [each.name for each in result.columns], result.to_json_rows()
         else:
             columns, rows = statement_rows(graph, text)
         answer = Rows(name, target.to_json(), columns, rows, snapshot.commit.id)
-    if output.chosen is Format.JSON:
-        print_json(answer.to_json())
-    else:
-        print_lines(LINE_FORMATS[output.chosen.value](answer))
+    match output.chosen:
+        case Format.JSON:
+            print_json(answer.to_json())
+        case Format.TABLE:
+            print_lines(table_lines(answer, table.layout))
+        case other:
+            print_lines(LINE_FORMATS[other.value](answer))
+
+
+def explain(
+    scope: Scope,
+    source: QuerySource,
+    target: ReadTarget,
+    bounds: Bounds,
+    is_run: Annotated[
+        bool,
+        typer.Option(
+            "--run/--no-run", help="Run the query, and tell the rows and the time of its steps."
+        ),
+    ] = True,
+    is_json: JSON = False,
+) -> None:
+    """Say how a query is answered: its steps, where they read, their rows and times."""
+    parsed, params = source.parsed(), source.parameters()
+    if parsed.file.statement is not None:
+        fail("the text is a statement, not a query", hint="run it with `omnigraph query`")
+    name = find_query(parsed.file, source.name).name.text
+    with _naming(source.text_name), open_graph(scope, scope.address()) as graph:
+        snapshot = target.open(graph)
+        explained = snapshot.explain(
+            parsed.source.text,
+            name=source.name,
+            params=params,
+            analyze=is_run,
+            timeout=bounds.timeout,
+            memory=bounds.memory_bytes,
+        )
+        view = Explanation(name, target.to_json(), explained, snapshot.commit.id)
+    show(view, is_json=is_json)
 
 
 def mutate(

@@ -1,5 +1,12 @@
 """Embeddings: a text in, a unit vector of 32-bit floats out.
 
-`vectors` checks and normalises what an embedder returns; `mock` is an embedder without a model,
-for tests.
+`embedder` says what an embedder is. `configured` makes the one that the environment describes: its
+`profile` names a provider, which `client` asks over HTTP, or `mock`, an embedder without a model,
+for tests. `vectors` checks and normalises what an embedder returns.
 """
+
+from omnigraph.embedding.configured import ConfiguredEmbedder
+from omnigraph.embedding.embedder import NamedEmbedder
+from omnigraph.embedding.mock import MockEmbedder
+
+__all__ = ["ConfiguredEmbedder", "MockEmbedder", "NamedEmbedder"]

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from omnigraph.embedding.vectors import unit_vector
 from omnigraph.schema.values import round_to_f32
 
 _FNV_OFFSET = 14695981039346656037
 _FNV_PRIME = 1099511628211
 _WORD = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class MockEmbedder:
+    """The mock under the name of a model."""
+
+    model: str = ""
+
+    def __call__(self, text: str, dimension: int) -> tuple[float, ...]:
+        """The unit vector of a text."""
+        return mock_embedding(text, dimension)
 
 
 def mock_embedding(text: str, dimension: int) -> tuple[float, ...]:

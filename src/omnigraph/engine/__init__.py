@@ -13,8 +13,10 @@ forked child has none of the threads its parent's store works with, and waits fo
     arguments     values of Python as values of the language
     branch        a line of commits: everything that writes
     writing       a write from its snapshot to its commit
+    maintenance   indexes and fragments, which change no answer
     operations    what a load, a mutation and a schema change prepare
     snapshot      a graph as of one commit: everything that reads
+    reads         a read from what is asked to what runs
     blobs         the bytes of one property, in ranges
     commit        a commit as data
     results       what writes answer
@@ -27,8 +29,10 @@ from omnigraph.engine.branch import Branch
 from omnigraph.engine.check import CheckReport
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.graph import Graph, connect, create_graph, open_graph
+from omnigraph.engine.maintenance import IndexBuildResult, OptimizeResult
 from omnigraph.engine.results import LoadResult, MutationResult, SchemaResult, TableInfo
 from omnigraph.engine.snapshot import Snapshot
+from omnigraph.writers.maintain import IndexState, IndexStatus
 
 __all__ = [
     "Blob",
@@ -36,8 +40,12 @@ __all__ = [
     "CheckReport",
     "Commit",
     "Graph",
+    "IndexBuildResult",
+    "IndexState",
+    "IndexStatus",
     "LoadResult",
     "MutationResult",
+    "OptimizeResult",
     "SchemaResult",
     "Snapshot",
     "TableInfo",

@@ -7,16 +7,19 @@ from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
-from omnigraph.engine import arguments
+from omnigraph.engine import arguments, maintenance
 from omnigraph.engine.blobs import Blob
 from omnigraph.engine.commit import Commit, commit_of
+from omnigraph.engine.maintenance import IndexBuildResult, OptimizeResult
 from omnigraph.engine.operations import Loading, Migrating, Mutating
 from omnigraph.engine.results import LoadResult, MutationResult, SchemaResult
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import EntityKind, Snapshot
 from omnigraph.engine.writing import Terms, write
 from omnigraph.errors import InvalidArgument
+from omnigraph.execution.planner.explain import Explained
 from omnigraph.execution.result import Result
+from omnigraph.query.settings import SettingValue
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted import TypeKind
 from omnigraph.schema.migration import MigrationPlan, plan_migration
@@ -129,10 +132,45 @@ class Branch:
         )
 
     def query(
-        self, text: str, *, name: str | None = None, params: Mapping[str, object] | None = None
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        params: Mapping[str, object] | None = None,
+        timeout: float | None = None,
+        memory: int | None = None,
+        settings: Mapping[str, SettingValue] | None = None,
     ) -> Result:
-        """Run a read on the newest snapshot; a text with one declaration needs no name."""
-        return self.snapshot().query(text, name=name, params=params)
+        """Run a read on the newest snapshot; a text with one declaration needs no name.
+
+        After `timeout` seconds it is stopped, and one that needs more than `memory` bytes is
+        refused. `settings` hold unless the text changes them.
+        """
+        return self.snapshot().query(
+            text, name=name, params=params, timeout=timeout, memory=memory, settings=settings
+        )
+
+    def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        params: Mapping[str, object] | None = None,
+        analyze: bool = True,
+        timeout: float | None = None,
+        memory: int | None = None,
+        settings: Mapping[str, SettingValue] | None = None,
+    ) -> Explained:
+        """How a read of the newest snapshot is answered: its operators, paths, rows and times."""
+        return self.snapshot().explain(
+            text,
+            name=name,
+            params=params,
+            analyze=analyze,
+            timeout=timeout,
+            memory=memory,
+            settings=settings,
+        )
 
     def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""
@@ -143,6 +181,17 @@ class Branch:
         arguments.count_or_none("limit", limit)
         self._session.head(self._stream)
         return islice(map(commit_of, self._session.resources.history.commits(self._stream)), limit)
+
+    def ensure_indices(self) -> IndexBuildResult:
+        """Build the indexes that the schema declares and the branch lacks, in one commit.
+
+        No answer depends on them. Those that cannot be built yet are returned as pending.
+        """
+        return maintenance.ensure_indices(self._session, self._stream)
+
+    def optimize(self) -> OptimizeResult:
+        """Join small fragments and extend the declared indexes to all rows, in one commit."""
+        return maintenance.optimize(self._session, self._stream)
 
     def plan_schema(self, text: str) -> MigrationPlan:
         """The steps that would bring a schema into force, supported or not; nothing is written."""

@@ -15,11 +15,13 @@ from omnigraph.engine.resources import Environment, Storage, storage_at
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import GraphExists, GraphNotFound, InvalidArgument, StorageRefused
+from omnigraph.query.settings import SettingValue
 from omnigraph.schema import load_catalog
 from omnigraph.schema.shape import JsonObject
 from omnigraph.storage import require_exclusive_puts
 from omnigraph.versioning import Signature
 from omnigraph.versioning.record import MAIN_BRANCH
+from omnigraph.writers.maintain import IndexStatus, index_status
 from omnigraph.writers.migrate import SchemaText, creation
 
 
@@ -167,11 +169,24 @@ class Graph:
         arguments.text("commit_id", commit_id)
         return commit_of(self._session.resources.history.commit(commit_id))
 
-    def execute(self, text: str, *, branch: str = MAIN_BRANCH) -> list[JsonObject]:
-        """Run a statement, such as `branch list` or `show all`; its rows, if it has any."""
+    def execute(
+        self,
+        text: str,
+        *,
+        branch: str = MAIN_BRANCH,
+        settings: Mapping[str, SettingValue] | None = None,
+    ) -> list[JsonObject]:
+        """Run a statement, such as `branch list` or `show all`; its rows, if it has any.
+
+        `settings` are those of the request, which `show` tells.
+        """
         arguments.text("text", text)
         arguments.text("branch", branch)
-        return statements.execute(self, self._session, text, branch=branch)
+        return statements.execute(self, self._session, text, branch=branch, settings=settings)
+
+    def index_status(self, branch: str = MAIN_BRANCH) -> list[IndexStatus]:
+        """Every index that the schema of a branch declares, and how much of its type it covers."""
+        return index_status(self.branch(branch).snapshot().view)
 
     def check(self, *, commits_max: int | None = COMMITS_MAX) -> CheckReport:
         """Verify every structural invariant of the graph, from what is stored.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -137,7 +137,7 @@ class Mutating:
         self.mutated = mutation_change(plan, params, now=self._now, view=view, keys=keys)
         if not self.mutated.change:
             return None
-        request = replace(request, reads=self.mutated.reads)
+        request = Request(request.signature, self.mutated.reads, request.requires)
         return prepare(self.mutated.change, view, keys, staging=self._staging, request=request)
 
     def abandon(self) -> None:

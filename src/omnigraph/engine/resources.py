@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Final
 
+from omnigraph.embedding import ConfiguredEmbedder
 from omnigraph.engine.background import Background, TableThreads
 from omnigraph.engine.plans import Plans
 from omnigraph.errors import CorruptObject, FormatTooNew
+from omnigraph.execution.options import Access
+from omnigraph.execution.read import Reads
+from omnigraph.execution.reading import Embedder
+from omnigraph.execution.search import share_memory
+from omnigraph.execution.sources import sources_of
+from omnigraph.execution.view import open_view
 from omnigraph.storage import Objects, Tables, open_objects
 from omnigraph.syntax import Mode
 from omnigraph.versioning import (
@@ -26,10 +35,12 @@ from omnigraph.versioning import (
     Publishers,
     Record,
     Settings,
+    Snapshot,
 )
 from omnigraph.versioning.record import GENESIS_SEQ
 from omnigraph.versioning.schemas import Schemas
 from omnigraph.writers.keys import Keys
+from omnigraph.writers.maintain import IndexKeeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +61,15 @@ class Storage:
 class Environment:
     """What tests replace: the clock in milliseconds, the mode of texts, how commits are made.
 
-    Without settings, the tables of a commit are written at the same time.
+    Without settings, the tables of a commit are written at the same time. `access` is where reads
+    get nodes and edges from, and `embed` makes vectors of the texts they search for.
     """
 
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     mode: Mode = Mode.LENIENT
     settings: Settings | None = None
+    access: Access = Access.AUTO
+    embed: Embedder | None = field(default_factory=lambda: ConfiguredEmbedder(os.environ))
 
 
 def storage_at(uri: str, *, is_durable: bool, options: Mapping[str, str] | None) -> Storage:
@@ -90,9 +104,13 @@ class Resources:
         self.history = History(self.log, self.branches)
         self.keys = Keys(self.log)
         self.plans = Plans(self.environment.mode)
+        sources = sources_of(self.log, os.environ)
+        share_memory(storage.tables, sources.memory)
+        self.reads = Reads(sources, embed=self.environment.embed)
         self.publishers = Publishers(self.committer)
         self.background = Background()
         self.compactor = Compactor(self.publishers, self.background)
+        self.keeper = _kept(self.publishers, self.background, self.schemas, storage.tables)
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
 
     def joined(self, user: object) -> Resources:
@@ -123,6 +141,7 @@ class Resources:
             if self._key is not None and self._shared.get(self._key) is self:
                 del self._shared[self._key]
         self.background.shutdown()
+        self.reads.sources.close()
         self._table_threads.shutdown(wait=False)
 
     def _identity(self) -> Hashable | None:
@@ -146,3 +165,22 @@ class Resources:
         except (CorruptObject, FormatTooNew):
             return False
         return isinstance(stored, Record) and stored.commit == head.snapshot.commit
+
+
+def _kept(
+    publishers: Publishers, executor: Executor, schemas: Schemas, tables: Tables
+) -> IndexKeeper:
+    """A keeper of indexes that hears of commits after whoever hears of them already."""
+    log = publishers.committer.log
+    keeper = IndexKeeper(
+        publishers, lambda stream: open_view(log.head(stream).snapshot, schemas, tables), executor
+    )
+    first = publishers.on_published
+
+    def tell(snapshot: Snapshot) -> None:
+        if first is not None:
+            first(snapshot)
+        keeper.consider(snapshot)
+
+    publishers.on_published = tell
+    return keeper

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
+
+import pyarrow as pa
 
 from omnigraph import versioning
 from omnigraph.diagnostics import did_you_mean
 from omnigraph.engine import arguments
 from omnigraph.engine.blobs import Blob, open_blob
 from omnigraph.engine.commit import Commit
+from omnigraph.engine.reads import Bounds, PreparedRead, prepared_read
 from omnigraph.engine.results import TableInfo
 from omnigraph.engine.session import Session
-from omnigraph.errors import InvalidArgument, TypeNotFound, WrongQueryKind
+from omnigraph.errors import InvalidArgument, TypeNotFound
 from omnigraph.execution.export import export_lines
-from omnigraph.execution.read import run_read
+from omnigraph.execution.networks import to_networkx
+from omnigraph.execution.planner.explain import Explained
 from omnigraph.execution.result import Result
+from omnigraph.execution.type_dataset import TypeDataset
 from omnigraph.execution.view import View, tabled_types
-from omnigraph.query import bind_parameters
-from omnigraph.query.plan import ReadPlan
+from omnigraph.query.settings import SettingValue
 from omnigraph.schema.accepted import IR_VERSION, TypeKey, TypeKind
 from omnigraph.schema.shape import JsonObject
 
@@ -74,20 +78,65 @@ class Snapshot:
         return self._session.view(self._at)
 
     def query(
-        self, text: str, *, name: str | None = None, params: Mapping[str, object] | None = None
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        params: Mapping[str, object] | None = None,
+        timeout: float | None = None,
+        memory: int | None = None,
+        settings: Mapping[str, SettingValue] | None = None,
     ) -> Result:
-        """Run a read; a text with one declaration needs no name."""
-        resources, schema = self._session.resources, self.view.schema
-        arguments.text("text", text)
-        arguments.text_or_none("name", name)
-        plan = resources.plans.get(text, name=name, schema=schema).plan
-        if not isinstance(plan, ReadPlan):
-            raise WrongQueryKind(plan.name, is_mutation=True)
-        environment = resources.environment
-        bound = bind_parameters(
-            plan.parameters, arguments.plain_parameters(params), strictness=environment.mode
-        )
-        return run_read(plan, self.view, bound, now=environment.now_ms())
+        """Run a read; a text with one declaration needs no name.
+
+        After `timeout` seconds it is stopped, and one that needs more than `memory` bytes is
+        refused. `settings` hold unless the text changes them.
+        """
+        bounds = Bounds(timeout, memory, settings)
+        return self._read(text, name=name, params=params, bounds=bounds).run()
+
+    def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        params: Mapping[str, object] | None = None,
+        analyze: bool = True,
+        timeout: float | None = None,
+        memory: int | None = None,
+        settings: Mapping[str, SettingValue] | None = None,
+    ) -> Explained:
+        """How a read is answered: its operators, where they read, and their rows.
+
+        To analyze it, it is run, within the bounds of `query`; then rows and times are measured.
+        """
+        bounds = Bounds(timeout, memory, settings)
+        return self._read(text, name=name, params=params, bounds=bounds).explain(analyze=analyze)
+
+    def dataset(self, type_name: str, kind: EntityKind | None = None) -> TypeDataset:
+        """The entities of a type as a pyarrow dataset, for DuckDB, DataFusion, polars and others.
+
+        Its columns are `@id`, for edges `@src` and `@dst`, and all properties but blobs.
+        """
+        return TypeDataset(self.view, self._type_key(type_name, kind))
+
+    def to_arrow(self, type_name: str, kind: EntityKind | None = None) -> pa.Table:
+        """The entities of a type as an Arrow table, with the columns of `dataset`."""
+        return self.dataset(type_name, kind).to_table()
+
+    def to_networkx(self, types: Collection[str] | None = None) -> Any:  # networkx is optional
+        """Everything, or some types, as a `MultiDiGraph` of networkx.
+
+        A node is called `(type, id)` and an edge has `(type, id)` as its key; properties are
+        attributes.
+        """
+        names = arguments.texts_or_none("types", types)
+        known = self.view.types
+        if names is None:
+            return to_networkx(self.view, known)
+        for name in names:
+            self._type_key(name, None)
+        return to_networkx(self.view, [each for each in known if each.name in names])
 
     def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""
@@ -129,6 +178,13 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return f"Snapshot({self.branch!r}, version={self.version}, commit={self._at.commit!r})"
+
+    def _read(
+        self, text: str, *, name: str | None, params: Mapping[str, object] | None, bounds: Bounds
+    ) -> PreparedRead:
+        return prepared_read(
+            self._session.resources, self.view, text, name=name, params=params, bounds=bounds
+        )
 
     def _type_key(self, type_name: str, kind: str | None) -> TypeKey:
         catalog = self.view.catalog

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from omnigraph.engine.session import Session
@@ -19,8 +20,9 @@ from omnigraph.query.compile import compile_declaration, read_file
 from omnigraph.query.explain import explain
 from omnigraph.query.parser import ParsedFile
 from omnigraph.query.plan import ReadPlan
-from omnigraph.query.settings import effective_settings, show_rows
+from omnigraph.query.settings import SettingValue, effective_settings, show_rows
 from omnigraph.schema.shape import JsonObject
+from omnigraph.syntax import Mode
 from omnigraph.versioning.record import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -30,9 +32,17 @@ _SETTING_COLUMNS = ("name", "value", "default", "source", "scope")
 _PLAN_COLUMNS = ("tree", "depth", "node", "detail")
 
 
-def execute(graph: Graph, session: Session, text: str, *, branch: str) -> list[JsonObject]:
+def execute(
+    graph: Graph,
+    session: Session,
+    text: str,
+    *,
+    branch: str,
+    settings: Mapping[str, SettingValue] | None = None,
+) -> list[JsonObject]:
     """Run the statement of a text; its rows, or none for one that only does something."""
-    parsed = read_file(text, mode=session.resources.environment.mode)
+    mode = session.resources.environment.mode
+    parsed = read_file(text, mode=mode)
     statement = parsed.file.statement
     match statement:
         case BranchCreate():
@@ -47,19 +57,22 @@ def execute(graph: Graph, session: Session, text: str, *, branch: str) -> list[J
         case BranchMerge():
             raise ExecutionError("branch merge is not supported by this version yet")
         case Show():
-            rows = show_rows(statement, effective_settings(parsed.file.settings))
+            known = effective_settings(parsed.file.settings, request=settings)
+            rows = show_rows(statement, known)
             return [{name: str(getattr(row, name)) for name in _SETTING_COLUMNS} for row in rows]
         case Explain(query):
-            return _explained(graph, query, parsed, branch=branch)
+            return _explained(graph, query, parsed, branch=branch, mode=mode)
         case None:
             raise InvalidArgument("text", "it holds no statement", hint="run queries with query")
         case _:
             assert_never(statement)
 
 
-def _explained(graph: Graph, query: Query, parsed: ParsedFile, *, branch: str) -> list[JsonObject]:
+def _explained(
+    graph: Graph, query: Query, parsed: ParsedFile, *, branch: str, mode: Mode
+) -> list[JsonObject]:
     catalog = graph.branch(branch).snapshot().view.catalog
-    plan = compile_declaration(query, parsed, catalog).plan
+    plan = compile_declaration(query, parsed, catalog, mode=mode).plan
     if not isinstance(plan, ReadPlan):
         raise ExecutionError("explain shows the plan of a read, not of a mutation")
     return [{name: getattr(row, name) for name in _PLAN_COLUMNS} for row in explain(plan)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,17 +17,37 @@ from omnigraph.execution.exact import Values, flat, numpy_of, plain
 Codes: TypeAlias = npt.NDArray[Any]  # Any: integers of any kind; their order is all that counts
 Places: TypeAlias = npt.NDArray[np.int64]
 
+_PACKED_BITS_MAX: Final = 63
 _SIGN = np.int64(63)
 _ALL_BUT_SIGN = np.int64(2**63 - 1)
 _SIGN_BIT = np.uint64(2**63)
 
 
+# Where more than this share of the rows is wanted, choosing them first saves nothing.
+_CHOSEN_SHARE_MAX = 0.5
+
+
+class SortKey(Protocol):
+    """Something to sort rows by, looked at only where the keys before it leave ties."""
+
+    @property
+    def is_descending(self) -> bool:
+        """Whether the greatest comes first."""
+
+    def codes(self, places: Places | None) -> list[Codes]:
+        """What to compare at some rows, or at all of them, the most important first."""
+
+
 @dataclass(frozen=True, slots=True)
-class SortKey:
+class ValuesKey:
     """A column to sort by."""
 
     values: Values
     is_descending: bool = False
+
+    def codes(self, places: Places | None) -> list[Codes]:
+        """Codes in the order of the values, after whether there is one."""
+        return value_codes(self.values if places is None else self.values.take(pa.array(places)))
 
 
 def sorted_places(keys: Sequence[SortKey], count: int, *, limit: int | None = None) -> Places:
@@ -35,25 +56,45 @@ def sorted_places(keys: Sequence[SortKey], count: int, *, limit: int | None = No
     Each key is looked at only where the ones before it leave ties: the last one is mostly an id,
     whose order is expensive and seldom needed.
     """
-    places: Places = np.arange(count)
+    chosen: Places | None = None
+    if limit is not None and limit <= count * _CHOSEN_SHARE_MAX:
+        chosen = _first_places(keys, count, limit)
+    places = np.arange(count) if chosen is None else chosen
     # The number of the tie that each row is part of, in the order of rows so far.
-    ties: Places = np.zeros(count, np.int64)
-    for number, key in enumerate(keys):
+    ties: Places = np.zeros(len(places), np.int64)
+    waiting = deque(keys)
+    while waiting:
         tied = np.flatnonzero(_is_tied(ties))
         if not len(tied):
             break
-        codes = _codes_of(_taken(key, places[tied]) if number else key)
-        if number == 0 and limit is not None and 0 < limit < count:
-            kept = _first_places(codes, limit)
-            places, ties, tied = places[kept], ties[kept], np.arange(len(kept))
-            codes = [each[kept] for each in codes]
-        order = np.lexsort([*reversed(codes), ties[tied]])
-        places[tied] = places[tied][order]
+        is_all = len(tied) == count and len(waiting) == len(keys)
+        codes = _next_codes(waiting, None if is_all else places[tied], ties[tied])
+        order = _order(codes)
+        places[tied] = places[tied].take(order)
         starts = np.append(True, ties[1:] != ties[:-1])
         for each in codes:
-            starts[tied[1:]] |= np.diff(each[order]) != 0
+            ordered = each.take(order)
+            starts[tied[1:]] |= ordered[1:] != ordered[:-1]
         ties = np.cumsum(starts) - 1
     return places[:limit]
+
+
+def _next_codes(waiting: deque[SortKey], places: Places | None, ties: Places) -> list[Codes]:
+    """Ties, and the codes of the next keys: of more than one, where one leaves many ties."""
+    codes: list[Codes] = [ties] if ties[-1] else []
+    while waiting:
+        codes += _directed(waiting.popleft(), places)
+        if sum(_bits(span + 1) for _, span in map(_span, codes)) >= _bits(len(ties)):
+            break
+    return codes
+
+
+def value_codes(values: Values) -> list[Codes]:
+    """What to compare values by, the most important first: whether there is one, then which."""
+    codes = [ordered_codes(values)]
+    if values.null_count:
+        codes = [numpy_of(values.is_valid()).astype(np.int8), *codes]
+    return codes
 
 
 def ordered_codes(values: Values) -> Codes:
@@ -110,14 +151,6 @@ def _text_codes(values: pa.Array) -> Codes:
     return ranks[numpy_of(encoded.indices)] if len(ranks) else np.zeros(len(values), np.int64)
 
 
-def _codes_of(key: SortKey) -> list[Codes]:
-    """What to compare, the most important first."""
-    codes = [ordered_codes(key.values)]
-    if key.values.null_count:
-        codes = [numpy_of(key.values.is_valid()).astype(np.int8), *codes]
-    return [~each for each in codes] if key.is_descending else codes
-
-
 def _is_tied(ties: Places) -> npt.NDArray[np.bool_]:
     """Which rows share their tie with another one."""
     is_next_equal = ties[1:] == ties[:-1]
@@ -125,20 +158,67 @@ def _is_tied(ties: Places) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _first_places(codes: Sequence[Codes], limit: int) -> Places:
-    """Places among which the first `limit` rows are, whatever later keys say."""
-    candidates: Places = np.arange(len(codes[0]))
+def _first_places(keys: Sequence[SortKey], count: int, limit: int) -> Places:
+    """Places of the first `limit` rows, in no order; more only where all keys are equal."""
+    candidates: Places | None = None
     kept: list[Places] = []
-    for each in codes:
-        if len(candidates) <= limit:
+    for key in keys:
+        codes = _directed(key, candidates)
+        if candidates is None:
+            candidates = np.arange(count)
+        while codes and limit and len(candidates) > limit:
+            among, *codes = codes
+            last = np.partition(among, limit - 1)[limit - 1]
+            kept.append(candidates[among < last])
+            limit -= len(kept[-1])
+            is_last = among == last
+            candidates = candidates[is_last]
+            codes = [each[is_last] for each in codes]
+        if len(candidates) <= limit or not limit:
             break
-        among = each[candidates]
-        last = np.partition(among, limit - 1)[limit - 1]
-        kept.append(candidates[among < last])
-        limit -= len(kept[-1])
-        candidates = candidates[among == last]
-    return np.sort(np.concatenate([*kept, candidates]))
+    rest = np.arange(count) if candidates is None else candidates
+    return np.concatenate([*kept, rest[:limit]])
 
 
-def _taken(key: SortKey, places: Places) -> SortKey:
-    return SortKey(key.values.take(pa.array(places)), key.is_descending)
+def _directed(key: SortKey, places: Places | None) -> list[Codes]:
+    codes = key.codes(places)
+    return [~each for each in codes] if key.is_descending else codes
+
+
+def _order(codes: Sequence[Codes]) -> Places:
+    """The places of rows in the order of codes, the most important first."""
+    packed = _packed(codes)
+    if packed is None:
+        # Equal rows may come in any order: later keys decide.
+        return np.argsort(codes[0]) if len(codes) == 1 else np.lexsort(list(reversed(codes)))
+    packed.sort()
+    packed &= 2 ** _bits(len(packed)) - 1
+    return packed
+
+
+def _packed(codes: Sequence[Codes]) -> Places | None:
+    """One integer per row for all codes and its place; None when they do not fit."""
+    rows = len(codes[0])
+    spans = list(map(_span, codes))
+    if sum(map(_bits, (*(span + 1 for _, span in spans), rows))) > _PACKED_BITS_MAX:
+        return None
+    packed = np.zeros(rows, np.int64)
+    for each, (low, span) in zip(codes, spans, strict=True):
+        packed <<= _bits(span + 1)
+        # Only the unsigned ones may be too large for the others' type.
+        wide = each if each.dtype == np.uint64 else each.astype(np.int64)
+        packed |= (wide - wide.dtype.type(low)).astype(np.int64)
+    packed <<= _bits(rows)
+    packed |= np.arange(rows)
+    return packed
+
+
+def _span(codes: Codes) -> tuple[int, int]:
+    """The least code, and how far the greatest is from it."""
+    low = int(codes.min())
+    return low, int(codes.max()) - low
+
+
+def _bits(count: int) -> int:
+    """How many bits tell so many apart."""
+    return max(count - 1, 0).bit_length()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import ExecutionError
+from omnigraph.errors import ExecutionError, LibraryMissing
 from omnigraph.execution.json_values import json_values
 from omnigraph.query.plan import ResultColumn
 
@@ -29,13 +29,18 @@ class Result:
 
     def to_pandas(self) -> Any:  # pandas is optional, and so is its type
         """The rows as a pandas data frame."""
-        return self._rows.to_pandas()
+        try:
+            return self._rows.to_pandas()
+        except ImportError as failure:
+            raise LibraryMissing("pandas") from failure
 
     def to_polars(self) -> Any:  # polars is optional, and so is its type
         """The rows as a polars data frame."""
-        # Only who asks for polars needs it.
-        import polars  # noqa: PLC0415
-
+        try:
+            # Only who asks for polars needs it.
+            import polars  # noqa: PLC0415
+        except ImportError as failure:
+            raise LibraryMissing("polars") from failure
         return polars.from_arrow(self._rows)
 
     def to_pylist(self) -> list[dict[str, Any]]:

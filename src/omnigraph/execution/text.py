@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-
-import snowballstemmer
+from functools import lru_cache
+from typing import Final
 
 # Longer runs are rarely words, and would only bloat an index.
 TOKEN_CHARACTERS_MAX = 40
@@ -14,6 +14,8 @@ STOP_WORDS = frozenset({
     "it", "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there",
     "these", "they", "this", "to", "was", "will", "with",
 })  # fmt: skip
+# Stemming is the slowest part by far, and texts repeat their words; 20 MB when full.
+_STEMS_MAX: Final = 200_000
 _WORD = re.compile(r"[^\W_]+")
 # Latin letters that no decomposition takes apart.
 _LETTERS = {
@@ -24,11 +26,9 @@ _LETTERS = {
 
 def analyze(text: str) -> list[str]:
     """The tokens of a text, in order and with repetitions."""
-    # A stemmer holds the word it works on, so threads must not share one.
-    stem = snowballstemmer.stemmer("english").stemWord
     words = (word for word in _WORD.findall(text) if len(word) <= TOKEN_CHARACTERS_MAX)
     folded = (_without_accents(word.lower()) for word in words)
-    return [stem(word) for word in folded if word and word not in STOP_WORDS]
+    return [_stemmed(word) for word in folded if word and word not in STOP_WORDS]
 
 
 def _without_accents(word: str) -> str:
@@ -40,6 +40,21 @@ def _ascii_letters(character: str) -> str:
     apart = unicodedata.normalize("NFKD", _LETTERS.get(character, character))
     letters = "".join(part for part in apart if not unicodedata.combining(part))
     return letters if letters.isascii() else character
+
+
+def _stemmed(word: str) -> str:
+    # Every ending that is taken off is made of letters.
+    return word if word[-1].isdigit() else _stem(word)
+
+
+@lru_cache(_STEMS_MAX)
+def _stem(word: str) -> str:
+    # The library imports the rules of thirty languages, and most programs stem nothing.
+    import snowballstemmer  # noqa: PLC0415
+
+    # A stemmer holds the word it works on, so threads must not share one.
+    found: str = snowballstemmer.stemmer("english").stemWord(word)
+    return found
 
 
 def is_within(left: str, right: str, edits_max: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from functools import cache, reduce
+from functools import reduce
 from itertools import repeat
 
 import numpy as np
@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import ExecutionError
 from omnigraph.execution.exact import Values, flat, numpy_of
-from omnigraph.execution.text import analyze, is_within
+from omnigraph.execution.text import analyze
+from omnigraph.execution.tokens import tokens_of
+from omnigraph.execution.vocabulary import near_tokens
 from omnigraph.query.ast import TextFunction
 from omnigraph.query.typed import Expr, TextMatch, Value
 from omnigraph.query.walk import subexpressions
@@ -40,20 +42,18 @@ def starts_with(text: str | Values, prefix: str | Values) -> Values:
 def matches(texts: Values, query: str | None, edits: int) -> pa.Array:
     """Which texts have a token within so many edits of a token of the query; never null."""
     wanted = sorted(set(analyze(query or "")))
-
-    @cache
-    def is_wanted(token: str) -> bool:
-        return any(is_within(token, each, edits) for each in wanted)
-
-    # Words are stemmed by Python code, so every distinct text is looked at only once.
-    distinct = flat(texts).dictionary_encode()
-    found = [
-        text is not None and any(map(is_wanted, analyze(text)))
-        for text in (distinct.dictionary.to_pylist() if wanted else [])
-    ]
-    if not any(found):
-        return pa.repeat(pa.scalar(False), len(texts))
-    return pa.array(found, pa.bool_()).take(distinct.indices).fill_null(False)
+    found = np.zeros(len(texts), np.bool_)
+    if wanted and len(texts):
+        # Texts repeat, and cutting one into words costs more than telling whether it was met.
+        distinct = flat(texts).dictionary_encode()
+        tokens = tokens_of(distinct.dictionary)
+        is_wanted = np.zeros(len(tokens.vocabulary), np.bool_)
+        is_wanted[near_tokens(pa.array(tokens.vocabulary, pa.utf8()), wanted, edits)] = True
+        has_one = np.zeros(len(distinct.dictionary) + 1, np.bool_)
+        has_one[tokens.texts[is_wanted.take(tokens.codes)]] = True
+        # A null has the index after all others.
+        found = has_one.take(numpy_of(distinct.indices.fill_null(len(distinct.dictionary))))
+    return pa.array(found)
 
 
 def check_options(conditions: Iterable[Expr], constant: Callable[[Expr], Value]) -> None:
@@ -66,11 +66,17 @@ def check_options(conditions: Iterable[Expr], constant: Callable[[Expr], Value])
 
 def edits_of(match: TextMatch, constant: Callable[[Expr], Value]) -> int:
     """How many edits a text predicate forgives."""
-    if match.edits is None:
-        return _FUZZY_EDITS if match.function is TextFunction.FUZZY else 0
-    value = constant(match.edits)
-    if not isinstance(value, int) or not 0 <= value < _OPTION_MAX:
-        raise ExecutionError(f"a search option must be at least 0 and fit 32 bits: {value}")
+    default = _FUZZY_EDITS if match.function is TextFunction.FUZZY else 0
+    return option(match.edits, constant, default=default, minimum=0)
+
+
+def option(
+    expr: Expr | None, constant: Callable[[Expr], Value], *, default: int, minimum: int
+) -> int:
+    """The value of an optional argument of a search function."""
+    value = default if expr is None else constant(expr)
+    if not isinstance(value, int) or not minimum <= value < _OPTION_MAX:
+        raise ExecutionError(f"a search option must be at least {minimum} and fit 32 bits: {value}")
     return value
 
 

@@ -1,13 +1,14 @@
 """Checked queries to logical plans.
 
 In: a checked query. Out: its plan, in the order the text suggests, before any rewrite. Guarantee:
-no operator of a plan binds a name that is bound below it or outside its block, so a block variable
-that shares its name with an outer one gets another name here.
+no two variables of a plan have the same name, so a block variable that shares its name with one
+outside, or with one of another block, gets another name here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import assert_never
 
 from omnigraph.query.assemble import UNPLACED, Node, Parts, Test, assemble
@@ -144,16 +145,22 @@ class _Scope:
 
     names: dict[str, str]
     outer: _Scope | None = None
-    depth: int = 0
     is_renamed: bool = False
+    # The names that the plan has so far, of all its scopes.
+    taken: set[str] = field(default_factory=set)
 
     def enter(self, pattern: Pattern) -> _Scope:
-        """The scope inside a pattern; a name that is taken outside gets a suffix."""
-        depth = self.depth + 1
+        """The scope inside a pattern; a name that is taken gets a suffix."""
         own = [name for name, _ in (*pattern.nodes, *pattern.edges)]
-        names = {name: f"{name}#{depth}" if self.find(name) else name for name in own}
+        names = {name: self._free(name) for name in own}
         is_renamed = self.is_renamed or any(name != names[name] for name in own)
-        return _Scope(names, self, depth, is_renamed)
+        return _Scope(names, self, is_renamed, self.taken)
+
+    def _free(self, name: str) -> str:
+        candidates = chain([name], (f"{name}#{number}" for number in count(2)))
+        found = next(each for each in candidates if each not in self.taken)
+        self.taken.add(found)
+        return found
 
     def find(self, variable: str) -> str | None:
         """The plan's name of a variable, or None if nothing introduces it."""

@@ -20,6 +20,7 @@ or dead writer leaves behind cannot be seen. Errors are `StorageError` (it did n
     fragments          new fragments with unused ids, old ones with dead rows
     compaction_files   joined fragments, replayed on a newer version
     indexes            index segments over a version
+    index_files        index segments, committed on a newer version
     disk               fsync of what Lance writes
     table, row_ids     reading one version
     references         every object a version needs

@@ -19,7 +19,9 @@ from lance.optimize import Compaction as LancePlanner
 from lance.optimize import CompactionOptions
 
 from omnigraph.storage.fragments import fragment_of, renumbered
+from omnigraph.storage.index_files import Indexed
 from omnigraph.storage.pins import Pin, file_names
+from omnigraph.storage.row_ids import ROW_ID, rows_by_id
 
 # Its stubs lack the text form of a task and the results' own field names.
 _Task: Any = lance.optimize.CompactionTask
@@ -32,6 +34,14 @@ SMALL_ROWS_MAX = TIERS[-1]
 DEAD_SHARE_MAX = 0.1
 DEAD_FRAGMENT_ROWS_MIN = FANOUT**2
 REWRITTEN_ROWS_TARGET = 1024 * 1024
+# How many fragments others may add while a compaction runs without moving its new ones to other
+# ids. There are 2**32 ids, so that a table may be compacted millions of times.
+RESERVED_IDS = 1024
+
+_THOROUGH: CompactionOptions = {
+    "target_rows_per_fragment": REWRITTEN_ROWS_TARGET,
+    "materialize_deletions_threshold": DEAD_SHARE_MAX,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,13 @@ class Compacted:
 
     pin: Pin
     groups: tuple[Rewritten, ...]
+    # Segments over the new fragments, for indexes that forget rewritten rows.
+    indexed: Indexed | None = None
+
+    @property
+    def inputs(self) -> list[int]:
+        """The fragments that are rewritten."""
+        return [number for group in self.groups for number in group.inputs]
 
     @property
     def files(self) -> list[str]:
@@ -65,10 +82,10 @@ class Compacted:
         ]
 
 
-def plan(dataset: LanceDataset, pin: Pin) -> Compaction | None:
-    """The next useful rewrite of this version, or None."""
+def plan(dataset: LanceDataset, pin: Pin, *, is_thorough: bool = False) -> Compaction | None:
+    """The next useful rewrite of this version, or None; a thorough one joins all it can."""
     fragments = [fragment.metadata for fragment in dataset.get_fragments()]
-    options = _join(fragments) or _purge(fragments)
+    options = _THOROUGH if is_thorough else _join(fragments) or _purge(fragments)
     if options is None:
         return None
     tasks: Any = LancePlanner.plan(dataset, options).tasks
@@ -90,36 +107,39 @@ class Replay:
     """How a compaction is applied to a version: the rewrite, then the rows it would revive."""
 
     rewrite: LanceOperation.Rewrite
-    inputs: tuple[FragmentMetadata, ...]
     revived: pa.Array
 
 
 def replay(
     compacted: Compacted, *, planned: LanceDataset, current: LanceDataset, pin: Pin
 ) -> Replay | None:
-    """The compaction on the version `current`; None when an input is no longer there."""
+    """The compaction on the version `current`; None when its rows are elsewhere by now."""
     before = {fragment.fragment_id: fragment.metadata for fragment in planned.get_fragments()}
     now = {fragment.fragment_id: fragment.metadata for fragment in current.get_fragments()}
-    groups, inputs, moved = [], [], []
-    high_water = pin.high_water
+    groups, moved, gone = [], [], []
+    # Ids that are the same on every version on which nobody used them up meanwhile: segments of
+    # indexes were built for them.
+    high_water = max(pin.high_water, compacted.pin.high_water + RESERVED_IDS)
     for group in compacted.groups:
-        olds = [now.get(number) for number in group.inputs]
-        kept = [old for old in olds if old and file_names(old) == file_names(before[old.id])]
-        if len(kept) < len(group.inputs):
-            return None
         outputs = renumbered(group.outputs, above=high_water)
         high_water += len(outputs)
-        groups.append(LanceOperation.RewriteGroup(kept, outputs))
-        inputs += kept
-        moved += [old.id for old in kept if _dead(old) != _dead(before[old.id])]
+        kept = [now[number] for number in group.inputs if number in now]
+        if any(file_names(old) != file_names(before[old.id]) for old in kept):
+            return None
+        if kept:
+            groups.append(LanceOperation.RewriteGroup(kept, outputs))
+            moved += [old.id for old in kept if _dead(old) != _dead(before[old.id])]
+            gone += [number for number in group.inputs if number not in now]
     held, live = _row_ids(planned, moved), _row_ids(current, moved)
-    if len(np.setdiff1d(live, held)):
-        # Not a descendant of the planned version: the outputs lack rows that live here.
+    lost = _row_ids(planned, gone)
+    # Not a descendant of the planned version: the outputs lack rows that live here. Or another
+    # compaction was faster: the outputs hold rows that live elsewhere.
+    if not groups or len(np.setdiff1d(live, held)) or _lives_any(current, lost):
         return None
     # The outputs hold every row that lived when they were planned. Rows that died since would
     # come back to life with the rewrite, so they have to be killed again, by row id.
-    revived = np.setdiff1d(held, live)
-    return Replay(LanceOperation.Rewrite(groups, []), tuple(inputs), pa.array(revived, pa.uint64()))
+    revived = np.concatenate([np.setdiff1d(held, live), lost])
+    return Replay(LanceOperation.Rewrite(groups, []), pa.array(revived, pa.uint64()))
 
 
 def _join(fragments: list[FragmentMetadata]) -> CompactionOptions | None:
@@ -158,6 +178,12 @@ def _row_ids(
     if not fragment_ids:
         return np.empty(0, np.uint64)
     fragments = [fragment_of(dataset, number) for number in fragment_ids]
-    found = dataset.scanner(columns=["_rowid"], fragments=fragments).to_table()
-    row_ids: np.ndarray[tuple[int], np.dtype[np.uint64]] = found["_rowid"].to_numpy()
+    found = dataset.scanner(columns=[ROW_ID], fragments=fragments).to_table()
+    row_ids: np.ndarray[tuple[int], np.dtype[np.uint64]] = found[ROW_ID].to_numpy()
     return row_ids
+
+
+def _lives_any(dataset: LanceDataset, row_ids: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> bool:
+    if not len(row_ids):
+        return False
+    return bool(len(rows_by_id(dataset, pa.array(row_ids), columns=[ROW_ID])))

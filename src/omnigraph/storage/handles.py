@@ -58,14 +58,20 @@ class Handles:
             if key in self._open:
                 self._open.move_to_end(key)
                 return self._open[key]
+        return self._keep(pin.path, self.get_own(pin))
+
+    def get_own(self, pin: Pin) -> LanceDataset:
+        """The pinned version, opened for one thread.
+
+        While Lance builds an index, it refuses every other use of the same object.
+        """
         with lance_step("open", pin.path):
-            dataset = lance.dataset(
+            return lance.dataset(
                 self._uri(pin.path),
                 version=int(pin.version, 16),
                 storage_options=self._options,
                 session=self._session,
             )
-        return self._keep(pin.path, dataset)
 
     def commit(self, pin: Pin, operation: LanceOperation.BaseOperation) -> Pin:
         """Commit detached: the result is a private child of `pin` that only its pin can reach."""

@@ -1,4 +1,4 @@
-"""Indexes on pinned versions: built as segments, committed detached, replaced as a whole.
+"""Indexes on pinned versions, in segments.
 
 A segment covers fragments. Rows of uncovered fragments are still found, by scanning them, so an
 index is never wrong, only slow. It is extended when its tail is large: a segment per small commit
@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import lance
-from lance import LanceDataset, LanceOperation
+from lance import LanceDataset
 from lance.dataset import Index as Segment
-from lance.fragment import FragmentMetadata
-
-from omnigraph.errors import StorageRefused
 
 IndexKind = Literal["BTREE", "INVERTED", "VECTOR"]
 BTREE: Final = "BTREE"
@@ -26,6 +23,8 @@ INVERTED: Final = "INVERTED"
 VECTOR: Final = "VECTOR"
 # Every segment is asked by every search; beyond four, merging them pays.
 SEGMENTS_MAX = 4
+# Lance wants so many vectors for each partition of an index before it calls that meaningful.
+PARTITION_ROWS_MIN = 256
 
 # Lance's own names. VECTOR is IVF_FLAT: its segments need only centroids, which the index itself
 # keeps, so two new rows can be indexed; IVF_PQ trains a codebook and refuses fewer than 256.
@@ -74,44 +73,64 @@ def indexes_of(dataset: LanceDataset) -> tuple[Index, ...]:
     return tuple(sorted(found, key=lambda index: index.name))
 
 
-def built(
-    dataset: LanceDataset, column: str, kind: IndexKind, *, name: str, options: dict[str, Any]
-) -> LanceOperation.CreateIndex | None:
-    """The operation that indexes all fragments in one segment; None when there are none."""
+def segments_of(dataset: LanceDataset, name: str) -> list[Segment]:
+    """The segments of an index; none when there is no such index."""
+    return [
+        Segment(
+            uuid=part.uuid,
+            name=name,
+            fields=description.fields,
+            dataset_version=part.dataset_version_at_last_update,
+            fragment_ids=part.fragment_ids,
+            index_version=part.index_version,
+        )
+        for description in dataset.describe_indices()
+        if description.name == name
+        for part in description.segments
+    ]
+
+
+def whole_segment(
+    dataset: LanceDataset, column: str, kind: IndexKind, *, options: dict[str, Any]
+) -> tuple[Segment, list[Segment]] | None:
+    """A segment over all fragments, in place of no other; None when there are no fragments."""
     fragment_ids = list(dataset.fragment_ids())
     if not fragment_ids:
         return None
     if kind == VECTOR and "num_partitions" not in options:
-        options = {**options, "num_partitions": max(1, math.isqrt(dataset.count_rows()) // 2)}
+        rows = dataset.count_rows()
+        partitions = max(1, min(math.isqrt(rows) // 2, rows // PARTITION_ROWS_MIN))
+        options = {**options, "num_partitions": partitions}
     segment = _segment(dataset, column, kind, fragment_ids=fragment_ids, options=options)
-    return _operation(dataset, name, segment)
+    return segment, []
 
 
-def extended(dataset: LanceDataset, name: str) -> LanceOperation.CreateIndex | None:
-    """The operation that indexes the uncovered fragments; None when there are none."""
-    index = next((found for found in indexes_of(dataset) if found.name == name), None)
-    if index is None:
-        raise StorageRefused("extend_index", dataset.uri, f"there is no index '{name}'")
+def tail_segment(
+    dataset: LanceDataset, name: str, known: list[Segment]
+) -> tuple[Segment, list[Segment]] | None:
+    """A segment over the uncovered fragments, and the known ones whose place it takes.
+
+    None when everything is covered. Too many segments are merged into the new one.
+    """
+    index = next(found for found in indexes_of(dataset) if found.name == name)
     if not index.uncovered:
         return None
     options = _options_of(dataset, index)
     tail = sorted(index.uncovered)
     segment = _segment(dataset, index.column, index.kind, fragment_ids=tail, options=options)
     present = set(dataset.fragment_ids())
-    old = _segments(dataset, name)
-    live = [part for part in old if not present.isdisjoint(part.fragment_ids)]
+    live = [part for part in known if not present.isdisjoint(part.fragment_ids)]
     if len(live) < SEGMENTS_MAX:
-        return LanceOperation.CreateIndex(
-            [dataclasses.replace(segment, name=name)], [part for part in old if part not in live]
-        )
-    return _operation(dataset, name, _merged(dataset, [*live, segment]))
+        return segment, [part for part in known if part not in live]
+    # The old segments leave with the same commit: Lance panics on overlapping full-text segments.
+    return _merged(dataset, [*live, segment]), known
 
 
-def lost_coverage(dataset: LanceDataset, inputs: Sequence[FragmentMetadata]) -> tuple[str, ...]:
+def lost_coverage(dataset: LanceDataset, fragment_ids: Iterable[int]) -> tuple[Index, ...]:
     """The indexes that hold row addresses of fragments about to be rewritten."""
-    ids = {fragment.id for fragment in inputs}
+    ids = set(fragment_ids)
     return tuple(
-        index.name
+        index
         for index in indexes_of(dataset)
         if index.kind == BTREE and not ids.isdisjoint(index.covered)
     )
@@ -151,29 +170,6 @@ def _merged(dataset: LanceDataset, segments: list[Segment]) -> Segment:
             for segment in segments
         ]
     )
-
-
-def _operation(dataset: LanceDataset, name: str, segment: Segment) -> LanceOperation.CreateIndex:
-    # The old segments leave with the same commit: Lance panics on overlapping full-text segments.
-    return LanceOperation.CreateIndex(
-        [dataclasses.replace(segment, name=name)], _segments(dataset, name)
-    )
-
-
-def _segments(dataset: LanceDataset, name: str) -> list[Segment]:
-    return [
-        Segment(
-            uuid=part.uuid,
-            name=name,
-            fields=description.fields,
-            dataset_version=part.dataset_version_at_last_update,
-            fragment_ids=part.fragment_ids,
-            index_version=part.index_version,
-        )
-        for description in dataset.describe_indices()
-        if description.name == name
-        for part in description.segments
-    ]
 
 
 def _options_of(dataset: LanceDataset, index: Index) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Protocol
 
 from omnigraph.errors import StorageError, StorageRefused, StorageUnknown
@@ -69,7 +68,8 @@ class LocalObjects:
         target = self._target(path)
         with _translated("get", target):
             try:
-                return Path(target).read_bytes()
+                with open(target, "rb", buffering=0) as file:
+                    return file.read()
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return None
 

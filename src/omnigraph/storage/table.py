@@ -11,6 +11,7 @@ from lance.blob import BlobFile
 
 from omnigraph.errors import StorageRefused
 from omnigraph.storage.blobs import is_blob, logical_schema
+from omnigraph.storage.fragments import fragment_of
 from omnigraph.storage.indexes import BTREE, Index, indexes_of
 from omnigraph.storage.lance_steps import lance_step
 from omnigraph.storage.pins import Pin
@@ -44,9 +45,23 @@ class Table:
         """The indexes of this version, with what they do not cover yet."""
         return indexes_of(self._dataset)
 
+    def covered_rows(self, index: Index) -> int:
+        """How many rows an index of this version covers."""
+        if not index.uncovered:
+            return self.pin.rows
+        fragments = (fragment_of(self._dataset, id_).metadata for id_ in index.covered)
+        return sum(fragment.num_rows for fragment in fragments)
+
     def count(self) -> int:
         """How many rows there are."""
         return self.pin.rows
+
+    def has_values(self, column: str) -> bool:
+        """Whether a column holds anything but nulls."""
+        with lance_step("has_values", self.pin.path):
+            text = f"`{column}` IS NOT NULL"
+            found = self._dataset.scanner(columns=[ROW_ID], filter=text, limit=1).to_table()
+        return bool(len(found))
 
     def scan(
         self,
@@ -109,6 +124,13 @@ class Table:
             raise StorageRefused("take", self.pin.path, f"{places.null_count} rows are not in it")
         return self._logical(found.select(names).take(places), names)
 
+    def rows(self, row_ids: pa.Array, *, columns: Sequence[str]) -> pa.Table:
+        """The rows of row ids that are in this version, in any order; the others are left out."""
+        names = list(columns)
+        with lance_step("rows", self.pin.path):
+            found = rows_by_id(self._dataset, row_ids, columns=names, has_blobs=bool(self._blobs))
+        return self._logical(found.select(names), names)
+
     def open_blob(self, column: str, row_id: int) -> StoredBlob | None:
         """One blob, without loading its bytes; None for a null."""
         with lance_step("open_blob", self.pin.path):
@@ -122,8 +144,13 @@ class Table:
         return self.schema.names if columns is None else list(columns)
 
     def _scanner(self, names: list[str], text: str | None) -> LanceScanner:
+        # Among the columns, the row id would cost a point look-up a tenth more.
+        columns = [name for name in names if name != ROW_ID] or names
         return self._dataset.scanner(
-            columns=names, filter=text, blob_handling="all_binary" if self._blobs else None
+            columns=columns,
+            filter=text,
+            blob_handling="all_binary" if self._blobs else None,
+            with_row_id=ROW_ID in names,
         )
 
     def _is_worth_a_filter(self, column: str, wanted: pa.Array) -> bool:
@@ -140,9 +167,9 @@ class Table:
         )
 
     def _logical(self, rows: pa.Table, names: list[str]) -> pa.Table:
-        if not self._blobs:
-            return rows
-        return pa.table(rows.columns, schema=self._projected(names))
+        if rows.column_names != names:
+            rows = rows.select(names)
+        return rows if not self._blobs else pa.table(rows.columns, schema=self._projected(names))
 
     def _projected(self, names: list[str]) -> pa.Schema:
         hidden = {name: pa.field(name, pa.uint64()) for name in (ROW_ID, ROW_ADDRESS)}

@@ -8,24 +8,26 @@ pins, rows and row ids. Out: pins. The pins become visible when a record names t
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
-from lance import LanceOperation
+from lance import LanceDataset, LanceOperation
 from lance.fragment import write_fragments
 from lance.schema import LanceSchema
 
 from omnigraph.errors import StorageRefused
-from omnigraph.storage import compaction_files, indexes
+from omnigraph.storage import compaction_files, index_files, indexes
 from omnigraph.storage.blobs import blob_field, is_blob, logical_schema, stored_schema
 from omnigraph.storage.compaction_files import Compacted, Compaction
 from omnigraph.storage.disk import Disk
 from omnigraph.storage.fragments import admitted
 from omnigraph.storage.handles import Handles, pin_of
 from omnigraph.storage.incoming import conformed
+from omnigraph.storage.index_files import Indexed, IndexSpec
 from omnigraph.storage.indexes import Index, IndexKind
 from omnigraph.storage.kills import Kills
 from omnigraph.storage.lance_steps import lance_step
@@ -39,6 +41,8 @@ __all__ = [
     "Compaction",
     "Index",
     "IndexKind",
+    "IndexSpec",
+    "Indexed",
     "Pin",
     "Staged",
     "Table",
@@ -153,10 +157,14 @@ class Tables:
             operation = LanceOperation.Merge(fragments, wider, preserves_nullability=True)
         return self._commit(pin, operation)
 
-    def plan_compaction(self, pin: Pin) -> Compaction | None:
-        """The next useful rewrite of small or half-dead fragments, or None."""
+    def plan_compaction(self, pin: Pin, *, is_thorough: bool = False) -> Compaction | None:
+        """The next useful rewrite of small or half-dead fragments, or None.
+
+        A thorough one joins whatever can be joined, at any cost.
+        """
         with lance_step("plan_compaction", pin.path):
-            return compaction_files.plan(self._handles.get(pin), pin)
+            dataset = self._handles.get(pin)
+            return compaction_files.plan(dataset, pin, is_thorough=is_thorough)
 
     def compact(self, plan: Compaction) -> Compacted:
         """Write the files of a planned compaction; no version shows them yet."""
@@ -164,24 +172,35 @@ class Tables:
         with lance_step("compact", plan.pin.path):
             compacted = compaction_files.execute(dataset, plan)
         self._persist_data(plan.pin.path, compacted.files, logical_schema(dataset.schema))
-        return compacted
+        return dataclasses.replace(compacted, indexed=self._index_outputs(dataset, compacted))
 
-    def replay(self, compacted: Compacted, pin: Pin) -> Pin | None:
-        """The compaction applied to a version as new as you like; None means plan again."""
-        current = self._handles.get(pin)
+    def replay(self, work: Compacted | Indexed, pin: Pin) -> Pin | None:
+        """Maintenance applied to a version as new as you like.
+
+        None means that a compaction has to be planned again; an index only loses what no longer
+        fits, which may be all of it.
+        """
+        if isinstance(work, Indexed):
+            return self._with_segments(work, pin)
         with lance_step("replay", pin.path):
-            step = compaction_files.replay(
-                compacted, planned=self._handles.get(compacted.pin), current=current, pin=pin
-            )
-            if step is None:
-                return None
-            unindexed = indexes.lost_coverage(current, step.inputs)
+            step = self._rewrite(work, pin)
+        if step is None:
+            return None
         # The versions in between are wrong by themselves: only the last one is given away.
         tip = self._commit(pin, step.rewrite)
         tip = self.replace(tip, dead=step.revived)
-        for name in unindexed:
-            tip = self.extend_index(tip, name)
-        return tip
+        return tip if work.indexed is None else self._with_segments(work.indexed, tip)
+
+    def build_indexes(self, pin: Pin, specs: Sequence[IndexSpec]) -> Indexed | None:
+        """Index what some indexes do not cover, or lack altogether; no version shows it yet.
+
+        None when there is nothing to do.
+        """
+        with lance_step("build_indexes", pin.path):
+            indexed = index_files.build(self._handles.get_own(pin), pin, specs)
+        if indexed is not None:
+            self._disk.persist(pin.path, indexed.folders)
+        return indexed
 
     def build_index(
         self,
@@ -193,16 +212,22 @@ class Tables:
         options: Mapping[str, Any] | None = None,
     ) -> Pin:
         """The version with an index over all its rows; one of the same name is replaced."""
-        dataset = self._handles.get(pin)
+        dataset = self._handles.get_own(pin)
         with lance_step("build_index", pin.path):
-            operation = indexes.built(dataset, column, kind, name=name, options=dict(options or {}))
+            found = indexes.whole_segment(dataset, column, kind, options=dict(options or {}))
+            if found is None:
+                return pin
+            segment = dataclasses.replace(found[0], name=name)
+            operation = LanceOperation.CreateIndex([segment], indexes.segments_of(dataset, name))
         return self._commit_index(pin, operation)
 
     def extend_index(self, pin: Pin, name: str) -> Pin:
         """The version whose index also covers the rows added since it was built."""
-        with lance_step("extend_index", pin.path):
-            operation = indexes.extended(self._handles.get(pin), name)
-        return self._commit_index(pin, operation)
+        index = next((found for found in self.open(pin).indexes if found.name == name), None)
+        if index is None:
+            raise StorageRefused("extend_index", pin.path, f"there is no index '{name}'")
+        indexed = self.build_indexes(pin, [IndexSpec(name, index.column, index.kind)])
+        return pin if indexed is None else self._with_segments(indexed, pin)
 
     def references(self, pin: Pin) -> set[str]:
         """Every object the version needs; a path with a closing slash means all below it."""
@@ -214,9 +239,35 @@ class Tables:
         folders = map(sidecars_of, files) if any(map(is_blob, schema)) else ()
         self._disk.persist(path, [*files, *folders])
 
-    def _commit_index(self, pin: Pin, operation: LanceOperation.CreateIndex | None) -> Pin:
-        if operation is None:
-            return pin
+    def _rewrite(self, compacted: Compacted, pin: Pin) -> compaction_files.Replay | None:
+        return compaction_files.replay(
+            compacted,
+            planned=self._handles.get(compacted.pin),
+            current=self._handles.get(pin),
+            pin=pin,
+        )
+
+    def _index_outputs(self, dataset: LanceDataset, compacted: Compacted) -> Indexed | None:
+        """Segments for the indexes that forget rewritten rows, made before anybody waits for them.
+
+        They are built on a version of our own, whose new fragments have the ids that they will
+        also have in the version that is given away.
+        """
+        forgetful = indexes.lost_coverage(dataset, compacted.inputs)
+        if not forgetful:
+            return None
+        step = self._rewrite(compacted, compacted.pin)
+        assert step is not None, "a compaction fits the version it was planned on"
+        tip = self._commit(compacted.pin, step.rewrite)
+        specs = [IndexSpec(index.name, index.column, index.kind) for index in forgetful]
+        return self.build_indexes(tip, specs)
+
+    def _with_segments(self, indexed: Indexed, pin: Pin) -> Pin:
+        with lance_step("add_segments", pin.path):
+            operation = index_files.apply(self._handles.get(pin), indexed)
+        return pin if operation is None else self._commit_index(pin, operation)
+
+    def _commit_index(self, pin: Pin, operation: LanceOperation.CreateIndex) -> Pin:
         folders = [f"_indices/{segment.uuid}/" for segment in operation.new_indices]
         return self._commit(pin, operation, files=folders)
 

@@ -26,7 +26,6 @@ from omnigraph.versioning.compaction import Compactor, compact
 from omnigraph.versioning.effects import (
     AddColumns,
     Append,
-    BuildIndex,
     Drop,
     Effect,
     Found,
@@ -69,7 +68,6 @@ __all__ = [
     "Append",
     "BranchAt",
     "Branches",
-    "BuildIndex",
     "Bulk",
     "ChangeSet",
     "Changed",

@@ -55,13 +55,14 @@ def load(objects: Objects, change: ChangeSet) -> LoadedChange:
 
 def combine(changes: list[Changed]) -> Changed:
     """One change set for writes that touch different entities of a type."""
-    first, *others = changes
+    if len(changes) == 1:
+        return changes[0]
     marks = [change.marks for change in changes if change.marks is not None]
     return Changed(
-        inserted=first.inserted.union(*(change.inserted for change in others)),
-        updated=first.updated.union(*(change.updated for change in others)),
-        deleted=first.deleted.union(*(change.deleted for change in others)),
-        marks=marks[0].union(*marks[1:]) if len(marks) == len(changes) else None,
+        inserted=IdSet.union_of([change.inserted for change in changes]),
+        updated=IdSet.union_of([change.updated for change in changes]),
+        deleted=IdSet.union_of([change.deleted for change in changes]),
+        marks=IdSet.union_of(marks) if len(marks) == len(changes) else None,
     )
 
 

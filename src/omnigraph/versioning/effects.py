@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, assert_never
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias, assert_never
 
 import pyarrow as pa
 
@@ -15,8 +15,17 @@ from omnigraph.versioning.idset import EMPTY, IdSet
 
 ID_COLUMN = "__id"
 
+# Up to here the memory of rows tells their size well enough; above, they may be a slice of more.
+_QUICK_BYTES_MAX: Final = 64 * 1024
+
 # Rows of a write: still in memory, or already written and waiting for their commit.
 Part: TypeAlias = pa.Table | Staged
+
+
+def byte_count(rows: pa.Table) -> int:
+    """The size of rows in memory; a slice counts without what it leaves out."""
+    size: int = rows.get_total_buffer_size()
+    return size if size <= _QUICK_BYTES_MAX else rows.nbytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +107,7 @@ class Maintain:
     compacted: Any  # opaque to us: what `compact` of the tables gave
 
 
-@dataclass(frozen=True, slots=True)
-class BuildIndex:
-    """An index over all rows of a table, made on whatever version it has by then."""
-
-    type_key: str
-    column: str
-    kind: Any  # the kinds of the tables
-    name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-Effect: TypeAlias = (
-    Append | Replace | Overwrite | AddColumns | Register | Drop | Rename | Maintain | BuildIndex
-)
+Effect: TypeAlias = Append | Replace | Overwrite | AddColumns | Register | Drop | Rename | Maintain
 
 
 class Rows(Protocol):
@@ -148,11 +144,6 @@ class TableStore(Protocol):
 
     def add_columns(self, pin: Pin, schema: pa.Schema) -> Pin:
         """A version with more columns."""
-
-    def build_index(
-        self, pin: Pin, column: str, kind: Any, *, name: str, options: Mapping[str, Any] | None
-    ) -> Pin:
-        """A version with an index over all its rows."""
 
     def plan_compaction(self, pin: Pin) -> Any:  # opaque to us
         """What is worth rewriting, or None."""
@@ -246,14 +237,18 @@ def _staged(
     parts: tuple[Part, ...], pin: Pin | None, type_key: str, tables: TableStore
 ) -> tuple[Staged, ...]:
     staged = [part for part in parts if isinstance(part, Staged)]
-    by_schema: dict[tuple[str, ...], list[pa.Table]] = {}
+    groups: list[list[pa.Table]] = []
     for part in parts:
         if not isinstance(part, Staged) and part.num_rows:
-            by_schema.setdefault(tuple(map(str, part.schema)), []).append(part)
-    if not by_schema:
+            alike = (each for each in groups if each[0].schema.equals(part.schema))
+            if (group := next(alike, None)) is None:
+                groups.append([part])
+            else:
+                group.append(part)
+    if not groups:
         return tuple(staged)
     base = _required(pin, type_key)
-    return (*staged, *(tables.write(base, _joined(group)) for group in by_schema.values()))
+    return (*staged, *(tables.write(base, _joined(group)) for group in groups))
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:
@@ -282,7 +277,7 @@ def _registered(effect: Register, pin: Pin | None) -> Pin:
 
 
 def _next_version(
-    effect: Append | Replace | Overwrite | AddColumns | Maintain | BuildIndex,
+    effect: Append | Replace | Overwrite | AddColumns | Maintain,
     pin: Pin,
     tables: TableStore,
 ) -> Pin:
@@ -298,10 +293,6 @@ def _next_version(
             return tables.add_columns(pin, effect.schema)
         case Maintain():
             return _replayed(effect, pin, tables)
-        case BuildIndex():
-            return tables.build_index(
-                pin, effect.column, effect.kind, name=effect.name, options=effect.options
-            )
         case _:
             assert_never(effect)
 

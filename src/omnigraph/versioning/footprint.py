@@ -18,6 +18,7 @@ class Reads:
     """What a write depends on in one type.
 
     ids       entities that nobody else may insert, update or delete (every key that was looked up)
+    existing  those of `ids` that were found: what only appends cannot have met them
     present   entities that nobody may delete (the ends of inserted edges)
     keeps_all no entity of the type may be deleted (the ends are too many to list)
     marks     unique values and ends of edges (`mark`) that no changed entity may hold
@@ -25,6 +26,7 @@ class Reads:
     """
 
     ids: IdSet = EMPTY
+    existing: IdSet = EMPTY
     present: IdSet = EMPTY
     marks: IdSet = EMPTY
     is_whole: bool = False
@@ -34,6 +36,7 @@ class Reads:
         """What either of two writes depends on."""
         return Reads(
             ids=self.ids.union(other.ids),
+            existing=self.existing.union(other.existing),
             present=self.present.union(other.present),
             marks=self.marks.union(other.marks),
             is_whole=self.is_whole or other.is_whole,
@@ -69,7 +72,8 @@ def union(footprints: Iterable[Footprint]) -> dict[str, Reads]:
     together: dict[str, Reads] = {}
     for footprint in footprints:
         for type_key, reads in footprint.items():
-            together[type_key] = together.get(type_key, NOTHING).union(reads)
+            known = together.get(type_key)
+            together[type_key] = reads if known is None else known.union(reads)
     return together
 
 
@@ -91,14 +95,20 @@ def _meeting(type_key: str, reads: Reads, change: LoadedChange) -> Meeting | Non
         case Maintenance():
             return None
         case Bulk():
-            # Its ids are in its data files: assume that it holds every id and mark asked for.
-            is_met = reads.is_whole or len(reads.ids) or len(reads.marks)
-            is_met = is_met or (change.replaces and (len(reads.present) or reads.keeps_all))
-            return Meeting(type_key, None) if is_met else None
+            return Meeting(type_key, None) if _may_meet(reads, change) else None
         case Changed():
             return _meeting_changed(type_key, reads, change)
         case _:
             assert_never(change)
+
+
+def _may_meet(reads: Reads, bulk: Bulk) -> bool:
+    """Whether rows whose ids are only in their data files may be what was read."""
+    if reads.is_whole or len(reads.marks):
+        return True
+    if bulk.replaces:
+        return bool(len(reads.ids) or len(reads.present) or reads.keeps_all)
+    return not reads.ids.is_within(reads.existing)
 
 
 def _meeting_changed(type_key: str, reads: Reads, change: Changed) -> Meeting | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 from typing import Final
 
 import pyarrow as pa
@@ -27,6 +26,12 @@ class IdSet:
         found = IdSet()
         few = len(ids) <= FEW_MAX
         found._ids = frozenset(ids.to_pylist()) if few else ids.cast(pa.large_string())
+        return found
+
+    @staticmethod
+    def _of_few(ids: frozenset[str]) -> IdSet:
+        found = IdSet()
+        found._ids = ids
         return found
 
     def __len__(self) -> int:
@@ -55,15 +60,29 @@ class IdSet:
         common = large.filter(pc.is_in(large, value_set=small))
         return min(common.to_pylist(), default=None)
 
+    def is_within(self, other: IdSet) -> bool:
+        """Whether the other set holds every id of this one."""
+        if len(self) > len(other):
+            return False
+        if isinstance(self._ids, frozenset) and isinstance(other._ids, frozenset):
+            return self._ids <= other._ids
+        found = pc.is_in(self.to_array(), value_set=other.to_array())
+        return bool(pc.all(found, min_count=0).as_py())
+
     def union(self, *others: IdSet) -> IdSet:
         """Every id that any of the sets holds."""
-        sets = [ids for ids in (self, *others) if len(ids)]
+        return IdSet.union_of([self, *others])
+
+    @staticmethod
+    def union_of(sets: Iterable[IdSet]) -> IdSet:
+        """Every id that any of the sets holds; of no sets, nothing."""
+        sets = [ids for ids in sets if ids is not EMPTY and len(ids)]
         if len(sets) < 2:
             return sets[0] if sets else EMPTY
         if any(isinstance(ids, DeferredIds) for ids in sets):
             return DeferredIds(sum(map(len, sets)), lambda: _all_of(sets))
         if sum(map(len, sets)) <= FEW_MAX:
-            return IdSet(chain.from_iterable(map(IdSet._few, sets)))
+            return IdSet._of_few(frozenset().union(*map(IdSet._few, sets)))
         return IdSet(pa.chunked_array([ids.to_array() for ids in sets]))
 
     def _few(self) -> frozenset[str]:

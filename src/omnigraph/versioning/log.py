@@ -84,6 +84,8 @@ class Log:
         self._lock = threading.Lock()
         self._entries: OrderedDict[tuple[str, int], LogEntry] = OrderedDict()
         self._heads: OrderedDict[str, Head] = OrderedDict()
+        # The newest entry of each stream as it is stored: to see that it still is.
+        self._ends: OrderedDict[str, tuple[LogEntry, bytes]] = OrderedDict()
 
     def require_graph(self) -> None:
         """Refuse an address without a graph, and a graph of a newer format.
@@ -106,7 +108,11 @@ class Log:
         """Create an entry at its place; True if this call did. For `transaction` alone."""
         if entry.seq > GENESIS_SEQ:
             self._require_predecessor(entry)
-        return self.objects.put_new(layout.record(entry.stream, entry.seq), encode_entry(entry))
+        data = encode_entry(entry)
+        is_ours = self.objects.put_new(layout.record(entry.stream, entry.seq), data)
+        if is_ours:
+            self._keep_end(entry, data)
+        return is_ours
 
     def _require_predecessor(self, entry: LogEntry) -> None:
         """Refuse to write on top of what is not stored, whatever this process remembers.
@@ -122,7 +128,7 @@ class Log:
             if self.objects.get(layout.checkpoint(entry.stream, seq)) is not None:
                 return
             raise CorruptObject(path, "it is gone, and a commit was to follow it", hint=_REPLACED)
-        found = decode_entry(entry.stream, seq, data)
+        found = self._decoded(entry.stream, seq, data)
         if isinstance(found, Record) and isinstance(entry, Record) and found.commit != entry.parent:
             reason = f"it is commit {found.commit}, and {entry.parent} was there before"
             raise CorruptObject(path, reason, hint=_REPLACED)
@@ -134,7 +140,11 @@ class Log:
                 self._entries.move_to_end((stream, seq))
                 return entry
         data = self.objects.get(layout.record(stream, seq))
-        return None if data is None else self._keep(decode_entry(stream, seq, data))
+        if data is None:
+            return None
+        entry = decode_entry(stream, seq, data)
+        self._keep_end(entry, data)
+        return self._keep(entry)
 
     def read_many(self, places: Iterable[tuple[str, int]]) -> list[LogEntry | None]:
         """Several entries, read at the same time."""
@@ -265,6 +275,23 @@ class Log:
             while len(self._entries) > CACHED_ENTRIES_MAX:
                 self._entries.popitem(last=False)
         return entry
+
+    def _keep_end(self, entry: LogEntry, data: bytes) -> None:
+        with self._lock:
+            known = self._ends.get(entry.stream)
+            if known is not None and known[0].seq > entry.seq:
+                return
+            self._ends[entry.stream] = entry, data
+            self._ends.move_to_end(entry.stream)
+            while len(self._ends) > CACHED_HEADS_MAX:
+                self._ends.popitem(last=False)
+
+    def _decoded(self, stream: str, seq: int, data: bytes) -> LogEntry:
+        """An entry from its bytes, which most often are the ones this process saw last."""
+        known = self._ends.get(stream)
+        if known is not None and known[0].seq == seq and known[1] == data:
+            return known[0]
+        return decode_entry(stream, seq, data)
 
     def _located(self, stream: Stream) -> Head:
         """Some head of a stream, from its hint, or from a listing when the hint is no use."""

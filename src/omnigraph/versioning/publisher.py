@@ -11,8 +11,9 @@ import logging
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -20,10 +21,10 @@ import pyarrow as pa
 from omnigraph.errors import InDoubt
 from omnigraph.storage.pins import Staged
 from omnigraph.versioning.changes import combine
-from omnigraph.versioning.effects import Append, Effect, Found, Part, Replace
-from omnigraph.versioning.footprint import meeting, union
+from omnigraph.versioning.effects import Append, Effect, Found, Part, Replace, byte_count
+from omnigraph.versioning.footprint import Footprint, meeting, union
 from omnigraph.versioning.log import Head
-from omnigraph.versioning.record import Changed, ChangeSet, Record, Signature, Stream
+from omnigraph.versioning.record import Changed, ChangeSet, LogEntry, Record, Signature, Stream
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transaction import Committer, PrepareAgain, Transaction
 
@@ -37,12 +38,26 @@ Published: TypeAlias = Callable[[Snapshot], None]
 _LOGGER = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What a write brings to a record that it may have in common with others."""
+
+    changes: Mapping[str, Changed]
+    footprint: Footprint
+    byte_count: int
+
+
 @dataclass(slots=True, eq=False)
 class _Ticket:
-    """One waiting write and, later, what became of it."""
+    """One waiting write and, later, what became of it; without a share it needs its own record.
+
+    Its writer is called when it is done, and when nobody publishes and it is the first to wait.
+    """
 
     transaction: Transaction
+    share: _Share | None
     prepare_again: PrepareAgain | None
+    calls: SimpleQueue[None] = field(default_factory=SimpleQueue)
     is_done: bool = False
     record: Record | None = None
     error: BaseException | None = None
@@ -77,7 +92,7 @@ class Publisher:
         self._committer = committer
         self._stream = stream
         self._on_published = on_published
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._queue: deque[_Ticket] = deque()
         self._is_busy = False
 
@@ -90,36 +105,43 @@ class Publisher:
         and `prepare_again` runs in the leader's thread and must not publish anything itself.
         """
         assert transaction.snapshot.stream.id == self._stream.id, "the publisher of another stream"
-        ticket = _Ticket(transaction, prepare_again)
         # A transaction that cannot be batched must fail here, in the thread of its author.
-        if _can_share(transaction):
-            _join(_Batch(), ticket)
-        with self._changed:
-            self._queue.append(ticket)
-        while not ticket.is_done:
-            self._wait(ticket)
-            self._lead()
+        ticket = _Ticket(transaction, _share(transaction), prepare_again)
+        try:
+            with self._lock:
+                self._queue.append(ticket)
+            while not ticket.is_done:
+                if not self._lead():
+                    ticket.calls.get()
+        except BaseException:
+            self._leave(ticket)
+            raise
         return ticket.result()
 
-    def _wait(self, ticket: _Ticket) -> None:
-        """Wait until the ticket is done, or nobody publishes."""
-        with self._changed:
-            try:
-                self._changed.wait_for(lambda: ticket.is_done or not self._is_busy)
-            except BaseException:
-                # The waiting thread is being stopped: what it has not begun must not happen.
-                if ticket in self._queue:
-                    self._queue.remove(ticket)
-                raise
+    def _leave(self, ticket: _Ticket) -> None:
+        """Stop a waiting thread: what it has not begun must not happen, and others go on."""
+        with self._lock:
+            if ticket in self._queue:
+                self._queue.remove(ticket)
+            is_busy = self._is_busy
+        if not is_busy:
+            self._call_next()
 
-    def _lead(self) -> None:
+    def _call_next(self) -> None:
+        """Call who waits first; somebody who comes just now may publish before."""
+        with self._lock:
+            first = self._queue[0] if self._queue else None
+        if first is not None:
+            first.calls.put(None)
+
+    def _lead(self) -> bool:
         """Publish the next batch, unless somebody does; every one of its writers hears of it."""
         tickets: list[_Ticket] = []
         is_leader = False
         try:
-            with self._changed:
+            with self._lock:
                 if self._is_busy or not self._queue:
-                    return
+                    return False
                 # The flag that the `finally` looks at is set first: a thread that is stopped
                 # between the two leaves nobody waiting for a leader that is gone.
                 is_leader = True
@@ -135,10 +157,13 @@ class Publisher:
             raise
         finally:
             if is_leader:
-                with self._changed:
-                    self._is_busy = False
-                    self._changed.notify_all()
+                self._is_busy = False
+                # First of all the next leader: it works while the others are called.
+                self._call_next()
+                for ticket in tickets:
+                    ticket.calls.put(None)
         self._tell(tickets)
+        return True
 
     def _taken(self) -> list[_Ticket]:
         """The first waiting write, and those behind it that can share its record."""
@@ -150,14 +175,15 @@ class Publisher:
             raise
 
     def _batch(self, first: _Ticket) -> list[_Ticket]:
-        if not _can_share(first.transaction):
+        if first.share is None:
             return [first]
         batch = _Batch()
-        _join(batch, first)
+        _join(batch, first, first.share)
         left: deque[_Ticket] = deque()
         for ticket in self._queue:
-            if len(batch.tickets) < BATCH_WRITES_MAX and _fits(batch, ticket):
-                _join(batch, ticket)
+            share = ticket.share
+            if share is not None and _fits(batch, ticket.transaction, share):
+                _join(batch, ticket, share)
             else:
                 left.append(ticket)
         self._queue = left
@@ -174,9 +200,16 @@ class Publisher:
         """Publish the writes that nothing met since they were prepared; the others stay undone."""
         valid: list[_Ticket] = []
         try:
-            newest = max((each.transaction.snapshot for each in tickets), key=_seq)
+            seqs = [each.transaction.snapshot.seq for each in tickets]
+            newest = tickets[seqs.index(max(seqs))].transaction.snapshot
+            oldest = min(seqs)
             head = self._committer.log.remember(Head(newest))
-            valid = [each for each in tickets if self._is_valid(each.transaction, head)]
+            newer = self._committer.log.between(self._stream, oldest, head)
+            valid = [
+                each
+                for each, seq in zip(tickets, seqs, strict=True)
+                if self._is_valid(each, newer[seq - oldest :])
+            ]
             if len(valid) < 2:
                 return
             together = combined([each.transaction for each in valid], head.snapshot)
@@ -191,11 +224,11 @@ class Publisher:
             for ticket in valid:
                 ticket.finish(record)
 
-    def _is_valid(self, transaction: Transaction, head: Head) -> bool:
-        seq = transaction.snapshot.seq
-        newer = self._committer.log.between(self._stream, seq, head)
-        is_met = self._committer.first_meeting(transaction, newer) is not None
-        return not is_met and not self._committer.is_expired(transaction)
+    def _is_valid(self, ticket: _Ticket, newer: list[LogEntry]) -> bool:
+        assert ticket.share is not None, "only writes that may share are published together"
+        schema, footprint = ticket.transaction.snapshot.schema, ticket.share.footprint
+        is_met = self._committer.first_meeting(footprint, schema, newer) is not None
+        return not is_met and not self._committer.is_expired(ticket.transaction)
 
     def _publish_alone(self, ticket: _Ticket) -> None:
         try:
@@ -236,10 +269,6 @@ class Publishers:
     def _tell(self, snapshot: Snapshot) -> None:
         if self.on_published is not None:
             self.on_published(snapshot)
-
-
-def _seq(snapshot: Snapshot) -> int:
-    return snapshot.seq
 
 
 def combined(transactions: list[Transaction], snapshot: Snapshot) -> Transaction:
@@ -287,48 +316,49 @@ def _combined_found(found: list[Found | None]) -> Found | None:
     return Found(versions.pop(), pa.concat_arrays([each.row_ids for each in known]))
 
 
-def _can_share(transaction: Transaction) -> bool:
-    """Whether a write may be in one record with others: nothing in it is about its own record."""
-    return (
-        not transaction.requires
-        and transaction.signature.key is None
-        and transaction.schema is None
-        and transaction.merged is None
-        and all(isinstance(effect, Append | Replace) for effect in transaction.effects)
-        and all(isinstance(change, Changed) for change in transaction.changes.values())
-    )
+def _share(transaction: Transaction) -> _Share | None:
+    """What a write brings to a common record; None when it is about its own."""
+    if (
+        transaction.requires
+        or transaction.signature.key is not None
+        or transaction.schema is not None
+        or transaction.merged is not None
+    ):
+        return None
+    changes = {
+        type_key: change
+        for type_key, change in transaction.changes.items()
+        if isinstance(change, Changed)
+    }
+    effects = [effect for effect in transaction.effects if isinstance(effect, Append | Replace)]
+    if len(changes) < len(transaction.changes) or len(effects) < len(transaction.effects):
+        return None
+    # Only rows that are still to be written count.
+    parts = [part for effect in effects for part in effect.new if not isinstance(part, Staged)]
+    return _Share(changes, transaction.full_footprint, sum(map(byte_count, parts)))
 
 
-def _fits(batch: _Batch, ticket: _Ticket) -> bool:
+def _fits(batch: _Batch, transaction: Transaction, share: _Share) -> bool:
     """Whether a write may join a batch: same actor, and untouched by what the batch changes."""
-    transaction, first = ticket.transaction, batch.tickets[0].transaction
-    signature, other = transaction.signature, first.signature
-    if not _can_share(transaction) or batch.byte_count + _byte_count(ticket) > BATCH_BYTES_MAX:
+    if len(batch.tickets) >= BATCH_WRITES_MAX:
         return False
+    if batch.byte_count + share.byte_count > BATCH_BYTES_MAX:
+        return False
+    first = batch.tickets[0].transaction
+    signature, other = transaction.signature, first.signature
     if (signature.actor, signature.message) != (other.actor, other.message):
         return False
     if transaction.snapshot.schema != first.snapshot.schema:
         return False
-    return meeting(transaction.full_footprint, batch.changes, _loaded) is None
+    return meeting(share.footprint, batch.changes, _loaded) is None
 
 
-def _join(batch: _Batch, ticket: _Ticket) -> None:
+def _join(batch: _Batch, ticket: _Ticket, share: _Share) -> None:
     batch.tickets.append(ticket)
-    batch.byte_count += _byte_count(ticket)
-    for type_key, change in ticket.transaction.changes.items():
-        together = [batch.changes[type_key]] if type_key in batch.changes else []
-        batch.changes[type_key] = combine([*together, _loaded(change)])
-
-
-def _byte_count(ticket: _Ticket) -> int:
-    """The size of the rows that are still to be written."""
-    return sum(
-        part.nbytes
-        for effect in ticket.transaction.effects
-        if isinstance(effect, Append | Replace)
-        for part in effect.new
-        if not isinstance(part, Staged)
-    )
+    batch.byte_count += share.byte_count
+    for type_key, change in share.changes.items():
+        known = batch.changes.get(type_key)
+        batch.changes[type_key] = change if known is None else combine([known, change])
 
 
 def _loaded(change: ChangeSet) -> Changed:

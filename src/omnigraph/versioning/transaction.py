@@ -31,7 +31,6 @@ from omnigraph.storage.pins import Pin
 from omnigraph.versioning import changes as change_sets
 from omnigraph.versioning.effects import (
     Append,
-    BuildIndex,
     Drop,
     Effect,
     Maintain,
@@ -116,7 +115,8 @@ class Transaction:
         written = {key: _reads_of(change) for key, change in self.changes.items()}
         # A bulk write that lists the ids it looked up is as precise as a small one.
         precise = {key for key, reads in self.footprint.items() if len(reads.ids)}
-        written = {k: r for k, r in written.items() if not (r.is_whole and k in precise)}
+        if precise:
+            written = {k: r for k, r in written.items() if not (r.is_whole and k in precise)}
         whole = {effect.type_key: WHOLE for effect in self.effects if is_exclusive(effect)}
         return union([self.footprint, written, whole])
 
@@ -232,11 +232,9 @@ class Committer:
         return record
 
     def first_meeting(
-        self, transaction: Transaction, entries: list[LogEntry]
+        self, footprint: Footprint, schema: str, entries: list[LogEntry]
     ) -> tuple[Record, Meeting] | None:
-        """The first of some newer records that changed what a transaction depends on."""
-        footprint = transaction.full_footprint if entries else {}
-        schema = transaction.snapshot.schema
+        """The first of some newer records that changed what a write depends on, or the schema."""
         for entry in entries:
             if not isinstance(entry, Record):
                 continue
@@ -273,7 +271,8 @@ class Committer:
         if head.is_closed:
             raise BranchGone(state.head.stream.branch)
         self._require(state.transaction.requires, head.snapshot)
-        met = self.first_meeting(state.transaction, newer)
+        footprint = state.transaction.full_footprint if newer else {}
+        met = self.first_meeting(footprint, state.transaction.snapshot.schema, newer)
         state = replace(state, head=head.snapshot)
         if met is None and not self.is_expired(state.transaction):
             return state
@@ -395,14 +394,14 @@ class Committer:
 
 def is_exclusive(effect: Effect) -> bool:
     """Whether an effect excludes every other change of its type."""
-    return not isinstance(effect, Append | Replace | Maintain | BuildIndex)
+    return not isinstance(effect, Append | Replace | Maintain)
 
 
 def _reads_of(change: ChangeSet) -> Reads:
     """What writing a change set depends on: nobody else may write the same entities."""
     match change:
         case Changed():
-            return Reads(ids=change.ids)
+            return Reads(ids=change.ids, existing=change.updated.union(change.deleted))
         case Spilled() | Bulk():
             return WHOLE
         case Maintenance():

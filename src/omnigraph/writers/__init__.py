@@ -8,6 +8,7 @@ that breaks a rule of the schema is refused with its violations, and leaves no r
     load        those rows as a change, with the id of every entity
     mutate      the statements of a query as a change; `mutations` are its parts
     migrate     a new schema as a transaction of its own
+    maintain    indexes and joined fragments, which change no entity
     change      what a write does to each type, as data
     prepare     from a change to a transaction, by the modules below
     keys        the ids of busy types in memory

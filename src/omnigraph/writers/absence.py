@@ -21,7 +21,7 @@ def require_absent(change: GraphChange, committed: Committed) -> None:
         # What the writer has looked up itself, as for ids it has just drawn, needs no second look.
         if type_change.mode is not WriteMode.INSERT or type_change.known is not None:
             continue
-        is_there = committed.existing(type_key, type_change.rows[ID_COLUMN].combine_chunks())
+        is_there = committed.existing(type_key, type_change.written)
         if is_there.true_count:
             count += is_there.true_count
             room = VIOLATIONS_SHOWN_MAX - len(told)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
@@ -65,6 +65,8 @@ class TypeChange:
     batches     what one statement or load wrote, where `rows` no longer shows it all: every batch
                 must be unique in itself (columns as `rows`)
     origins     where each of `rows` came from
+    distinct    refuses rows that share an id, where that is not known yet: of many rows it is
+                asked while they are being written
     """
 
     shape: TableShape
@@ -75,9 +77,20 @@ class TypeChange:
     is_cascade: bool = False
     batches: tuple[pa.Table, ...] = ()
     origins: Origins | None = None
+    distinct: Callable[[], None] | None = None
+
+    @property
+    def written(self) -> pa.Array:
+        """The ids of the rows."""
+        return in_one(self.rows[ID_COLUMN])
 
 
 # Types that are not touched are absent.
 GraphChange: TypeAlias = Mapping[TypeKey, TypeChange]
 
 NO_IDS = pa.array([], pa.utf8())
+
+
+def in_one(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array; most have one chunk, which is it."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

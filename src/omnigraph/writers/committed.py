@@ -101,7 +101,7 @@ def _ids_that_may_end(change: TypeChange) -> pa.Array:
     """Every id whose committed copy the write takes away; a strict insert takes none."""
     if change.mode is WriteMode.INSERT:
         return change.deleted
-    written = change.rows[ID_COLUMN].combine_chunks()
+    written = change.written
     if not len(change.deleted):
         return written
     return pc.unique(pa.concat_arrays([written, change.deleted.cast(written.type)]))

@@ -41,6 +41,9 @@ RECORDS_MAX: Final = 512
 # How many types of how many branches are watched; who has not been asked for longest goes first.
 PLACES_MAX: Final = 4_096
 
+# The answer about ids of which none is known.
+_NOBODY: Final = pa.array(np.zeros(ASKED_MAX, np.bool_))
+
 
 @dataclass(slots=True)
 class _Known:
@@ -187,6 +190,8 @@ def _answer(known: _Known, seq: int, ids: pa.Array) -> pa.Array | None:
     asked = ids.to_pylist()
     if any(known.recent.get(each, 0) > seq for each in asked):
         return None
+    if known.ids.isdisjoint(asked):
+        return _NOBODY.slice(0, len(asked))
     return pa.array([each in known.ids for each in asked], pa.bool_())
 
 

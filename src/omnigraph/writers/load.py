@@ -1,14 +1,14 @@
 """Loads: rows by type become a change of the graph, with the id of every entity.
 
 In: an input and a mode. Out: one change per type with rows. Guarantee: required values are there,
-ids are those that keys derive, no id is written twice. The other rules of the schema are checked
-with the change, against what is committed.
+ids are those that keys derive, no id is written twice (of many rows that is still to be asked).
+The other rules of the schema are checked with the change, against what is committed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -36,6 +36,7 @@ from omnigraph.writers.change import NO_COPIES, NO_IDS, GraphChange, TypeChange,
 from omnigraph.writers.inputs.data import Dialect, FileOrigins, Input
 from omnigraph.writers.inputs.legacy_ids import Renames, spell_keys
 from omnigraph.writers.inputs.required import Found, load_error, missing_values, type_of
+from omnigraph.writers.staging import AHEAD_ROWS_MIN
 
 Rows: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -120,9 +121,15 @@ class _Loading:
         except UnusableKey as failure:
             raise self._unusable(failure) from failure
         self._require_agreement(rows, ids, renames)
+        change = self._change(_identified(rows, ids, self.shape), _WRITE_MODES[self.mode])
+        if len(ids) >= AHEAD_ROWS_MIN:
+            return replace(change, distinct=lambda: self._require_distinct(rows, ids))
+        self._require_distinct(rows, ids)
+        return change
+
+    def _require_distinct(self, rows: pa.Table, ids: pa.ChunkedArray) -> None:
         if (codes := _repeated(ids)) is not None:
             raise self._twice(rows, ids, codes)
-        return self._change(_identified(rows, ids, self.shape), _WRITE_MODES[self.mode])
 
     def keyless(self, rows: pa.Table) -> TypeChange:
         """Entities under the ids they came with, or fresh ones."""

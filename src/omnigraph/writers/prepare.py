@@ -59,15 +59,18 @@ def prepare(
     rows = {str(type_key): type_change.rows for type_key, type_change in change.items()}
     with staging.preparing(rows.values()):
         with staging.ahead(rows, view.snapshot.pins):
+            for type_change in change.values():
+                if type_change.distinct is not None:
+                    type_change.distinct()
             require_absent(change, committed)
             reads = union([request.reads, validate(change, committed)])
-        return _transaction(change, committed, staging, replace(request, reads=reads))
+        return _transaction(change, committed, staging, request, reads)
 
 
 def _transaction(
-    change: GraphChange, committed: Committed, staging: Staging, request: Request
+    change: GraphChange, committed: Committed, staging: Staging, request: Request, reads: Footprint
 ) -> Transaction:
-    """The transaction of a change that was found valid; the request says all that it read."""
+    """The transaction of a change that was found valid, with all that was read for it."""
     effects: list[Effect] = []
     changes: dict[str, ChangeSet] = {}
     ids: dict[str, Reads] = {}
@@ -81,7 +84,7 @@ def _transaction(
         snapshot=committed.view.snapshot,
         effects=tuple(effects),
         changes=changes,
-        footprint=union([request.reads, ids]),
+        footprint=union([reads, ids]),
         requires=request.requires,
         signature=request.signature,
     )
@@ -102,7 +105,7 @@ def _composed(
     pin = committed.view.snapshot.pins[str(type_key)]
     part = staging.part(pin, change.rows) if change.rows.num_rows else None
     parts = () if part is None else (part,)
-    written = change.rows[ID_COLUMN].combine_chunks()
+    written = change.written
     bulk = Bulk(part.files, part.rows) if _is_bulk(part) else None
     if bulk is not None and change.mode is WriteMode.OVERWRITE:
         # Everybody ends: nobody needs to know who that is.
@@ -112,9 +115,8 @@ def _composed(
     effect = _effect(str(type_key), change, parts, pin=pin, ending=ending)
     if bulk is not None and ending.num_rows == 0:
         return _Composed(effect, bulk, IdSet.of_distinct(written))
-    changes = _changed(change, written, ending[ID_COLUMN].combine_chunks())
-    marks = _marks(type_key, change, committed)
-    return _Composed(effect, replace(changes, marks=marks), IdSet())
+    changes = _changed(change, written, ending, _marks(type_key, change, committed))
+    return _Composed(effect, changes, EMPTY)
 
 
 def _is_bulk(part: Part | None) -> TypeGuard[Staged]:
@@ -149,10 +151,13 @@ def _marks(type_key: TypeKey, change: TypeChange, committed: Committed) -> IdSet
     return None if ends is None else held.union(ends)
 
 
-def _changed(change: TypeChange, written: pa.Array, ended: pa.Array) -> Changed:
+def _changed(
+    change: TypeChange, written: pa.Array, ending: pa.Table, marks: IdSet | None
+) -> Changed:
     """The ids of a change, told apart by what happens to them."""
-    if len(ended) == 0:
-        return Changed(inserted=IdSet.of_distinct(written))
+    if ending.num_rows == 0:
+        return Changed(inserted=IdSet.of_distinct(written), marks=marks)
+    ended = ending[ID_COLUMN].combine_chunks()
     is_known = pc.is_in(written, value_set=ended)
     # Without deletions only written entities are replaced.
     is_replaced_only = change.mode is WriteMode.UPSERT and len(change.deleted) == 0
@@ -160,6 +165,7 @@ def _changed(change: TypeChange, written: pa.Array, ended: pa.Array) -> Changed:
         inserted=IdSet.of_distinct(written.filter(pc.invert(is_known))),
         updated=IdSet.of_distinct(written.filter(is_known)),
         deleted=EMPTY if is_replaced_only else _without(ended, written),
+        marks=marks,
     )
 
 

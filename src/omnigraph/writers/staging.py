@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from omnigraph.storage.pins import Pin, Staged
 from omnigraph.storage.tables import Tables
-from omnigraph.versioning.effects import Part
+from omnigraph.versioning.effects import Part, byte_count
 from omnigraph.versioning.transaction import GRACE_S
 
 # Fewer rows are written by whoever publishes, together with those of other waiting writes.
@@ -76,7 +76,7 @@ class Staging:
 
     def part(self, pin: Pin, rows: pa.Table) -> Part:
         """The rows as a part of an effect: themselves while they are few, else written ahead."""
-        if rows.num_rows <= WAITING_ROWS_MAX and rows.nbytes <= WAITING_BYTES_MAX:
+        if rows.num_rows <= WAITING_ROWS_MAX and byte_count(rows) <= WAITING_BYTES_MAX:
             return rows
         place = (pin.path, id(rows))
         begun = self._begun.pop(place, None)

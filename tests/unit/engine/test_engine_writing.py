@@ -94,6 +94,24 @@ def test_an_update_of_something_else_goes_through(main: Branch) -> None:
     assert (operation.preparations, ages(main)) == (1, {"Ada": 1, "Bob": 99})
 
 
+def test_an_update_goes_through_beside_a_bulk_append(main: Branch) -> None:
+    rows = pa.table({"name": pa.array(range(100_000), pa.int32()).cast(pa.string())})
+    mutating = _mutating(main, "birthday", who="Ada", age=1)
+    operation = Overtaken(mutating, lambda: main.load(rows, type="Person", mode="append"))
+    assert _write(main, operation).record is not None
+    assert (operation.preparations, main.count("Person")) == (1, 100_002)
+    assert ages(main)["Ada"] == 1
+
+
+def test_an_insert_beside_a_bulk_append_of_the_same_entity_is_prepared_again(main: Branch) -> None:
+    rows = pa.table({"name": pa.array(range(100_000), pa.int32()).cast(pa.string())})
+    mutating = _mutating(main, "hire", name="7", age=2)
+    operation = Overtaken(mutating, lambda: main.load(rows, type="Person", mode="append"))
+    assert _write(main, operation).record is not None
+    assert (operation.preparations, main.count("Person")) == (2, 100_002)
+    assert ages(main)["7"] == 2
+
+
 def test_an_insert_of_what_others_inserted_is_prepared_again(main: Branch) -> None:
     mutating = _mutating(main, "hire", name="Cyd", age=2)
     operation = Overtaken(mutating, lambda: main.load([person("Cyd", 1)], mode="append"))

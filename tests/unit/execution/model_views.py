@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -14,8 +14,10 @@ from model import ModelGraph, to_json
 from model.expressions import Entity
 from model.store import types_of
 from omnigraph.execution.columns import TableShape, table_shape
+from omnigraph.execution.options import Access, ReadOptions
 from omnigraph.execution.read import run_read
 from omnigraph.execution.result import Result
+from omnigraph.execution.sources import Sources
 from omnigraph.execution.view import View
 from omnigraph.query.compile import compile_query
 from omnigraph.query.lower import lower
@@ -33,6 +35,22 @@ from omnigraph.versioning.schemas import StoredSchema
 
 NOW = 1_700_000_000_000
 _stores = count()
+
+
+class UnreadySources(Sources):
+    """Sources that take every type for a large one that is not in memory."""
+
+    def is_ready(self, _view: View, _types: Iterable[TypeKey]) -> bool:
+        return False
+
+
+# Every way to read: types in memory, look-ups, and straight from a table what is of one type.
+PATHS: tuple[tuple[Access, type[Sources]], ...] = (
+    (Access.AUTO, Sources),
+    (Access.TOPOLOGY, Sources),
+    (Access.LOOKUPS, Sources),
+    (Access.AUTO, UnreadySources),
+)
 
 
 def model_graph(schema: str) -> ModelGraph:
@@ -113,13 +131,13 @@ def read(
 ) -> Result:
     """The result of a query on real tables."""
     plan = plan_of(graph, text)
-    return run_read(plan, view, bound(plan, params), now=NOW)
+    return run_read(plan, view, bound(plan, params), now=NOW, sources=Sources())
 
 
 def assert_reads_agree(
     graph: ModelGraph, view: View, text: str, params: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
-    """Read by the model and by the engine, before and after rewriting; the rows, as JSON."""
+    """Read by the model and by the engine, rewritten or not, from every source; the rows."""
     expected = None
     for is_rewritten in (False, True):
         plan = plan_of(graph, text, is_rewritten=is_rewritten)
@@ -128,12 +146,17 @@ def assert_reads_agree(
             {c.name: to_json(row[c.name], c.type, graph.catalog) for c in plan.columns}
             for row in graph.read(plan, values, now=NOW)
         ]
-        found = run_read(plan, view, values, now=NOW).to_json_rows()
         if not plan.is_ordered:
-            by_model, found = sorted(by_model, key=_text), sorted(found, key=_text)
-        assert found == by_model, text
-        assert _text(found) == _text(by_model), text
-        expected = found
+            by_model.sort(key=_text)
+        for access, sources in PATHS:
+            options = ReadOptions(access)
+            result = run_read(plan, view, values, now=NOW, sources=sources(), options=options)
+            found = result.to_json_rows()
+            if not plan.is_ordered:
+                found.sort(key=_text)
+            assert found == by_model, (access, sources, text)
+            assert _text(found) == _text(by_model), (access, sources, text)
+            expected = found
     assert expected is not None
     return expected
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
+import snowballstemmer
 
 from omnigraph.execution.text import STOP_WORDS, TOKEN_CHARACTERS_MAX, analyze, is_within
 
@@ -54,3 +57,18 @@ def test_a_text_is_within_its_edit_distance(left: str, right: str, distance: int
     for limit in range(5):
         assert is_within(left, right, limit) == (limit >= distance)
         assert is_within(right, left, limit) == (limit >= distance)
+
+
+def test_no_ending_has_a_digit() -> None:
+    """Words that end with a digit are not stemmed, as stemming would not change them."""
+    random = Random(7)
+    stem = snowballstemmer.stemmer("english").stemWord
+    endings = ["", "s", "ing", "ed", "ies", "ational", "ly", "y", "ful", "eed", "sses"]
+    for _ in range(2_000):
+        letters = "".join(random.choice("abcdeiouys") for _ in range(random.randrange(8)))
+        word = letters + random.choice(endings) + random.choice("0123456789٣²")
+        assert stem(word) == word
+
+
+def test_a_word_is_stemmed_the_same_the_second_time() -> None:
+    assert analyze("Relational running") == analyze("Relational running") == ["relat", "run"]

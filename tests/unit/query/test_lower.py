@@ -301,6 +301,13 @@ def test_a_block_variable_with_the_name_of_a_later_outer_one_stays_apart() -> No
     assert compare.block.condition == name_is("x#2")
 
 
+def test_two_blocks_never_share_a_variable() -> None:
+    blocks = [ExistsBlock(pattern(step("p", "x"), own="x"), is_negated=False) for _ in range(3)]
+    operators = chain(read(pattern(Binding("p", "Person"), *blocks, own="p")))
+    found = [shape(each.block) for each in operators if isinstance(each, plan.Exists)]
+    assert found == [["outer", f"p -> {name}"] for name in ("x", "x#2", "x#3")]
+
+
 def test_blocks_nest_and_see_every_outer_variable() -> None:
     inner = ExistsBlock(pattern(step("b", "p"), own=""), is_negated=True)
     outer = ExistsBlock(pattern(step("p", "b"), inner, own="b"), is_negated=True)

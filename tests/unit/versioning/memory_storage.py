@@ -144,13 +144,6 @@ class MemoryTables:
         wider = pa.schema([*version.schema, *schema])
         return self._next(pin, wider, version.fragments, [])
 
-    def build_index(
-        self, pin: Pin, column: str, kind: Any, *, name: str, options: Mapping[str, Any] | None
-    ) -> Pin:
-        assert (kind, name, options) == ("BTREE", f"{column}-index", {}), "all it is tested with"
-        version = self.versions[pin.path, pin.version]
-        return self._next(pin, version.schema, version.fragments, [])
-
     def plan_compaction(self, pin: Pin) -> MemoryCompaction | None:
         fragments = self.versions[pin.path, pin.version].fragments
         small = {number: rows for number, rows in fragments.items() if len(rows) < FANOUT}

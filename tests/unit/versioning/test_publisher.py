@@ -299,6 +299,39 @@ def test_writers_behind_a_stopped_publishing_thread_do_not_wait_for_ever(
     assert gate.publisher.publish(_insert(fast_graph, "late")[0]) is not None
 
 
+def test_a_waiting_thread_that_is_stopped_on_its_turn_leaves_it_to_the_next(
+    fast_graph: SmallGraph,
+) -> None:
+    class Stop(BaseException):
+        pass
+
+    gate = Gate(fast_graph)
+    lead, append = gate.publisher._lead, gate.append
+    tried: set[int] = set()
+    stopped: list[int] = []
+
+    def stopping() -> bool:
+        thread = threading.get_ident()
+        if thread in tried and not stopped:
+            stopped.append(thread)
+            raise Stop
+        is_leader = lead()
+        tried.add(thread)
+        return is_leader
+
+    def late(entry: LogEntry) -> bool:
+        while len(tried) < 3:
+            pass
+        return append(entry)
+
+    gate.publisher._lead = stopping  # type: ignore[method-assign]  # a thread that is stopped
+    gate.append = late
+    writes = [_insert(fast_graph, f"p{number}") for number in range(4)]
+    outcomes = gate.run(writes[0], writes[1:])
+    assert [type(outcome) for outcome in outcomes] == [Record, Stop, Record, Record]
+    assert sorted(fast_graph.people()) == ["p0", "p2", "p3"]
+
+
 def test_combined_writes_keep_what_each_of_them_read(fast_graph: SmallGraph) -> None:
     fast_graph.insert({"ada": "1", "bob": "1"})
     head = fast_graph.head()

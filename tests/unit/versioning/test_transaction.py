@@ -23,7 +23,6 @@ from omnigraph.versioning import (
     AddColumns,
     Append,
     BranchAt,
-    BuildIndex,
     Bulk,
     Changed,
     Drop,
@@ -331,17 +330,6 @@ def test_maintenance_meets_nobody_and_is_met_by_nobody(graph: SmallGraph) -> Non
     values = graph.people()
     assert (len(values), values["p3"], values["p5"], values["p7"]) == (80, "y", "y", "x")
     assert graph.head().pins[PERSON].fragments < 40
-
-
-def test_an_index_is_built_on_whatever_version_there_is(graph: SmallGraph) -> None:
-    graph.insert({"ada": "1", "bob": "1"})
-    index = BuildIndex(PERSON, "__id", "BTREE", "__id-index")
-    late = Transaction(graph.head(), (index,), {PERSON: Maintenance()})
-    graph.reopened().strict(updating(graph, lambda _: {"ada": "2"}))
-    record = graph.committer.publish(late)
-    assert record is not None
-    assert record.is_maintenance
-    assert graph.people() == {"ada": "2", "bob": "1"}
 
 
 def test_a_compaction_whose_fragments_are_gone_is_planned_again(fast_graph: SmallGraph) -> None:

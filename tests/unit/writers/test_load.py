@@ -287,6 +287,8 @@ def test_a_large_table_is_loaded_without_a_look_at_single_rows() -> None:
     change = load(table, PEOPLE, type="P").change[node("P")]
     assert change.rows.num_rows == count
     assert change.rows["__id"][count - 1].as_py() == str(count - 1)
+    twice = load(pa.concat_tables([table, table]), PEOPLE, type="P").change[node("P")]
+    assert twice.distinct is not None, "of so many rows it is asked while they are written"
     with pytest.raises(WriteRefused) as failure:
-        load(pa.concat_tables([table, table]), PEOPLE, type="P")
+        twice.distinct()
     assert (len(failure.value.violations), failure.value.count) == (20, count)

@@ -6,7 +6,10 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Final, TypeAlias
+
+from rich.cells import cell_len, chop_cells
 
 from omnigraph.cli.views.alignment import column_widths, padded
 from omnigraph.cli.views.streams import counted
@@ -14,6 +17,8 @@ from omnigraph.diagnostics.shown import escaped
 
 # A longer cell of a table is cut, so that a row stays readable in a terminal.
 CELL_WIDTH_MAX: Final = 80
+# A narrower column would show nothing but dots.
+CELL_WIDTH_MIN: Final = 8
 _CSV_QUOTED: Final = re.compile(r'[,"\r\n]')
 
 Row: TypeAlias = Mapping[str, Any]  # Any: a JSON value
@@ -47,18 +52,35 @@ class Rows:
         return f"{counted(len(self.rows), 'row')} from {place} via {self.query_name}"
 
 
-def table_lines(rows: Rows) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class TableLayout:
+    """How wide a column of a table may be, and whether a longer value goes on below."""
+
+    width: int = CELL_WIDTH_MAX
+    is_wrapped: bool = False
+
+    def lines_of(self, text: str) -> list[str]:
+        """A value as the lines of its cell."""
+        if self.is_wrapped:
+            return _wrapped(escaped(text), self.width)
+        # Cut before and after escaping: a long text is not escaped whole only to be cut.
+        return [_cut(escaped(text[: self.width + 1]), self.width)]
+
+
+def table_lines(rows: Rows, layout: TableLayout | None = None) -> Iterator[str]:
     """A header, then columns under each other."""
     yield escaped(rows.header)
     if not rows.columns:
         return
-    cells = [[_cell(row.get(name)) for name in rows.columns] for row in rows.rows]
-    names = [_cut(escaped(name)) for name in rows.columns]
-    widths = column_widths([names, *cells])
-    yield _table_row(names, widths)
+    layout = layout or TableLayout()
+    names = [layout.lines_of(name) for name in rows.columns]
+    cells = [[layout.lines_of(_text(row.get(name))) for name in rows.columns] for row in rows.rows]
+    lines = [line for row in cells for line in _lines_of_row(row)]
+    head = _lines_of_row(names)
+    widths = column_widths([*head, *lines])
+    yield from (_table_row(line, widths) for line in head)
     yield "-+-".join("-" * width for width in widths)
-    for row in cells:
-        yield _table_row(row, widths)
+    yield from (_table_row(line, widths) for line in lines)
 
 
 def kv_lines(rows: Rows) -> Iterator[str]:
@@ -95,7 +117,6 @@ def jsonl_lines(rows: Rows) -> Iterator[str]:
 
 
 LINE_FORMATS: Final[Mapping[str, Callable[[Rows], Iterator[str]]]] = {
-    "table": table_lines,
     "kv": kv_lines,
     "csv": csv_lines,
     "jsonl": jsonl_lines,
@@ -106,13 +127,19 @@ def _table_row(cells: Sequence[str], widths: Sequence[int]) -> str:
     return " | ".join(map(padded, cells, widths)).rstrip()
 
 
-def _cell(value: object) -> str:
-    # Cut before and after escaping: a long text is not escaped whole only to be cut.
-    return _cut(escaped(_text(value)[: CELL_WIDTH_MAX + 1]))
+def _lines_of_row(cells: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """A row of cells with several lines each, as rows of texts."""
+    return list(zip_longest(*cells, fillvalue=""))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= CELL_WIDTH_MAX else text[: CELL_WIDTH_MAX - 1] + "…"
+def _cut(text: str, width: int) -> str:
+    if cell_len(text) <= width:
+        return text
+    return chop_cells(text, width - 1)[0] + "…"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return chop_cells(text, width) or [""]
 
 
 def _text(value: object) -> str:

@@ -46,6 +46,8 @@ class Deletions:
 
     def cascade(self, committed: Committed) -> None:
         """Delete the edges of all deleted nodes."""
+        if not self._found:
+            return
         nodes = {
             type_key.name: _once(found)[ID_COLUMN].combine_chunks()
             for type_key, found in self._found.items()

@@ -131,12 +131,12 @@ def _is_in(ids: pa.Array | pa.ChunkedArray, rows: pa.Table) -> pa.Array | pa.Chu
 
 def _table(rows: Collection[Mapping[str, Cell]], schema: pa.Schema) -> pa.Table:
     """Rows given by column."""
-    columns = []
-    for field in schema:
-        column = [cells.get(field.name) for cells in rows]
-        # Most columns of a single row are null, and a null needs no look at Python values.
-        is_null = len(column) == 1 and column[0] is None
-        columns.append(pa.nulls(1, field.type) if is_null else pa.array(column, field.type))
+    if len(rows) == 1:
+        # Each array that is made lets other threads in between, which costs more than the array.
+        row = pa.array(list(rows), pa.struct(schema))
+        columns = [row.field(at) for at in range(len(schema))]
+    else:
+        columns = [pa.array([cells.get(f.name) for cells in rows], f.type) for f in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 

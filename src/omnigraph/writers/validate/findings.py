@@ -87,6 +87,8 @@ class Findings:
 
     def add_by_row(self, findings: Sequence[Finding]) -> None:
         """Collect what several checks found in the same rows, row by row."""
+        if not findings:
+            return
         self.count += sum(len(finding.rows) for finding in findings)
         first = [
             (row, order)

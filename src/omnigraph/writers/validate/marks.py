@@ -14,7 +14,7 @@ import pyarrow as pa
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.footprint import WHOLE, Reads, mark
-from omnigraph.versioning.idset import IdSet
+from omnigraph.versioning.idset import EMPTY, IdSet
 from omnigraph.writers.limits import DEFERRED_MARKS_MAX, MARKS_MAX
 from omnigraph.writers.validate.groups import groups_of
 
@@ -29,10 +29,12 @@ def marks_of(shape: TableShape, type_: NodeType | EdgeType, rows: pa.Table) -> I
     if isinstance(type_, EdgeType):
         for column, kind in END_KINDS.items():
             marks += marks_for(kind, [rows[column]])
-    for group in groups_of(shape, type_):
-        if not group.has_key and set(group.columns) <= set(rows.column_names):
-            marks += marks_for(group.mark_kind, group.mark_texts(group.bound(rows)))
-    return IdSet(marks)
+    # The key is no mark: who shares it shares the id.
+    if type_.constraints.uniques:
+        for group in groups_of(shape, type_):
+            if not group.has_key and set(group.columns) <= set(rows.column_names):
+                marks += marks_for(group.mark_kind, group.mark_texts(group.bound(rows)))
+    return IdSet(marks) if marks else EMPTY
 
 
 def edges_looked_at(column: str, nodes: pa.Array) -> Reads:

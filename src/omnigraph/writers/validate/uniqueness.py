@@ -33,6 +33,9 @@ _EXEMPT: Final = -1
 
 def check_unique(subject: Subject, image: Image, findings: Findings) -> None:
     """Every group of a type, each inside the write and then against committed entities."""
+    if not subject.type_.constraints.uniques and not subject.change.batches:
+        # Rows have one id each, hence one key.
+        return
     for group in groups_of(subject.change.shape, subject.type_):
         is_told = _check_inside(subject, group, findings)
         if not group.has_key and image.keeps_committed(subject.type_key):

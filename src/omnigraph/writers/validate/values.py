@@ -33,7 +33,7 @@ def check_form(subject: Subject, findings: Findings) -> None:
         found += [_missing_end(subject, column) for column in (SOURCE_COLUMN, TARGET_COLUMN)]
     for property_ in subject.type_.properties.values():
         if not property_.type.is_nullable:
-            found.append(_missing(subject, property_))
+            found += _missing(subject, property_)
         found += _infinite(subject, property_)
     findings.add_by_row(found)
 
@@ -62,15 +62,17 @@ def _missing_end(subject: Subject, column: str) -> Finding:
     return Finding(positions(pc.is_null(subject.change.rows[column])), tell)
 
 
-def _missing(subject: Subject, property_: Property) -> Finding:
-    name = property_.name
+def _missing(subject: Subject, property_: Property) -> list[Finding]:
+    values, name = _column(subject, property_.name), property_.name
+    if not values.null_count:
+        return []
 
     def tell(row: int) -> Violation:
         message = f"non-nullable property '{name}' has null or invalid values"
         full = f"{subject.type_.name}: {message}"
         return subject.violation("required", full, row=row, property=name)
 
-    return Finding(positions(pc.is_null(_column(subject, name))), tell)
+    return [Finding(positions(pc.is_null(values)), tell)]
 
 
 def _infinite(subject: Subject, property_: Property) -> list[Finding]:

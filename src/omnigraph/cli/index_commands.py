@@ -1,0 +1,64 @@
+"""Verbs that make a graph faster to read: `optimize`, `index status`, `index build`."""
+
+from __future__ import annotations
+
+import typer
+
+from omnigraph.cli.graphs import echo_write, open_graph, writing
+from omnigraph.cli.options import BRANCH, JSON, MAIN_BRANCH, POSITIONAL_URI, POSITIONAL_WAYS
+from omnigraph.cli.scope import Capability, Scope
+from omnigraph.cli.verbs import STORE, group, verb
+from omnigraph.cli.views.documents import show
+from omnigraph.cli.views.maintenance import Indexes, IndexesBuilt, Optimized
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    verb(app, Capability.DIRECT, takes=STORE)(optimize)
+    below = group(app, "index", "Work with the indexes that the schema declares.")
+    verb(below, Capability.DIRECT, takes=STORE)(status)
+    verb(below, Capability.DIRECT, takes=STORE)(build)
+
+
+def optimize(
+    scope: Scope,
+    uri: POSITIONAL_URI = None,
+    branch: BRANCH = MAIN_BRANCH,
+    is_json: JSON = False,
+) -> None:
+    """Join small fragments and extend the declared indexes to all rows; no entity changes."""
+    address = scope.address(uri, ways=POSITIONAL_WAYS)
+    with open_graph(scope, address) as graph:
+        place = graph.branch(branch)
+        echo_write(scope, "optimize", address)
+        with writing(place):
+            result = place.optimize()
+    show(Optimized(address, result), is_json=is_json)
+
+
+def status(
+    scope: Scope,
+    uri: POSITIONAL_URI = None,
+    branch: BRANCH = MAIN_BRANCH,
+    is_json: JSON = False,
+) -> None:
+    """List the declared indexes, and how many rows each of them covers."""
+    address = scope.address(uri, ways=POSITIONAL_WAYS)
+    with open_graph(scope, address) as graph:
+        show(Indexes(address, branch, graph.index_status(branch)), is_json=is_json)
+
+
+def build(
+    scope: Scope,
+    uri: POSITIONAL_URI = None,
+    branch: BRANCH = MAIN_BRANCH,
+    is_json: JSON = False,
+) -> None:
+    """Build the declared indexes that are missing; no answer depends on them."""
+    address = scope.address(uri, ways=POSITIONAL_WAYS)
+    with open_graph(scope, address) as graph:
+        place = graph.branch(branch)
+        echo_write(scope, "index build", address)
+        with writing(place):
+            result = place.ensure_indices()
+    show(IndexesBuilt(address, result), is_json=is_json)

@@ -1,0 +1,139 @@
+"""Every error the library raises, in one tree.
+
+    OmnigraphError
+    ├── CompileError            a schema or query text has diagnostics of severity error
+    ├── QueryNotFound           no query of that name is in the text
+    ├── WrongQueryKind          a mutation was to be queried, or a read to mutate
+    ├── ParameterError          a parameter is missing, unknown in shape, or of the wrong type
+    ├── InvalidArgument         an argument of a call has no meaning; carries its name
+    ├── LibraryMissing          an optional library is not installed; carries its name
+    ├── MigrationUnsupported    the planned schema change cannot be applied
+    ├── StoredSchemaError       a graph's accepted schema cannot be read by this program
+    ├── WriteRefused            a write breaks a rule of the schema; carries its violations
+    │   ├── KeyConflict         a strict insert met an existing entity
+    │   ├── UnusableKey         a key value cannot identify an entity; carries its row
+    │   └── LoadError           input records are malformed; carries their places
+    ├── ExecutionError          a checked query could not be evaluated
+    │   ├── TypeNotFound        the schema has no type of that name
+    │   ├── EmbeddingError      a text has no usable vector; carries its reason
+    │   ├── QueryTimeout        a query took longer than it may; carries timeout_s
+    │   └── QueryCancelled      somebody stopped a query before its end
+    ├── StorageError            a step of the store failed and did not happen; carries its path
+    │   ├── StorageRefused      the address, options or permissions are wrong; not retryable
+    │   └── StorageUnknown      a write may have happened: read it back, or write it again
+    ├── BranchRefused           a branch name or an operation on a branch is not allowed
+    │   ├── BranchExists        a branch of that name is live
+    │   ├── BranchNotFound      no live branch has that name
+    │   └── BranchGone          the branch was deleted while a write was under way
+    ├── CommitNotFound          no live branch holds that commit, version or time
+    ├── GraphNotFound           no graph is at this address
+    ├── GraphExists             a graph is already at this address
+    ├── GraphClosed             the graph was closed in this process
+    ├── BlobNotFound            no entity holds such a blob
+    ├── RangeNotSatisfiable     a range lies outside its blob; carries start, end and length
+    ├── Conflict                another commit changed what this write depends on
+    ├── PreconditionFailed      the head of the branch is not the expected commit
+    ├── StagingExpired          written files waited too long for their commit
+    ├── InDoubt                 a commit may or may not have happened; carries its commit id
+    ├── CorruptObject           a stored object cannot be read; carries its path
+    ├── FormatTooNew            an object was written by a newer program
+    └── ResourceLimit           a bound was exceeded; carries resource, limit and actual
+
+Every error has `code` (a stable snake_case word), `retryable`, and `hint` (what to do, or None).
+"""
+
+from __future__ import annotations
+
+from omnigraph.errors.asking import (
+    CompileError,
+    EmbeddingError,
+    ExecutionError,
+    InvalidArgument,
+    LibraryMissing,
+    ParameterError,
+    QueryCancelled,
+    QueryNotFound,
+    QueryTimeout,
+    ResourceLimit,
+    TypeNotFound,
+    WrongQueryKind,
+)
+from omnigraph.errors.base import (
+    OmnigraphError,
+)
+from omnigraph.errors.stored import (
+    BlobNotFound,
+    BranchExists,
+    BranchGone,
+    BranchNotFound,
+    BranchRefused,
+    CommitNotFound,
+    CorruptObject,
+    FormatTooNew,
+    GraphClosed,
+    GraphExists,
+    GraphNotFound,
+    RangeNotSatisfiable,
+    StorageError,
+    StorageRefused,
+    StorageUnknown,
+    StoredSchemaError,
+)
+from omnigraph.errors.writing import (
+    VIOLATIONS_SHOWN_MAX,
+    Conflict,
+    InDoubt,
+    KeyConflict,
+    LoadError,
+    MigrationUnsupported,
+    PreconditionFailed,
+    StagingExpired,
+    UnusableKey,
+    Violation,
+    WriteRefused,
+    told,
+)
+
+__all__ = [
+    "VIOLATIONS_SHOWN_MAX",
+    "BlobNotFound",
+    "BranchExists",
+    "BranchGone",
+    "BranchNotFound",
+    "BranchRefused",
+    "CommitNotFound",
+    "CompileError",
+    "Conflict",
+    "CorruptObject",
+    "EmbeddingError",
+    "ExecutionError",
+    "FormatTooNew",
+    "GraphClosed",
+    "GraphExists",
+    "GraphNotFound",
+    "InDoubt",
+    "InvalidArgument",
+    "KeyConflict",
+    "LibraryMissing",
+    "LoadError",
+    "MigrationUnsupported",
+    "OmnigraphError",
+    "ParameterError",
+    "PreconditionFailed",
+    "QueryCancelled",
+    "QueryNotFound",
+    "QueryTimeout",
+    "RangeNotSatisfiable",
+    "ResourceLimit",
+    "StagingExpired",
+    "StorageError",
+    "StorageRefused",
+    "StorageUnknown",
+    "StoredSchemaError",
+    "TypeNotFound",
+    "UnusableKey",
+    "Violation",
+    "WriteRefused",
+    "WrongQueryKind",
+    "told",
+]

@@ -1,0 +1,131 @@
+"""What was asked for is wrong, or could not be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from omnigraph.diagnostics import Diagnostic, Severity, render_human
+from omnigraph.errors.base import OmnigraphError
+
+
+class CompileError(OmnigraphError):
+    """A schema or query text that cannot be used; `diagnostics` say why, all of them."""
+
+    code = "compile_error"
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        errors = [found for found in self.diagnostics if found.severity is Severity.ERROR]
+        super().__init__("\n".join(render_human(found) for found in errors))
+
+
+class QueryNotFound(OmnigraphError):
+    """No query of that name is in the text."""
+
+    code = "query_not_found"
+
+    def __init__(self, name: str | None, *, hint: str | None = None) -> None:
+        missing = "the text needs a query name" if name is None else f"query '{name}' not found"
+        super().__init__(missing, hint=hint)
+        self.name = name
+
+
+class WrongQueryKind(OmnigraphError):
+    """A mutation that was to be queried, or a read that was to mutate."""
+
+    code = "wrong_query_kind"
+
+    def __init__(self, name: str, *, is_mutation: bool) -> None:
+        kind, verb = ("a mutation", "mutate") if is_mutation else ("a read", "query")
+        super().__init__(f"query '{name}' is {kind}", hint=f"run it with {verb}")
+        self.name = name
+
+
+class ParameterError(OmnigraphError):
+    """A supplied parameter does not fit its declaration."""
+
+    code = "parameter_error"
+
+
+class InvalidArgument(OmnigraphError):
+    """An argument of a call that has no meaning; `argument` names it."""
+
+    code = "invalid_argument"
+
+    def __init__(self, argument: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{argument}: {message}", hint=hint)
+        self.argument = argument
+
+
+class LibraryMissing(OmnigraphError):
+    """Something that only works with a library that is not installed; `library` is its name."""
+
+    code = "library_missing"
+
+    def __init__(self, library: str) -> None:
+        super().__init__(f"this needs {library}", hint=f"pip install {library}")
+        self.library = library
+
+
+class ExecutionError(OmnigraphError):
+    """A checked query that could not be evaluated."""
+
+    code = "execution_error"
+
+
+class TypeNotFound(ExecutionError):
+    """The schema has no node or edge type of that name."""
+
+    code = "type_not_found"
+
+    def __init__(self, name: str, *, hint: str | None = None) -> None:
+        super().__init__(f"unknown type '{name}'", hint=hint)
+        self.name = name
+
+
+class EmbeddingError(ExecutionError):
+    """A text that could not be turned into a vector; `reason` is a stable word.
+
+    It is `not_configured`, `bad_setting`, `missing_key`, `wrong_model`, `wrong_dimension`,
+    `no_direction`, `unavailable`, `refused` or `bad_answer`.
+    """
+
+    code = "embedding_error"
+
+    def __init__(self, message: str, *, reason: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+
+
+class QueryTimeout(ExecutionError):
+    """A query that was not done when its time was over; `timeout_s` is what it had."""
+
+    code = "query_timeout"
+
+    def __init__(self, timeout_s: float) -> None:
+        super().__init__(
+            f"the query was not done after {timeout_s:g} seconds",
+            hint="give it more time, or ask for less",
+        )
+        self.timeout_s = timeout_s
+
+
+class QueryCancelled(ExecutionError):
+    """A query that somebody stopped before its end."""
+
+    code = "query_cancelled"
+
+    def __init__(self) -> None:
+        super().__init__("the query was cancelled")
+
+
+class ResourceLimit(OmnigraphError):
+    """A bound that was exceeded before anything durable happened."""
+
+    code = "resource_limit"
+
+    def __init__(self, resource: str, *, limit: int, actual: int, hint: str | None = None) -> None:
+        super().__init__(f"{resource} is limited to {limit}, this needs {actual}", hint=hint)
+        self.resource = resource
+        self.limit = limit
+        self.actual = actual

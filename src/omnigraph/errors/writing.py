@@ -1,0 +1,188 @@
+"""A write that was refused, overtaken or left in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from omnigraph.errors.base import OmnigraphError
+
+
+class MigrationUnsupported(OmnigraphError):
+    """A schema change that cannot be applied to existing data."""
+
+    code = "migration_unsupported"
+
+
+# How many violations of one write are told one by one; the others are counted.
+VIOLATIONS_SHOWN_MAX = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken rule: `message` says it all, the other fields say it to a program.
+
+    `place` is where the value came from, such as `people.jsonl line 7`; None for a mutation.
+    """
+
+    rule: str
+    message: str
+    type_name: str | None = None
+    property: str | None = None
+    value: str | None = None
+    entity_id: str | None = None
+    place: str | None = None
+
+    def __str__(self) -> str:
+        return self.message if self.place is None else f"{self.place}: {self.message}"
+
+
+class WriteRefused(OmnigraphError):
+    """A write that breaks rules of the schema; nothing was written.
+
+    `violations` are the first of them, `count` is how many there are.
+    """
+
+    code = "write_refused"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        violations: Sequence[Violation] = (),
+        count: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.violations = tuple(violations)
+        self.count = len(self.violations) if count is None else count
+
+
+def told(violations: Sequence[Violation], count: int) -> str:
+    """The message for some violations: one line each, and how many more there are."""
+    shown = violations[:VIOLATIONS_SHOWN_MAX]
+    more = count - len(shown)
+    return "\n".join([*map(str, shown), *([f"… and {more} more"] if more else [])])
+
+
+class KeyConflict(WriteRefused):
+    """A strict insert met existing entities; `type_name` and `entity_id` name the first of them.
+
+    `count` is how many there are, of which `others` are told too.
+    """
+
+    code = "key_conflict"
+
+    def __init__(
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        place: str | None = None,
+        others: Sequence[Violation] = (),
+        count: int | None = None,
+    ) -> None:
+        violations = [self.violation(type_name, entity_id, place), *others]
+        known = len(violations) if count is None else count
+        super().__init__(
+            told(violations, known),
+            violations=violations,
+            count=known,
+            hint="use mode 'merge' to replace existing entities",
+        )
+        self.type_name = type_name
+        self.entity_id = entity_id
+
+    @staticmethod
+    def violation(type_name: str, entity_id: str, place: str | None) -> Violation:
+        """One entity that exists, and where another one of its id came from."""
+        message = f"{type_name} '{entity_id}' already exists"
+        return Violation(
+            "key", message, type_name=type_name, value=entity_id, entity_id=entity_id, place=place
+        )
+
+
+class UnusableKey(WriteRefused):
+    """A key value that cannot identify an entity; `row` counts from 0."""
+
+    code = "unusable_key"
+
+    def __init__(self, type_key: str, *, member: str, row: int, value: str) -> None:
+        super().__init__(
+            f"{type_key} row {row}: '{member}' is {value}, which cannot identify an entity",
+            hint="give every key property a finite value",
+        )
+        self.type_key = type_key
+        self.member = member
+        self.row = row
+        self.value = value
+
+
+class LoadError(WriteRefused):
+    """Input that cannot be read; `record` is the first bad one from 1, or 0 for all of it."""
+
+    code = "load_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        record: int,
+        violations: Sequence[Violation] = (),
+        count: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, violations=violations, count=count, hint=hint)
+        self.record = record
+
+
+class Conflict(OmnigraphError):
+    """Another commit changed what this write depends on; nothing was written."""
+
+    code = "conflict"
+    retryable = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        type_key: str | None = None,
+        entity_id: str | None = None,
+        commit: str | None = None,
+    ) -> None:
+        super().__init__(message, hint="read the branch again and repeat the write")
+        self.type_key = type_key
+        self.entity_id = entity_id
+        self.commit = commit
+
+
+class PreconditionFailed(OmnigraphError):
+    """The head of the branch is not the expected commit; nothing was written."""
+
+    code = "precondition_failed"
+
+    def __init__(self, branch: str, *, expected: str, actual: str) -> None:
+        super().__init__(
+            f"branch '{branch}' is at commit {actual}, not at {expected}",
+            hint="read the branch again and decide on its new state",
+        )
+        self.branch = branch
+        self.expected = expected
+        self.actual = actual
+
+
+class StagingExpired(OmnigraphError):
+    """Written files that waited so long for their commit that they may have been collected."""
+
+    code = "staging_expired"
+    retryable = True
+
+
+class InDoubt(OmnigraphError):
+    """A commit that may or may not have happened; `commit` names it."""
+
+    code = "in_doubt"
+
+    def __init__(self, message: str, *, commit: str | None = None) -> None:
+        super().__init__(message, hint="look the commit up by its id before repeating the write")
+        self.commit = commit

@@ -1,0 +1,86 @@
+"""What one query may use: memory, time, and work on selections of edges."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event
+
+from omnigraph.errors import QueryCancelled, QueryTimeout, ResourceLimit
+
+MEMORY = "query_memory_bytes"
+WORK = "traversal_work_limit"
+
+
+class Budget:
+    """The bounds of one query; every one of them is an error, never fewer rows.
+
+    Memory is asked for before it is taken, so that a query that needs too much is refused and not
+    killed. `deadline` is an instant of the monotonic clock.
+    """
+
+    def __init__(
+        self,
+        memory_bytes: int | None = None,
+        deadline: float | None = None,
+        work_limit: int = 1_000_000,
+    ) -> None:
+        self._memory_bytes = memory_bytes
+        self._reserved = 0
+        self._started = time.monotonic()
+        self._deadline = deadline
+        self._work_limit = work_limit
+        self._worked = 0
+        self._cancelled = Event()
+
+    @contextmanager
+    def reserve(self, nbytes: int) -> Iterator[None]:
+        """Hold so much memory for the time of the context."""
+        self.hold(nbytes)
+        try:
+            yield
+        finally:
+            self.release(nbytes)
+
+    def hold(self, nbytes: int) -> None:
+        """Hold so much memory until it is released."""
+        self.require(nbytes)
+        self._reserved += nbytes
+
+    def release(self, nbytes: int) -> None:
+        """Give memory back that was held."""
+        self._reserved -= nbytes
+
+    def require(self, nbytes: int) -> None:
+        """Refuse the query if it cannot have so much memory beside what it holds."""
+        limit, actual = self._memory_bytes, self._reserved + nbytes
+        if limit is not None and actual > limit:
+            raise ResourceLimit(
+                MEMORY,
+                limit=limit,
+                actual=actual,
+                hint="ask for less, put a selective condition first, or allow more memory",
+            )
+
+    def check(self) -> None:
+        """Stop the query if its time is over, or if somebody cancelled it."""
+        if self._cancelled.is_set():
+            raise QueryCancelled
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            raise QueryTimeout(round(self._deadline - self._started, 3))
+
+    def cancel(self) -> None:
+        """Have the next check stop the query; any thread may ask for it."""
+        self._cancelled.set()
+
+    @property
+    def work_left(self) -> int:
+        """How many more edges alternations and wildcards may look at."""
+        return self._work_limit - self._worked
+
+    def work(self, edges: int) -> None:
+        """Count edges that an alternation or a wildcard looked at."""
+        self._worked += edges
+        if self._worked > self._work_limit:
+            raise ResourceLimit(WORK, limit=self._work_limit, actual=self._worked)

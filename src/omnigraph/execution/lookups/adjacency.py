@@ -1,0 +1,97 @@
+"""The edges at the nodes that were asked about, in one direction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.execution.source import Numbers, Places, Reached, ReachedEdges
+
+_NONE: Final[Numbers] = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Edges as arrays side by side: where each starts, where it leads, and its number."""
+
+    starts: Numbers
+    ends: Numbers
+    edges: Numbers
+
+    def joined(self, other: Incident) -> Incident:
+        """Both, ordered by start, then by end, then by edge."""
+        starts = np.concatenate([self.starts, other.starts])
+        ends = np.concatenate([self.ends, other.ends])
+        edges = np.concatenate([self.edges, other.edges])
+        order = np.lexsort((edges, ends, starts))
+        return Incident(starts[order], ends[order], edges[order])
+
+    def distinct(self) -> Incident:
+        """Of ordered edges, the first of each pair of ends."""
+        is_first = np.ones(len(self.starts), np.bool_)
+        is_first[1:] = (np.diff(self.starts) != 0) | (np.diff(self.ends) != 0)
+        return Incident(self.starts[is_first], self.ends[is_first], self.edges[is_first])
+
+
+_NO_EDGES: Final = Incident(_NONE, _NONE, _NONE)
+
+
+class Adjacency:
+    """Grows by whole nodes: a node either has all its edges here, or was never asked about."""
+
+    def __init__(self) -> None:
+        self._all = _NO_EDGES
+        self._distinct: Incident | None = self._all
+        self._is_known: npt.NDArray[np.bool_] = np.empty(0, np.bool_)
+        self._is_whole = False
+
+    def unknown(self, nodes: Numbers) -> Numbers:
+        """The distinct nodes that were never asked about, ascending."""
+        if self._is_whole or not len(nodes):
+            return _NONE
+        self._reserve(int(nodes.max()) + 1)
+        return np.unique(nodes[~self._is_known[nodes]])
+
+    def add(self, nodes: Numbers, incident: Incident) -> None:
+        """All edges at nodes that were unknown."""
+        self._is_known[nodes] = True
+        self._set(self._all.joined(incident))
+
+    def complete(self, incident: Incident) -> None:
+        """All edges at all nodes."""
+        self._is_whole = True
+        self._set(_NO_EDGES.joined(incident))
+
+    def reach(self, nodes: Numbers) -> Reached:
+        """The distinct nodes next to each given one."""
+        if self._distinct is None:
+            self._distinct = self._all.distinct()
+        places, found = _slices(self._distinct.starts, nodes)
+        return Reached(places, self._distinct.ends.take(found))
+
+    def match(self, nodes: Numbers) -> ReachedEdges:
+        """Every edge at each given node."""
+        places, found = _slices(self._all.starts, nodes)
+        return ReachedEdges(places, self._all.ends.take(found), self._all.edges.take(found))
+
+    def _set(self, incident: Incident) -> None:
+        self._all = incident
+        self._distinct = None
+
+    def _reserve(self, length: int) -> None:
+        known = len(self._is_known)
+        if length > known:
+            more = np.zeros(max(length, 2 * known) - known, np.bool_)
+            self._is_known = np.concatenate([self._is_known, more])
+
+
+def _slices(starts: Numbers, nodes: Numbers) -> tuple[Places, Places]:
+    """For each edge at each node: the place of the node, and that of the edge among all."""
+    first = np.searchsorted(starts, nodes, side="left")
+    counts = np.searchsorted(starts, nodes, side="right") - first
+    places = np.repeat(np.arange(len(nodes)), counts)
+    before = np.cumsum(counts) - counts
+    return places, np.arange(len(places)) + np.repeat(first - before, counts)

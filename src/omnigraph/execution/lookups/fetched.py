@@ -1,0 +1,71 @@
+"""Values that were read for a query, by number, and which of them were not read yet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.execution.source import Numbers, Places
+
+_NOWHERE = np.int64(-1)
+
+
+class Fetched:
+    """Columns of the entities of one type, each filled where somebody asked."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._columns: dict[str, _Column] = {}
+
+    def missing(self, column: str, at: Numbers) -> Numbers:
+        """The distinct numbers whose value was not read yet, ascending."""
+        found = self._column(column).places(at)
+        unknown = at[found < 0]
+        return np.unique(unknown) if len(unknown) else unknown
+
+    def add(self, numbers: Numbers, rows: pa.Table) -> None:
+        """Remember rows; the names of their columns are physical ones."""
+        for name in rows.column_names:
+            self._column(name).add(numbers, rows[name].combine_chunks())
+
+    def values(self, column: str, at: Numbers) -> pa.Array:
+        """The values of a column, all of them read before."""
+        known = self._column(column)
+        return known.values.take(pa.array(known.places(at)))
+
+    def _column(self, name: str) -> _Column:
+        column = self._columns.get(name)
+        if column is None:
+            kind = self._schema.field(name).type
+            column = self._columns[name] = _Column(kind)
+        return column
+
+
+class _Column:
+    """Values in the order in which they came, and the place of each number among them."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.values: pa.Array = pa.array([], kind)
+        self._places: Places = np.empty(0, np.int64)
+
+    def places(self, at: Numbers) -> Places:
+        if len(self._places) and (not len(at) or at.max() < len(self._places)):
+            return self._places.take(at)
+        self._grow(int(at.max()) + 1 if len(at) else 1)
+        return self._places.take(at)
+
+    def add(self, numbers: Numbers, values: pa.Array) -> None:
+        if not len(numbers):
+            return
+        first = len(self.values)
+        self._grow(int(numbers.max()) + 1)
+        self._places[numbers] = np.arange(first, first + len(numbers))
+        if values.type != self.values.type:
+            values = values.cast(self.values.type)
+        self.values = pa.concat_arrays([self.values, values]) if first else values
+
+    def _grow(self, length: int) -> None:
+        if length > len(self._places):
+            longer = np.full(max(length, 2 * len(self._places)), _NOWHERE)
+            longer[: len(self._places)] = self._places
+            self._places = longer

@@ -1,0 +1,91 @@
+"""Numbers for what a query meets, given in the order in which it meets it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import ResourceLimit
+from omnigraph.execution.source import Numbers
+
+RowIds = npt.NDArray[np.uint64]
+NUMBERS_MAX: Final = 2**31 - 1
+# No row has this id.
+NO_ROW: Final = np.uint64(2**64 - 1)
+_NO_ROWS: Final[RowIds] = np.empty(0, np.uint64)
+
+
+class IdNumbers:
+    """Numbers of ids."""
+
+    def __init__(self) -> None:
+        self.ids: pa.Array = pa.array([], pa.utf8())
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def find(self, ids: pa.Array) -> Numbers:
+        """The numbers of ids; -1 for an id that has none."""
+        if not len(self.ids):
+            return np.full(len(ids), -1, np.int32)
+        return _numpy(pc.fill_null(pc.index_in(ids, value_set=self.ids), -1))
+
+    def give(self, ids: pa.Array) -> Numbers:
+        """The numbers of ids; an id that has none gets the next one."""
+        found = self.find(ids)
+        unknown = np.flatnonzero(found < 0)
+        if not len(unknown):
+            return found
+        new = (ids if len(unknown) == len(ids) else ids.take(pa.array(unknown))).dictionary_encode()
+        _require_room(len(self.ids) + len(new.dictionary))
+        found[unknown] = _numpy(new.indices) + np.int32(len(self.ids))
+        self.ids = pa.concat_arrays([self.ids, new.dictionary])
+        return found
+
+
+class RowNumbers:
+    """Numbers of rows by row id, for entities that nothing refers to by id."""
+
+    def __init__(self) -> None:
+        self.row_ids: RowIds = _NO_ROWS
+        self._sorted: RowIds = _NO_ROWS
+        self._numbers: Numbers = np.empty(0, np.int32)
+
+    def __len__(self) -> int:
+        return len(self.row_ids)
+
+    def give(self, row_ids: RowIds) -> tuple[Numbers, npt.NDArray[np.int64]]:
+        """The numbers of distinct rows, and the places of the rows that got theirs just now."""
+        found = find_sorted(self._sorted, self._numbers, row_ids)
+        places = np.flatnonzero(found < 0)
+        if not len(places):
+            return found, places
+        first = len(self.row_ids)
+        _require_room(first + len(places))
+        found[places] = np.arange(first, first + len(places), dtype=np.int32)
+        self.row_ids = np.concatenate([self.row_ids, row_ids[places]])
+        order = np.argsort(self.row_ids, kind="stable")
+        self._sorted, self._numbers = self.row_ids[order], order.astype(np.int32)
+        return found, places
+
+
+def find_sorted(keys: RowIds, numbers: Numbers, wanted: RowIds) -> Numbers:
+    """The numbers beside the wanted keys among sorted ones; -1 where there is none."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int32)
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[places] == wanted, numbers[places], np.int32(-1))
+
+
+def _require_room(count: int) -> None:
+    if count > NUMBERS_MAX:
+        what = "the number of entities of a type that a query meets"
+        raise ResourceLimit(what, limit=NUMBERS_MAX, actual=count)
+
+
+def _numpy(values: pa.Array) -> Numbers:
+    return np.array(values.to_numpy(zero_copy_only=False), np.int32)

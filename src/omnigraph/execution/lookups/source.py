@@ -1,0 +1,39 @@
+"""A snapshot by numbers, of which only what a query meets is read."""
+
+from __future__ import annotations
+
+from omnigraph.execution.lookups.edges import LookupEdges
+from omnigraph.execution.lookups.nodes import LookupNodes
+from omnigraph.execution.view import View
+from omnigraph.schema.accepted import TypeKey, TypeKind
+
+
+class LookupSource:
+    """The source of one query, for one thread at a time: it keeps all it has read."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._nodes: dict[str, LookupNodes] = {}
+        self._edges: dict[str, LookupEdges] = {}
+
+    def nodes(self, type_name: str) -> LookupNodes:
+        """The nodes of a type."""
+        found = self._nodes.get(type_name)
+        if found is None:
+            found = LookupNodes(self.view, TypeKey(TypeKind.NODE, type_name))
+            self._nodes[type_name] = found
+        return found
+
+    def edges(self, type_name: str) -> LookupEdges:
+        """The edges of a type."""
+        found = self._edges.get(type_name)
+        if found is None:
+            type_ = self.view.catalog.edges[type_name]
+            found = LookupEdges(
+                self.view,
+                TypeKey(TypeKind.EDGE, type_name),
+                sources=self.nodes(type_.source),
+                targets=self.nodes(type_.target),
+            )
+            self._edges[type_name] = found
+        return found

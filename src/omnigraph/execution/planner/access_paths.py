@@ -1,0 +1,110 @@
+"""By which way operators get at nodes and edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
+from omnigraph.execution.expressions import is_constant
+from omnigraph.execution.pinned import pinned
+from omnigraph.execution.planner.graph import Variable
+from omnigraph.execution.pushdown import column_of, conjuncts
+from omnigraph.execution.reading import Reading
+from omnigraph.execution.topology import TopologySource
+from omnigraph.query.ast import CompareOp
+from omnigraph.query.plan import Expand, Operator, Scan
+from omnigraph.query.typed import Compare, Expr, PropertyValue, SystemValue
+from omnigraph.query.walk import subexpressions
+from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.schema.types import Scalar
+from omnigraph.storage.indexes import BTREE
+from omnigraph.versioning.effects import ID_COLUMN
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPath:
+    """A way, and the index it uses, if it uses one."""
+
+    name: str = ""
+    index: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPaths:
+    """The ways of one read."""
+
+    reading: Reading
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether whole types are in memory."""
+        return isinstance(self.reading.source, TopologySource)
+
+    def operator(self, operator: Operator) -> AccessPath:
+        """The way of an operator; those that read no type have none."""
+        match operator:
+            case Scan():
+                return self.nodes(operator.type_name, operator.conditions)
+            case Expand():
+                return self._edges(operator)
+            case _:
+                return AccessPath()
+
+    def start(self, variable: Variable) -> AccessPath:
+        """The way to the nodes of a variable."""
+        return self.nodes(variable.type_name, variable.conditions)
+
+    def nodes(self, type_name: str, conditions: Iterable[Expr]) -> AccessPath:
+        """The way to the nodes of a type that satisfy conditions."""
+        key, known = TypeKey(TypeKind.NODE, type_name), list(conjuncts(conditions))
+        shape = self.reading.view.shape(key)
+        ids = pinned(known, shape, self.reading.params)
+        if self.is_whole:
+            texts = [f"{type_name}.{name}" for name in _equal_texts(known)]
+            if ids is not None:
+                return AccessPath("lookup", f"{type_name}.@id")
+            return AccessPath("postings", texts[0]) if texts else AccessPath("topology")
+        if ids is not None:
+            return AccessPath("lookup", self._index(key, ID_COLUMN))
+        read = {
+            column_of(part, shape)
+            for condition in known
+            for part in subexpressions(condition)
+            if isinstance(part, PropertyValue | SystemValue)
+        }
+        names = (self._index(key, column) for column in sorted(read - {None}, key=str) if column)
+        return AccessPath("scan", ", ".join(name for name in names if name))
+
+    def _edges(self, expand: Expand) -> AccessPath:
+        names = []
+        for step in expand.steps:
+            columns = [TARGET_COLUMN if step.is_reversed else SOURCE_COLUMN]
+            if expand.is_undirected:
+                columns = [SOURCE_COLUMN, TARGET_COLUMN]
+            if self.is_whole:
+                ways = {SOURCE_COLUMN: "out", TARGET_COLUMN: "in"}
+                names += [f"{step.edge_type} {ways[column]}" for column in columns]
+            else:
+                key = TypeKey(TypeKind.EDGE, step.edge_type)
+                names += [self._index(key, column) for column in columns]
+        found = ", ".join(dict.fromkeys(name for name in names if name))
+        return AccessPath("topology" if self.is_whole else "lookup", found)
+
+    def _index(self, key: TypeKey, column: str) -> str:
+        """The name of the index that serves comparisons of a column; empty without one."""
+        serving = (each for each in self.reading.view.table(key).indexes if each.kind == BTREE)
+        return next((index.name for index in serving if index.column == column), "")
+
+
+def _equal_texts(conditions: Iterable[Expr]) -> Iterator[str]:
+    for condition in conditions:
+        match condition:
+            case Compare(CompareOp.EQ, PropertyValue() as value, other) if is_constant(other):
+                pass
+            case Compare(CompareOp.EQ, other, PropertyValue() as value) if is_constant(other):
+                pass
+            case _:
+                continue
+        if value.type.scalar is Scalar.STRING:
+            yield value.property

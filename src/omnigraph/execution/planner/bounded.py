@@ -1,0 +1,45 @@
+"""Several hops from one node: breadth first, with a mark on every node that was reached."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from omnigraph.execution.budget import Budget
+from omnigraph.execution.source import Numbers
+from omnigraph.execution.topology import Adjacency
+
+# Sorting so small a part of all nodes is cheaper than to look through their marks.
+_SORTED_SHARE: Final = 64
+
+
+def reached_within(
+    ways: Sequence[Adjacency], start: int, *, minimum: int, maximum: int, budget: Budget
+) -> Numbers:
+    """The nodes whose shortest distance lies within the bounds; a loop at the start is one hop."""
+    size = max(way.size for way in ways)
+    is_seen = np.zeros(size, np.bool_)
+    is_seen[start] = True
+    frontier: Numbers = np.array([start], np.int32)
+    found: list[Numbers] = []
+    for hop in range(1, maximum + 1):
+        budget.check()
+        ends = np.concatenate([way.reach(frontier).ends for way in ways])
+        if hop == 1 and minimum == 1 and np.any(ends == start):
+            found.append(frontier)
+        frontier = _distinct(ends[~is_seen.take(ends)], size)
+        is_seen[frontier] = True
+        if hop >= minimum:
+            found.append(frontier)
+    return np.concatenate(found)
+
+
+def _distinct(nodes: Numbers, size: int) -> Numbers:
+    if _SORTED_SHARE * len(nodes) < size:
+        ordered = np.sort(nodes)
+        return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+    is_there = np.zeros(size, np.bool_)
+    is_there[nodes] = True
+    return np.flatnonzero(is_there).astype(np.int32)

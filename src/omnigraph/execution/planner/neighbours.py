@@ -1,0 +1,97 @@
+"""Sums over the neighbours of every node at once.
+
+A sparse matrix of ones times a vector is the fastest way to it; a graph too large for one such
+product is done a range of nodes at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.execution.budget import Budget
+from omnigraph.execution.planner.amounts import AMOUNT_MAX, Amount, checked, nothing
+from omnigraph.execution.planner.trees import Item, Kind
+from omnigraph.execution.topology.adjacency import Adjacency
+
+# A product of this many edges takes a few milliseconds; as many ones are kept in memory.
+EDGES_AT_ONCE: Final = 2**21
+_ones: Final[dict[np.dtype[Any], npt.NDArray[Any]]] = {}  # Any: of each type that is asked for
+
+
+def degree_max(adjacency: Adjacency) -> int:
+    """The most neighbours that a node has."""
+    return int(adjacency.degrees.max(initial=0))
+
+
+def neighbour_sums(adjacency: Adjacency, amount: Amount, budget: Budget) -> Amount:
+    """For each node the sum of the amounts of the nodes next to it."""
+    bound = amount.bound * degree_max(adjacency)
+    if bound >= AMOUNT_MAX:
+        shadow = _products(adjacency, np.abs(amount.values.astype(np.float64)), budget)
+        bound = checked(float(shadow.max(initial=0.0)))
+    return Amount(_products(adjacency, amount.fitting(bound), budget), bound)
+
+
+def neighbour_extremes(
+    adjacency: Adjacency, item: Item, codes: npt.NDArray[np.int64], budget: Budget
+) -> npt.NDArray[np.int64]:
+    """For each node the least or greatest code of the nodes next to it."""
+    choose = np.minimum if item.kind is Kind.MIN else np.maximum
+    found = np.full(len(adjacency.offsets) - 1, nothing(item), np.int64)
+    for first, last in _ranges(adjacency):
+        budget.check()
+        offsets = adjacency.offsets[first : last + 1]
+        # A segment without any edge would get the first code of the next one.
+        filled = np.flatnonzero(offsets[1:] > offsets[:-1])
+        if len(filled):
+            near = codes.take(adjacency.ends[offsets[0] : offsets[-1]])
+            found[first + filled] = choose.reduceat(near, offsets[filled] - offsets[0])
+    return found
+
+
+def _products(adjacency: Adjacency, vector: npt.NDArray[Any], budget: Budget) -> npt.NDArray[Any]:
+    # To import it takes as long as thousands of small queries, which never get here.
+    from scipy.sparse import (  # type: ignore[import-untyped] # noqa: PLC0415
+        csr_array,
+    )
+
+    parts = []
+    for first, last in _ranges(adjacency):
+        budget.check()
+        offsets = adjacency.offsets[first : last + 1]
+        ends = adjacency.ends[offsets[0] : offsets[-1]]
+        if first:
+            offsets = offsets - offsets[0]
+        matrix = csr_array(
+            (_ones_of(vector.dtype, len(ends)), ends, offsets),
+            shape=(last - first, len(vector)),
+            copy=False,
+        )
+        parts.append(matrix @ vector)
+    return parts[0] if len(parts) == 1 else np.concatenate([*parts, np.zeros(0, vector.dtype)])
+
+
+def _ranges(adjacency: Adjacency) -> Iterator[tuple[int, int]]:
+    """Ranges of nodes that have so many edges together; a node with more is alone."""
+    offsets = adjacency.offsets
+    first, count = 0, len(offsets) - 1
+    while first < count:
+        reached = np.searchsorted(offsets, int(offsets[first]) + EDGES_AT_ONCE, side="right")
+        last = min(max(int(reached) - 1, first + 1), count)
+        yield first, last
+        first = last
+
+
+def _ones_of(dtype: np.dtype[Any], count: int) -> npt.NDArray[Any]:
+    """Ones; those of a usual number are kept, as they cost more than the product they serve."""
+    known = _ones.get(dtype)
+    if known is not None and len(known) >= count:
+        return known[:count]
+    made = np.ones(count, dtype)
+    if count <= EDGES_AT_ONCE:
+        _ones[dtype] = made
+    return made

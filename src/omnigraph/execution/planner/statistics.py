@@ -1,0 +1,95 @@
+"""How many nodes and edges there are: what the cost of an order is estimated from."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from omnigraph.execution.pinned import pinned
+from omnigraph.execution.planner.graph import Link, Variable
+from omnigraph.execution.reading import Reading
+from omnigraph.execution.topology import TopologySource
+from omnigraph.query.ast import CompareOp
+from omnigraph.query.typed import Compare, Expr, Member
+from omnigraph.schema.accepted import TypeKey, TypeKind
+
+# What is left of a type by a condition that nobody can look at cheaply.
+_EQUAL_SHARE: Final = 0.01
+_OTHER_SHARE: Final = 0.3
+_BLOCK_SHARE: Final = 0.5
+TEST_SHARE: Final = 0.3
+
+
+class Statistics:
+    """Counts of one snapshot; those of a topology are exact, also where there are conditions."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._found: dict[str, float] = {}
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether sums over all edges of a type are possible."""
+        return isinstance(self._reading.source, TopologySource)
+
+    def size(self, type_name: str) -> int:
+        """How many nodes of a type there are, and at least one."""
+        return max(self._reading.source.nodes(type_name).count, 1)
+
+    def edges(self, link: Link) -> int:
+        """How many edges a traversal is about."""
+        source = self._reading.source
+        return sum(source.edges(step.edge_type).count for step in link.expand.steps)
+
+    def found(self, variable: Variable) -> float:
+        """How many nodes satisfy what is about a variable alone."""
+        known = self._found.get(variable.name)
+        if known is None:
+            # At least one: a plan outlives the parameters that found nothing.
+            known = max(self._satisfying(variable) * _BLOCK_SHARE ** len(variable.blocks), 1.0)
+            self._found[variable.name] = known
+        return known
+
+    def share(self, variable: Variable) -> float:
+        """The part of a type that satisfies what is about a variable alone."""
+        return min(self.found(variable) / self.size(variable.type_name), 1.0)
+
+    def degree(self, link: Link) -> float:
+        """To how many nodes a traversal leads from one, on average."""
+        expand = link.expand
+        each = self.edges(link) / self.size(expand.source_type)
+        if expand.is_undirected:
+            each *= 2
+        reached: float = sum(each**hop for hop in range(expand.minimum, expand.maximum + 1))
+        if expand.edge_variable is not None:
+            return each
+        return min(reached, self.size(expand.target_type))
+
+    def is_functional(self, link: Link) -> bool:
+        """Whether a plain traversal leads from every node to exactly one."""
+        source = self._reading.source
+        step = link.step
+        if not isinstance(source, TopologySource):
+            return False
+        return source.edges(step.edge_type).adjacency(step.is_reversed).is_functional
+
+    def _satisfying(self, variable: Variable) -> float:
+        reading = self._reading
+        nodes = reading.source.nodes(variable.type_name)
+        if not variable.conditions:
+            return nodes.count
+        if isinstance(reading.source, TopologySource):
+            return len(nodes.where(variable.conditions, reading.params))
+        shape = reading.view.shape(TypeKey(TypeKind.NODE, variable.type_name))
+        ids = pinned(variable.conditions, shape, reading.params)
+        if ids is not None:
+            return len(ids)
+        found = float(nodes.count)
+        for condition in variable.conditions:
+            found *= _EQUAL_SHARE if _is_equality(condition) else _OTHER_SHARE
+        return found
+
+
+def _is_equality(condition: Expr) -> bool:
+    return isinstance(condition, Member) or (
+        isinstance(condition, Compare) and condition.op is CompareOp.EQ
+    )

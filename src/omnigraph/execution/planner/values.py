@@ -1,0 +1,65 @@
+"""Values of columns as the integers that aggregates are made from."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.execution.order import float_codes, floats_of_codes
+from omnigraph.execution.planner.amounts import AMOUNT_MAX, Amount, AmountTooLarge
+from omnigraph.execution.source import Numbers
+from omnigraph.execution.topology.columns import DenseColumn, NumberColumn, TextColumn
+
+_SIGN_BIT = np.uint64(2**63)
+
+
+def summed_values(column: DenseColumn, at: Numbers | None) -> Amount:
+    """Integers to be added up, with zero for nulls."""
+    assert isinstance(column, NumberColumn)
+    numbers = column.numbers
+    bound = max(abs(int(numbers.min(initial=0))), abs(int(numbers.max(initial=0))))
+    if bound >= AMOUNT_MAX:
+        raise AmountTooLarge
+    return Amount((numbers if at is None else numbers.take(at)).astype(np.int64, copy=False), bound)
+
+
+def order_codes(column: DenseColumn, at: Numbers | None) -> npt.NDArray[np.int64]:
+    """Integers that compare as the values do; any for nulls."""
+    if isinstance(column, TextColumn):
+        codes = column.codes if at is None else column.codes.take(at)
+        if not len(column.dictionary):
+            return np.zeros(len(codes), np.int64)
+        # A null has the last code, and is told apart by those who ask.
+        return column.code_ranks.take(codes, mode="wrap").astype(np.int64)
+    assert isinstance(column, NumberColumn)
+    numbers = column.numbers if at is None else column.numbers.take(at)
+    if numbers.dtype.kind == "f":
+        return float_codes(numbers.astype(np.float64))
+    if numbers.dtype == np.uint64:
+        return (numbers ^ _SIGN_BIT).view(np.int64)
+    return numbers.astype(np.int64)
+
+
+def values_of_codes(
+    column: DenseColumn, codes: npt.NDArray[np.int64], is_null: npt.NDArray[np.bool_]
+) -> pa.Array:
+    """The values that codes stand for, of the type of the column."""
+    if isinstance(column, TextColumn):
+        if is_null.all():
+            return pa.nulls(len(codes), column.kind)
+        by_rank = np.empty(len(column.code_ranks), np.int32)
+        by_rank[column.code_ranks] = np.arange(len(by_rank), dtype=np.int32)
+        places = by_rank.take(np.where(is_null, 0, codes))
+        return column.dictionary.take(pa.array(places, mask=is_null)).cast(column.kind)
+    assert isinstance(column, NumberColumn)
+    codes = np.where(is_null, 0, codes)
+    dtype = column.numbers.dtype
+    if dtype.kind == "f":
+        numbers = floats_of_codes(codes).astype(dtype)
+    elif dtype == np.uint64:
+        numbers = codes.view(np.uint64) ^ _SIGN_BIT
+    else:
+        numbers = codes.astype(dtype)
+    found = pa.array(numbers, mask=is_null)
+    return found if found.type == column.kind else found.view(column.kind)

@@ -1,0 +1,134 @@
+"""The nearest of some vectors: all that may be among them by 32-bit arithmetic, then exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.execution.search.field import Field
+from omnigraph.execution.search.scored import Scored, least, nothing
+from omnigraph.execution.search.vector_segment import Matrix, VectorSegment
+from omnigraph.execution.source import Places
+
+VectorField: TypeAlias = Field[VectorSegment]
+Vector: TypeAlias = npt.NDArray[np.float32]
+Distances: TypeAlias = npt.NDArray[np.float32]
+
+# Beyond this share of all vectors it is faster to read all than to pick some.
+_PICKED_SHARE: Final = 0.2
+# So many vectors are measured exactly rather than by a better bound first.
+_FEW_LEFT: Final = 64
+# Exact distances take 64 bits per component, so they are computed a block of rows at a time.
+_BLOCK_ROWS: Final = 2_048
+_ROUNDING: Final = 2.0**-24
+# Squares of longer vectors do not fit 32-bit floats.
+_LENGTH_MAX: Final = 1e18
+
+
+def nearest(field: VectorField, at: Places, query: Vector, *, limit: int | None) -> Scored:
+    """The squared distances of the vectors at some places of a field.
+
+    With a limit, only of those that are no farther than the one at the limit.
+    """
+    if limit is None or limit >= len(at):
+        return Scored(np.arange(len(at)), _exact(field, at, query))
+    if not limit:
+        return nothing()
+    candidates = _candidates(field, at, query, limit)
+    found = _exact(field, at if candidates is None else at[candidates], query)
+    kept = least(found, limit)
+    return Scored(kept if candidates is None else candidates[kept], found[kept])
+
+
+def squared_distances(matrix: Matrix, query: Vector, at: Places) -> Distances:
+    """The exact squared distances of some rows, rounded once to 32 bits."""
+    found = np.empty(len(at), np.float32)
+    there = query.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(at), _BLOCK_ROWS):
+            differences = matrix.take(at[start : start + _BLOCK_ROWS], axis=0) - there
+            differences *= differences
+            # One after the other, so that every engine rounds the same sums.
+            sums = np.add.accumulate(differences, axis=1)[:, -1]
+            found[start : start + _BLOCK_ROWS] = sums
+    return found
+
+
+def _exact(field: VectorField, at: Places, query: Vector) -> Distances:
+    found = np.empty(len(at), np.float32)
+    for segment, where, local in _by_segment(field, at):
+        found[where] = squared_distances(segment.matrix, query, local)
+    return found
+
+
+def _candidates(field: VectorField, at: Places, query: Vector, limit: int) -> Places | None:
+    """Places among which the nearest are for certain; None if all may be."""
+    length = float(np.linalg.norm(query.astype(np.float64)))
+    longest = max(segment.length_max for segment in field.segments)
+    if not max(length, longest) < _LENGTH_MAX:
+        return None
+    # Every sum of products is off by at most so much, in whatever order it is computed.
+    slack = _ROUNDING * 4 * (len(query) + 8) * (length + longest) ** 2
+    places: Places | None = None
+    for of in _steps(field, at):
+        here = at if places is None else at[places]
+        lower = _bounds(field, here, query, of)
+        first = least(lower, limit)[:limit]
+        reach = float(_exact(field, here[first], query).max()) * (1 + 4 * _ROUNDING) + slack
+        kept = np.flatnonzero(lower <= np.float32(reach))
+        places = kept if places is None else places[kept]
+        if len(places) <= limit + _FEW_LEFT:
+            break
+    return places
+
+
+def _steps(field: VectorField, at: Places) -> list[Callable[..., Distances]]:
+    """How to bound distances from below, but for rounding: coarsely, then better."""
+    are_many = len(at) > _PICKED_SHARE * field.starts[-1]
+    if are_many and any(segment.sketch is not None for segment in field.segments):
+        return [_coarse, _rounded]
+    return [_rounded]
+
+
+def _bounds(
+    field: VectorField, at: Places, query: Vector, of: Callable[..., Distances]
+) -> Distances:
+    found = np.empty(len(at), np.float32)
+    for segment, where, local in _by_segment(field, at):
+        found[where] = of(segment, local, query)
+    return found
+
+
+def _coarse(segment: VectorSegment, local: Places, query: Vector) -> Distances:
+    if segment.sketch is None:
+        return _rounded(segment, local, query)
+    return segment.sketch.bounds(query.astype(np.float64)).take(local)
+
+
+def _rounded(segment: VectorSegment, local: Places, query: Vector) -> Distances:
+    # Not a product of matrices: its threads gain nothing here, and wait for busy cores.
+    if len(local) > _PICKED_SHARE * len(segment.row_ids):
+        found: Distances = np.vecdot(segment.matrix, -2 * query)
+        found += segment.squares
+        found = found.take(local)
+    else:
+        found = np.vecdot(segment.matrix.take(local, axis=0), -2 * query)
+        found += segment.squares.take(local)
+    found += np.float32(query.astype(np.float64) @ query)
+    return found
+
+
+def _by_segment(
+    field: VectorField, at: Places
+) -> Iterator[tuple[VectorSegment, slice | Places, Places]]:
+    """The given places by segment: which of them are in it, and where in it they are."""
+    if len(field.segments) == 1:
+        yield field.segments[0], slice(None), at
+        return
+    for segment, start in zip(field.segments, field.starts, strict=False):
+        where = np.flatnonzero((at >= start) & (at < start + len(segment.row_ids)))
+        if len(where):
+            yield segment, where, at[where] - start

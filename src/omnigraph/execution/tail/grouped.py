@@ -1,0 +1,74 @@
+"""Rows to groups, and their aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.execution.batch import Batch
+from omnigraph.execution.groups import Groups, aggregated, grouped_codes, one_group
+from omnigraph.execution.order import Places
+from omnigraph.execution.reading import Reading
+from omnigraph.execution.tail.keys import key_codes
+from omnigraph.execution.tail.values import row_values
+from omnigraph.query import typed
+from omnigraph.query.ast import AggregateFunction
+from omnigraph.query.typed import AggregateValue, Column
+
+# For a row: its group, and a code and a value at a time.
+_ROW_BYTES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Groups: a row of the pattern for each, which has its keys, and its aggregates by column."""
+
+    columns: tuple[Column, ...]
+    firsts: Batch
+    aggregates: Mapping[str, pa.Array]
+
+    @property
+    def num_rows(self) -> int:
+        """How many groups there are."""
+        return self.firsts.num_rows
+
+    def take(self, places: Places) -> Grouped:
+        """Some groups, in the order of the places."""
+        chosen = pa.array(places)
+        return Grouped(
+            self.columns,
+            self.firsts.take(places),
+            {name: values.take(chosen) for name, values in self.aggregates.items()},
+        )
+
+
+def group(batch: Batch, columns: Sequence[Column], reading: Reading) -> Grouped:
+    """The groups of rows with equal keys; without any key, all rows are one group."""
+    keys = [each.value for each in columns if not isinstance(each.value, AggregateValue)]
+    with reading.budget.reserve((len(keys) + 1) * batch.num_rows * _ROW_BYTES):
+        if keys:
+            codes = [key_codes(key, batch, reading) for key in keys]
+            groups = grouped_codes(codes, batch.num_rows)
+            firsts = batch.take(groups.first_rows)
+        else:
+            groups, firsts = one_group(batch.num_rows), Batch(1)
+        aggregates = {
+            column.name: _aggregate(column.value, batch, groups, reading)
+            for column in columns
+            if isinstance(column.value, AggregateValue)
+        }
+    return Grouped(tuple(columns), firsts, aggregates)
+
+
+def _aggregate(call: AggregateValue, batch: Batch, groups: Groups, reading: Reading) -> pa.Array:
+    reading.budget.check()
+    if call.function is AggregateFunction.COUNT and _is_never_null(call.argument):
+        return pa.array(np.bincount(groups.of_row, minlength=groups.count), pa.int64())
+    return aggregated(call.function, row_values(call.argument, batch, reading), groups)
+
+
+def _is_never_null(expr: typed.Expr) -> bool:
+    return isinstance(expr, typed.NodeValue | typed.SystemValue)

@@ -1,0 +1,51 @@
+"""Where the pattern of a plan ends, and the steps after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeAlias
+
+from omnigraph.query import plan as plans
+from omnigraph.query.ast import AggregateFunction
+from omnigraph.query.typed import AggregateValue, Expr, NodeValue, SystemValue
+from omnigraph.query.walk import expressions_of, variables_of
+
+Step: TypeAlias = plans.Aggregate | plans.Sort | plans.Limit | plans.Project
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The pattern of a plan, and the steps that make its rows a result, in their order."""
+
+    pattern: plans.Operator
+    steps: tuple[Step, ...]
+
+    @property
+    def rows_max(self) -> int | None:
+        """How many rows of the pattern are enough, if any so many are."""
+        first = self.steps[0]
+        return first.count if isinstance(first, plans.Limit) else None
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """The variables that the steps read."""
+        return frozenset().union(*map(_read, chain.from_iterable(map(expressions_of, self.steps))))
+
+
+def split(root: plans.Operator) -> Split:
+    """The two parts of a plan."""
+    steps: list[Step] = []
+    while isinstance(root, Step):
+        steps.append(root)
+        root = root.input
+    return Split(root, tuple(reversed(steps)))
+
+
+def _read(expr: Expr) -> frozenset[str]:
+    match expr:
+        case AggregateValue(AggregateFunction.COUNT, NodeValue() | SystemValue()):
+            # Never null: to count them is to count rows.
+            return frozenset()
+        case _:
+            return variables_of(expr)

@@ -1,0 +1,51 @@
+"""Whole types in memory: entities by dense numbers, neighbours in arrays.
+
+In: a view, and what is known of older versions of its tables. Out: a `Source` whose numbers are
+places in arrays. It guarantees that a number means the same entity for as long as a query runs,
+whatever is given up or made again meanwhile, and that pieces with different numbers never meet.
+
+Modules in order of control flow:
+    source             a snapshot
+    nodes, edges       one type each
+    entities           what both have: ids, ranks, properties
+    conditions         which entities satisfy conditions
+    columns            values in the order of numbers
+    adjacency          neighbours, and every edge
+    changed            the same after a few changes
+    ends               the nodes at the ends of edges, from their ids
+    texts, text_index, hashing
+                       texts by number, numbers by text, and their order
+    rows               which row has which number, and the pieces that were made of them
+    extension          numbers of a later version
+    changes            what happened between two versions
+    numbering, numbered
+                       who gave out numbers
+    growing            arrays that grow without a copy
+    memory             the bound on all of it
+    piece, files       what outlives the process
+"""
+
+from omnigraph.execution.topology.adjacency import Adjacency, EdgeLists
+from omnigraph.execution.topology.columns import (
+    DenseColumn,
+    NumberColumn,
+    OtherColumn,
+    Postings,
+    TextColumn,
+)
+from omnigraph.execution.topology.edges import DenseEdges
+from omnigraph.execution.topology.nodes import DenseNodes
+from omnigraph.execution.topology.source import TopologySource
+
+__all__ = [
+    "Adjacency",
+    "DenseColumn",
+    "DenseEdges",
+    "DenseNodes",
+    "EdgeLists",
+    "NumberColumn",
+    "OtherColumn",
+    "Postings",
+    "TextColumn",
+    "TopologySource",
+]

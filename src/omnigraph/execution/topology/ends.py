@@ -1,0 +1,126 @@
+"""The nodes at the ends of edges: from the ids that a table holds to numbers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.errors import CorruptObject
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
+from omnigraph.execution.source import Numbers
+from omnigraph.execution.topology.growing import GrowingArray
+from omnigraph.execution.topology.rows import DenseRows, Inherited
+from omnigraph.execution.topology.texts import ChainedIndex
+
+# So many rows are looked up at once: enough to be worth a thread, and little memory.
+BLOCK_ROWS: Final = 524_288
+# How many look-ups may wait: the table is not read further ahead of them.
+_AHEAD_MAX: Final = 4
+_THREADS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The nodes at both ends of each edge, by the number of the edge; -1 where it is gone."""
+
+    sources: Numbers
+    targets: Numbers
+    # The highest number at each end; -1 without edges.
+    highest: tuple[int, int]
+    # The same arrays, to be extended.
+    growing: tuple[GrowingArray, GrowingArray]
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory they take."""
+        return self.sources.nbytes + self.targets.nbytes
+
+
+def read_ends(rows: DenseRows, sources: ChainedIndex, targets: ChainedIndex) -> Ends:
+    """The ends of all edges of a table, given the ids of the node types they are of."""
+    all_sources, all_targets = np.full((2, rows.size), -1, np.int32)
+    waiting: deque[Future[None]] = deque()
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="omnigraph-ends") as threads:
+        for numbers, block in _blocks(rows):
+            for column, index, into in (
+                (SOURCE_COLUMN, sources, all_sources),
+                (TARGET_COLUMN, targets, all_targets),
+            ):
+                texts = block[column]
+                waiting.append(threads.submit(_look_up, index, texts, numbers=numbers, into=into))
+            while len(waiting) > _AHEAD_MAX:
+                waiting.popleft().result()
+        for each in waiting:
+            each.result()
+    highest = int(all_sources.max(initial=-1)), int(all_targets.max(initial=-1))
+    found = ends_of(all_sources, all_targets, highest)
+    _require_nodes(rows, found)
+    return found
+
+
+def ends_of(sources: Numbers, targets: Numbers, highest: tuple[int, int]) -> Ends:
+    """The ends in two arrays."""
+    return Ends(sources, targets, highest, (GrowingArray(sources), GrowingArray(targets)))
+
+
+def extended_ends(
+    older: Ends, rows: DenseRows, sources: ChainedIndex, targets: ChainedIndex, *, was: Inherited
+) -> Ends:
+    """The ends of all edges, given those of the edges there were."""
+    at, new = rows.read_since(was, [SOURCE_COLUMN, TARGET_COLUMN])
+    both, highest = [], []
+    for column, index, known, top in zip(
+        (SOURCE_COLUMN, TARGET_COLUMN),
+        (sources, targets),
+        older.growing,
+        older.highest,
+        strict=True,
+    ):
+        ends = np.full(rows.size - was.size, -1, np.int32)
+        ends[at - was.size] = index.find_known(new[column])
+        if len(at) and int(ends[at - was.size].min()) < 0:
+            raise _missing(rows, int(np.count_nonzero(ends[at - was.size] < 0)))
+        both.append(known.appended(ends))
+        highest.append(max(top, int(ends.max(initial=-1))))
+    return Ends(both[0].values, both[1].values, (highest[0], highest[1]), (both[0], both[1]))
+
+
+def _blocks(rows: DenseRows) -> Iterator[tuple[Numbers, pa.Table]]:
+    numbers: list[Numbers] = []
+    batches: list[pa.RecordBatch] = []
+    for each, batch in rows.read_batches([SOURCE_COLUMN, TARGET_COLUMN]):
+        numbers.append(each)
+        batches.append(batch)
+        if sum(map(len, numbers)) >= BLOCK_ROWS:
+            yield np.concatenate(numbers), pa.Table.from_batches(batches)
+            numbers, batches = [], []
+    if batches:
+        yield np.concatenate(numbers), pa.Table.from_batches(batches)
+
+
+def _look_up(
+    index: ChainedIndex, texts: pa.ChunkedArray, *, numbers: Numbers, into: Numbers
+) -> None:
+    into[numbers] = index.find_known(texts)
+
+
+def _require_nodes(rows: DenseRows, ends: Ends) -> None:
+    missing = (ends.sources < 0) | (ends.targets < 0)
+    if rows.is_alive is not None:
+        missing &= rows.is_alive
+    if missing.any():
+        raise _missing(rows, int(np.count_nonzero(missing)))
+
+
+def _missing(rows: DenseRows, count: int) -> CorruptObject:
+    return CorruptObject(
+        rows.pin.path,
+        f"{count} of its edges end at nodes that do not exist",
+        hint="`omnigraph check` names them",
+    )

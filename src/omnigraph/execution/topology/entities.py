@@ -1,0 +1,197 @@
+"""The nodes or the edges of one type: numbered rows with ids and properties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.execution.columns import TableShape
+from omnigraph.execution.exact import flat
+from omnigraph.execution.source import Numbers
+from omnigraph.execution.topology.columns import DenseColumn, Mask, column_from, dense_column
+from omnigraph.execution.topology.rows import DenseRows, Inherited
+from omnigraph.execution.topology.texts import (
+    ChainedIndex,
+    Ranks,
+    Texts,
+    chained_index,
+    grown_index,
+    index_from,
+    is_long,
+    ranks,
+    ranks_from,
+    texts_from,
+    texts_of,
+)
+from omnigraph.versioning.effects import ID_COLUMN
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class DenseEntities:
+    """Entities by number, for one query: some may be gone, where `is_alive` is false."""
+
+    rows: DenseRows
+    shape: TableShape
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.rows.count
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return self.rows.size
+
+    @property
+    def is_alive(self) -> Mask | None:
+        """Which numbers have an entity; None if all have."""
+        return self.rows.is_alive
+
+    def all(self) -> Numbers:
+        """Every entity, ascending."""
+        return self.rows.all
+
+    @property
+    def sorted_ids(self) -> pa.Array:
+        """All ids in their order."""
+        at = self.all()
+        return self.ids(at[np.argsort(self.ranks(at))])
+
+    @property
+    def all_ids(self) -> Texts:
+        """The id of every number; where the entity is gone it may be null."""
+        return self.rows.part(
+            "ids",
+            self._read_ids,
+            extend=self._extended_ids,
+            restore=lambda piece, _: texts_from(piece),
+        )
+
+    def ids(self, at: Numbers) -> pa.Array:
+        """Their ids."""
+        found = self.all_ids.take(at)
+        return found if pa.types.is_string(found.type) else found.cast(pa.utf8())
+
+    def ranks(self, at: Numbers) -> npt.NDArray[np.int64]:
+        """Numbers that compare as their ids do."""
+        return self._kept("ranks", self._ranks).take(at)
+
+    def find(self, ids: pa.Array) -> Numbers:
+        """The entities with these ids; -1 where there is none."""
+        found = self.id_index.find(ids)
+        if self.is_alive is None or not len(found):
+            return found
+        return np.where(self.is_alive.take(found) & (found >= 0), found, -1).astype(np.int32)
+
+    def find_one(self, entity_id: str) -> int:
+        """The entity with an id; -1 if there is none."""
+        found = self.id_index.find_one(entity_id)
+        return found if self.is_alive is None or found < 0 or self.is_alive[found] else -1
+
+    @property
+    def id_index(self) -> ChainedIndex:
+        """The numbers of ids, maybe of some whose entities are gone."""
+        return self.rows.part(
+            "index",
+            lambda: chained_index(self.all_ids, self.all()),
+            extend=lambda was: self._extended_index(was.value),
+            restore=lambda piece, _: index_from(piece, self.all_ids),
+        )
+
+    def column(self, name: str) -> DenseColumn:
+        """A property of all entities."""
+        return self.physical(self.shape.columns[name])
+
+    def physical(self, name: str) -> DenseColumn:
+        """A column of the table."""
+        return self._kept(name, lambda: self._column(name))
+
+    def values(self, name: str, at: Numbers) -> pa.Array:
+        """The values of a property, of the Arrow type of the property."""
+        return self.column(name).take(at)
+
+    def row_ids(self, at: Numbers) -> npt.NDArray[np.uint64]:
+        """Their rows in the table, for indexes that know rows."""
+        return self.rows.row_ids.take(at)
+
+    def at_rows(self, row_ids: npt.NDArray[np.uint64]) -> Numbers:
+        """The entities at rows of the table; -1 where there is none."""
+        return self.rows.at_rows(row_ids)
+
+    # ---- pieces ----
+
+    def _kept(self, name: str, find: Callable[[], _T]) -> _T:
+        """A piece that stays the same for as long as these entities are used.
+
+        Another one of the same content may have other codes or ranks, and they would meet.
+        """
+        found: _T | None = self._used.get(name)
+        if found is None:
+            found = self._used.setdefault(name, find())
+        return found
+
+    @cached_property
+    def _used(self) -> dict[str, Any]:  # Any: what was asked for by name
+        return {}
+
+    def _column(self, name: str) -> DenseColumn:
+        parts = self.rows.parts
+        kind = self.shape.schema.field(name).type
+
+        def extended(was: Inherited) -> DenseColumn:
+            column: DenseColumn = was.value
+            at, new = self.rows.read_since(was, [name])
+            return column.extended(flat(new[name]), at, size=self.size, parts=parts)
+
+        return self.rows.part(
+            name,
+            lambda: dense_column(self.rows.read([name])[name], parts=parts, name=name),
+            extend=extended,
+            restore=lambda piece, _: column_from(piece, kind, parts=parts, name=name),
+        )
+
+    def _ranks(self) -> Ranks:
+        return self.rows.part(
+            "ranks",
+            lambda: ranks(self.all_ids),
+            extend=lambda was: self._extended_ranks(was.value),
+            restore=lambda piece, _: ranks_from(piece),
+        )
+
+    def _read_ids(self) -> Texts:
+        return texts_of(self.rows.read([ID_COLUMN])[ID_COLUMN])
+
+    def _extended_ids(self, was: Inherited) -> Texts | None:
+        texts: Texts = was.value
+        if self._is_long(len(texts.base)):
+            # Together they are in one array.
+            texts = texts_of(texts.whole)
+        at, new = self.rows.read_since(was, [ID_COLUMN])
+        places = np.full(self.size - was.size, -1, np.int64)
+        is_new = at >= was.size
+        places[at[is_new] - was.size] = np.flatnonzero(is_new)
+        found = texts.extended(flat(new[ID_COLUMN]).take(pa.array(places, mask=places < 0)))
+        return texts_of(found.whole) if self.rows.is_settled else found
+
+    def _extended_index(self, was: ChainedIndex) -> ChainedIndex:
+        base = was.base
+        if self._is_long(len(base.texts)):
+            return grown_index(self.all_ids, self.all(), base)
+        return chained_index(self.all_ids, self.all(), base)
+
+    def _extended_ranks(self, was: Ranks) -> Ranks:
+        found = ranks(self.all_ids, was.base)
+        return found.settled() if self._is_long(len(was.base)) else found
+
+    def _is_long(self, base: int) -> bool:
+        """Whether so much came after the first numbers that all is put together."""
+        return self.rows.is_settled or is_long(self.size - base, base)

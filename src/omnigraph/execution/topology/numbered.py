@@ -1,0 +1,76 @@
+"""Pieces that hold numbers of nodes: who gave those out, and which edges they were made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from omnigraph.execution.topology.adjacency import EdgeLists, Mask, PlainAdjacency
+from omnigraph.execution.topology.ends import Ends, ends_of
+from omnigraph.execution.topology.numbering import Numberings, numbering_from
+from omnigraph.execution.topology.piece import Piece
+
+
+class Known(NamedTuple):
+    """The edges that a piece was made of: the first so many, those of them that lived then."""
+
+    size: int
+    is_alive: Mask | None
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A piece that holds numbers of nodes: who gave them out, and the highest of them.
+
+    `base` is the piece without the changes since it was made of the edges that were `known` then.
+    """
+
+    value: Any  # Any: ends, an adjacency or edge lists
+    base: Any
+    known: Known
+    numberings: Numberings
+    highest: tuple[int, int]
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return int(self.value.nbytes)
+
+    def fits(self, numberings: Numberings) -> bool:
+        """Whether the numbers mean the same nodes in other numberings."""
+        return self.numberings == numberings or all(
+            ours.agreed(theirs) > highest
+            for ours, theirs, highest in zip(self.numberings, numberings, self.highest, strict=True)
+        )
+
+    def to_piece(self) -> Piece | None:
+        """The same as arrays, if nothing changed since it was made."""
+        sources, targets = (list(each.segments) for each in self.numberings)
+        notes = {"sources": sources, "targets": targets, "highest": list(self.highest)}
+        match self.value:
+            case Ends() as ends:
+                return Piece({"sources": ends.sources, "targets": ends.targets}, notes)
+            case PlainAdjacency() as found:
+                arrays = {"offsets": found.offsets, "ends": found.ends, "repeats": found.repeats}
+                return Piece(arrays, notes)
+            case EdgeLists() as lists:
+                arrays = {"offsets": lists.offsets, "ends": lists.ends, "edges": lists.edges}
+                return Piece(arrays, notes)
+            case _:
+                return None
+
+
+def numbered_from(piece: Piece, known: Known) -> Numbered:
+    """The ends, the adjacency or the edge lists in a piece."""
+    arrays, notes = piece.arrays, piece.notes
+    numberings = (numbering_from(notes["sources"]), numbering_from(notes["targets"]))
+    first, second = notes["highest"]
+    highest = (int(first), int(second))
+    value: Ends | EdgeLists | PlainAdjacency
+    if "sources" in arrays:
+        value = ends_of(arrays["sources"], arrays["targets"], highest)
+    elif "edges" in arrays:
+        value = EdgeLists(arrays["offsets"], arrays["ends"], arrays["edges"])
+    else:
+        value = PlainAdjacency(arrays["offsets"], arrays["ends"], arrays["repeats"])
+    return Numbered(value, value, known, numberings, highest)

@@ -1,0 +1,144 @@
+"""From the newest view of a branch to a commit of maintenance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from omnigraph.errors import Conflict
+from omnigraph.execution.view import View
+from omnigraph.schema.accepted import TypeKey
+from omnigraph.schema.shape import JsonObject
+from omnigraph.storage.indexes import IndexKind
+from omnigraph.versioning.effects import Maintain
+from omnigraph.versioning.publisher import Publishers
+from omnigraph.versioning.record import Maintenance, Record, Signature
+from omnigraph.versioning.transaction import Transaction
+from omnigraph.writers.maintain.declared import declared_indexes
+from omnigraph.writers.maintain.status import PendingIndex
+from omnigraph.writers.maintain.work import TableWork, everything, missing_indexes
+
+# Each round does again what another compaction or another schema made worthless.
+ROUNDS_MAX: Final = 8
+
+# The newest view of a branch, each time it is called.
+Newest: TypeAlias = Callable[[], View]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIndex:
+    """An index that was built."""
+
+    type_key: TypeKey
+    property: str
+    kind: IndexKind
+
+    def to_json(self) -> JsonObject:
+        """The entry of a built index in a document."""
+        return {
+            "type_key": str(self.type_key),
+            "property": self.property,
+            "kind": self.kind.lower(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Ensured:
+    """The indexes that were missing and are there now, and those that have to wait."""
+
+    built: tuple[BuiltIndex, ...]
+    pending: tuple[PendingIndex, ...]
+    record: Record | None
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizedTable:
+    """What an optimization did to one table; without a version it had nothing to do."""
+
+    type_key: TypeKey
+    fragments_removed: int
+    fragments_added: int
+    indexes: tuple[BuiltIndex, ...]
+    pending: tuple[PendingIndex, ...]
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """What an optimization did to every table."""
+
+    tables: tuple[OptimizedTable, ...]
+    record: Record | None
+
+
+def ensure_indices(newest: Newest, publishers: Publishers) -> Ensured:
+    """Build every declared index that is missing, in one commit."""
+    built: dict[BuiltIndex, None] = {}
+    last: Record | None = None
+    for _ in range(ROUNDS_MAX):
+        view = newest()
+        declared = declared_indexes(view)
+        works = {key: missing_indexes(view, each) for key, each in declared.items()}
+        record = publish(view, works, publishers, message="index build")
+        if not any(work.pieces for work in works.values()):
+            pending = tuple(one for work in works.values() for one in work.pending)
+            return Ensured(tuple(built), pending, last)
+        last = record or last
+        built |= dict.fromkeys(one for work in works.values() for one in _built(work))
+    raise _busy(newest())
+
+
+def optimize(newest: Newest, publishers: Publishers) -> Optimized:
+    """Join small fragments and extend every declared index to all rows, in one commit."""
+    for _ in range(ROUNDS_MAX):
+        view = newest()
+        works = {
+            key: everything(view, declared, view.snapshot.pins[str(key)])
+            for key, declared in declared_indexes(view).items()
+        }
+        record = publish(view, works, publishers, message="optimize")
+        if record is not None or not any(work.pieces for work in works.values()):
+            return Optimized(
+                tuple(_optimized(key, work, record) for key, work in works.items()), record
+            )
+    raise _busy(newest())
+
+
+def publish(
+    view: View, works: Mapping[TypeKey, TableWork], publishers: Publishers, *, message: str
+) -> Record | None:
+    """The commit of some works; None when there is nothing to do, or it has to be done again."""
+    busy = {str(key): work for key, work in works.items() if work.pieces}
+    if not busy:
+        return None
+    transaction = Transaction(
+        view.snapshot,
+        tuple(Maintain(key, piece) for key, work in busy.items() for piece in work.pieces),
+        {key: Maintenance() for key in busy},
+        signature=Signature(message=message),
+    )
+    # Others wait while a preparation is repeated, and this one takes long: it starts anew instead.
+    publisher = publishers.of(view.snapshot.stream)
+    return publisher.publish(transaction, prepare_again=lambda _: None)
+
+
+def _built(work: TableWork) -> list[BuiltIndex]:
+    return [BuiltIndex(one.type_key, one.property, one.spec.kind) for one in work.indexes]
+
+
+def _optimized(key: TypeKey, work: TableWork, record: Record | None) -> OptimizedTable:
+    pin = record.pins.get(str(key)) if record is not None and work.pieces else None
+    return OptimizedTable(
+        type_key=key,
+        fragments_removed=work.fragments_removed,
+        fragments_added=work.fragments_added,
+        indexes=tuple(_built(work)),
+        pending=work.pending,
+        version=None if pin is None else pin.version,
+    )
+
+
+def _busy(view: View) -> Conflict:
+    branch = view.snapshot.stream.branch
+    return Conflict(f"branch '{branch}' was compacted or changed {ROUNDS_MAX} times meanwhile")

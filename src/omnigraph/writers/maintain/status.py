@@ -1,0 +1,99 @@
+"""What the tables of a view have of the indexes that its schema asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from omnigraph.execution.view import View
+from omnigraph.schema.accepted import TypeKey
+from omnigraph.schema.shape import JsonObject
+from omnigraph.storage.indexes import VECTOR, IndexKind
+from omnigraph.storage.table import Table
+from omnigraph.writers.maintain.declared import DeclaredIndex, declared_indexes
+
+
+class IndexState(StrEnum):
+    """How far an index is."""
+
+    # It covers every row.
+    FRESH = "fresh"
+    # Rows were written since; they are found without it.
+    STALE = "stale"
+    # Nobody has built it yet.
+    ABSENT = "absent"
+    # It cannot be built yet.
+    PENDING = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class PendingIndex:
+    """An index that cannot be built yet, and why."""
+
+    type_key: TypeKey
+    property: str
+    reason: str
+
+    def to_json(self) -> JsonObject:
+        """The entry of a pending index in a document."""
+        return {"type_key": str(self.type_key), "property": self.property, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """One declared index at one version of its table; a reason is given for a pending one."""
+
+    type_key: TypeKey
+    property: str
+    kind: IndexKind
+    covered_rows: int
+    total_rows: int
+    state: IndexState
+    reason: str | None = None
+
+    def to_json(self) -> JsonObject:
+        """The entry of an index in the document of all."""
+        return {
+            "type_key": str(self.type_key),
+            "property": self.property,
+            "kind": self.kind.lower(),
+            "covered_rows": self.covered_rows,
+            "total_rows": self.total_rows,
+            "state": self.state.value,
+            "reason": self.reason,
+        }
+
+
+def index_status(view: View) -> list[IndexStatus]:
+    """Every declared index: node types by name, then edge types, each in the order of its own."""
+    return [
+        status
+        for key, declared in declared_indexes(view).items()
+        for status in _of_table(view.table(key), declared)
+    ]
+
+
+def pending_reason(table: Table, declared: DeclaredIndex) -> str | None:
+    """Why an index cannot be built on a version; None when it can."""
+    if not table.count():
+        return "the type has no rows yet"
+    if declared.spec.kind == VECTOR and not table.has_values(declared.spec.column):
+        return "no row has a vector yet"
+    return None
+
+
+def _of_table(table: Table, declared: tuple[DeclaredIndex, ...]) -> Iterator[IndexStatus]:
+    known = {index.name: index for index in table.indexes}
+    for each in declared:
+        index = known.get(each.spec.name)
+        covered, reason = 0, None
+        if index is not None:
+            covered = table.covered_rows(index)
+            state = IndexState.STALE if index.uncovered else IndexState.FRESH
+        else:
+            reason = pending_reason(table, each)
+            state = IndexState.ABSENT if reason is None else IndexState.PENDING
+        yield IndexStatus(
+            each.type_key, each.property, each.spec.kind, covered, table.count(), state, reason
+        )

@@ -1,0 +1,114 @@
+"""Compactions and index segments of one table, written but in no version yet.
+
+Each piece of work is replayed when it is committed, on whatever version the table has by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from omnigraph.execution.view import View
+from omnigraph.storage.pins import Pin
+from omnigraph.storage.table import Table
+from omnigraph.storage.tables import Compacted, Indexed, Tables
+from omnigraph.writers.maintain.declared import DeclaredIndex
+from omnigraph.writers.maintain.status import PendingIndex, pending_reason
+
+# Joining fragments makes indexes shorter, and merging indexes lets fragments be joined.
+STEPS_MAX: Final = 4
+
+Piece: TypeAlias = Compacted | Indexed
+
+
+@dataclass(frozen=True, slots=True)
+class TableWork:
+    """What was prepared for one table: pieces in the order in which they apply."""
+
+    pieces: tuple[Piece, ...] = ()
+    pending: tuple[PendingIndex, ...] = ()
+    # The indexes that are new or cover more.
+    indexes: tuple[DeclaredIndex, ...] = ()
+    fragments_removed: int = 0
+    fragments_added: int = 0
+
+
+def missing_indexes(view: View, declared: Sequence[DeclaredIndex]) -> TableWork:
+    """The indexes that a table lacks, over all its rows."""
+    if not declared:
+        return TableWork()
+    table = view.table(declared[0].type_key)
+    known = {index.name for index in table.indexes}
+    return _indexed(view.tables, table, [one for one in declared if one.spec.name not in known])
+
+
+def extended_indexes(view: View, declared: Sequence[DeclaredIndex]) -> TableWork:
+    """Indexes of one table over what they do not cover yet."""
+    return _indexed(view.tables, view.table(declared[0].type_key), declared)
+
+
+def everything(view: View, declared: Sequence[DeclaredIndex], pin: Pin) -> TableWork:
+    """Fragments joined as far as they can be, and every declared index over all rows."""
+    tables, tip = view.tables, pin
+    done = _Done({one.spec.name: one for one in declared})
+    for _ in range(STEPS_MAX):
+        plan = tables.plan_compaction(tip, is_thorough=True)
+        if plan is not None:
+            tip = done.add(tables, tables.compact(plan), tip)
+        work = _indexed(tables, tables.open(tip), declared)
+        done.pending = work.pending
+        for piece in work.pieces:
+            tip = done.add(tables, piece, tip)
+        if plan is None and not work.pieces:
+            break
+    return TableWork(
+        tuple(done.pieces), done.pending, tuple(done.indexes), done.removed, done.added
+    )
+
+
+@dataclass(slots=True)
+class _Done:
+    """What was prepared so far for a table with these declared indexes."""
+
+    declared: Mapping[str, DeclaredIndex]
+    pieces: list[Piece] = field(default_factory=list)
+    pending: tuple[PendingIndex, ...] = ()
+    indexes: dict[DeclaredIndex, None] = field(default_factory=dict)
+    removed: int = 0
+    added: int = 0
+
+    def add(self, tables: Tables, piece: Piece, tip: Pin) -> Pin:
+        """The version that a piece makes; only we can reach it."""
+        indexed: Indexed | None = piece if isinstance(piece, Indexed) else piece.indexed
+        if isinstance(piece, Compacted):
+            self.removed += len(piece.inputs)
+            self.added += sum(len(group.outputs) for group in piece.groups)
+        for name in () if indexed is None else indexed.names:
+            # An index that nobody declares any more may also be there.
+            if name in self.declared:
+                self.indexes[self.declared[name]] = None
+        self.pieces.append(piece)
+        following = tables.replay(piece, tip)
+        assert following is not None, "a piece fits the version it was made on"
+        return following
+
+
+def _indexed(tables: Tables, table: Table, wanted: Sequence[DeclaredIndex]) -> TableWork:
+    """Segments for what the wanted indexes do not cover."""
+    known = {index.name for index in table.indexes}
+    reasons = {
+        declared: reason
+        for declared in wanted
+        if declared.spec.name not in known
+        and (reason := pending_reason(table, declared)) is not None
+    }
+    ready = {one.spec.name: one for one in wanted if one not in reasons}
+    built = tables.build_indexes(table.pin, [one.spec for one in ready.values()])
+    return TableWork(
+        pieces=() if built is None else (built,),
+        pending=tuple(
+            PendingIndex(one.type_key, one.property, why) for one, why in reasons.items()
+        ),
+        indexes=() if built is None else tuple(ready[name] for name in built.names),
+    )

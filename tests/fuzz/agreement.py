@@ -1,0 +1,152 @@
+"""A life on the engine and on the model: every answer must be the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from contextlib import nullcontext
+from typing import Final, assert_never
+
+from fuzz.lives import Delete, Life, Load, Maintain, Step
+from fuzz.reads import Ask
+from fuzz.small_bounds import small_bounds
+from fuzz.world import SCHEMA
+from logic.answers import RowsAnswer
+from logic.arms import MAIN, Request, Session
+from logic.case import Dialect, LoadMode
+from logic.compare import canonical_row, rows_problem
+from logic.embedded_arm import EmbeddedArm, EmbeddedSession
+from logic.model_arms import ARMS as MODEL_ARMS
+from omnigraph.errors import CompileError, OmnigraphError
+from omnigraph.syntax import Mode
+
+Counts = Counter[str]
+
+# What a random text may have; a run that never had one of them proves nothing about it.
+FEATURES: Final = {
+    "binding": r"\$\w+: \w+ \{",
+    "bounds": r"\w\{\d,\d\}",
+    "undirected": r" <|:<",
+    "union": r" \| ",
+    "wildcard": r"\*",
+    "edge binding": r"\$w\d+:",
+    "anonymous": r"\$_",
+    "not block": r"^not \{",
+    "exists block": r"^exists \{",
+    "count block": r"^count \{",
+    "aggregate block": r"^\w+\(\S+\) \{",
+    "three-valued": r"not \(| or | is null",
+    "membership": r" in ",
+    "parameter": r"\$p\d",
+    "text": r"^(search|match_text|fuzzy)\(",
+    "nearest": r"order \{ nearest",
+    "bm25": r"order \{ bm25",
+    "rrf": r"order \{ rrf",
+    "score": r" as s$",
+    "group": r" as k\d",
+    "aggregate": r" as n\d",
+    "bare node": r"^\$\w+ as c",
+    "order": r"^order",
+    "limit": r"^limit",
+}
+
+
+class Difference(Exception):
+    """The engine does something else than the model."""
+
+
+class Refused(Exception):
+    """A random text that is no query: the generator wrote something the language has not."""
+
+
+def check(life: Life) -> Counts:
+    """Live a life twice; raises the first difference, and counts what was asked."""
+    model = MODEL_ARMS[0].open(SCHEMA, mode=Mode.LENIENT)
+    engine = EmbeddedArm().open(SCHEMA, mode=Mode.LENIENT)
+    counted: Counts = Counter()
+    try:
+        with small_bounds() if life.is_small else nullcontext():
+            for step in life.steps:
+                counted[type(step).__name__] += 1
+                _check_step(step, model, engine, counted)
+    finally:
+        engine.close()
+    return counted
+
+
+def _check_step(step: Step, model: Session, engine: EmbeddedSession, counted: Counts) -> None:
+    match step:
+        case Load(lines):
+            for session in (model, engine):
+                session.load(lines, mode=LoadMode.MERGE, dialect=Dialect.STRICT, branch=MAIN)
+        case Delete(text):
+            answers = [session.mutate(text, Request()) for session in (model, engine)]
+            if answers[0] != answers[1]:
+                raise Difference(f"{text}: {answers}")
+        case Maintain(verb):
+            _maintain(engine, verb)
+        case Ask():
+            _ask(step, model, engine, counted)
+        case _:
+            assert_never(step)
+
+
+def _maintain(engine: EmbeddedSession, verb: str) -> None:
+    match verb:
+        case "restart":
+            engine.restart()
+        case "index":
+            engine.graph.branch().ensure_indices()
+        case _:
+            engine.graph.branch().optimize()
+
+
+def _ask(ask: Ask, model: Session, engine: Session, counted: Counts) -> None:
+    request = Request(params=ask.params)
+    expected = _answer(model, ask.text, request)
+    if isinstance(expected, CompileError):
+        raise Refused(f"{ask.text}\n{expected}")
+    try:
+        found = _answer(engine, ask.text, request)
+    except Exception as failure:
+        raise Difference(f"the engine fails: {failure!r}") from failure
+    if isinstance(expected, OmnigraphError) or isinstance(found, OmnigraphError):
+        if type(expected) is not type(found):
+            raise Difference(f"the model: {expected!r}, the engine: {found!r}")
+        counted["errors"] += 1
+        return
+    counted.update(name for name, part in FEATURES.items() if re.search(part, ask.text, re.M))
+    counted["rows"] += len(expected.rows)
+    counted["empty"] += not expected.rows
+    if problem := _problem(ask, model, expected, found):
+        raise Difference(problem)
+
+
+def _answer(session: Session, text: str, request: Request) -> RowsAnswer | OmnigraphError:
+    try:
+        return session.query(text, request)
+    except OmnigraphError as error:
+        return error
+
+
+def _problem(ask: Ask, model: Session, expected: RowsAnswer, found: RowsAnswer) -> str | None:
+    if expected.columns != found.columns:
+        return f"columns {found.columns}, not {expected.columns}"
+    if ask.unlimited is not None:
+        return _subset_problem(ask, model, found)
+    lines = [json.dumps(row) for row in expected.rows]
+    return rows_problem(lines, found, is_ordered=expected.is_ordered, shape=())
+
+
+def _subset_problem(ask: Ask, model: Session, found: RowsAnswer) -> str | None:
+    """What is wrong with rows of which any so many would do."""
+    assert ask.unlimited is not None
+    assert ask.limit is not None
+    every = model.query(ask.unlimited, Request(params=ask.params)).rows
+    if len(found.rows) != min(ask.limit, len(every)):
+        return f"{len(found.rows)} rows, not {ask.limit} of {len(every)}"
+    allowed, shown = (
+        Counter(canonical_row(json.dumps(row)) for row in rows) for rows in (every, found.rows)
+    )
+    return f"not among the rows: {shown - allowed}" if shown - allowed else None

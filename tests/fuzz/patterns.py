@@ -1,0 +1,257 @@
+"""The clauses of a match: bindings, traversals, conditions and blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from fuzz.values import COMPARISONS, SCALARS, Field, Scope, Values, an_id, literal
+from fuzz.world import EDGES, KEYS, MOODS, NODES, NUMERIC, VALUES
+
+_NAMES: Final = "abcdefgh"
+NODES_MAX: Final = 5
+_SHARED_ENDS: Final = (("Person", "Person"), ("Person", "Place"))
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """Clauses, and what can be said after them."""
+
+    texts: tuple[str, ...]
+    scope: Scope
+
+    @property
+    def text(self) -> str:
+        """The clauses, a line each."""
+        return "\n".join(self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Edge types that join two node types; their ends may be alike."""
+
+    types: tuple[str, ...]
+    source: str
+    target: str
+
+
+class Patterns:
+    """Writes the patterns of one query; no two variables of it have one name."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.pen = values.pen
+        self._used = 0
+
+    def whole(self) -> Clauses:
+        """The match of a query."""
+        clauses = self._bound(Clauses((), Scope()))
+        for _ in range(self.pen.one_of((1, 0, 2, 3, 4, 2, 3, 3, 4, 5))):
+            clauses = self._grown(clauses)
+        return clauses
+
+    def _grown(self, clauses: Clauses) -> Clauses:
+        kind = self.pen.one_of(
+            (
+                "step",
+                "step",
+                "step",
+                "block",
+                "step",
+                "filter",
+                "block",
+                "binding",
+                "search",
+                "again",
+            )
+        )
+        is_full = len(clauses.scope.nodes) >= NODES_MAX
+        match kind:
+            case "binding" if not is_full and self.pen.chance(40):
+                return self._bound(clauses)
+            case "filter":
+                return self._with(clauses, self.values.condition(clauses.scope))
+            case "block":
+                return self._with(clauses, self._block(clauses.scope, depth=2))
+            case "search":
+                return self._searched(clauses)
+            case "again":
+                name, type_name = self.pen.one_of(list(clauses.scope.nodes.items()))
+                return self._with(clauses, f"${name}: {type_name}{self._matches(type_name)}")
+            case _:
+                return self._traversed(clauses, clauses.scope.nodes, is_closing=is_full)
+
+    def _bound(self, clauses: Clauses) -> Clauses:
+        type_name, name = self.pen.one_of(("Person", "Place", "Thing")), self._name()
+        found = self._with(clauses, f"${name}: {type_name}{self._matches(type_name)}")
+        return Clauses(found.texts, found.scope.with_node(name, type_name))
+
+    def _matches(self, type_name: str) -> str:
+        if not self.pen.chance(12):
+            return ""
+        key = KEYS.get(type_name)
+        if key is not None and self.pen.chance(50):
+            return f" {{ {key}: {an_id(self.pen)} }}"
+        kinds = NODES[type_name]
+        names = [name for name, kind in kinds.items() if kind not in ("Vector", "enum")]
+        chosen = self.pen.some(names, 2) or ["name" if "name" in kinds else "label"]
+        if type_name == "Person" and self.pen.chance(20):
+            mood = literal("String", self.pen.one_of(MOODS))
+            return f" {{ mood: {mood} }}"
+        written = (f"{name}: {self._matched(kinds[name])}" for name in chosen)
+        return f" {{ {', '.join(written)} }}"
+
+    def _matched(self, kind: str) -> str:
+        """The value of a property match, which must fit the property."""
+        element = kind.strip("[]")
+        if self.pen.chance(25):
+            return self.values.parameters.add(self.pen, element)
+        fitting = [each for each in VALUES[element] if _is_written(each)]
+        return literal(element, self.pen.one_of(fitting))
+
+    # ---- traversals ----
+
+    def _traversed(
+        self, clauses: Clauses, starts: Iterable[str], *, is_closing: bool = False
+    ) -> Clauses:
+        """One more traversal from one of the variables."""
+        start = self.pen.one_of(list(starts))
+        scope = clauses.scope
+        step = self.pen.one_of(_steps_at(scope.nodes[start]))
+        is_forward = step.source == scope.nodes[start]
+        is_same = step.source == step.target
+        other_type = step.target if is_forward else step.source
+        known = [n for n, t in scope.nodes.items() if t == other_type]
+        other, texts = "_", clauses.texts
+        if known and (is_closing or self.pen.chance(25)):
+            other = self.pen.one_of(known)
+        elif not is_closing and self.pen.chance(85):
+            other = self._name()
+            scope = scope.with_node(other, other_type)
+        is_wild = other != "_" and self.pen.chance(15)
+        if is_wild:
+            # Both ends of a wildcard must be declared.
+            texts = (*texts, f"${start}: {scope.nodes[start]}", f"${other}: {other_type}")
+        ends = [f"${start}", f"${other}"]
+        if self.pen.chance(40):
+            ends.reverse()
+        types = _fitting(step, is_wild=is_wild)
+        edge, bounds = "", ""
+        is_bindable = not {"$_"} & set(ends)
+        if is_same and self.pen.chance(35):
+            least = self.pen.number(1, 2)
+            bounds = f"{{{least},{self.pen.number(least, 3)}}}"
+        elif is_bindable and self.pen.chance(30):
+            name = self._name("w")
+            edge, scope = f"${name}:", scope.with_edge(name, types)
+        selector = self._selector(step, is_wild=is_wild, is_undirected=is_same)
+        text = f"{ends[0]} {edge}{selector}{bounds} {ends[1]}"
+        return Clauses((*texts, text), scope)
+
+    def _selector(self, step: _Step, *, is_wild: bool, is_undirected: bool) -> str:
+        inner = "*" if is_wild else " | ".join(_spelled(each) for each in step.types)
+        if is_undirected and self.pen.chance(30):
+            return f"<{inner}>"
+        return f"({inner})" if len(step.types) > 1 and not is_wild else inner
+
+    # ---- blocks ----
+
+    def _block(self, scope: Scope, depth: int) -> str:
+        """A condition about a pattern that hangs on a variable of the scope."""
+        inner = Clauses((), scope)
+        if self.pen.chance(15):
+            inner = self._with(inner, self.values.comparison(scope))
+        else:
+            inner = self._traversed(inner, scope.nodes)
+            for _ in range(self.pen.number(0, 2)):
+                inner = self._grown_inside(inner, depth)
+        body = "\n".join(("{", *inner.texts, "}"))
+        match self.pen.one_of(("not", "exists", "count", "value", "value")):
+            case "count":
+                return f"count {body} {self.pen.one_of(COMPARISONS)} {self.pen.number(0, 3)}"
+            case "value":
+                return self._aggregated(inner.scope, body)
+            case word:
+                return f"{word} {body}"
+
+    def _grown_inside(self, clauses: Clauses, depth: int) -> Clauses:
+        match self.pen.one_of(("filter", "step", "block", "search")):
+            case "step" if len(clauses.scope.nodes) < NODES_MAX + 1:
+                return self._traversed(clauses, clauses.scope.nodes)
+            case "block" if depth > 1:
+                return self._with(clauses, self._block(clauses.scope, depth - 1))
+            case "search":
+                return self._searched(clauses)
+            case _:
+                return self._with(clauses, self.values.condition(clauses.scope, 1))
+
+    def _aggregated(self, scope: Scope, body: str) -> str:
+        function, about = aggregate(self.values, scope)
+        comparison = self.pen.one_of(COMPARISONS)
+        kind = {"count": "I64", "sum": "F64", "avg": "F64"}.get(function, about.kind)
+        return f"{function}({about.text}) {body} {comparison} {self.values.constant(kind)}"
+
+    # ---- search ----
+
+    def _searched(self, clauses: Clauses) -> Clauses:
+        fields = [each for each in clauses.scope.fields("text") if "@" not in each.text]
+        if not fields:
+            return self._with(clauses, self.values.condition(clauses.scope))
+        about, words = self.pen.one_of(fields).text, self.values.words()
+        match self.pen.one_of(("search", "match_text", "fuzzy")):
+            case "fuzzy":
+                edits = self.pen.one_of(("", ", 1", ", 0"))
+                return self._with(clauses, f"fuzzy({about}, {words}{edits})")
+            case word:
+                return self._with(clauses, f"{word}({about}, {words})")
+
+    def _with(self, clauses: Clauses, text: str) -> Clauses:
+        return Clauses((*clauses.texts, text), clauses.scope)
+
+    def _name(self, prefix: str = "") -> str:
+        self._used += 1
+        return f"{prefix or _NAMES[(self._used * 5) % len(_NAMES)]}{self._used}"
+
+
+def aggregate(values: Values, scope: Scope) -> tuple[str, Field]:
+    """An aggregate function and something it takes."""
+    function = values.pen.one_of(("count", "sum", "avg", "min", "max"))
+    kinds = {"count": (), "sum": NUMERIC, "avg": NUMERIC}.get(function, SCALARS)
+    fields = scope.fields(*kinds)
+    if not fields:
+        return "count", values.pen.one_of(scope.fields())
+    return function, values.pen.one_of(fields)
+
+
+def _is_written(value: object) -> bool:
+    """Whether a literal can say a value: there is no minus, and no exponent."""
+    return not isinstance(value, int | float) or (0 <= value < 2**31 and str(value)[0] != "-")
+
+
+def _spelled(edge_type: str) -> str:
+    return edge_type[0].lower() + edge_type[1:]
+
+
+def _steps_at(type_name: str) -> list[_Step]:
+    """The ways to leave a node: by one edge type, or by any of several."""
+    single = [_Step((name,), source, target) for name, (source, target, _) in EDGES.items()]
+    several = [
+        _Step(tuple(types[:count]), source, target)
+        for source, target in _SHARED_ENDS
+        if len(types := _between(source, target)) > 1
+        for count in range(2, len(types) + 1)
+    ]
+    return [each for each in (*single, *several) if type_name in (each.source, each.target)]
+
+
+def _between(source: str, target: str) -> list[str]:
+    return [name for name, (one, other, _) in EDGES.items() if (one, other) == (source, target)]
+
+
+def _fitting(step: _Step, *, is_wild: bool) -> tuple[str, ...]:
+    """The edge types of a step; a wildcard takes every one that fits the ends either way."""
+    if not is_wild:
+        return step.types
+    ends = {(step.source, step.target), (step.target, step.source)}
+    return tuple(name for name, (one, other, _) in EDGES.items() if (one, other) in ends)

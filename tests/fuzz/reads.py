@@ -1,0 +1,149 @@
+"""Whole queries: a match, what is returned, an order and a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fuzz.patterns import Clauses, Patterns, aggregate
+from fuzz.pen import Pen
+from fuzz.values import SCALARS, Field, Parameters, Scope, Values
+from logic.generate import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A query and its parameters; `unlimited` is the same query without a limit on any order."""
+
+    text: str
+    params: Mapping[str, Json]
+    unlimited: str | None = None
+    limit: int | None = None
+
+
+def write_read(pen: Pen) -> Ask:
+    """A random query."""
+    parameters = Parameters()
+    values = Values(pen, parameters)
+    clauses = Patterns(values).whole()
+    is_aggregated = pen.chance(35)
+    returning = Returning(values, clauses.scope)
+    if is_aggregated:
+        items, order = returning.groups()
+    else:
+        items, order = returning.rows()
+    is_limited = returning.needs_limit or pen.chance(30)
+    limit = pen.one_of((3, 1, 2, 4, 5, 8, 0)) if is_limited else None
+    ends = f"\norder {{ {', '.join(order)} }}" if order else ""
+    text = _text(parameters, clauses, items) + ends
+    if limit is None:
+        return Ask(text + "\n}", parameters.given)
+    limited = f"{text}\nlimit {limit}\n}}"
+    if order:
+        return Ask(limited, parameters.given)
+    return Ask(limited, parameters.given, unlimited=text + "\n}", limit=limit)
+
+
+def _text(parameters: Parameters, clauses: Clauses, items: list[str]) -> str:
+    """The text up to its order; whatever may fall away is a line of its own."""
+    head = f"query q({', '.join(parameters.declared)}) {{"
+    return "\n".join((head, "match {", clauses.text, "}", "return {", *items, "}"))
+
+
+class Returning:
+    """Writes what a query returns and how it is ordered."""
+
+    def __init__(self, values: Values, scope: Scope) -> None:
+        self.values = values
+        self.pen = values.pen
+        self.scope = scope
+        self.needs_limit = False
+
+    def rows(self) -> tuple[list[str], list[str]]:
+        """The items and the order keys of a query that does not aggregate."""
+        items, keys = [], []
+        score = self._score() if self.pen.chance(35) else None
+        if score is not None:
+            keys.append(score)
+            if self.pen.chance(50):
+                items.append(f"{score} as s")
+        for number in range(self.pen.number(1, 4)):
+            item, key = self._item(f"c{number}")
+            items.append(item)
+            is_key = score is None or not score.startswith("nearest")
+            if is_key and self.pen.chance(30):
+                keys.append(key + self._direction())
+        fields = self.scope.fields(*SCALARS)
+        if self.pen.chance(25):
+            keys.append(self.pen.one_of(fields).text + self._direction())
+        return items, keys
+
+    def _item(self, alias: str) -> tuple[str, str]:
+        """An item under an alias, and an order key that means the same."""
+        node = self.pen.one_of(list(self.scope.nodes))
+        match self.pen.one_of(("field", "field", "node", "condition", "id", "constant")):
+            case "node":
+                return f"${node} as {alias}", alias
+            case "id":
+                return f"${node}.@id as {alias}", f"${node}.@id"
+            case "condition":
+                return f"({self.values.condition(self.scope, 1)}) as {alias}", alias
+            case "constant":
+                kind = self.pen.one_of(("String", "I64", "F64", "Bool", "Date"))
+                return f"{self.values.constant(kind)} as {alias}", alias
+            case _:
+                found = self.pen.one_of(self.scope.fields())
+                is_sortable = found.kind in SCALARS
+                return f"{found.text} as {alias}", alias if is_sortable else f"${node}.@id"
+
+    def groups(self) -> tuple[list[str], list[str]]:
+        """The items and the order keys of a query that aggregates."""
+        items: list[str] = []
+        keys: list[str] = []
+        if self.pen.chance(10):
+            score = self._score()
+            keys += [] if score is None else [score]
+        items += [f"{self._group_key()} as k{n}" for n in range(self.pen.number(0, 2))]
+        items += [f"{self._aggregate()} as n{n}" for n in range(self.pen.number(1, 3))]
+        if keys and keys[0].startswith("nearest"):
+            # An alias cannot follow it, and a group has nothing else.
+            return items, keys
+        for item in items:
+            if self.pen.chance(40):
+                keys.append(item.rpartition(" as ")[2] + self._direction())
+        return items, keys
+
+    def _group_key(self) -> str:
+        if self.pen.chance(20):
+            return f"${self.pen.one_of(list(self.scope.nodes))}"
+        return self.pen.one_of(self.scope.fields(*SCALARS)).text
+
+    def _aggregate(self) -> str:
+        if self.pen.chance(30):
+            return f"count(${self.pen.one_of(list(self.scope.nodes))})"
+        function, about = aggregate(self.values, self.scope)
+        return f"{function}({about.text})"
+
+    # ---- ranks ----
+
+    def _score(self) -> str | None:
+        """A rank call, if a variable has something to rank by."""
+        fields = self.scope.fields("text", "Vector")
+        if not fields:
+            return None
+        first = self.pen.one_of(fields)
+        variable = first.text.partition(".")[0]
+        alike = [each for each in fields if each.text.partition(".")[0] == variable]
+        if self.pen.chance(35):
+            self.needs_limit = True
+            return f"rrf({self._arm(first)}, {self._arm(self.pen.one_of(alike))})"
+        self.needs_limit = first.kind == "Vector"
+        return self._arm(first)
+
+    def _arm(self, about: Field) -> str:
+        if about.kind == "Vector":
+            return f"nearest({about.text}, {self.values.constant('Vector')})"
+        return f"bm25({about.text}, {self.values.words()})"
+
+    def _direction(self) -> str:
+        return self.pen.one_of(("", " desc", " asc"))

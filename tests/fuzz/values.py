@@ -1,0 +1,217 @@
+"""Operands and conditions, in the text of the query language."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fuzz.pen import Pen
+from fuzz.world import EDGES, IDS, NODES, NUMERIC, PARAMETER_MAX, TEXTUAL, VALUES, WORDS, Kind
+from logic.generate import Json
+
+COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=")
+SCALARS: Final = (*NUMERIC, *TEXTUAL, "Date", "DateTime", "Bool")
+# Their texts have dashes; a minus is in no literal.
+_DATED: Final = ("Date", "DateTime")
+_PARAMETER_TYPES: Final = {"text": "String", "enum": "String", "Vector": "Vector(2)"}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Something a text can say of a variable, such as `$a.age` or `$w.@id`."""
+
+    text: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The variables that a place in a text sees: nodes with a type, edges with their types."""
+
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    edges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def with_node(self, name: str, type_name: str) -> Scope:
+        """The scope with one more node."""
+        return Scope({**self.nodes, name: type_name}, self.edges)
+
+    def with_edge(self, name: str, types: tuple[str, ...]) -> Scope:
+        """The scope with one more edge."""
+        return Scope(self.nodes, {**self.edges, name: types})
+
+    def fields(self, *kinds: Kind) -> list[Field]:
+        """Everything that can be said, of some kinds or of all but texts to search in."""
+        wanted = kinds or tuple(VALUES)
+        return [each for each in self._fields() if each.kind in wanted]
+
+    def _fields(self) -> Iterator[Field]:
+        for name, type_name in self.nodes.items():
+            yield from (Field(f"${name}.{each}", kind) for each, kind in NODES[type_name].items())
+            yield Field(f"${name}.@id", "String")
+        for name, types in self.edges.items():
+            yield from (Field(f"${name}.{each}", kind) for each, kind in _shared(types).items())
+            yield from (Field(f"${name}.@{each}", "String") for each in ("id", "src", "dst"))
+            yield Field(f"${name}.@type", "String")
+
+
+def _shared(types: tuple[str, ...]) -> dict[str, Kind]:
+    """The properties that all of some edge types have, with the same kind."""
+    first, *others = (EDGES[each][2] for each in types)
+    return {
+        name: kind
+        for name, kind in first.items()
+        if all(other.get(name) == kind for other in others)
+    }
+
+
+@dataclass(slots=True)
+class Parameters:
+    """The parameters of a query, as they are declared and as they are given."""
+
+    declared: list[str] = field(default_factory=list)
+    given: dict[str, Json] = field(default_factory=dict)
+
+    def add(self, pen: Pen, kind: Kind) -> str:
+        """A new parameter of a kind; how a text refers to it."""
+        name = f"p{len(self.declared)}"
+        is_nullable = pen.chance(20)
+        type_name = _PARAMETER_TYPES.get(kind, kind)
+        self.declared.append(f"${name}: {type_name}{'?' if is_nullable else ''}")
+        if not (is_nullable and pen.chance(50)):
+            self.given[name] = pen.one_of(frequent(_given_values(kind)))
+        return f"${name}"
+
+
+def _given_values(kind: Kind) -> list[Json]:
+    return [value for value in VALUES[kind] if not isinstance(value, int) or value <= PARAMETER_MAX]
+
+
+class Values:
+    """Writes values and conditions of one query."""
+
+    def __init__(self, pen: Pen, parameters: Parameters) -> None:
+        self.pen = pen
+        self.parameters = parameters
+
+    def literal(self, kind: Kind) -> str:
+        """A literal that can be compared with a kind."""
+        if kind in NUMERIC:
+            # There are no negative literals; a fraction may stand beside an integer.
+            return self.pen.one_of(("1", "0", "2", "1.0", "0.5", "40", "0.1", "9007199254740993"))
+        known = [each for each in VALUES[kind] if "-" not in str(each) or kind in _DATED]
+        return literal(kind, self.pen.one_of(frequent(known)))
+
+    def constant(self, kind: Kind) -> str:
+        """A literal, a parameter or now."""
+        if self.pen.chance(25):
+            return self.parameters.add(self.pen, kind)
+        if kind == "DateTime" and self.pen.chance(30):
+            return "now()"
+        return self.literal(kind)
+
+    def operand(self, kind: Kind, scope: Scope) -> str:
+        """Something that can be compared with a kind: mostly a constant."""
+        fields = scope.fields(*comparable(kind))
+        if fields and self.pen.chance(30):
+            return self.pen.one_of(fields).text
+        return self.constant(kind)
+
+    def condition(self, scope: Scope, depth: int = 2) -> str:
+        """A condition about the variables of a scope."""
+        if depth and self.pen.chance(30):
+            return self._compound(scope, depth - 1)
+        return self.pen.one_of(
+            (
+                self.comparison,
+                self.comparison,
+                self._null_test,
+                self._text_test,
+                self._membership,
+                self._truth,
+            )
+        )(scope)
+
+    def _compound(self, scope: Scope, depth: int) -> str:
+        left = self.condition(scope, depth)
+        match self.pen.one_of(("and", "or", "not", "=")):
+            case "not":
+                return f"not ({left})"
+            case "=":
+                return f"({left}) = ({self.condition(scope, depth)})"
+            case word:
+                return f"({left} {word} {self.condition(scope, depth)})"
+
+    def comparison(self, scope: Scope) -> str:
+        """A comparison that mentions a variable of a scope."""
+        subject = self.pen.one_of(scope.fields(*SCALARS))
+        right = self.operand(subject.kind, scope)
+        return f"{subject.text} {self.pen.one_of(COMPARISONS)} {right}"
+
+    def _null_test(self, scope: Scope) -> str:
+        subject = self.pen.one_of(scope.fields())
+        return f"{subject.text} is {self.pen.one_of(('null', 'not null'))}"
+
+    def _text_test(self, scope: Scope) -> str:
+        subject = self.pen.one_of(scope.fields(*TEXTUAL))
+        word = self.pen.one_of(("contains", "starts_with"))
+        return f"{subject.text} {word} {self.operand('String', scope)}"
+
+    def _membership(self, scope: Scope) -> str:
+        lists = scope.fields("[String]", "[I64]")
+        if lists and self.pen.chance(50):
+            items = self.pen.one_of(lists)
+            kind = items.kind.strip("[]")
+            item = self.operand(kind, scope)
+            is_infix = self.pen.chance(50)
+            return f"{items.text} contains {item}" if is_infix else f"{item} in {items.text}"
+        subject = self.pen.one_of(scope.fields("String", "enum", "I64", "I32", "F64"))
+        kind = "String" if subject.kind in TEXTUAL else subject.kind
+        if kind in ("String", "I64") and self.pen.chance(30):
+            return f"{subject.text} in {self.parameters.add(self.pen, f'[{kind}]')}"
+        items_of = ", ".join(self.literal(kind) for _ in range(self.pen.number(0, 3)))
+        return f"{subject.text} in [{items_of}]"
+
+    def _truth(self, scope: Scope) -> str:
+        fields = scope.fields("Bool")
+        if fields and self.pen.chance(80):
+            return self.pen.one_of(fields).text
+        return self.pen.one_of(("true", "false"))
+
+    def words(self) -> str:
+        """What to look for in a text."""
+        words = [self.pen.one_of(WORDS) for _ in range(self.pen.number(1, 2))]
+        return literal("String", " ".join(words))
+
+
+def literal(kind: Kind, value: Json) -> str:
+    """A value as a literal."""
+    match kind:
+        case "Date" | "DateTime":
+            return f'{kind.lower()}("{value}")'
+        case "Bool":
+            return "true" if value else "false"
+        case "Vector":
+            assert isinstance(value, list)
+            return f"[{', '.join(str(float(str(each))) for each in value)}]"
+        case _:
+            return json.dumps(value, ensure_ascii=False)
+
+
+def frequent(values: Sequence[Json]) -> Sequence[Json]:
+    """Values of which the first are drawn most often."""
+    return (*values[:3], *values[:3], *values)
+
+
+def comparable(kind: Kind) -> tuple[Kind, ...]:
+    """The kinds that compare with a kind."""
+    for group in (NUMERIC, TEXTUAL):
+        if kind in group:
+            return group
+    return (kind,)
+
+
+def an_id(pen: Pen) -> str:
+    """The id of some node, as a literal."""
+    return literal("String", pen.one_of(IDS))

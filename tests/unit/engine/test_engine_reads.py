@@ -1,0 +1,163 @@
+"""What callers ask of a read beside its text: time, memory, settings, and other forms."""
+
+from __future__ import annotations
+
+import gc
+import math
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import omnigraph
+from omnigraph import errors
+from omnigraph.engine.graph import open_on
+from omnigraph.engine.resources import Environment
+from omnigraph.execution.options import Access
+from places import fresh_uri, storage_of
+from unit.engine.company import company
+
+SCHEMA = """
+node Person { name: String @key  age: I32?  height: F64? }
+edge Knows: Person -> Person
+edge Likes: Person -> Person
+"""
+PEOPLE = 2_000
+# Of all pairs of people and their friends: many rows, none of which can be left out.
+LARGE = """query q() {
+  match { $a: Person  $b: Person  $a knows $c  $b likes $d  $a.age <= $d.age }
+  return { $a.age, $b.age, $c.age, $d.age, count($a) as n }
+}"""
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[omnigraph.Graph]:
+    random = np.random.default_rng(2)
+    names = [f"p{number}" for number in range(PEOPLE)]
+    uri = fresh_uri(tmp_path_factory.mktemp("crowd") / "crowd.omni")
+    with omnigraph.create(uri, schema=SCHEMA, durable=False) as graph:
+        main = graph.branch()
+        people = pa.table({"name": names, "age": random.integers(0, 90, PEOPLE).astype(np.int32)})
+        main.load(people, type="Person", mode="append")
+        for type_name in ("Knows", "Likes"):
+            ends = [random.choice(names, 5 * PEOPLE).tolist() for _ in range(2)]
+            edges = pa.table({"from": ends[0], "to": ends[1]})
+            main.load(edges, type=type_name, mode="append")
+        yield graph
+
+
+@pytest.mark.parametrize("access", list(Access))
+def test_a_query_is_stopped_when_its_time_is_over(crowd: omnigraph.Graph, access: Access) -> None:
+    with open_on(storage_of(crowd.uri), environment=Environment(access=access)) as graph:
+        main = graph.branch()
+        # What the first read loads is not what is stopped here.
+        main.query(LARGE.replace("$b likes $d", '$b likes $d  $b.name = "p1" $a.name = "p2"'))
+        started = time.monotonic()
+        with pytest.raises(errors.QueryTimeout) as stopped:
+            main.query(LARGE, timeout=0.5)
+        assert time.monotonic() - started < 5
+        assert stopped.value.timeout_s == 0.5
+        assert stopped.value.code == "query_timeout"
+        assert len(main.query("query q() { match { $p: Person } return { $p.name } }")) == PEOPLE
+
+
+def test_a_query_that_needs_too_much_memory_is_refused(crowd: omnigraph.Graph) -> None:
+    text = "query q() { match { $a: Person  $b: Person } return { $a.name, $b.name } }"
+    with pytest.raises(errors.ResourceLimit) as refused:
+        crowd.branch().query(text, memory=10_000_000)
+    assert refused.value.resource == "query_memory_bytes"
+    assert refused.value.limit == 10_000_000
+    gc.collect()
+    assert pa.total_allocated_bytes() < 500_000_000
+
+
+def test_a_query_may_be_interrupted(crowd: omnigraph.Graph) -> None:
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    main = crowd.branch()
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(KeyboardInterrupt):
+            main.query(LARGE, timeout=60)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert len(main.query("query q() { match { $p: Person } return { $p.name } limit 3 }")) == 3
+
+
+def test_settings_of_a_request_hold_unless_the_text_changes_them(crowd: omnigraph.Graph) -> None:
+    main = crowd.branch()
+    text = "query q() { match { $a: Person  $a (knows | likes) $b } return { count($b) as n } }"
+    with pytest.raises(errors.ResourceLimit, match="traversal_work_limit is limited to 5"):
+        main.query(text, settings={"traversal_work_limit": 5})
+    changed = f"set traversal_work_limit = 900000; {text}"
+    assert len(main.query(changed, settings={"traversal_work_limit": 5})) == 1
+    with pytest.raises(errors.ParameterError, match="unknown setting 'nonsense'"):
+        main.query(text, settings={"nonsense": 1})
+    with pytest.raises(errors.ParameterError, match="takes"):
+        main.query(text, settings={"traversal_work_limit": "many"})
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("timeout", "soon"),
+        ("timeout", True),
+        ("timeout", -1),
+        ("timeout", math.nan),
+        ("memory", -1),
+        ("memory", 1.5),
+        ("memory", True),
+    ],
+)
+def test_bounds_without_a_meaning_are_refused(
+    crowd: omnigraph.Graph, argument: str, value: object
+) -> None:
+    text = "query q() { match { $p: Person } return { $p.name } }"
+    with pytest.raises(errors.InvalidArgument) as refused:
+        crowd.branch().query(text, **{argument: value})  # type: ignore[arg-type]
+    assert refused.value.argument == argument
+
+
+# ---- other forms ----
+
+
+def test_types_are_datasets_and_tables_of_arrow(tmp_path: Path) -> None:
+    with company(fresh_uri(tmp_path / "org.omni")) as graph:
+        snapshot = graph.branch().snapshot()
+        graph.branch().mutate('query q() { delete Person where name = "Ada" }')
+        people = snapshot.to_arrow("Person")
+        assert people.column_names == ["@id", "age", "name"]
+        assert sorted(people["name"].to_pylist()) == ["Ada", "Bob"]
+        assert snapshot.dataset("Person").count_rows() == 2
+        assert graph.branch().snapshot().dataset("Person").count_rows() == 1
+        assert snapshot.to_arrow("MemberOf", "edge").column_names == [
+            "@id",
+            "@src",
+            "@dst",
+            "since",
+        ]
+        with pytest.raises(errors.TypeNotFound) as missing:
+            snapshot.dataset("Persn")
+        assert "Person" in str(missing.value.hint)
+
+
+def test_a_snapshot_is_a_graph_of_networkx(tmp_path: Path) -> None:
+    with company(fresh_uri(tmp_path / "org.omni")) as graph:
+        snapshot = graph.branch().snapshot()
+        whole = snapshot.to_networkx()
+        assert ("Person", "Ada") in whole
+        people = snapshot.to_networkx(types=["Person"])
+        assert {type_name for type_name, _ in people} == {"Person"}
+        assert len(people) == 2
+        with pytest.raises(errors.TypeNotFound):
+            snapshot.to_networkx(types=["Nobody"])
+        with pytest.raises(errors.InvalidArgument):
+            snapshot.to_networkx(types="Person")

@@ -1,0 +1,233 @@
+"""A source over a model graph, with nothing clever in it: dictionaries and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from model import ModelGraph
+from model.expressions import At, Entity
+from omnigraph.execution.batch import Batch
+from omnigraph.execution.budget import Budget
+from omnigraph.execution.columns import arrow_type
+from omnigraph.execution.expressions import Params
+from omnigraph.execution.reading import Reading
+from omnigraph.execution.source import Numbers, Reached, ReachedEdges
+from omnigraph.execution.view import View
+from omnigraph.query import plan, walk
+from omnigraph.query.typed import NOW_NAME, Expr
+from omnigraph.schema.catalog import Property
+from omnigraph.storage.tables import Tables
+from omnigraph.versioning import MAIN, Snapshot
+from omnigraph.versioning.schemas import StoredSchema
+
+NOW = 1_700_000_000_000
+_places = count()
+
+
+def numbers(values: Sequence[int]) -> Numbers:
+    """Numbers of entities."""
+    return np.array(values, np.int32)
+
+
+class ModelEntities:
+    """The entities of one type; their numbers are their places in the model."""
+
+    def __init__(self, table: Mapping[str, Entity], properties: Mapping[str, Property]) -> None:
+        self.entities = list(table.values())
+        self.properties = properties
+        self.place_of = {entity["@id"]: place for place, entity in enumerate(self.entities)}
+
+    @property
+    def count(self) -> int:
+        return len(self.entities)
+
+    def ids(self, at: Numbers) -> pa.Array:
+        return pa.array([self.entities[place]["@id"] for place in at], pa.utf8())
+
+    def ranks(self, at: Numbers) -> npt.NDArray[np.int64]:
+        order = sorted(self.place_of, key=str.encode)
+        rank_of = {id_: rank for rank, id_ in enumerate(order)}
+        return np.array([rank_of[self.entities[place]["@id"]] for place in at], np.int64)
+
+    def values(self, name: str, at: Numbers) -> pa.Array:
+        found = [self.entities[place][name] for place in at]
+        plain = [list(each) if isinstance(each, tuple) else each for each in found]
+        return pa.array(plain, arrow_type(self.properties[name].type))
+
+
+class ModelNodes(ModelEntities):
+    """The nodes of one type."""
+
+    def all(self) -> Numbers:
+        return numbers(range(self.count))
+
+    def find(self, ids: pa.Array) -> Numbers:
+        return numbers([self.place_of.get(id_, -1) for id_ in ids.to_pylist()])
+
+    def where(self, conditions: Sequence[Expr], params: Params) -> Numbers:
+        names = frozenset().union(*map(walk.variables_of, conditions))
+        assert len(names) <= 1
+        rows = [dict.fromkeys(names, entity) for entity in self.entities]
+        hold = [all(At(row, params)(each) is True for each in conditions) for row in rows]
+        return numbers(np.flatnonzero(hold).tolist())
+
+    def row_ids(self, at: Numbers) -> npt.NDArray[np.uint64]:
+        return at.astype(np.uint64)
+
+    def at_rows(self, row_ids: npt.NDArray[np.uint64]) -> Numbers:
+        return row_ids.astype(np.int32)
+
+
+class ModelEdges(ModelEntities):
+    """The edges of one type; `are_counted` is whether they know their degrees."""
+
+    def __init__(
+        self,
+        table: Mapping[str, Entity],
+        properties: Mapping[str, Property],
+        ends: tuple[ModelNodes, ModelNodes],
+    ) -> None:
+        super().__init__(table, properties)
+        self._source_nodes, self._target_nodes = ends
+
+    def reach(self, nodes: Numbers, *, is_reversed: bool) -> Reached:
+        found = self.match(nodes, is_reversed=is_reversed)
+        pairs = sorted(set(zip(found.places.tolist(), found.ends.tolist(), strict=True)))
+        places, ends = zip(*pairs, strict=True) if pairs else ((), ())
+        return Reached(np.array(places, np.int64), numbers(ends))
+
+    def match(self, nodes: Numbers, *, is_reversed: bool) -> ReachedEdges:
+        pairs = list(zip(self.sources(self._all()), self.targets(self._all()), strict=True))
+        found = [
+            (place, int(end), edge)
+            for place, node in enumerate(nodes)
+            for edge, (source, target) in enumerate(pairs)
+            for start, end in [(target, source) if is_reversed else (source, target)]
+            if start == node
+        ]
+        places, ends, edges = zip(*sorted(found), strict=True) if found else ((), (), ())
+        return ReachedEdges(np.array(places, np.int64), numbers(ends), numbers(edges))
+
+    def sources(self, at: Numbers) -> Numbers:
+        return self._ends("@src", self._source_nodes, at)
+
+    def targets(self, at: Numbers) -> Numbers:
+        return self._ends("@dst", self._target_nodes, at)
+
+    def _ends(self, name: str, nodes: ModelNodes, at: Numbers) -> Numbers:
+        return numbers([nodes.place_of[self.entities[place][name]] for place in at])
+
+    def _all(self) -> Numbers:
+        return numbers(range(self.count))
+
+
+@dataclass(frozen=True)
+class Degrees:
+    """What an adjacency knows of its size."""
+
+    degrees: Numbers
+
+
+class CountedEdges(ModelEdges):
+    """Edges that know their degrees."""
+
+    def adjacency(self, is_reversed: bool) -> Degrees:
+        nodes = self._target_nodes if is_reversed else self._source_nodes
+        places = self.reach(nodes.all(), is_reversed=is_reversed).places
+        return Degrees(np.bincount(places, minlength=nodes.count).astype(np.int32))
+
+
+class ModelSource:
+    """A model graph by numbers."""
+
+    def __init__(self, graph: ModelGraph, *, is_counted: bool = False) -> None:
+        catalog = graph.catalog
+        self._nodes = {
+            name: ModelNodes(table, catalog.nodes[name].properties)
+            for name, table in graph.nodes.items()
+        }
+        kind = CountedEdges if is_counted else ModelEdges
+        self._edges = {
+            name: kind(
+                table, type_.properties, (self._nodes[type_.source], self._nodes[type_.target])
+            )
+            for name, table in graph.edges.items()
+            for type_ in [catalog.edges[name]]
+        }
+
+    def nodes(self, type_name: str) -> ModelNodes:
+        return self._nodes[type_name]
+
+    def edges(self, type_name: str) -> ModelEdges:
+        return self._edges[type_name]
+
+
+def reading_of(
+    graph: ModelGraph,
+    root: plan.Operator,
+    params: Params | None = None,
+    *,
+    budget: Budget | None = None,
+    is_counted: bool = False,
+) -> Reading:
+    """A reading of a model graph; its view knows the schema, and no tables."""
+    tables = Tables(f"memory://model-source-{next(_places)}")
+    snapshot = Snapshot(MAIN, 0, "commit", 0, "sha256:schema", {})
+    view = View(snapshot, StoredSchema("sha256:schema", "", graph.accepted), tables)
+    values = {**(params or {}), NOW_NAME: NOW}
+    source = ModelSource(graph, is_counted=is_counted)
+    return Reading(view, source, values, budget or Budget()).about(root)
+
+
+def pattern_of(root: plan.Operator) -> plan.Operator:
+    """The part of a plan below aggregates, sorts, limits and columns."""
+    while isinstance(root, plan.Aggregate | plan.Sort | plan.Limit | plan.Project):
+        root = root.input
+    return root
+
+
+def shown(reading: Reading, batch: Batch) -> list[dict[str, Any]]:
+    """What each row binds: a node is its id, an edge its type and its id."""
+    columns: dict[str, list[Any]] = {}
+    for name, at in batch.nodes.items():
+        assert at.dtype == np.int32
+        assert len(at) == batch.num_rows
+        columns[name] = reading.source.nodes(reading.nodes_of[name]).ids(at).to_pylist()
+    for name, bound in batch.edges.items():
+        assert len(bound.members) == len(bound.numbers) == batch.num_rows
+        columns[name] = [
+            (
+                bound.types[member],
+                reading.source.edges(bound.types[member]).ids(numbers([at]))[0].as_py(),
+            )
+            for member, at in zip(bound.members, bound.numbers, strict=True)
+        ]
+    return [
+        {name: values[row] for name, values in columns.items()} for row in range(batch.num_rows)
+    ]
+
+
+def model_rows(
+    rows: Iterator[dict[str, Any]], names: frozenset[str] | None
+) -> list[dict[str, Any]]:
+    """The rows of the model in the same form, with all variables or some."""
+    return [
+        {
+            name: (entity["@type"], entity["@id"]) if "@src" in entity else entity["@id"]
+            for name, entity in row.items()
+            if names is None or name in names
+        }
+        for row in rows
+    ]
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows without the order they come in."""
+    return sorted(repr(sorted(row.items())) for row in rows)

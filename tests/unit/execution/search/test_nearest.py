@@ -1,0 +1,165 @@
+"""Nearest vectors, compared with a sort of all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+from model.search import squared_distance
+from omnigraph.execution.search import nearest as module
+from omnigraph.execution.search import sketch as sketches
+from omnigraph.execution.search import vector_segment as segments
+from omnigraph.execution.search.field import Field, extended, whole
+from omnigraph.execution.search.nearest import VectorField, nearest
+from omnigraph.execution.search.vector_segment import (
+    VectorSegment,
+    merged_vectors,
+    vector_segment,
+)
+
+Matrix = npt.NDArray[np.float32]
+
+
+def field_of(*parts: Matrix) -> VectorField:
+    made: list[VectorSegment] = []
+    start = 0
+    for part in parts:
+        rows = np.arange(start, start + len(part), dtype=np.uint64)
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(part.ravel()), part.shape[1])
+        made.append(vector_segment(rows, vectors))
+        start += len(part)
+    return Field(tuple(made), (None,) * len(made))
+
+
+def expected_of(matrix: Matrix, query: Matrix, limit: int) -> dict[int, float]:
+    exact = (matrix.astype(np.float64) - query.astype(np.float64)) ** 2
+    with np.errstate(over="ignore"):
+        scores = np.add.accumulate(exact, axis=1)[:, -1].astype(np.float32)
+    last = np.sort(scores)[limit - 1]
+    return {int(at): float(scores[at]) for at in np.flatnonzero(scores <= last)}
+
+
+def assert_nearest(field: VectorField, matrix: Matrix, query: Matrix, limit: int) -> None:
+    found = nearest(field, np.arange(len(matrix)), query, limit=limit)
+    assert found.scores.dtype == np.float32
+    got = dict(zip(found.places.tolist(), found.scores.tolist(), strict=True))
+    assert got == expected_of(matrix, query, limit)
+
+
+def vectors(kind: str, rows: int, dimension: int, seed: int = 0) -> Matrix:
+    random = np.random.default_rng(seed)
+    noise = random.standard_normal((rows, dimension))
+    match kind:
+        case "random":
+            found = noise
+        case "groups":
+            found = random.standard_normal((99, dimension))[random.integers(0, 99, rows)] * 3
+            found += 0.1 * noise
+        case "flat":
+            found = noise / np.arange(1, dimension + 1)
+        case "far away":
+            found = noise * 0.01 + 1_000
+        case "ties":
+            found = random.integers(0, 2, (rows, dimension)).astype(np.float64)
+        case _:
+            found = np.ones((rows, dimension))
+    return found.astype(np.float32)
+
+
+KINDS = ["random", "groups", "flat", "far away", "ties", "equal"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("limit", [1, 7, 299])
+def test_the_nearest_are_exact(kind: str, limit: int) -> None:
+    matrix = vectors(kind, 300, 12)
+    queries = [matrix[5], matrix[0] * np.float32(1.01), np.zeros(12, np.float32)]
+    for query in queries:
+        assert_nearest(field_of(matrix), matrix, query, limit)
+        assert_nearest(field_of(matrix[:100], matrix[100:130], matrix[130:]), matrix, query, limit)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sketch_leaves_no_near_vector_out(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sketches, "ROWS_MIN", 100)
+    monkeypatch.setattr(sketches, "DIMENSION_MIN", 8)
+    monkeypatch.setattr(sketches, "_USEFUL_SHARE", 1.0)
+    monkeypatch.setattr(segments, "_ASKED_MIN", 0)
+    monkeypatch.setattr(module, "_FEW_LEFT", 0)
+    matrix = vectors(kind, 2_000, 24)
+    field = field_of(matrix)
+    assert field.segments[0].sketch is not None
+    random = np.random.default_rng(1)
+    for row in random.integers(0, len(matrix), 10):
+        query = matrix[row] + (random.standard_normal(24) * 0.05).astype(np.float32)
+        assert_nearest(field, matrix, query, 10)
+
+
+def test_a_sketch_bounds_distances_from_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sketches, "ROWS_MIN", 100)
+    monkeypatch.setattr(sketches, "DIMENSION_MIN", 8)
+    matrix = vectors("groups", 3_000, 32)
+    sketch = sketches.sketch_of(matrix)
+    assert sketch is not None
+    query = matrix[7].astype(np.float64) + 0.01
+    exact = ((matrix - query) ** 2).sum(axis=1)
+    bounds = sketch.bounds(query)
+    assert (bounds <= exact + 1e-3).all()
+    assert np.count_nonzero(bounds < exact[7]) < 300, "and tells most vectors apart"
+
+
+def test_a_sketch_that_tells_nothing_apart_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sketches, "ROWS_MIN", 100)
+    monkeypatch.setattr(sketches, "DIMENSION_MIN", 8)
+    assert sketches.sketch_of(vectors("random", 2_000, 64)) is None
+
+
+def test_only_some_vectors_may_be_asked_for() -> None:
+    matrix = vectors("random", 500, 6)
+    field = field_of(matrix[:200], matrix[200:])
+    for at in (np.arange(0, 500, 7), np.arange(499, -1, -1), np.array([3, 450, 7])):
+        found = nearest(field, at, matrix[3], limit=2)
+        some = expected_of(matrix[at], matrix[3], 2)
+        assert dict(zip(found.places.tolist(), found.scores.tolist(), strict=True)) == some
+
+
+@pytest.mark.parametrize("limit", [None, 0, 3, 10])
+def test_few_vectors(limit: int | None) -> None:
+    matrix = vectors("random", 3, 4)
+    found = nearest(field_of(matrix), np.arange(3), matrix[1], limit=limit)
+    assert found.places.tolist() == ([] if limit == 0 else [0, 1, 2])
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e19, 3e38])
+def test_very_small_and_very_large_vectors_are_measured_exactly(size: float) -> None:
+    matrix = vectors("random", 200, 8) * np.float32(0.1)
+    with np.errstate(over="ignore"):
+        matrix = np.clip(matrix * size, -3e38, 3e38).astype(np.float32)
+    assert_nearest(field_of(matrix), matrix, matrix[3], 5)
+
+
+def test_distances_have_the_bits_of_the_model() -> None:
+    matrix = vectors("random", 50, 7)
+    query = vectors("random", 1, 7, seed=9)[0]
+    found = nearest(field_of(matrix), np.arange(50), query, limit=None)
+    model = [squared_distance(row.tolist(), query.tolist()) for row in matrix]
+    assert found.scores.tolist() == model
+
+
+def test_rows_without_a_vector_are_left_out_and_segments_merge() -> None:
+    kind = pa.list_(pa.float32(), 2)
+    first = vector_segment(np.array([1, 2, 5], np.uint64), pa.array([[0, 1], None, [2, 3]], kind))
+    assert first.row_ids.tolist() == [1, 5]
+
+    def make(rows: npt.NDArray[np.uint64]) -> VectorSegment:
+        return vector_segment(rows, pa.array([[row, 0] for row in rows.tolist()], kind))
+
+    later = extended(
+        whole(first), np.array([9, 3, 2, 5], np.uint64), make=make, merge=merged_vectors
+    )
+    (segment,) = later.segments
+    assert segment.row_ids.tolist() == [3, 5, 9]
+    assert segment.matrix.tolist() == [[3, 0], [2, 3], [9, 0]]
+    assert segment.blank_rows.tolist() == [2]

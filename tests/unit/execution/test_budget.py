@@ -1,0 +1,68 @@
+"""What one query may use."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from omnigraph.errors import QueryCancelled, QueryTimeout, ResourceLimit
+from omnigraph.execution.budget import Budget
+
+
+def test_memory_is_refused_before_it_is_taken() -> None:
+    budget = Budget(memory_bytes=100)
+    budget.require(100)
+    with pytest.raises(ResourceLimit) as refused:
+        budget.require(101)
+    assert refused.value.resource == "query_memory_bytes"
+    assert (refused.value.limit, refused.value.actual) == (100, 101)
+
+
+def test_memory_that_is_held_counts_until_it_is_given_back() -> None:
+    budget = Budget(memory_bytes=100)
+    with budget.reserve(60):
+        budget.require(40)
+        with pytest.raises(ResourceLimit) as refused:
+            budget.require(41)
+        assert refused.value.actual == 101
+    budget.require(100)
+
+
+def test_memory_is_given_back_after_an_error() -> None:
+    budget = Budget(memory_bytes=100)
+    with pytest.raises(KeyError), budget.reserve(60):
+        raise KeyError
+    budget.require(100)
+
+
+def test_no_bound_means_none() -> None:
+    budget = Budget()
+    budget.require(2**60)
+    budget.check()
+
+
+def test_a_query_stops_when_its_time_is_over() -> None:
+    budget = Budget(deadline=time.monotonic() + 60)
+    budget.check()
+    late = Budget(deadline=time.monotonic())
+    with pytest.raises(QueryTimeout) as stopped:
+        late.check()
+    assert stopped.value.code == "query_timeout"
+    assert stopped.value.timeout_s == pytest.approx(0, abs=0.5)
+
+
+def test_a_cancelled_query_stops_at_the_next_check() -> None:
+    budget = Budget()
+    budget.cancel()
+    with pytest.raises(QueryCancelled):
+        budget.check()
+
+
+def test_work_is_an_error_beyond_its_limit() -> None:
+    budget = Budget(work_limit=3)
+    budget.work(1)
+    budget.work(2)
+    assert budget.work_left == 0
+    with pytest.raises(ResourceLimit, match="traversal_work_limit is limited to 3, this needs 4"):
+        budget.work(1)
