@@ -34,7 +34,6 @@ SMALL: Final[Mapping[str, Mapping[str, int]]] = {
     "omnigraph.execution.planner.weights": {"SINGLE_FACTOR": 0, "WHOLE_TYPE_FACTOR": 0},
     "omnigraph.execution.search.field": {"SEGMENTS_MAX": 1},
     "omnigraph.execution.search.ranking": {"FEW_VECTORS": 1},
-    "omnigraph.execution.search.sketch": {"ROWS_MIN": 2, "DIMENSION_MIN": 1, "_BLOCK_ROWS": 2},
     "omnigraph.execution.search.vector_segment": {"_ASKED_MIN": 0, "_BLOCK_ROWS": 2},
 }
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias, assert_never
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, assert_never
 
 import pyarrow as pa
 
@@ -20,6 +20,9 @@ _QUICK_BYTES_MAX: Final = 64 * 1024
 
 # Rows of a write: still in memory, or already written and waiting for their commit.
 Part: TypeAlias = pa.Table | Staged
+
+
+_Made = TypeVar("_Made")
 
 
 def byte_count(rows: pa.Table) -> int:
@@ -176,13 +179,27 @@ class Workbench:
                 self._by_type.setdefault(effect.type_key, []).append(effect)
         self._applied: dict[str, tuple[Pin | None, Pin | None]] = {}
 
+    def write(self, pins: Mapping[str, Pin]) -> None:
+        """Write the rows of tables that nothing else happens to, before the effects are applied."""
+        tasks = [key for key, group in self._by_type.items() if len(group) == 1 and key in pins]
+
+        def write_one(key: str) -> None:
+            self._by_type[key][0] = _written(self._by_type[key][0], pins[key], self._tables)
+
+        list(self._run(write_one, tasks))
+
     def apply(self, pins: Mapping[str, Pin]) -> dict[str, Pin | None]:
         """The pins that the effects make of the given ones; None is a type that ends."""
         tasks = list(self._by_type)
-        run = map if self._executor is None or len(tasks) < 2 else self._executor.map
-        results = list(run(lambda key: self._apply_group(key, pins.get(key)), tasks))
+        results = list(self._run(lambda key: self._apply_group(key, pins.get(key)), tasks))
         touched: dict[str, Pin | None] = dict(zip(tasks, results, strict=True))
         return touched | self._renamed({**pins, **touched})
+
+    def _run(self, work: Callable[[str], _Made], tasks: list[str]) -> Iterable[_Made]:
+        """Work on several tables at the same time."""
+        if self._executor is None or len(tasks) < 2:
+            return map(work, tasks)
+        return self._executor.map(work, tasks)
 
     def _renamed(self, pins: Mapping[str, Pin | None]) -> dict[str, Pin | None]:
         """All renames at once, so that names may be swapped; no living type is overwritten."""

@@ -28,6 +28,7 @@ from omnigraph.errors import (
 )
 from omnigraph.storage import layout
 from omnigraph.storage.pins import Pin
+from omnigraph.storage.turns import turn
 from omnigraph.versioning import changes as change_sets
 from omnigraph.versioning.effects import (
     Append,
@@ -176,10 +177,7 @@ class Committer:
         for attempt in count():
             if attempt >= ATTEMPTS_MAX and time.monotonic() > give_up_at:
                 break
-            moved = self._rebased(state, newer, prepare_again)
-            if isinstance(moved, _Ended):
-                return moved.record
-            made = self._attempted(moved, prepare_again)
+            made = self._tried(state, newer, prepare_again)
             if isinstance(made, _Ended):
                 return made.record
             state = made
@@ -188,6 +186,25 @@ class Committer:
         raise Conflict(
             f"branch '{state.head.stream.branch}' moved {attempt} times during this write"
         )
+
+    def _tried(
+        self, state: _Prepared, newer: list[LogEntry], prepare_again: PrepareAgain | None
+    ) -> _Prepared | _Ended:
+        """One attempt on top of newer entries; the state to go on from after a loss."""
+        moved = self._rebased(state, newer, prepare_again)
+        if isinstance(moved, _Ended):
+            return moved
+        # Rows need no turn: they are the most work, and fit whatever version comes.
+        moved.bench.write(moved.head.pins)
+        stream = moved.head.stream
+        with turn(self.log.objects.uri, layout.stream_folder(stream.id)) as has_turns:
+            late = self.log.after(stream, moved.head.seq) if has_turns else []
+            if late:
+                moved = self._rebased(moved, late, prepare_again)
+            made = moved if isinstance(moved, _Ended) else self._attempted(moved, prepare_again)
+        if isinstance(made, _Ended) and isinstance(moved, _Prepared) and made.record is not None:
+            self.log.settle(made.record, Head(moved.head.after(made.record)))
+        return made
 
     def close(self, stream: Stream, *, actor: str | None = None) -> None:
         """End a stream: every later write on it fails. A stream ends once; again is no error."""
@@ -287,10 +304,7 @@ class Committer:
         except Conflict as conflict:
             # The tables do not fit the effects any more, although no footprint was met.
             return self._again(state, prepare_again, conflict)
-        if not self._put(record):
-            return state
-        self.log.settle(record, Head(state.head.after(record)))
-        return _Ended(record)
+        return _Ended(record) if self._put(record) else state
 
     def _again(
         self, state: _Prepared, prepare_again: PrepareAgain | None, refusal: OmnigraphError

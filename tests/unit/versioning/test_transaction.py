@@ -119,6 +119,11 @@ def test_a_write_to_other_tables_costs_the_loser_no_table_work(graph: SmallGraph
     assert graph.rows(graph.head(), CITY) == {"paris": "2"}
 
 
+def _attempts(graph: SmallGraph, step: str) -> list[str]:
+    """Who takes turns looks at what others wrote before an attempt, who does not after it."""
+    return [step] if "://" not in graph.committer.log.objects.uri else [step, step]
+
+
 def test_a_moved_table_is_committed_again_without_writing_its_rows_again(
     graph: SmallGraph,
 ) -> None:
@@ -126,7 +131,7 @@ def test_a_moved_table_is_committed_again_without_writing_its_rows_again(
     graph.reopened().insert({"bob": "2"})
     calls = _counting(graph)
     graph.committer.publish(late)
-    assert calls == ["write", "append", "append"]
+    assert calls == ["write", *_attempts(graph, "append")]
     assert graph.people() == {"ada": "1", "bob": "2"}
 
 
@@ -151,7 +156,7 @@ def test_rows_that_were_looked_up_are_not_looked_up_again(graph: SmallGraph) -> 
     graph.reopened().insert({"cy": "1"})
     calls = _counting(graph)
     graph.committer.publish(known)
-    assert calls == ["write", "replace", "replace"]
+    assert calls == ["write", *_attempts(graph, "replace")]
     assert graph.people() == {"ada": "2", "bob": "1", "cy": "1"}
 
 
