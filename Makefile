@@ -26,10 +26,16 @@ check: setup  ## Formatting, lint, types, layers.
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: setup  ## Timings, printed as a table.
+.venv/bench: .venv/ready
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,bench]'
+	touch $@
+
+bench: .venv/bench  ## Timings, printed as tables; queries and search beside other databases.
 	$(BIN)/python benchmarks/compile.py
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python benchmarks/loads.py
+	$(BIN)/python benchmarks/queries.py
+	$(BIN)/python benchmarks/search.py
 
 soak: setup  ## Writers killed 200 times, then 1,000 random lives of a graph beside the model.
 	PYTHONPATH=tests $(BIN)/python -m faults.soak 200
