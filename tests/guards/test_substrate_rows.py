@@ -79,9 +79,16 @@ def test_a_replayed_compaction_keeps_deleted_rows_dead(tables: Tables) -> None:
 def test_a_replay_without_its_inputs_asks_for_a_new_plan(tables: Tables) -> None:
     pin = _tail(tables)
     compacted = _compacted(tables, pin)
-    assert tables.replay(compacted, world.delete(tables, pin, [7])) is None
     assert tables.replay(compacted, tables.overwrite(pin, [])) is None
     assert tables.replay(compacted, world.compact(tables, pin)) is None
+
+
+def test_a_replay_leaves_out_an_input_whose_rows_all_died(tables: Tables) -> None:
+    pin = _tail(tables)
+    compacted = _compacted(tables, pin)
+    later = tables.replay(compacted, world.delete(tables, pin, [7]))
+    assert later is not None
+    assert (later.rows, len(world.row_ids(tables, later, [7]))) == (pin.rows - 1, 0)
 
 
 def test_a_compaction_is_not_replayed_beside_its_own_history(tables: Tables) -> None:
