@@ -23,7 +23,7 @@ from social_queries import NINE, ONE_PERSON, Question, Value
 
 OURS: Final = Ours.name
 ENGINES: Final = (OURS, Duck.name, Bug.name, Fusion.name)
-ROUNDS: Final = 15
+ROUNDS: Final = 5
 PEOPLE: Final = 100_000
 ASKED: Final = 10
 COLD_ROUNDS: Final = 3

@@ -21,7 +21,7 @@ os.environ.setdefault("LANCEDB_LOG", "error")
 OURS: Final = "omnigraph"
 THEIRS: Final = "LanceDB"
 BEST: Final = 10
-ROUNDS: Final = 3
+ROUNDS: Final = 2
 RECALL_MIN: Final = 0.95
 BUDGET: Final = 1.2
 TOPIC: Final = "topic 7"

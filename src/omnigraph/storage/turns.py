@@ -16,7 +16,7 @@ from typing import Final
 
 # Longer than a few commits take; a holder that is stopped costs others no more than this.
 WAIT_S_MAX: Final = 0.1
-_LOOK_EVERY_S: Final = 0.0002
+_LOOK_EVERY_S: Final = 0.0005
 
 
 @contextmanager

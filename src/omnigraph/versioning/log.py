@@ -49,6 +49,8 @@ CACHED_HEADS_MAX: Final = 1024
 # How many commits of maintenance in a row are seen through; each follows a commit of somebody.
 MAINTENANCE_MAX: Final = 1024
 _READERS: Final = 8
+# Fewer than this are not worth a thread each.
+_READERS_LEAST: Final = 4
 _REPLACED: Final = "close the graph and open it again: it was replaced while it was open"
 
 
@@ -135,10 +137,8 @@ class Log:
 
     def read(self, stream: str, seq: int) -> LogEntry | None:
         """The entry at a place of a stream, or None."""
-        with self._lock:
-            if (entry := self._entries.get((stream, seq))) is not None:
-                self._entries.move_to_end((stream, seq))
-                return entry
+        if (known := self._known(stream, seq)) is not None:
+            return known
         data = self.objects.get(layout.record(stream, seq))
         if data is None:
             return None
@@ -147,12 +147,14 @@ class Log:
         return self._keep(entry)
 
     def read_many(self, places: Iterable[tuple[str, int]]) -> list[LogEntry | None]:
-        """Several entries, read at the same time."""
-        wanted = list(places)
-        if len(wanted) < 4:
-            return [self.read(*place) for place in wanted]
+        """Several entries; those that this process does not know are read at the same time."""
+        entries = {place: self._known(*place) for place in places}
+        unknown = [place for place, entry in entries.items() if entry is None]
+        if len(unknown) < _READERS_LEAST:
+            return [entry or self.read(*place) for place, entry in entries.items()]
         with ThreadPoolExecutor(max_workers=_READERS) as readers:
-            return list(readers.map(lambda place: self.read(*place), wanted))
+            found = readers.map(lambda place: self.read(*place), unknown)
+            return list((entries | dict(zip(unknown, found, strict=True))).values())
 
     def after(self, stream: Stream, seq: int) -> list[LogEntry]:
         """Every entry of a stream above a seq, in order."""
@@ -268,6 +270,13 @@ class Log:
         newest = head.snapshot.seq - head.snapshot.seq % interval
         if newest >= max(stream.first_seq, 1):
             self.write_checkpoint(self.at(stream, newest))
+
+    def _known(self, stream: str, seq: int) -> LogEntry | None:
+        with self._lock:
+            entry = self._entries.get((stream, seq))
+            if entry is not None:
+                self._entries.move_to_end((stream, seq))
+        return entry
 
     def _keep(self, entry: LogEntry) -> LogEntry:
         with self._lock:
