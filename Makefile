@@ -11,7 +11,7 @@ setup: .venv/ready
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-demo: setup  ## A graph of the bundled company: load, branch, change, travel in time, check.
+demo: setup  ## A graph of the bundled company: load, branch, change, merge, travel in time, check.
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/company/demo.sh
 
 test: setup  ## Every test.
@@ -34,12 +34,17 @@ bench: .venv/bench  ## Timings, printed as tables; queries and search beside oth
 	$(BIN)/python benchmarks/compile.py
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python benchmarks/loads.py
+	$(BIN)/python benchmarks/merges.py
 	$(BIN)/python benchmarks/queries.py
 	$(BIN)/python benchmarks/search.py
 
-soak: setup  ## Writers killed 200 times, then 1,000 random lives of a graph beside the model.
+soak: setup  ## Writers killed 200 times, 16 agents that merge, 3,000 random lives beside the model.
 	PYTHONPATH=tests $(BIN)/python -m faults.soak 200
+	PYTHONPATH=tests $(BIN)/python -m faults.feed_soak 50
+	PYTHONPATH=tests $(BIN)/python -m e2e.agents.crowd 16 10 20
 	PYTHONPATH=tests $(BIN)/python -m faults.lives 1000
+	PYTHONPATH=tests $(BIN)/python -m fuzz.merging.lives 2000
+	PYTHONPATH=tests $(BIN)/python -m faults.cleanup_soak 60
 
 mutants: setup  ## Breaks the model ten times; the logic tests must notice each time.
 	$(BIN)/python scripts/check_model_mutants.py

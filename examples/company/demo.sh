@@ -67,6 +67,15 @@ run query people --store "$store" --query $queries/people.gq --params '{"handles
 say "The schema changes on main, as a commit: a rename, new properties and types. Branches keep theirs."
 run schema apply "$store" --schema $here/company_next.pg --as ada
 
+say "What the branch has that main has not, ..."
+run diff hires --store "$store" --stat
+
+say "... merged into main by entity, although main has another schema by now."
+run branch merge hires --store "$store" --delete-branch --as ada
+
+say "Who gave Cleo what she has today."
+run blame Person cleo --store "$store"
+
 say "What happened on main."
 run commit list "$store"
 

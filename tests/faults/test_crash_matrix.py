@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ import pytest
 
 import places
 from faults.world import MUTATIONS, SCHEMA, exported, person, problems
-from omnigraph import Graph
+from omnigraph import Branch, Graph
 from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Environment, Storage
 from omnigraph.errors import OmnigraphError
@@ -30,6 +30,7 @@ from omnigraph.storage.faults import (
     Steps,
 )
 from omnigraph.versioning import Settings, compact
+from omnigraph.versioning.collect import Collector, Policy
 
 NEXT_SCHEMA = SCHEMA.replace("size: I64?", 'headcount: I64? @rename_from("size")\n  motto: String?')
 NEXT_SCHEMA = NEXT_SCHEMA.replace("node Note {", 'node Memo @rename_from("Note") {')
@@ -73,6 +74,55 @@ def _compact(graph: Graph) -> object:
     return compact(resources.publishers, graph._session.head(graph.branch()._stream).stream, PERSON)
 
 
+def _ensure_indices(graph: Graph) -> object:
+    """A commit that has to be there: a write that finds nothing to do survives everything."""
+    done = graph.branch().ensure_indices()
+    assert done.commit is not None
+    assert done.built
+    return done
+
+
+def _optimize(graph: Graph) -> object:
+    done = graph.branch().optimize()
+    assert done.commit is not None
+    assert any(table.fragments_removed for table in done.tables)
+    assert any(table.indexes for table in done.tables)
+    return done
+
+
+def _merge(graph: Graph) -> object:
+    done = graph.branch().merge("review", prefer="theirs")
+    assert done.commit is not None
+    return done
+
+
+def _revert(graph: Graph) -> object:
+    done = graph.branch().revert(graph.branch().head)
+    assert done.outcome == "reverted"
+    return done
+
+
+def _cherry_pick(graph: Graph) -> object:
+    done = graph.branch().cherry_pick(graph.branch("review").head)
+    assert done.outcome == "cherry_picked"
+    return done
+
+
+def _cleanup(graph: Graph) -> object:
+    """Without a grace, so that there is something to remove."""
+    resources = graph._session.resources
+    storage = resources.storage
+    collector = Collector(
+        storage.objects,
+        storage.tables,
+        tracer=storage.reopened or (lambda: storage.tables),
+        settings=replace(resources.committer.settings, grace_s=0.0),
+    )
+    done = collector.collect(Policy(keep=1), is_dry=False)
+    assert done.oldest["main"] == graph.branch().head.version
+    return done
+
+
 PERSON = "node:Person"
 _PHOTO = "base64:" + base64.b64encode(b"x" * 300_000).decode()
 _NEW = person("new", age=3)
@@ -104,7 +154,56 @@ WRITERS = [
     Writer("write-on-branch", lambda graph: graph.branch("review").load([_NEW], mode="append")),
     Writer("apply-schema", lambda graph: graph.branch().apply_schema(NEXT_SCHEMA)),
     Writer("compaction", _compact),
+    Writer("ensure-indices", _ensure_indices),
+    Writer("optimize", _optimize),
+    Writer("fast-forward", _merge),
+    Writer("merge-branch", _merge),
+    Writer("merge-schemas", _merge),
+    Writer("revert", _revert),
+    Writer("cherry-pick", _cherry_pick),
+    Writer("create-tag", lambda graph: graph.tag("v1")),
+    Writer("delete-tag", lambda graph: graph.delete_tag("v0")),
+    Writer("cleanup", _cleanup),
 ]
+
+
+def _change_people(branch: Branch) -> object:
+    return branch.load([_NEW, person("ada", age=9), _TEAM, _EDGE], mode="merge")
+
+
+def _delete_bob(branch: Branch) -> object:
+    return branch.mutate(MUTATIONS, name="leave", params={"name": "bob"})
+
+
+def _change_others(branch: Branch) -> object:
+    return branch.load([person("ada", age=8), person("dov"), _RED], mode="merge")
+
+
+def _migrate(branch: Branch) -> object:
+    branch.apply_schema(NEXT_SCHEMA)
+    return branch.load([{"type": "Office", "data": {"city": "Rome"}}], mode="append")
+
+
+# What happens to main and to the branch before both meet.
+SIDES: dict[str, tuple[tuple[str, Callable[[Branch], object]], ...]] = {
+    "fast-forward": (("review", _change_people), ("review", _delete_bob)),
+    "merge-branch": (
+        ("review", _change_people),
+        ("review", _delete_bob),
+        ("main", _change_others),
+    ),
+    "merge-schemas": (
+        ("review", _change_people),
+        ("review", _migrate),
+        ("main", _change_others),
+    ),
+    "revert": (("main", _change_people),),
+    "cherry-pick": (("main", _change_others), ("review", _delete_bob)),
+    "delete-tag": (("main", lambda branch: branch.graph.tag("v0")),),
+    "cleanup": (("main", _delete_bob), ("review", _change_others)),
+}
+# Commits of a seed, so that there are fragments to join.
+COMMITS = {"compaction": 33, "optimize": 3}
 
 SEED = [
     person("ada", age=36, email="ada@example.com", photo="base64:AAEC"),
@@ -131,11 +230,11 @@ class Place:
 
     def seeded(self, writer: Writer) -> None:
         """A new graph for a writer to start from."""
-        if self._kind != "s3":
+        if self._kind == "memory":
             self.fresh()
             self._seed(writer)
             return
-        # A server copies a graph in no time, and takes long to make one.
+        # A graph is copied in no time, and takes long to make.
         if writer.name not in self._seeds:
             self.fresh()
             self._seed(writer)
@@ -143,12 +242,16 @@ class Place:
         self._uri = places.copy_of(self._seeds[writer.name], self._folder)
 
     def _seed(self, writer: Writer) -> None:
-        """The seed, a branch, and for compaction enough fragments."""
+        """The seed, a branch, and for maintenance fragments to join and indexes to extend."""
         with _quiet(create_on(self.storage(), schema=SCHEMA, environment=QUIET)) as graph:
             graph.branch().load(SEED, mode="append")
             graph.create_branch("review")
-            for number in range(33 if writer.name == "compaction" else 0):
+            if writer.name == "optimize":
+                graph.branch().ensure_indices()
+            for number in range(COMMITS.get(writer.name, 0)):
                 graph.branch().load([person(f"extra{number}")], mode="append")
+            for branch, write in SIDES.get(writer.name, ()):
+                write(graph.branch(branch))
 
     def storage(self, steps: Steps | None = None) -> Storage:
         """The storage of the graph as another process sees it."""
@@ -170,9 +273,16 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 def state(graph: Graph) -> dict[str, bytes]:
-    """Everything a user can see: the branches, and the schema and entities on each."""
-    return {
-        name: graph.branch(name).schema.encode() + _without_fresh_ids(exported(graph, name))
+    """Everything a user can see: tags, branches, and schema, entities and indexes of each."""
+    tags = [(tag.name, tag.version, tag.branch) for tag in graph.tags()]
+    return {"(tags)": repr(tags).encode()} | {
+        name: b"".join(
+            [
+                graph.branch(name).schema.encode(),
+                _without_fresh_ids(exported(graph, name)),
+                repr(graph.index_status(name)).encode(),
+            ]
+        )
         for name in graph.branches()
     }
 

@@ -22,13 +22,11 @@ from model.branching import ModelBranches
 from omnigraph import Graph
 from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Storage
-from omnigraph.errors import MigrationUnsupported, OmnigraphError
+from omnigraph.errors import OmnigraphError
 from omnigraph.query import compile_query
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.typed import Mutation
 from omnigraph.schema import load_catalog
-from omnigraph.schema.identity import AcceptedSchema, TypeKey, TypeKind, evolve_schema
-from omnigraph.schema.migration import plan_migration
 from omnigraph.storage.faults import (
     CRASHES,
     Fault,
@@ -130,42 +128,6 @@ mutations = st.one_of(
 )
 
 
-def migrated(graph: ModelGraph, desired: AcceptedSchema) -> None:
-    """Give the entities of a model another schema: what has the same number is the same thing."""
-    old = graph.accepted
-    tables = {TypeKind.NODE: graph.nodes, TypeKind.EDGE: graph.edges}
-    by_id = {identity.id: key for key, identity in old.identities.items()}
-    fresh: dict[TypeKind, dict[str, Any]] = {TypeKind.NODE: {}, TypeKind.EDGE: {}}
-    for key, identity in desired.identities.items():
-        if key.kind is TypeKind.INTERFACE:
-            continue
-        before = by_id.get(identity.id)
-        rows = tables[before.kind][before.name] if before else {}
-        fresh[key.kind][key.name] = {
-            id_: _renamed(entity, old, before, (key, desired)) for id_, entity in rows.items()
-        }
-    graph.accepted, graph.catalog = desired, desired.catalog
-    graph.nodes, graph.edges = fresh[TypeKind.NODE], fresh[TypeKind.EDGE]
-
-
-def _renamed(
-    entity: dict[str, Any],
-    old: AcceptedSchema,
-    before: TypeKey | None,
-    after: tuple[TypeKey, AcceptedSchema],
-) -> dict[str, Any]:
-    key, desired = after
-    assert before is not None
-    values = {number: entity[name] for name, number in old.identities[before].property_ids.items()}
-    system = {name: value for name, value in entity.items() if name.startswith("@")}
-    properties = desired.identities[key].property_ids
-    return {
-        **system,
-        "@type": key.name,
-        **{name: values.get(number) for name, number in properties.items()},
-    }
-
-
 class Lives(RuleBasedStateMachine):
     """One graph and the model of it."""
 
@@ -223,18 +185,10 @@ class Lives(RuleBasedStateMachine):
 
     @rule(schema=st.sampled_from(SCHEMAS), place=PLACES)
     def migrate(self, schema: str, place: int) -> None:
-        branch, desired = self._branch(place), load_catalog(schema)
-
-        def on_model(graph: ModelGraph) -> None:
-            plan = plan_migration(graph.accepted, desired)
-            evolution = evolve_schema(graph.accepted, desired)
-            if not plan.supported or evolution.schema is None:
-                raise MigrationUnsupported("not supported")
-            migrated(graph, evolution.schema)
-
+        branch = self._branch(place)
         self._both(
             lambda graph: graph.branch(branch).apply_schema(schema),
-            lambda model: model.write(branch, on_model),
+            lambda model: model.migrate(branch, load_catalog(schema)),
         )
 
     @rule(place=st.integers(0, 5))
@@ -264,7 +218,7 @@ class Lives(RuleBasedStateMachine):
                 records, mode="merge"
             )
         self.reopen()
-        candidate = self._copy()
+        candidate = self.model.copy()
         with suppress(OmnigraphError):
             candidate.write(branch, lambda g: g.load(lines(*records), mode="merge"))
         shown = self._shown()
@@ -296,11 +250,6 @@ class Lives(RuleBasedStateMachine):
     def _branch(self, place: int) -> str:
         names = self.model.list()
         return "nowhere" if place == 12 else names[place % len(names)]
-
-    def _copy(self) -> ModelBranches:
-        copy = ModelBranches.__new__(ModelBranches)
-        copy.commits, copy.heads = list(self.model.commits), dict(self.model.heads)
-        return copy
 
     def _shown(self) -> dict[str, bytes]:
         names = self.graph.branches()

@@ -31,6 +31,9 @@ from typer.testing import CliRunner
 
 from omnigraph.cli.app import app
 from omnigraph.diagnostics import CODES
+from omnigraph.embedding.profile import profile_of
+from omnigraph.engine.variables import VARIABLES
+from omnigraph.execution.sources import FOLDER_VARIABLE, MEMORY_VARIABLE
 from omnigraph.query import format_queries, lint_file
 from omnigraph.schema import Catalog, format_schema, load_catalog
 from omnigraph.storage import Tables, layout, open_objects
@@ -195,6 +198,27 @@ def _run(line: str) -> str:
         return output
     Path(target).write_text(output)
     return ""
+
+
+def test_every_variable_of_the_environment_is_documented() -> None:
+    known = {name for each in VARIABLES for name in each.name.split(", ")}
+    assert known >= {FOLDER_VARIABLE, MEMORY_VARIABLE}
+    read = {
+        name
+        for path in (ROOT / "src").rglob("*.py")
+        for name in re.findall(r'"(OMNIGRAPH_[A-Z_]+)"', path.read_text())
+    }
+    # A prefix stands for all that begin with it; profiles are refused, and so is their variable.
+    undocumented = {name for name in read if not any(each.startswith(name) for each in known)} - {
+        "OMNIGRAPH_PROFILE"
+    }
+    assert not undocumented
+    defaults = profile_of({"OPENAI_API_KEY": "key"}).patience
+    told = {each.name: each.default for each in VARIABLES}
+    assert told["OMNIGRAPH_EMBED_DEADLINE_MS"] == f"{defaults.deadline_s * 1000:g}"
+    assert told["OMNIGRAPH_EMBED_TIMEOUT_MS"] == f"{defaults.timeout_s * 1000:g}"
+    assert told["OMNIGRAPH_EMBED_RETRY_ATTEMPTS"] == str(defaults.attempts)
+    assert told["OMNIGRAPH_EMBED_RETRY_BACKOFF_MS"] == f"{defaults.backoff_s * 1000:g}"
 
 
 def test_the_objects_of_the_format_page_can_be_read(tmp_path: Path) -> None:

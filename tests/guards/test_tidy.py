@@ -19,6 +19,9 @@ ALL_PYTHON = sorted(
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 50
 MODEL_LINES_MAX = 500
+# Branches are a model of their own: commits, merges of entities and of schemas.
+BRANCHING_MODULES = ("branching.py", "merging.py", "migrating.py")
+BRANCHING_LINES_MAX = 350
 # Files and functions that are larger than the bounds, with their size. Entries may only shrink.
 RATCHET: dict[str, int] = {}
 BANNED_MODULE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
@@ -47,12 +50,10 @@ def test_no_function_is_longer_than_the_bound() -> None:
 
 
 def test_the_model_of_the_language_stays_small() -> None:
-    lines = {
-        path.name: len(_code_lines(path))
-        for path in (ROOT / "tests" / "model").glob("*.py")
-        if path.name != "branching.py"
-    }
+    lines = {path.name: len(_code_lines(path)) for path in (ROOT / "tests" / "model").glob("*.py")}
+    branching = sum(lines.pop(name) for name in BRANCHING_MODULES)
     assert sum(lines.values()) <= MODEL_LINES_MAX, lines
+    assert branching <= BRANCHING_LINES_MAX
 
 
 def test_module_names_say_what_a_module_does() -> None:

@@ -7,7 +7,6 @@ must agree.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 
 import places
@@ -21,14 +20,14 @@ from logic.answers import (
     RowsAnswer,
 )
 from logic.arms import Request
-from logic.case import Case, Dialect, LoadMode
+from logic.case import Dialect, LoadMode
 from logic.model_arms import NOW_MS, _table, _tiebreak, _type_name
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.graph import Graph, create_on, open_on
 from omnigraph.engine.resources import Environment, Storage
 from omnigraph.errors import OmnigraphError
 from omnigraph.execution.options import Access
-from omnigraph.query.ast import BranchCreate, BranchDelete, ReadBody
+from omnigraph.query.ast import BranchCreate, BranchDelete, BranchMerge, ReadBody
 from omnigraph.query.compile import compile_declaration, find_query, read_file
 from omnigraph.query.plan import ReadPlan
 from omnigraph.query.rewrites import rewrite
@@ -52,12 +51,6 @@ class EmbeddedArm:
     def open(self, schema: str, *, mode: Mode) -> EmbeddedSession:
         """A session on a new graph."""
         return EmbeddedSession(schema, self, mode=mode)
-
-    def can_run(self, case: Case) -> bool:
-        """Whether the engine has all the verbs that a case uses."""
-        steps = [each for step in case.steps for each in getattr(step, "steps", (step,))]
-        texts = [getattr(step, "text", "") for step in steps]
-        return not any(re.search(r"^\s*branch\s+merge", text, re.MULTILINE) for text in texts)
 
 
 class EmbeddedSession:
@@ -117,6 +110,10 @@ class EmbeddedSession:
         if isinstance(statement, BranchCreate | BranchDelete):
             assert rows == []
             return DoneAnswer()
+        if isinstance(statement, BranchMerge):
+            (row,) = rows
+            self._index(self._graph.branch(str(row["target"])))
+            return OutcomeAnswer(str(row["outcome"]))
         return _table(rows[0] if rows else (), rows)
 
     def load(self, text: str, *, mode: LoadMode, dialect: Dialect, branch: str) -> LoadedAnswer:

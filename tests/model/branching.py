@@ -1,25 +1,20 @@
 """The model of branching: every commit keeps the whole graph, a merge compares entities."""
 
-from collections.abc import Callable
-from typing import Literal, TypeVar
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Literal, NamedTuple, Self, TypeVar
 
 from model.graph import ModelGraph
-from model.store import types_of
-from model.validation import validate
-from omnigraph.errors import OmnigraphError, WriteRefused
+from model.merging import MergeConflicts, Side, merged, renumbered, same_things
+from model.migrating import evolved, migrated
+from omnigraph.errors import OmnigraphError
+from omnigraph.schema.catalog import Catalog
+
+__all__ = ["BranchError", "MergeConflicts", "ModelBranches"]
 
 Outcome = Literal["already_up_to_date", "fast_forward", "merged"]
 Result = TypeVar("Result")
-# A kind, and the type and id of the entity or the rule that is broken.
-Conflict = tuple[str, str]
-# A graph as it was left, and the numbers of the commits it came from.
-Commit = tuple[ModelGraph, tuple[int, ...]]
 MAIN = "main"
-_RULE_KINDS = {
-    "not found in": "orphan_edge",
-    "@unique": "unique_violation",
-    "@card": "cardinality_violation",
-}
 
 
 class BranchError(OmnigraphError):
@@ -28,22 +23,34 @@ class BranchError(OmnigraphError):
     code = "branch_error"
 
 
-class MergeConflicts(WriteRefused):
-    """Both sides of a merge changed the same entity, or break a rule together."""
+class Commit(NamedTuple):
+    """A graph as it was left, the numbers of the commits it came from, its place on its line.
 
-    code = "merge_conflicts"
+    Maintenance leaves the graph as it was.
+    """
 
-    def __init__(self, conflicts: list[Conflict]) -> None:
-        super().__init__("merge conflicts: " + "; ".join(map(": ".join, conflicts)))
-        self.conflicts = conflicts
+    graph: ModelGraph
+    parents: tuple[int, ...] = ()
+    seq: int = 0
+    is_maintenance: bool = False
 
 
 class ModelBranches:
     """A graph with branches; commits are numbered in the order in which they were made."""
 
     def __init__(self, graph: ModelGraph) -> None:
-        self.commits: list[Commit] = [(graph.copy(), ())]
+        self.commits = [Commit(graph.copy())]
         self.heads = {MAIN: 0}
+        # No two branches give one number to different things; what both add is one thing.
+        self._next_number = graph.accepted.next_identity_id
+        self._same: dict[int, int] = {}
+
+    def copy(self) -> Self:
+        """The same branches, to change on their own."""
+        other = copy(self)
+        other.commits, other.heads = [*self.commits], dict(self.heads)
+        other._same = dict(self._same)
+        return other
 
     def list(self) -> list[str]:
         """The names of all branches, in byte order."""
@@ -72,7 +79,7 @@ class ModelBranches:
 
     def graph(self, name: str = MAIN) -> ModelGraph:
         """The graph at the head of a branch, to read."""
-        return self.commits[self.head(name)][0].copy()
+        return self.commits[self.head(name)].graph.copy()
 
     def write(self, name: str, action: Callable[[ModelGraph], Result]) -> Result:
         """Run a mutation or a load on a branch; what changed nothing leaves no commit."""
@@ -82,67 +89,101 @@ class ModelBranches:
             self._commit(name, graph, self.head(name))
         return result
 
-    def merge(self, source: str, target: str = MAIN) -> Outcome:
+    def migrate(self, name: str, desired: Catalog) -> None:
+        """Bring another schema into force on a branch."""
+        graph = self.graph(name)
+        schema = evolved(graph.accepted, desired, first_number=self._next_number)
+        self._next_number = schema.next_identity_id
+        self._commit(name, migrated(graph, schema), self.head(name))
+
+    def maintain(self, name: str) -> None:
+        """A commit that changes nothing."""
+        self._commit(name, self.graph(name), self.head(name))
+        self.commits[-1] = self.commits[-1]._replace(is_maintenance=True)
+
+    def merge(
+        self, source: str, target: str = MAIN, prefer: Mapping[str, Side] | None = None
+    ) -> Outcome:
         """Bring what a branch changed into another one."""
         if source == target:
             raise BranchError(f"branch '{source}' cannot be merged into itself")
         ours, theirs = self.head(target), self.head(source)
-        base = self._base(ours, theirs)
-        if base == theirs:
+        base = self.base(ours, theirs)
+        if self._is_at(theirs, base):
             return "already_up_to_date"
-        if base == ours:
+        if self._is_at(ours, base):
             self._commit(target, self.graph(source), ours, theirs)
             return "fast_forward"
-        merged = _merged(*(self.commits[number][0] for number in (base, ours, theirs)))
-        self._commit(target, merged, ours, theirs)
+        self._commit(target, self._merged(base, ours, theirs, prefer), ours, theirs)
         return "merged"
 
+    def cherry_pick(
+        self, number: int, target: str = MAIN, prefer: Mapping[str, Side] | None = None
+    ) -> bool:
+        """Do to a branch what a commit did to its first parent; False if that changes nothing."""
+        return self._apply(self._parent(number), number, target, prefer)
+
+    def revert(
+        self, number: int, target: str = MAIN, prefer: Mapping[str, Side] | None = None
+    ) -> bool:
+        """Undo on a branch what a commit did to its first parent; False if that changes nothing."""
+        return self._apply(number, self._parent(number), target, prefer)
+
+    def _apply(
+        self, base: int, theirs: int, target: str, prefer: Mapping[str, Side] | None
+    ) -> bool:
+        ours = self.head(target)
+        after = self._merged(base, ours, theirs, prefer)
+        before = self.commits[ours].graph
+        if (before.accepted.catalog, before.export()) == (after.accepted.catalog, after.export()):
+            return False
+        self._commit(target, after, ours)
+        return True
+
+    def _parent(self, number: int) -> int:
+        if not self.commits[number].parents:
+            raise BranchError("the first commit has no parent")
+        return self.commits[number].parents[0]
+
+    def _merged(
+        self, base: int, ours: int, theirs: int, prefer: Mapping[str, Side] | None
+    ) -> ModelGraph:
+        graphs = [self.commits[number].graph.copy() for number in (base, ours, theirs)]
+        self._same |= same_things(*(renumbered(each.accepted, self._same) for each in graphs))
+        for graph in graphs:
+            graph.accepted = renumbered(graph.accepted, self._same)
+        before, mine, other = graphs
+        return merged(before, mine, other, prefer or {})
+
+    def _is_at(self, number: int, base: int) -> bool:
+        """Whether a commit is another one, or maintenance of it."""
+        while self.commits[number].is_maintenance and number != base:
+            number = self._parent(number)
+        return number == base
+
     def _commit(self, name: str, graph: ModelGraph, *parents: int) -> None:
-        self.commits.append((graph, parents))
+        self.commits.append(Commit(graph, parents, self.commits[parents[0]].seq + 1))
         self.heads[name] = len(self.commits) - 1
 
-    def _base(self, ours: int, theirs: int) -> int:
-        """The common ancestor closest to both heads; of equally close ones the newest."""
+    def base(self, ours: int, theirs: int) -> int:
+        """A common ancestor that is no ancestor of another one.
+
+        Of several it is the closest to both, then the latest on its line.
+        """
         mine, other = self._distances(ours), self._distances(theirs)
         common = mine.keys() & other.keys()
-        return min(common, key=lambda number: (mine[number] + other[number], -number))
+        older = {far for near in common for far in self._distances(near) if far != near}
+        return min(
+            common - older,
+            key=lambda number: (mine[number] + other[number], -self.commits[number].seq, -number),
+        )
 
     def _distances(self, head: int) -> dict[int, int]:
         distances = {head: 0}
         queue = [head]
         for number in queue:
-            for parent in self.commits[number][1]:
+            for parent in self.commits[number].parents:
                 if parent not in distances:
                     distances[parent] = distances[number] + 1
                     queue.append(parent)
         return distances
-
-
-def _merged(base: ModelGraph, ours: ModelGraph, theirs: ModelGraph) -> ModelGraph:
-    merged = ours.copy()
-    conflicts: list[Conflict] = []
-    for type_ in types_of(ours.catalog):
-        before, mine, other = (graph.table(type_) for graph in (base, ours, theirs))
-        for id_ in sorted(before | mine | other):
-            old, own, new = before.get(id_), mine.get(id_), other.get(id_)
-            if new in (old, own):
-                continue
-            if own != old:
-                kind = "delete_vs_update" if None in (own, new) else "divergent_update"
-                conflicts.append((kind if old else "divergent_insert", f"{type_.name} '{id_}'"))
-            elif new is None:
-                del merged.table(type_)[id_]
-            else:
-                merged.table(type_)[id_] = new
-    if conflicts := conflicts or _broken_rules(ours, merged):
-        raise MergeConflicts(conflicts)
-    return merged
-
-
-def _broken_rules(ours: ModelGraph, merged: ModelGraph) -> list[Conflict]:
-    try:
-        validate(ours, merged, [])
-    except WriteRefused as violation:
-        kinds = [kind for fragment, kind in _RULE_KINDS.items() if fragment in violation.message]
-        return [(kinds[0] if kinds else "value_constraint_violation", violation.message)]
-    return []

@@ -136,7 +136,8 @@ class Reader:
         if isinstance(score, typed.Bm25Score):
             tables = (self._graph.nodes[name].items() for name in type_names)
             field = {id_: node[score.property] for table in tables for id_, node in table}
-            return search.bm25(field, query)
+            found = search.bm25(field, query)
+            return {id_: value for id_, value in found.items() if id_ in nodes}
         if isinstance(query, str):
             query = self._embedded(score, query, type_names)
         vectors = {id_: node[score.property] for id_, node in nodes.items()}

@@ -12,14 +12,19 @@ from omnigraph import __version__
 from omnigraph.cli import (
     blob_commands,
     branch_commands,
+    changes_commands,
     commit_commands,
+    diff_command,
+    entity_commands,
     fmt,
     graph_commands,
     index_commands,
     lint,
     load,
+    merge_commands,
     query_commands,
     schema_commands,
+    upkeep_commands,
 )
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.verbs import HELP_NAMES, expanded, verb
@@ -29,11 +34,11 @@ from omnigraph.schema.accepted import IR_VERSION
 _LEGEND = """\
 Commands by what they need:
 
-[bold]any[/bold] address of a graph: query, mutate, load, branch, commit, snapshot, export, blob, \
-schema show, schema apply.
+[bold]any[/bold] address of a graph: query, mutate, load, branch, commit, changes, \
+history, blame, diff, revert, cherry-pick, tag, snapshot, export, blob, schema show, schema apply.
 
 [bold]direct[/bold] (files, or a graph's storage): init, lint, check, pins, schema plan, \
-optimize, index.
+optimize, cleanup, repair, index.
 
 [bold]local[/bold] (nothing but this machine): schema check, fmt, version.
 
@@ -54,9 +59,14 @@ for _part in (
     query_commands,
     branch_commands,
     commit_commands,
+    changes_commands,
+    entity_commands,
+    merge_commands,
+    diff_command,
     schema_commands,
     blob_commands,
     index_commands,
+    upkeep_commands,
     lint,
     fmt,
 ):

@@ -1,4 +1,4 @@
-"""`omnigraph branch`: create, list and delete branches."""
+"""`omnigraph branch`: create, list, merge and delete branches."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.graphs import answering_interrupts, confirm, echo_write, open_graph
+from omnigraph.cli.merge_commands import merge
 from omnigraph.cli.options import JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.verbs import STORE_AND_ACTOR, group, verb
@@ -22,6 +23,7 @@ def register(app: typer.Typer) -> None:
     verb(below, Capability.DATA, takes=STORE_AND_ACTOR)(create)
     verb(below, Capability.DATA, takes=STORE_AND_ACTOR, names=("list",))(list_)
     verb(below, Capability.DATA, takes=STORE_AND_ACTOR)(delete)
+    verb(below, Capability.DATA, takes=STORE_AND_ACTOR)(merge)
 
 
 def create(

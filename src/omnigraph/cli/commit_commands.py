@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.cli.changes_commands import commit_changes
 from omnigraph.cli.graphs import open_graph
 from omnigraph.cli.options import (
     BRANCH,
@@ -26,6 +27,7 @@ def register(app: typer.Typer) -> None:
     below = group(app, "commit", "Look at the history.")
     verb(below, Capability.DATA, takes=STORE, names=("list",))(list_)
     verb(below, Capability.DATA, takes=STORE, names=("show",))(show_commit)
+    verb(below, Capability.DATA, takes=STORE, names=("changes",))(commit_changes)
 
 
 def list_(

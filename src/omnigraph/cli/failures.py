@@ -9,7 +9,15 @@ from typing import Final
 import typer
 
 from omnigraph.cli.views import print_diagnostics, print_hint, print_json, print_problems
-from omnigraph.errors import CompileError, OmnigraphError, PreconditionFailed, WriteRefused
+from omnigraph.cli.views.merges import conflict_lines
+from omnigraph.cli.views.streams import counted
+from omnigraph.errors import (
+    CompileError,
+    MergeConflict,
+    OmnigraphError,
+    PreconditionFailed,
+    WriteRefused,
+)
 
 FAILED: Final = 1
 LOST_PRECONDITION: Final = 4
@@ -29,6 +37,9 @@ def report(error: OmnigraphError, *, is_json: bool) -> int:
             print_diagnostics(error.diagnostics)
         case WriteRefused() if error.violations:
             _print_violations(error)
+        case MergeConflict():
+            print_problems([f"{counted(error.count, 'merge conflict')}: nothing was written"])
+            typer.echo("\n".join(conflict_lines(error.conflicts, error.count)), err=True)
         case _:
             print_problems([error.message])
     if error.hint is not None:
@@ -41,6 +52,13 @@ def _document(error: OmnigraphError) -> dict[str, object] | None:
         case PreconditionFailed():
             detail = {"expected": error.expected, "actual": error.actual}
             return {"error": error.message, "precondition_failure": detail}
+        case MergeConflict():
+            return {
+                "error": error.message,
+                "code": error.code,
+                "merge_conflicts": [each.to_json() for each in error.conflicts],
+                "count": error.count,
+            }
         case WriteRefused():
             return {
                 "error": error.message,

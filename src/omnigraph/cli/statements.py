@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, assert_never
 
-from omnigraph.cli import branch_commands
+from omnigraph.cli import branch_commands, merge_commands
 from omnigraph.cli.options import MAIN_BRANCH, QuerySource
 from omnigraph.cli.scope import Scope
 from omnigraph.cli.views import fail
@@ -66,8 +66,9 @@ def write_statement(scope: Scope, statement: Statement, *, is_json: bool) -> Non
             branch_commands.create(scope, name.text, source=source, is_json=is_json)
         case BranchDelete(name):
             branch_commands.delete(scope, name.text, is_json=is_json)
-        case BranchMerge():
-            fail("branch merge is not supported in this version")
+        case BranchMerge(name, into):
+            target = MAIN_BRANCH if into is None else into.text
+            merge_commands.merge(scope, name.text, target=target, is_json=is_json)
         case BranchList() | Show() | Explain():
             fail("the statement reads", hint="run it with `omnigraph query`")
         case _:

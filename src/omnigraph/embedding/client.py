@@ -8,7 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, assert_never
 from urllib.parse import quote
 
@@ -49,6 +49,11 @@ class HttpEmbedder:
     def model(self) -> str:
         """The name of the model."""
         return self.profile.model
+
+    def within(self, seconds: float) -> HttpEmbedder:
+        """The same embedder, which gives up after so many seconds if not before."""
+        profile = replace(self.profile, patience=self.profile.patience.within(seconds))
+        return replace(self, profile=profile)
 
     def __call__(self, text: str, dimension: int) -> tuple[float, ...]:
         """The unit vector of a text."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from omnigraph.embedding.embedder import NamedEmbedder
+from omnigraph.embedding.embedder import NamedEmbedder, PatientEmbedder
 from omnigraph.embedding.mock import MockEmbedder
 from omnigraph.embedding.profile import Provider, is_mock_forced, profile_of
 
@@ -28,6 +28,11 @@ class ConfiguredEmbedder:
     def __call__(self, text: str, dimension: int) -> tuple[float, ...]:
         """The unit vector of a text."""
         return tuple(self._embedder(text, dimension))
+
+    def within(self, seconds: float) -> NamedEmbedder:
+        """The same embedder, which gives up after so many seconds if not before."""
+        known = self._embedder
+        return known.within(seconds) if isinstance(known, PatientEmbedder) else known
 
     @cached_property
     def _embedder(self) -> NamedEmbedder:

@@ -16,3 +16,11 @@ class NamedEmbedder(Protocol):
 
     def __call__(self, text: str, dimension: int) -> Sequence[float]:
         """The vector of a text, of so many components."""
+
+
+@runtime_checkable
+class PatientEmbedder(NamedEmbedder, Protocol):
+    """An embedder that waits for somebody, and can be told how long."""
+
+    def within(self, seconds: float) -> NamedEmbedder:
+        """The same embedder, which gives up after so many seconds if not before."""

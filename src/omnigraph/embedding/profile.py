@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
@@ -45,6 +45,8 @@ _DEFAULTS: Final = {
 }
 _MOCK_FLAG: Final = "OMNIGRAPH_EMBEDDINGS_MOCK"
 _PREFIX: Final = "OMNIGRAPH_EMBED_"
+# A deadline of zero would never come.
+_DEADLINE_S_MIN: Final = 0.001
 _NO: Final = frozenset({"", "0", "false", "no", "off"})
 
 
@@ -56,6 +58,11 @@ class Patience:
     timeout_s: float = 30.0
     attempts: int = 4
     backoff_s: float = 0.2
+
+    def within(self, seconds: float) -> Patience:
+        """The same patience, but not for longer than so many seconds."""
+        least = max(seconds, _DEADLINE_S_MIN)
+        return replace(self, deadline_s=min(self.deadline_s or least, least))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,42 +13,71 @@ forked child has none of the threads its parent's store works with, and waits fo
     arguments     values of Python as values of the language
     branch        a line of commits: everything that writes
     writing       a write from its snapshot to its commit
+    merging       merges, cherry-picks and reverts; `merge_results` are what they answer
     maintenance   indexes and fragments, which change no answer
     operations    what a load, a mutation and a schema change prepare
     snapshot      a graph as of one commit: everything that reads
     reads         a read from what is asked to what runs
     blobs         the bytes of one property, in ranges
     commit        a commit as data
+    diff          what is different between two states
+    feed          what commits changed, in pages, behind cursors; `entity_change` is one change
+    history       one entity through time
+    remembered    large arrays that the next request is likely to ask for
     results       what writes answer
     statements    texts that are statements: branches, settings, plans
+    variables     what a process looks at in its environment
     check         every structural invariant of a graph, verified
+    upkeep        clean-up and tags, which keep commits
+    janitor       clean-up by itself, if it is turned on
+    repair        what others wrote to the tables, and derived objects that are stale
 """
 
 from omnigraph.engine.blobs import Blob
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.check import CheckReport
 from omnigraph.engine.commit import Commit
+from omnigraph.engine.diff import Diff
+from omnigraph.engine.entity_change import EntityChange
+from omnigraph.engine.feed import Baseline, Block, Cause, ChangesPage, FeedPage
 from omnigraph.engine.graph import Graph, connect, create_graph, open_graph
+from omnigraph.engine.history import EntityVersion
 from omnigraph.engine.maintenance import IndexBuildResult, OptimizeResult
+from omnigraph.engine.merge_results import MergePlan, MergeResult
+from omnigraph.engine.repair import RepairReport
 from omnigraph.engine.results import LoadResult, MutationResult, SchemaResult, TableInfo
 from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.upkeep import CleanupReport, Tag
 from omnigraph.writers.maintain import IndexState, IndexStatus
 
 __all__ = [
+    "Baseline",
     "Blob",
+    "Block",
     "Branch",
+    "Cause",
+    "ChangesPage",
     "CheckReport",
+    "CleanupReport",
     "Commit",
+    "Diff",
+    "EntityChange",
+    "EntityVersion",
+    "FeedPage",
     "Graph",
     "IndexBuildResult",
     "IndexState",
     "IndexStatus",
     "LoadResult",
+    "MergePlan",
+    "MergeResult",
     "MutationResult",
     "OptimizeResult",
+    "RepairReport",
     "SchemaResult",
     "Snapshot",
     "TableInfo",
+    "Tag",
     "connect",
     "create_graph",
     "open_graph",

@@ -7,10 +7,15 @@ from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
-from omnigraph.engine import arguments, maintenance
+from omnigraph.engine import arguments, feed, maintenance
 from omnigraph.engine.blobs import Blob
 from omnigraph.engine.commit import Commit, commit_of
+from omnigraph.engine.diff import Diff, Place, diff_between, place_of
+from omnigraph.engine.feed.filters import filters_of
+from omnigraph.engine.history import EntityVersion, blame_of, entity_of, history_of
 from omnigraph.engine.maintenance import IndexBuildResult, OptimizeResult
+from omnigraph.engine.merge_results import MergePlan, MergeResult
+from omnigraph.engine.merging import Mergeable, Merger, Prefer
 from omnigraph.engine.operations import Loading, Migrating, Mutating
 from omnigraph.engine.results import LoadResult, MutationResult, SchemaResult
 from omnigraph.engine.session import Session
@@ -176,11 +181,153 @@ class Branch:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""
         return self.snapshot().export(types=types)
 
+    def diff(
+        self,
+        other: Place,
+        *,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+    ) -> Diff:
+        """What another branch has that this one has not: the review before a merge.
+
+        It compares the other one with the commit that a merge into this branch would start from,
+        so what this branch did meanwhile is not told. `Graph.diff` compares two states directly.
+        """
+        session = self._session
+        new = place_of(session, "other", other)
+        base = session.resources.lineage.base(session.head(self._stream), new)
+        return diff_between(session, base, new, filters_of(kinds, types, ops))
+
     def commits(self, *, limit: int | None = None) -> Iterator[Commit]:
         """Its commits, newest first, with those it started from and those of maintenance."""
         arguments.count_or_none("limit", limit)
         self._session.head(self._stream)
         return islice(map(commit_of, self._session.resources.history.commits(self._stream)), limit)
+
+    def changes(  # noqa: PLR0913 — one keyword for each decision of the caller
+        self,
+        *,
+        cursor: str | None = None,
+        start: str | None = None,
+        page_token: str | None = None,
+        limit: int | None = None,
+        bytes_max: int | None = None,
+        commits_max: int | None = None,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+    ) -> feed.FeedPage:
+        """A page of what was committed behind a position, commit by commit.
+
+        The position is a `cursor`, or `start`: `now` (without anything), `beginning`, or
+        `after:` and the id of a commit. A page has a `next_page_token` or, the last one of what
+        was there when the poll began, a cursor. A commit may be told again after a failure, so
+        apply it by its id.
+        """
+        origin = feed.origin_of(start, cursor, page_token)
+        limits = feed.limits_of(limit, bytes_max=bytes_max, commits_max=commits_max)
+        filters = feed.filters_of(kinds, types, ops)
+        return feed.Feed(self._session, self._stream, filters).poll(origin, limits)
+
+    def follow(
+        self,
+        *,
+        cursor: str | None = None,
+        start: str | None = None,
+        poll_s: float = feed.POLL_S,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+    ) -> Iterator[feed.Block]:
+        """What every commit behind a position changed, for ever; waits where there is none yet.
+
+        Keep the `cursor` of a block when you are done with it, to go on there after a failure. A
+        commit that is larger than a page comes in several blocks; the last one has the cursor.
+        """
+        origin = feed.origin_of(start, cursor, None)
+        followed = feed.Feed(self._session, self._stream, feed.filters_of(kinds, types, ops))
+        return feed.follow(followed, origin, limits=feed.Limits(), poll_s=poll_s)
+
+    def baseline(
+        self,
+        *,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+    ) -> feed.Baseline:
+        """Every entity as of now, and then the cursor to follow the branch from there."""
+        return feed.Baseline(self._session, self._stream, feed.filters_of(kinds, types, ops))
+
+    def history(
+        self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
+    ) -> Iterator[EntityVersion]:
+        """What commits made of one entity, newest first, with those that merges brought."""
+        snapshot = self.snapshot()
+        type_key = snapshot.type_key(type_name, kind)
+        arguments.text("entity_id", entity_id)
+        entity = entity_of(snapshot.view, type_key, entity_id)
+        return history_of(self._session, self._stream, entity)
+
+    def blame(
+        self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
+    ) -> dict[str, Commit | None]:
+        """The commit that gave each property of an entity its value; None if it is gone.
+
+        For an edge, `@src` and `@dst` are its ends. A value that a merge brought is blamed on the
+        commit that made it on the merged branch.
+        """
+        snapshot = self.snapshot()
+        type_key = snapshot.type_key(type_name, kind)
+        arguments.text("entity_id", entity_id)
+        entity = entity_of(snapshot.view, type_key, entity_id)
+        return blame_of(self._session, self._stream, entity)
+
+    def merge(
+        self,
+        source: Mergeable,
+        *,
+        prefer: Prefer = None,
+        delete_branch: bool = False,
+        message: str | None = None,
+        if_commit: Commit | str | None = None,
+    ) -> MergeResult:
+        """Bring what another branch, or a commit or snapshot, changed into this one.
+
+        Where both changed an entity, `prefer` takes `ours` (this branch) or `theirs`, for all
+        conflicts or by kind; without, and for broken rules, conflicts are a MergeConflict.
+        `delete_branch` ends the merged branch, unless it has got newer commits.
+        """
+        terms = _terms(if_commit, message=message)
+        return self._merger.merge(source, prefer=prefer, delete_branch=delete_branch, terms=terms)
+
+    def plan_merge(self, source: Mergeable, *, prefer: Prefer = None) -> MergePlan:
+        """What a merge would do now, with every conflict; nothing is published."""
+        return self._merger.plan(source, prefer=prefer)
+
+    def revert(
+        self,
+        commit: Commit | str,
+        *,
+        prefer: Prefer = None,
+        message: str | None = None,
+        if_commit: Commit | str | None = None,
+    ) -> MergeResult:
+        """Undo what a commit changed, in a new commit; what changed since then is a conflict."""
+        terms = _terms(if_commit, message=message)
+        return self._merger.revert(commit, prefer=prefer, terms=terms)
+
+    def cherry_pick(
+        self,
+        commit: Commit | str,
+        *,
+        prefer: Prefer = None,
+        message: str | None = None,
+        if_commit: Commit | str | None = None,
+    ) -> MergeResult:
+        """Change here what a commit of any branch changed there, in a new commit."""
+        terms = _terms(if_commit, message=message)
+        return self._merger.cherry_pick(commit, prefer=prefer, terms=terms)
 
     def ensure_indices(self) -> IndexBuildResult:
         """Build the indexes that the schema declares and the branch lacks, in one commit.
@@ -228,6 +375,10 @@ class Branch:
 
     def __repr__(self) -> str:
         return f"Branch({self.name!r})"
+
+    @property
+    def _merger(self) -> Merger:
+        return Merger(self.graph, self._session, self._stream)
 
 
 def _choice(kind: type[_Choice], argument: str, value: str) -> _Choice:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from omnigraph.engine.checks.change_sets import ChangeSetCheck
@@ -18,11 +20,16 @@ from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.log import Log
+from omnigraph.versioning.record import Stream
+from omnigraph.versioning.tags import Tag
 from omnigraph.versioning.transaction import Committer
 
 # Comparing a commit with its change sets reads its tables, so by default only so many are compared.
 COMMITS_MAX: Final = 100
+# Collections during one check; each of them lets go more.
+_COLLECTIONS_MAX: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +82,59 @@ def check_graph(
     A graph may be written meanwhile: the commits of the moment of the check are looked at.
     """
     with honouring_interrupts():
-        return _checked(objects, tables, commits_max)
+        for _ in range(_COLLECTIONS_MAX):
+            report, roots = _checked(objects, tables, commits_max)
+            # What a collector let go during the check is missing, and does not matter.
+            if report.is_healthy or not _is_reduced(roots, _roots(objects, tables, Problems())):
+                break
+        return report
 
 
-def _checked(objects: Objects, tables: Tables, commits_max: int | None) -> CheckReport:
+@dataclass(frozen=True, slots=True)
+class _Roots:
+    """What holds commits: branches with how far back they reach, and tags."""
+
+    streams: tuple[Stream, ...]
+    floors: Mapping[str, int]
+    tags: tuple[Tag, ...]
+
+
+def _roots(objects: Objects, tables: Tables, problems: Problems) -> _Roots:
+    branches = Branches(Committer(Log(objects), tables))
+    streams = tuple(check_refs(objects, branches, problems))
+    floors = Floors(objects)
+    reached = {
+        stream.id: problems.attempt("floor", stream.branch, partial(floors.of, stream)) or 0
+        for stream in streams
+    }
+    tags = problems.attempt("tag", layout.TAGS, lambda: tuple(branches.tags.list()))
+    return _Roots(streams, reached, tags or ())
+
+
+def _is_reduced(before: _Roots, after: _Roots) -> bool:
+    """Whether some commit is not held any more."""
+    return any(
+        after.floors.get(name, floor + 1) > floor for name, floor in before.floors.items()
+    ) or not set(map(_name, before.tags)) <= set(map(_name, after.tags))
+
+
+def _name(tag: Tag) -> tuple[str, int]:
+    return tag.name, tag.created_at
+
+
+def _checked(
+    objects: Objects, tables: Tables, commits_max: int | None
+) -> tuple[CheckReport, _Roots]:
     problems = Problems()
     log = Log(objects)
     problems.attempt("format", layout.FORMAT, log.require_format)
-    streams = check_refs(objects, Branches(Committer(log, tables)), problems)
+    roots = _roots(objects, tables, problems)
+    streams = roots.streams
     notice_nameless(objects, problems)
     schemas = SchemaCheck(objects, problems)
-    walker = StreamCheck(objects, schemas, problems)
-    walked = {line.stream.id: walker.walk(line) for line in lines_of(streams)}
+    lines = lines_of(streams, roots.floors)
+    walker = StreamCheck(objects, schemas, problems, lines)
+    walked = {line.stream.id: walker.walk(line) for line in lines}
     torn = TornFiles(objects, tables)
     entities = EntityCheck(log, torn, problems)
     for stream in streams:
@@ -94,10 +142,11 @@ def _checked(objects: Objects, tables: Tables, commits_max: int | None) -> Check
         stored = None if head is None else schemas.get(head.schema)
         if head is not None and stored is not None:
             entities.check(View(head, stored, tables))
-    PinCheck(objects, torn, schemas, problems).check(walked.values(), read=entities.read)
+    pinned = [*walked.values(), *map(_tagged, roots.tags)]
+    PinCheck(objects, torn, schemas, problems).check(pinned, read=entities.read)
     newest = [each for stream in streams for each in _newest(walked, stream.id, commits_max)]
     compared = _compare(newest, ChangeSetCheck(objects, torn, problems))
-    return CheckReport(
+    report = CheckReport(
         problems=problems.all(),
         notices=problems.all_notices(),
         branches=len(streams),
@@ -105,6 +154,13 @@ def _checked(objects: Objects, tables: Tables, commits_max: int | None) -> Check
         compared=compared,
         entities=entities.count,
     )
+    return report, roots
+
+
+def _tagged(tag: Tag) -> Walked:
+    """The commit of a tag, as if it were a line of its own."""
+    at = tag.snapshot
+    return Walked(at.stream, None, snapshots={at.seq: at})
 
 
 def _compare(commits: list[tuple[Walked, int]], change_sets: ChangeSetCheck) -> int:

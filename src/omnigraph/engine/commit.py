@@ -16,6 +16,7 @@ class Commit:
 
     `version` counts the commits of a branch. `parents` are the ids of the commits it follows: none
     for the first one, two for a merge. A maintenance commit changed nothing a reader could see.
+    `preferred` tells of a merge whose side was taken in conflicts of which kind.
     """
 
     id: str
@@ -26,6 +27,7 @@ class Commit:
     message: str | None
     created_at: datetime
     is_maintenance: bool = False
+    preferred: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> JsonObject:
         """The document that commands and servers answer for a commit."""
@@ -39,7 +41,11 @@ class Commit:
             "actor_id": self.actor,
             "created_at": microseconds(self.created_at),
         }
-        return document if self.message is None else {**document, "message": self.message}
+        if self.message is not None:
+            document["message"] = self.message
+        if self.preferred:
+            document["preferred"] = dict(self.preferred)
+        return document
 
 
 def commit_of(record: Record) -> Commit:
@@ -54,4 +60,5 @@ def commit_of(record: Record) -> Commit:
         message=record.signature.message,
         created_at=datetime_of(record.created_at),
         is_maintenance=record.is_maintenance,
+        preferred=tuple(sorted(record.preferred.items())),
     )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
 
 from omnigraph import versioning
-from omnigraph.engine import arguments, statements
+from omnigraph.engine import arguments, feed, statements
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.check import COMMITS_MAX, CheckReport, check_graph
 from omnigraph.engine.commit import Commit, commit_of
+from omnigraph.engine.diff import Diff, Place, diff_between, place_of
+from omnigraph.engine.feed.filters import filters_of
+from omnigraph.engine.repair import RepairReport, repair
 from omnigraph.engine.resources import Environment, Storage, storage_at
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.upkeep import CleanupReport, Tag, cleanup, policy_of, tag_of
 from omnigraph.errors import GraphExists, GraphNotFound, InvalidArgument, StorageRefused
 from omnigraph.query.settings import SettingValue
 from omnigraph.schema import load_catalog
@@ -160,7 +164,7 @@ class Graph:
         self._session.resources.branches.delete(name, actor=self.actor)
 
     def snapshot(self, at: str | int | datetime | Commit, *, branch: str = MAIN_BRANCH) -> Snapshot:
-        """The graph as of a commit (or its id), a version of a branch, or a time on a branch."""
+        """The graph as of a commit, its id or a tag, a version of a branch, or a time on one."""
         arguments.text("branch", branch)
         return Snapshot(self._session, self._found(at, branch))
 
@@ -168,6 +172,44 @@ class Graph:
         """A commit of any branch."""
         arguments.text("commit_id", commit_id)
         return commit_of(self._session.resources.history.commit(commit_id))
+
+    def commit_changes(
+        self,
+        commit: Commit | str,
+        *,
+        limit: int | None = None,
+        page_token: str | None = None,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+    ) -> feed.ChangesPage:
+        """A page of what a commit changed, relative to its first parent, with images."""
+        commit_id = commit.id if isinstance(commit, Commit) else arguments.text("commit", commit)
+        return feed.commit_changes(
+            self._session,
+            commit_id,
+            page_token=arguments.text_or_none("page_token", page_token),
+            filters=feed.filters_of(kinds, types, ops),
+            limits=feed.limits_of(limit),
+        )
+
+    def diff(
+        self,
+        old: Place,
+        new: Place,
+        *,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+    ) -> Diff:
+        """What changed from one state to another, of any branches.
+
+        A text is the name of a branch or the id of a commit, a time one of main. `kinds` are
+        `node` and `edge`; `ops` are `insert`, `update` and `delete`.
+        """
+        session = self._session
+        states = place_of(session, "old", old), place_of(session, "new", new)
+        return diff_between(session, *states, filters_of(kinds, types, ops))
 
     def execute(
         self,
@@ -198,6 +240,49 @@ class Graph:
         storage = self._session.resources.storage
         tables = storage.tables if storage.reopened is None else storage.reopened()
         return check_graph(storage.objects, tables, commits_max=commits_max)
+
+    def cleanup(
+        self,
+        *,
+        keep: int | None = None,
+        older_than: timedelta | float | None = None,
+        dry_run: bool = True,
+        grace: timedelta | float | None = None,
+    ) -> CleanupReport:
+        """Remove old commits of every branch, and what nothing refers to any more.
+
+        A commit goes when it is not among the newest `keep` of its branch and was superseded longer
+        than `older_than` ago (a time span, or seconds). Tags, and what merges between live branches
+        need, stay. So does whatever was superseded, deleted or written within the `grace`, a day
+        unless it is longer. A dry run only tells what would go.
+        """
+        policy = policy_of(keep, older_than)
+        return cleanup(self._session, policy, is_dry=dry_run, grace=grace)
+
+    def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
+        """Look for what others wrote to the tables, and for derived objects that are stale.
+
+        Nothing of that shows in the graph. With `confirm`, derived objects are written again, and
+        versions of others that changed no row go; with `force`, those that did go too.
+        """
+        return repair(self._session, confirm=confirm, force=force)
+
+    def tag(self, name: str, at: Branch | Snapshot | Commit | str = MAIN_BRANCH) -> Tag:
+        """Name a commit, which keeps it readable for good: the head of a branch, or any other."""
+        arguments.text("name", name)
+        place = place_of(self._session, "at", at)
+        return tag_of(
+            self._session.resources.branches.tags.create(name, at=place, actor=self.actor)
+        )
+
+    def tags(self) -> list[Tag]:
+        """Every tag, by name."""
+        return [tag_of(tag) for tag in self._session.resources.branches.tags.list()]
+
+    def delete_tag(self, name: str) -> None:
+        """Free the name of a tag; its commit stays only as long as its branch keeps it."""
+        arguments.text("name", name)
+        self._session.resources.branches.tags.delete(name, actor=self.actor)
 
     def close(self) -> None:
         """Let the graph go: waits briefly for a running compaction; again is no error."""
@@ -240,7 +325,7 @@ class Graph:
             case Commit():
                 return resources.history.by_commit(at.id)
             case str():
-                return resources.history.by_commit(at)
+                return resources.history.by_name(at)
             case bool():
                 raise InvalidArgument("at", f"{at} is not a version")
             case int():

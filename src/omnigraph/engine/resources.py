@@ -15,7 +15,9 @@ from typing import Final
 
 from omnigraph.embedding import ConfiguredEmbedder
 from omnigraph.engine.background import Background, TableThreads
+from omnigraph.engine.janitor import Janitor, policy_from
 from omnigraph.engine.plans import Plans
+from omnigraph.engine.remembered import Remembered
 from omnigraph.errors import CorruptObject, FormatTooNew
 from omnigraph.execution.options import Access
 from omnigraph.execution.read import Reads
@@ -31,12 +33,14 @@ from omnigraph.versioning import (
     Committer,
     Compactor,
     History,
+    Lineage,
     Log,
     Publishers,
     Record,
     Settings,
     Snapshot,
 )
+from omnigraph.versioning.collect import Collector, Policy
 from omnigraph.versioning.record import GENESIS_SEQ
 from omnigraph.versioning.schemas import Schemas
 from omnigraph.writers.keys import Keys
@@ -96,22 +100,47 @@ class Resources:
         self._is_shared = environment is None and storage.key is not None
         self._key: Hashable | None = None
         self._table_threads = TableThreads()
-        self.log = Log(storage.objects)
-        self.schemas = Schemas(storage.objects)
         settings = self.environment.settings or Settings(executor=self._table_threads)
+        self.log = Log(storage.objects, grace_s=settings.grace_s)
+        self.schemas = Schemas(storage.objects)
         self.committer = Committer(self.log, storage.tables, settings)
         self.branches = Branches(self.committer)
         self.history = History(self.log, self.branches)
+        self.lineage = Lineage(self.log, self.branches, self.schemas)
         self.keys = Keys(self.log)
         self.plans = Plans(self.environment.mode)
         sources = sources_of(self.log, os.environ)
-        share_memory(storage.tables, sources.memory)
+        share_memory(storage.tables, sources.memory, sources.files)
         self.reads = Reads(sources, embed=self.environment.embed)
         self.publishers = Publishers(self.committer)
         self.background = Background()
         self.compactor = Compactor(self.publishers, self.background)
         self.keeper = _kept(self.publishers, self.background, self.schemas, storage.tables)
+        self.janitor = self._janitor(policy_from(os.environ))
+        self.candidate_ids = Remembered()
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
+
+    def collector(self) -> Collector:
+        """What cleans the graph up."""
+        storage = self.storage
+        return Collector(
+            storage.objects,
+            storage.tables,
+            tracer=storage.reopened or (lambda: storage.tables),
+            settings=self.committer.settings,
+        )
+
+    def _janitor(self, policy: Policy | None) -> Janitor | None:
+        if policy is None:
+            return None
+        janitor = Janitor(
+            self.storage.objects,
+            self.background,
+            clean=lambda: self.collector().collect(policy, is_dry=False),
+            now_us=self.committer.settings.now_us,
+        )
+        _tell_also(self.publishers, janitor.consider)
+        return janitor
 
     def joined(self, user: object) -> Resources:
         """The resources of this process for the graph that is at the storage, found or these.
@@ -175,12 +204,17 @@ def _kept(
     keeper = IndexKeeper(
         publishers, lambda stream: open_view(log.head(stream).snapshot, schemas, tables), executor
     )
+    _tell_also(publishers, keeper.consider)
+    return keeper
+
+
+def _tell_also(publishers: Publishers, hear: Callable[[Snapshot], None]) -> None:
+    """Let somebody hear of commits, after whoever hears of them already."""
     first = publishers.on_published
 
     def tell(snapshot: Snapshot) -> None:
         if first is not None:
             first(snapshot)
-        keeper.consider(snapshot)
+        hear(snapshot)
 
     publishers.on_published = tell
-    return keeper

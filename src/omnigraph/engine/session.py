@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from omnigraph.engine.arguments import text
@@ -14,6 +16,8 @@ from omnigraph.errors import (
     CommitNotFound,
     GraphClosed,
     InvalidArgument,
+    SnapshotGone,
+    StorageError,
 )
 from omnigraph.execution.view import View, open_view
 from omnigraph.versioning import Record, Snapshot, Stream
@@ -59,8 +63,11 @@ class Session:
 
     def head(self, stream: Stream) -> Snapshot:
         """The newest snapshot of a branch that still has its name."""
-        head = self.resources.log.head(stream)
-        if head.is_closed and not self._is_named(stream):
+        log = self.resources.log
+        # The end of a stream that nobody looked at for long may have been collected with it.
+        is_sure = log.is_fresh(stream)
+        head = log.head(stream)
+        if (head.is_closed or not is_sure) and not self._is_named(stream):
             raise BranchGone(stream.branch)
         return head.snapshot
 
@@ -68,6 +75,28 @@ class Session:
         """A snapshot with its schema and its tables."""
         resources = self.resources
         return open_view(snapshot, resources.schemas, resources.storage.tables)
+
+    @contextmanager
+    def reading(self, snapshot: Snapshot) -> Iterator[None]:
+        """Around reads of a snapshot: what was collected meanwhile is told as what it is."""
+        try:
+            yield
+        except StorageError as error:
+            if (gone := self._collected(snapshot)) is not None:
+                raise gone from error
+            raise
+
+    def _collected(self, snapshot: Snapshot) -> SnapshotGone | None:
+        resources = self._resources
+        ref = snapshot.ref
+        with suppress(StorageError):
+            try:
+                resources.branches.tags.require_kept(snapshot)
+            except SnapshotGone as gone:
+                return gone
+            if not resources.log.is_stored(ref.stream, ref.seq):
+                return SnapshotGone(f"commit '{ref.commit}' was collected with its branch")
+        return None
 
     def commit(self, snapshot: Snapshot) -> Commit:
         """The commit of a snapshot."""

@@ -13,10 +13,13 @@ from omnigraph.diagnostics import did_you_mean
 from omnigraph.engine import arguments
 from omnigraph.engine.blobs import Blob, open_blob
 from omnigraph.engine.commit import Commit
+from omnigraph.engine.diff import Diff, Place, diff_between, place_of
+from omnigraph.engine.feed.filters import filters_of
 from omnigraph.engine.reads import Bounds, PreparedRead, prepared_read
 from omnigraph.engine.results import TableInfo
 from omnigraph.engine.session import Session
 from omnigraph.errors import InvalidArgument, TypeNotFound
+from omnigraph.execution.changes import decoded, image_texts, rows_at
 from omnigraph.execution.export import export_lines
 from omnigraph.execution.networks import to_networkx
 from omnigraph.execution.planner.explain import Explained
@@ -93,7 +96,8 @@ class Snapshot:
         refused. `settings` hold unless the text changes them.
         """
         bounds = Bounds(timeout, memory, settings)
-        return self._read(text, name=name, params=params, bounds=bounds).run()
+        with self._session.reading(self._at):
+            return self._read(text, name=name, params=params, bounds=bounds).run()
 
     def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
@@ -111,18 +115,21 @@ class Snapshot:
         To analyze it, it is run, within the bounds of `query`; then rows and times are measured.
         """
         bounds = Bounds(timeout, memory, settings)
-        return self._read(text, name=name, params=params, bounds=bounds).explain(analyze=analyze)
+        with self._session.reading(self._at):
+            read = self._read(text, name=name, params=params, bounds=bounds)
+            return read.explain(analyze=analyze)
 
     def dataset(self, type_name: str, kind: EntityKind | None = None) -> TypeDataset:
         """The entities of a type as a pyarrow dataset, for DuckDB, DataFusion, polars and others.
 
         Its columns are `@id`, for edges `@src` and `@dst`, and all properties but blobs.
         """
-        return TypeDataset(self.view, self._type_key(type_name, kind))
+        return TypeDataset(self.view, self.type_key(type_name, kind))
 
     def to_arrow(self, type_name: str, kind: EntityKind | None = None) -> pa.Table:
         """The entities of a type as an Arrow table, with the columns of `dataset`."""
-        return self.dataset(type_name, kind).to_table()
+        with self._session.reading(self._at):
+            return self.dataset(type_name, kind).to_table()
 
     def to_networkx(self, types: Collection[str] | None = None) -> Any:  # networkx is optional
         """Everything, or some types, as a `MultiDiGraph` of networkx.
@@ -135,12 +142,30 @@ class Snapshot:
         if names is None:
             return to_networkx(self.view, known)
         for name in names:
-            self._type_key(name, None)
+            self.type_key(name, None)
         return to_networkx(self.view, [each for each in known if each.name in names])
 
     def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""
-        return export_lines(self.view, types=arguments.texts_or_none("types", types))
+        lines = export_lines(self.view, types=arguments.texts_or_none("types", types))
+        return self._guarded(lines)
+
+    def _guarded(self, lines: Iterator[bytes]) -> Iterator[bytes]:
+        with self._session.reading(self._at):
+            yield from lines
+
+    def diff(
+        self,
+        new: Place,
+        *,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+    ) -> Diff:
+        """What changed from this state to another one; see `Graph.diff`."""
+        session = self._session
+        state = place_of(session, "new", new)
+        return diff_between(session, self._at, state, filters_of(kinds, types, ops))
 
     def blob(
         self,
@@ -150,14 +175,25 @@ class Snapshot:
         property: str,  # noqa: A002
     ) -> Blob:
         """The blob of a property; one that is null or missing is not found."""
-        type_key = self._type_key(type_name, arguments.text("kind", kind))
+        type_key = self.type_key(type_name, arguments.text("kind", kind))
         arguments.text("entity_id", entity_id)
         arguments.text("property", property)
-        return open_blob(self.view, type_key, entity_id=entity_id, property_name=property)
+        with self._session.reading(self._at):
+            return open_blob(self.view, type_key, entity_id=entity_id, property_name=property)
+
+    def entity(
+        self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
+    ) -> JsonObject | None:
+        """One entity as the change feed shows it: `properties` and, for an edge, `endpoints`."""
+        type_key = self.type_key(type_name, kind)
+        ids = pa.array([arguments.text("entity_id", entity_id)], pa.large_string())
+        rows = rows_at(self.view, type_key, ids)
+        found: list[JsonObject | None] = decoded(image_texts(rows, self.view.shape(type_key)))
+        return found[0] if found else None
 
     def count(self, type_name: str, kind: EntityKind | None = None) -> int:
         """How many entities a type has; of a node and an edge type of one name, the nodes."""
-        return self._at.pins[str(self._type_key(type_name, kind))].rows
+        return self._at.pins[str(self.type_key(type_name, kind))].rows
 
     def tables(self) -> list[TableInfo]:
         """The table of every type, edges before nodes, then by name."""
@@ -176,17 +212,8 @@ class Snapshot:
             "datasets": [table.to_json() for table in self.tables()],
         }
 
-    def __repr__(self) -> str:
-        return f"Snapshot({self.branch!r}, version={self.version}, commit={self._at.commit!r})"
-
-    def _read(
-        self, text: str, *, name: str | None, params: Mapping[str, object] | None, bounds: Bounds
-    ) -> PreparedRead:
-        return prepared_read(
-            self._session.resources, self.view, text, name=name, params=params, bounds=bounds
-        )
-
-    def _type_key(self, type_name: str, kind: str | None) -> TypeKey:
+    def type_key(self, type_name: str, kind: str | None = None) -> TypeKey:
+        """The type of a name, for the layers below; without a kind, a node wins over an edge."""
         catalog = self.view.catalog
         arguments.text("type_name", type_name)
         match kind:
@@ -202,3 +229,13 @@ class Snapshot:
             names = sorted({known.name for known in types})
             raise TypeNotFound(type_name, hint=did_you_mean(type_name, names))
         return type_key
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.branch!r}, version={self.version}, commit={self._at.commit!r})"
+
+    def _read(
+        self, text: str, *, name: str | None, params: Mapping[str, object] | None, bounds: Bounds
+    ) -> PreparedRead:
+        return prepared_read(
+            self._session.resources, self.view, text, name=name, params=params, bounds=bounds
+        )

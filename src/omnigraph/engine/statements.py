@@ -55,7 +55,8 @@ def execute(
         case BranchList():
             return [{"name": name} for name in sorted(graph.branches())]
         case BranchMerge():
-            raise ExecutionError("branch merge is not supported by this version yet")
+            target = MAIN_BRANCH if statement.target is None else statement.target.text
+            return _merged(graph, statement.source.text, target)
         case Show():
             known = effective_settings(parsed.file.settings, request=settings)
             rows = show_rows(statement, known)
@@ -66,6 +67,11 @@ def execute(
             raise InvalidArgument("text", "it holds no statement", hint="run queries with query")
         case _:
             assert_never(statement)
+
+
+def _merged(graph: Graph, source: str, target: str) -> list[JsonObject]:
+    result = graph.branch(target).merge(source)
+    return [{"source": source, "target": target, "outcome": result.outcome, "commit": result.id}]
 
 
 def _explained(

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from omnigraph.engine.session import Session
-from omnigraph.errors import BranchRefused, Conflict, PreconditionFailed, WriteRefused
+from omnigraph.errors import (
+    BranchRefused,
+    Conflict,
+    MergeConflict,
+    PreconditionFailed,
+    WriteRefused,
+)
 from omnigraph.execution.view import View
 from omnigraph.ids import new_ulid
 from omnigraph.versioning import BranchAt, Record, Signature, Snapshot, Stream, Transaction
@@ -15,7 +21,7 @@ from omnigraph.writers.prepare import Request
 # Each start reads the source of a load again; a schema does not change this often during one.
 SCHEMAS_MAX: Final = 32
 # Errors that say for sure that no commit was made. After any other, one may have been.
-_REFUSALS: Final = (BranchRefused, Conflict, PreconditionFailed, WriteRefused)
+_REFUSALS: Final = (BranchRefused, Conflict, MergeConflict, PreconditionFailed, WriteRefused)
 
 
 @dataclass(frozen=True, slots=True)

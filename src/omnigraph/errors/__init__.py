@@ -26,12 +26,22 @@
     │   ├── BranchNotFound      no live branch has that name
     │   └── BranchGone          the branch was deleted while a write was under way
     ├── CommitNotFound          no live branch holds that commit, version or time
+    │   └── SnapshotGone        the commit was collected; carries the oldest version that is kept
+    ├── TagExists               a tag of that name is there
+    ├── TagNotFound             no tag has that name
+    ├── HistoryGone             commits that a question depends on were collected
+    ├── CommitHasNoParent       the first commit of a graph cannot be compared with a parent
+    ├── ChangeCursorRejected    a cursor or page token does not belong to what is read
+    ├── ChangeSchemaBoundary    a commit changed the schema so that entities cannot be compared
+    ├── ChangeFeedGap           history was cleaned up before it was read; carries the commit
+    ├── EntityNotFound          no entity of that type and id is there
     ├── GraphNotFound           no graph is at this address
     ├── GraphExists             a graph is already at this address
     ├── GraphClosed             the graph was closed in this process
     ├── BlobNotFound            no entity holds such a blob
     ├── RangeNotSatisfiable     a range lies outside its blob; carries start, end and length
     ├── Conflict                another commit changed what this write depends on
+    ├── MergeConflict           two sides of a merge do not go together; carries its conflicts
     ├── PreconditionFailed      the head of the branch is not the expected commit
     ├── StagingExpired          written files waited too long for their commit
     ├── InDoubt                 a commit may or may not have happened; carries its commit id
@@ -61,6 +71,14 @@ from omnigraph.errors.asking import (
 from omnigraph.errors.base import (
     OmnigraphError,
 )
+from omnigraph.errors.following import (
+    ChangeCursorRejected,
+    ChangeFeedGap,
+    ChangeSchemaBoundary,
+    CommitHasNoParent,
+    EntityNotFound,
+)
+from omnigraph.errors.merging import EntityConflict, MergeConflict
 from omnigraph.errors.stored import (
     BlobNotFound,
     BranchExists,
@@ -73,11 +91,15 @@ from omnigraph.errors.stored import (
     GraphClosed,
     GraphExists,
     GraphNotFound,
+    HistoryGone,
     RangeNotSatisfiable,
+    SnapshotGone,
     StorageError,
     StorageRefused,
     StorageUnknown,
     StoredSchemaError,
+    TagExists,
+    TagNotFound,
 )
 from omnigraph.errors.writing import (
     VIOLATIONS_SHOWN_MAX,
@@ -101,21 +123,29 @@ __all__ = [
     "BranchGone",
     "BranchNotFound",
     "BranchRefused",
+    "ChangeCursorRejected",
+    "ChangeFeedGap",
+    "ChangeSchemaBoundary",
+    "CommitHasNoParent",
     "CommitNotFound",
     "CompileError",
     "Conflict",
     "CorruptObject",
     "EmbeddingError",
+    "EntityConflict",
+    "EntityNotFound",
     "ExecutionError",
     "FormatTooNew",
     "GraphClosed",
     "GraphExists",
     "GraphNotFound",
+    "HistoryGone",
     "InDoubt",
     "InvalidArgument",
     "KeyConflict",
     "LibraryMissing",
     "LoadError",
+    "MergeConflict",
     "MigrationUnsupported",
     "OmnigraphError",
     "ParameterError",
@@ -125,11 +155,14 @@ __all__ = [
     "QueryTimeout",
     "RangeNotSatisfiable",
     "ResourceLimit",
+    "SnapshotGone",
     "StagingExpired",
     "StorageError",
     "StorageRefused",
     "StorageUnknown",
     "StoredSchemaError",
+    "TagExists",
+    "TagNotFound",
     "TypeNotFound",
     "UnusableKey",
     "Violation",

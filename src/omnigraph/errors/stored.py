@@ -84,6 +84,51 @@ class CommitNotFound(OmnigraphError):
     code = "commit_not_found"
 
 
+class SnapshotGone(CommitNotFound):
+    """A commit that was collected: its record may be known, its entities are gone.
+
+    `oldest` is the version of the oldest commit of the branch that can be read, if it is known.
+    """
+
+    code = "snapshot_gone"
+
+    def __init__(self, message: str, *, oldest: int | None = None) -> None:
+        hint = "ask for a newer commit; a tag keeps a commit from being collected"
+        if oldest is not None:
+            hint = f"the oldest version that is kept is {oldest}; a tag keeps a commit for good"
+        super().__init__(message, hint=hint)
+        self.oldest = oldest
+
+
+class TagExists(OmnigraphError):
+    """A tag of that name is there."""
+
+    code = "tag_exists"
+
+    def __init__(self, tag: str) -> None:
+        super().__init__(f"tag '{tag}' already exists", hint="delete it first, or use another name")
+        self.tag = tag
+
+
+class TagNotFound(OmnigraphError):
+    """No tag has that name."""
+
+    code = "tag_not_found"
+
+    def __init__(self, tag: str) -> None:
+        super().__init__(f"tag '{tag}' not found", hint="look at `omnigraph tag list`")
+        self.tag = tag
+
+
+class HistoryGone(OmnigraphError):
+    """Commits that a question depends on were collected."""
+
+    code = "history_gone"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, hint="ask about newer commits; what was collected is gone")
+
+
 class GraphNotFound(OmnigraphError):
     """No graph is at this address."""
 

@@ -68,7 +68,12 @@ class Budget:
         if self._cancelled.is_set():
             raise QueryCancelled
         if self._deadline is not None and time.monotonic() >= self._deadline:
-            raise QueryTimeout(round(self._deadline - self._started, 3))
+            raise QueryTimeout(round(max(self._deadline - self._started, 0.0), 3))
+
+    @property
+    def time_left(self) -> float | None:
+        """How many seconds the query has left, none of them negative; None means no bound."""
+        return None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
 
     def cancel(self) -> None:
         """Have the next check stop the query; any thread may ask for it."""

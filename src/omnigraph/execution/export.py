@@ -8,7 +8,7 @@ one export, byte for byte, and of a type only the ids are in memory at once.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -33,12 +33,17 @@ READ_BYTES: Final = 128 * 1024 * 1024
 CHUNK_BYTES: Final = 8 * 1024 * 1024
 
 
-def export_lines(view: View, *, types: Collection[str] | None = None) -> Iterator[bytes]:
+def export_lines(
+    view: View,
+    *,
+    types: Collection[str] | None = None,
+    kinds: Collection[TypeKind] = (TypeKind.EDGE, TypeKind.NODE),
+) -> Iterator[bytes]:
     """Every entity as a line, or those of some types; a type that is not there is refused at once.
 
     A name means the node type and the edge type of that name; no names mean all types.
     """
-    wanted = _wanted(view, types or ())
+    wanted = [type_key for type_key in _wanted(view, types or ()) if type_key.kind in kinds]
     return (chunk for type_key in wanted for chunk in _type_lines(view, type_key))
 
 
@@ -87,16 +92,18 @@ def _lines(rows: pa.Table, shape: TableShape) -> bytes:
     if is_edge:
         parts += [',"from":', json_strings(columns[SOURCE_COLUMN])]
         parts += [',"to":', json_strings(columns[TARGET_COLUMN])]
+    return _bytes(joined(*parts, ',"data":{', *data_texts(columns, shape), "}}\n"))
+
+
+def data_texts(columns: Mapping[str, pa.Array], shape: TableShape) -> list[pa.Array]:
+    """The members of each row's properties with commas between them, without those of nulls.
+
+    What shows entities anywhere else spells them the same way. A type without properties has none.
+    """
     members = [
         joined(f"{json.dumps(name)}:", json_texts(columns[column]))
         for name, column in shape.columns.items()
     ]
-    lines = joined(*parts, ',"data":{', *_members(members), "}}\n")
-    return _bytes(lines)
-
-
-def _members(members: list[pa.Array]) -> list[pa.Array]:
-    """The members of each row with commas between them, without those that are null."""
     if not members:
         return []
     # Arrow loses a row that has nothing to join, so every row starts with an empty text.

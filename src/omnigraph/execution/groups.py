@@ -13,6 +13,7 @@ from typing import Final, assert_never
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.execution.exact import Values, flat, numpy_of, plain
 from omnigraph.execution.order import (
@@ -105,6 +106,13 @@ def aggregated(function: AggregateFunction, values: Values, groups: Groups) -> p
             assert_never(function)
 
 
+def with_one_zero(values: Values) -> Values:
+    """Both zeros as the same: they are equal, and which one a group has depends on its rows."""
+    return (
+        pc.add(values, pa.scalar(0, values.type)) if pa.types.is_floating(values.type) else values
+    )
+
+
 # ---- keys ----
 
 
@@ -146,7 +154,7 @@ def _extremes(function: AggregateFunction, values: Values, groups: Groups) -> pa
         np.maximum.at(best, of_known, codes)
     is_best = codes == best.take(of_known)
     chosen[of_known[is_best]] = np.flatnonzero(is_known)[is_best]
-    return flat(values).take(pa.array(chosen, mask=chosen < 0))
+    return with_one_zero(flat(values).take(pa.array(chosen, mask=chosen < 0)))
 
 
 def _sums(known: pa.Array, groups: Places, count: int) -> npt.NDArray[np.float64]:

@@ -27,6 +27,7 @@ from omnigraph.execution.scanned import NOTHING, run_scan
 from omnigraph.execution.source import Source
 from omnigraph.execution.sources import Sources
 from omnigraph.execution.text_predicates import check_options
+from omnigraph.execution.timed_embedder import TimedEmbedder
 from omnigraph.execution.topology import TopologySource
 from omnigraph.execution.view import View
 from omnigraph.query.plan import CompareBlock, Exists, Operator, ReadPlan, Scan
@@ -110,7 +111,8 @@ class Reads:
         _, reading = self._begun(plan, view, {**params, NOW_NAME: now}, options)
         if reading.source is NOTHING:
             # Look-ups in one type are a scan of it.
-            reading = replace(reading, source=self.sources.source(view, Access.LOOKUPS))
+            source = self.sources.source(view, Access.LOOKUPS, budget=reading.budget)
+            reading = replace(reading, source=source)
         return self.planner.explain(plan, reading, analyze=analyze)
 
     def _begun(
@@ -123,19 +125,19 @@ class Reads:
             check_options(needs.matches, lambda expr: constant(expr, params))
         budget.check()
 
+        embed = None if self._embed is None else TimedEmbedder(self._embed, budget)
+
         def reading(source: Source) -> Reading:
-            return Reading(
-                view, source, params, budget, self._embed, needs.nodes_of, needs.edges_of
-            )
+            return Reading(view, source, params, budget, embed, needs.nodes_of, needs.edges_of)
 
         if options.access is not Access.AUTO:
-            return needs, reading(self.sources.source(view, options.access))
+            return needs, reading(self.sources.source(view, options.access, budget=budget))
         unready = self._patience.unready(view, needs.types)
         if not unready or self._patience.is_over(view, unready):
             return needs, reading(self.sources.source(view, Access.TOPOLOGY))
         if needs.scan is not None:
             return needs, reading(NOTHING)
-        lookups = reading(self.sources.source(view, Access.LOOKUPS))
+        lookups = reading(self.sources.source(view, Access.LOOKUPS, budget=budget))
         if rows_met(plan.root, lookups) <= LOOKUP_ROWS_MAX:
             return needs, lookups
         return needs, reading(self.sources.source(view, Access.TOPOLOGY))

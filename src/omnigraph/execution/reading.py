@@ -17,11 +17,20 @@ from omnigraph.execution.exact import flat, numpy_of
 from omnigraph.execution.expressions import Params, evaluate
 from omnigraph.execution.numbers import distinct
 from omnigraph.execution.order import ordered_codes
+from omnigraph.execution.pushdown import conjuncts
+from omnigraph.execution.search import searched
 from omnigraph.execution.source import Entities, Numbers, Places, Source
 from omnigraph.execution.view import View
 from omnigraph.query import plan as plans
 from omnigraph.query.ast import CompareOp
-from omnigraph.query.typed import Compare, Expr, PropertyValue, SystemName, SystemValue
+from omnigraph.query.typed import (
+    Compare,
+    Expr,
+    PropertyValue,
+    SystemName,
+    SystemValue,
+    TextMatch,
+)
 from omnigraph.query.walk import chain_of, variables_of
 
 # From a text and a dimension to a vector.
@@ -81,11 +90,15 @@ class Reading:
         """Which rows satisfy all conditions."""
         mask = np.ones(batch.num_rows, np.bool_)
         if batch.num_rows:
-            for condition in conditions:
+            for condition in conjuncts(conditions):
                 mask &= self._tested(batch, condition)
         return mask
 
     def _tested(self, batch: Batch, condition: Expr) -> Mask:
+        if isinstance(condition, TextMatch):
+            known = searched(condition, batch.nodes[condition.variable], self)
+            if known is not None:
+                return known
         names = variables_of(condition)
         if names and names <= batch.nodes.keys():
             if len(names) == 2:

@@ -12,13 +12,17 @@ from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.execution.expressions import Params, constant, evaluate
 from omnigraph.execution.pinned import pinned
 from omnigraph.execution.pushdown import SYSTEM_COLUMNS, push_down
+from omnigraph.execution.search import text_candidates
+from omnigraph.execution.search.field import is_among
+from omnigraph.execution.search.segment_types import RowIds
 from omnigraph.execution.text_predicates import check_options
 from omnigraph.execution.view import View
 from omnigraph.query import typed
 from omnigraph.query.typed import Expr, SystemName
 from omnigraph.query.walk import subexpressions
 from omnigraph.schema.accepted import TypeKey
-from omnigraph.storage.row_ids import ROW_ID
+from omnigraph.storage.row_ids import FEW_IDS, ROW_ID, ROWS_PER_ID
+from omnigraph.storage.table import Table
 from omnigraph.versioning.effects import ID_COLUMN
 
 _SYSTEM = (ID_COLUMN, SOURCE_COLUMN, TARGET_COLUMN)
@@ -79,12 +83,29 @@ def matching_batches(
         found = table.find(ID_COLUMN, ids, columns=needed) if len(ids) else None
         batches, rest = iter(found.to_batches() if found else ()), tuple(conditions)
     else:
-        pushed = push_down(conditions, shape, params)
-        needed, rest = _needed(names, pushed.rest, shape), pushed.rest
-        batches = table.batches(columns=needed, filter=pushed.filter)
+        row_ids, left = text_candidates(view, type_key.name, conditions, params)
+        if row_ids is not None and len(row_ids) <= max(FEW_IDS, table.count() // ROWS_PER_ID):
+            needed, rest = _needed(names, left, shape), tuple(left)
+            batches = iter(table.rows(pa.array(row_ids), columns=needed).to_batches())
+        else:
+            pushed = push_down(left, shape, params)
+            needed, rest = _needed(names, pushed.rest, shape), pushed.rest
+            batches = _batches(table, needed, pushed.filter, row_ids)
     for batch in batches:
         kept = _filtered(pa.Table.from_batches([batch]), shape, rest, params).select(names)
         yield from kept.cast(rows_schema(shape, names)).to_batches()
+
+
+def _batches(
+    table: Table, names: list[str], filter_: str | None, row_ids: RowIds | None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a table that pass a filter and are among some, which are in order, or all."""
+    if row_ids is None:
+        return table.batches(columns=names, filter=filter_)
+    return (
+        batch.filter(pa.array(is_among(batch.column(ROW_ID).to_numpy(), row_ids)))
+        for batch in table.batches(columns=list(dict.fromkeys([*names, ROW_ID])), filter=filter_)
+    )
 
 
 def physical_names(shape: TableShape, columns: Sequence[str] | None) -> list[str]:

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from omnigraph.errors import CorruptObject, StorageError
+from omnigraph.execution.budget import Budget
 from omnigraph.execution.options import Access
 from omnigraph.execution.source import Source
 from omnigraph.execution.topology.changes import Changes, LogChanges, Since
+from omnigraph.execution.topology.entities import DenseEntities
 from omnigraph.execution.topology.extension import extended
 from omnigraph.execution.topology.files import Files
 from omnigraph.execution.topology.memory import Memory, Parts
-from omnigraph.execution.topology.nodes import DenseNodes
 from omnigraph.execution.topology.rows import DenseRows, Kept, numbered, restored
 from omnigraph.execution.topology.source import TopologySource
 from omnigraph.execution.view import View
@@ -54,15 +55,20 @@ class Sources:
         # Versions for which nothing was there when somebody asked.
         self._hopeless: set[str] = set()
 
-    def source(self, view: View, access: Access = Access.AUTO) -> Source:
-        """A source of a snapshot; without a wish, the one that suits reads of all its types."""
+    def source(
+        self, view: View, access: Access = Access.AUTO, *, budget: Budget | None = None
+    ) -> Source:
+        """A source of a snapshot; without a wish, the one that suits reads of all its types.
+
+        What only one query uses is held by its budget; what all of them share is not.
+        """
         if access is Access.LOOKUPS or (
             access is Access.AUTO and not self.is_ready(view, view.types)
         ):
             # Imported when it is needed: a process that has the topology never does.
             from omnigraph.execution.lookups import LookupSource  # noqa: PLC0415
 
-            return LookupSource(view)
+            return LookupSource(view, budget)
         return self.topology(view)
 
     def topology(self, view: View) -> TopologySource:
@@ -120,7 +126,7 @@ class Sources:
             older = self._older(view, since.pin)
             if older is not None:
                 changes = [self._changes.load(each) for each in since.changes]
-                nodes = DenseNodes(older, view.shape(type_key))
+                nodes = DenseEntities(older, view.shape(type_key))
                 numbers_of = nodes.find if type_key.kind is TypeKind.NODE else None
                 return extended(older, view.table(type_key), changes, numbers_of=numbers_of)
         return None

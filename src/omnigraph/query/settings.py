@@ -81,7 +81,7 @@ class Definition:
 _ALL = (
     Definition(
         "ann_nprobes",
-        "how many partitions of a vector index `nearest` looks into; 0 looks into all",
+        "accepted for compatibility; changes nothing: `nearest` looks at every vector",
         IntegerRule(0),
         20,
     ),

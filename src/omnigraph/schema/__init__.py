@@ -10,7 +10,7 @@ Modules, in order of control flow: `types` and `values` (what properties hold), 
 (the rules, one concern per module), `build` (tree to `catalog`), `compile` (all of it), `printer`
 (tree to text), `shape` (the canonical form and its hash), `accepted`, `resolution` and `identity`
 (numbers that outlive names), `accepted_reader` (the stored form), `migration` (what must happen to
-a graph).
+a graph), `continuity` (what two schemas share) and `merging` (the schema of two branches).
 """
 
 from omnigraph.schema.accepted import AcceptedSchema

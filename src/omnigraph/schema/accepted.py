@@ -7,7 +7,7 @@ number stays the same, whatever they are called. Plain data; `identity` makes it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from omnigraph.schema.catalog import (
@@ -62,12 +62,17 @@ class TypeIdentity:
 
 @dataclass(frozen=True)
 class AcceptedSchema:
-    """A canonical catalog (everything sorted by name) with the identity of each type in it."""
+    """A canonical catalog (everything sorted by name) with the identity of each type in it.
+
+    `aliases` are the numbers that types and properties had on branches that were merged into this
+    one, each with the number that it has here.
+    """
 
     domain: str
     next_identity_id: int
     catalog: Catalog
     identities: Mapping[TypeKey, TypeIdentity]
+    aliases: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -86,6 +91,8 @@ class AcceptedSchema:
             "features": list(self.features),
             "domain": self.domain,
             "next_identity_id": self.next_identity_id,
+            # Most graphs have none: their documents do not mention them.
+            **({"aliases": list(map(list, sorted(self.aliases.items())))} if self.aliases else {}),
             **_identified(self),
         }
 

@@ -65,6 +65,7 @@ def accepted_from_json(document: JsonObject) -> AcceptedSchema:
             next_identity_id=_number(document["next_identity_id"]),
             catalog=_catalog(document),
             identities=_identities(document),
+            aliases={_number(old): _number(new) for old, new in document.get("aliases", ())},
         )
         _require_sound_identities(accepted)
         _require_known_members(accepted.catalog)
@@ -110,9 +111,12 @@ def _require_sound_identities(accepted: AcceptedSchema) -> None:
         for number in (identity.id, identity.incarnation_id, *identity.property_ids.values())
         if number is not None
     ]
+    given += accepted.aliases
     within = all(0 < number < accepted.next_identity_id for number in given)
     if not within or len(set(given)) != len(given):
         raise _Damaged("identities overlap or are unused")
+    if not set(accepted.aliases.values()) <= set(given) - set(accepted.aliases):
+        raise _Damaged("a former identity leads to nothing")
 
 
 def _require_known_members(catalog: Catalog) -> None:

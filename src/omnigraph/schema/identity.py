@@ -64,21 +64,35 @@ def accept_schema(
 ) -> Acceptance:
     """Give every type and property of a new graph its identity; without a domain, a new one."""
     nothing = AcceptedSchema(new_id() if domain is None else domain, 1, Catalog(), {})
-    return Acceptance(_numbered(nothing, catalog, {}), tuple(inert_hints(catalog)))
+    schema = number_schema(nothing, catalog, {}, numbers_from=nothing.next_identity_id)
+    return Acceptance(schema, tuple(inert_hints(catalog)))
 
 
-def evolve_schema(accepted: AcceptedSchema, desired: Catalog) -> Evolution:
-    """Keep the identity of what continues, by name or by rename hint, and number the rest."""
+def evolve_schema(
+    accepted: AcceptedSchema, desired: Catalog, *, numbers_from: int | None = None
+) -> Evolution:
+    """Keep the identity of what continues, by name or by rename hint, and number the rest.
+
+    New numbers start at the counter of the accepted schema, or at `numbers_from` above it.
+    """
     resolution = resolve(accepted, desired)
     if any(finding.severity is Severity.ERROR for finding in resolution.findings):
         return Evolution(None, resolution.findings)
-    return Evolution(_numbered(accepted, desired, resolution.kept), resolution.findings)
+    first = max(accepted.next_identity_id, numbers_from or 0)
+    return Evolution(
+        number_schema(accepted, desired, resolution.kept, numbers_from=first), resolution.findings
+    )
 
 
-def _numbered(
-    accepted: AcceptedSchema, desired: Catalog, kept: Mapping[TypeKey, TypeIdentity]
+def number_schema(
+    accepted: AcceptedSchema,
+    desired: Catalog,
+    kept: Mapping[TypeKey, TypeIdentity],
+    *,
+    numbers_from: int,
 ) -> AcceptedSchema:
-    numbers = count(accepted.next_identity_id)
+    """The schema of a catalog after another one, where some identities are kept."""
+    numbers = count(numbers_from)
     types = dict(types_of(desired))
     ids = {key: kept[key].id if key in kept else next(numbers) for key in types}
     by_id = sorted(types, key=ids.__getitem__)
@@ -94,11 +108,27 @@ def _numbered(
         for key in by_id
         if key.kind is not TypeKind.INTERFACE
     }
+    identities = {
+        key: TypeIdentity(ids[key], incarnations.get(key), properties[key]) for key in types
+    }
+    beyond = next(numbers)
     return AcceptedSchema(
         domain=accepted.domain,
-        next_identity_id=next(numbers),
+        # A jump over numbers that none was given from is not made.
+        next_identity_id=accepted.next_identity_id if beyond == numbers_from else beyond,
         catalog=canonical_catalog(desired),
-        identities={
-            key: TypeIdentity(ids[key], incarnations.get(key), properties[key]) for key in types
-        },
+        identities=identities,
+        aliases=_living(accepted.aliases, identities),
     )
+
+
+def _living(
+    aliases: Mapping[int, int], identities: Mapping[TypeKey, TypeIdentity]
+) -> dict[int, int]:
+    """The former numbers of what is still there."""
+    living = {
+        number
+        for identity in identities.values()
+        for number in (identity.id, *identity.property_ids.values())
+    }
+    return {old: new for old, new in aliases.items() if new in living}

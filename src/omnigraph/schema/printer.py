@@ -27,6 +27,11 @@ def format_schema(text: str | bytes, *, name: str = "schema.pg") -> str:
     return _print(parsed.schema, lines)
 
 
+def print_declaration(declaration: ast.Declaration) -> str:
+    """The text of one declaration, without a line end."""
+    return print_schema(ast.Schema((declaration,))).rstrip("\n")
+
+
 def _print(schema: ast.Schema, lines: CommentedLines) -> str:
     was_block = False
     for declaration in schema.declarations:
@@ -38,7 +43,7 @@ def _print(schema: ast.Schema, lines: CommentedLines) -> str:
         else:
             start, end = declaration.span.start, declaration.span.end
             body = "" if isinstance(declaration, ast.Edge) else " {}"
-            lines.line(_header(declaration) + body, indent=0, start=start, end=end)
+            lines.line(print_header(declaration) + body, indent=0, start=start, end=end)
         was_block = is_block
     if was_block and lines.has_more_comments:
         lines.blank()
@@ -48,22 +53,23 @@ def _print(schema: ast.Schema, lines: CommentedLines) -> str:
 def _print_block(declaration: ast.Declaration, lines: CommentedLines) -> None:
     span = declaration.span
     closing = max(span.end - 1, span.start)
-    header = _header(declaration) + " {"
-    lines.line(header, indent=0, start=span.start, end=_header_end(declaration))
-    for member in _members(declaration):
-        lines.line(_member(member), indent=1, start=member.span.start, end=member.span.end)
+    header = print_header(declaration) + " {"
+    lines.line(header, indent=0, start=span.start, end=header_end(declaration))
+    for member in members_of(declaration):
+        lines.line(print_member(member), indent=1, start=member.span.start, end=member.span.end)
     lines.comments_before(closing, indent=1)
     lines.line("}", indent=0, start=closing, end=span.end)
 
 
 def _is_block(declaration: ast.Declaration, lines: CommentedLines) -> bool:
     """Whether there is something between the braces, if only a comment."""
-    if _members(declaration):
+    if members_of(declaration):
         return True
-    return lines.has_comment(_header_end(declaration), declaration.span.end)
+    return lines.has_comment(header_end(declaration), declaration.span.end)
 
 
-def _members(declaration: ast.Declaration) -> Sequence[ast.Member]:
+def members_of(declaration: ast.Declaration) -> Sequence[ast.Member]:
+    """What stands between the braces of a declaration."""
     match declaration:
         case ast.Interface():
             return declaration.properties
@@ -73,7 +79,8 @@ def _members(declaration: ast.Declaration) -> Sequence[ast.Member]:
             assert_never(unreachable)
 
 
-def _header(declaration: ast.Declaration) -> str:
+def print_header(declaration: ast.Declaration) -> str:
+    """The text of what stands before the brace of a declaration."""
     match declaration:
         case ast.Interface(name):
             return f"interface {name.text}"
@@ -92,7 +99,7 @@ def _header(declaration: ast.Declaration) -> str:
             assert_never(unreachable)
 
 
-def _header_end(declaration: ast.Declaration) -> int:
+def header_end(declaration: ast.Declaration) -> int:
     """Where the header ends in the source, before its brace."""
     match declaration:
         case ast.Interface(name):
@@ -111,7 +118,8 @@ def _spans(parts: Sequence[ast.Annotation | ast.Name | ast.Cardinality]) -> list
     return [part.span for part in parts]
 
 
-def _member(member: ast.Member) -> str:
+def print_member(member: ast.Member) -> str:
+    """The text of a property or a constraint."""
     match member:
         case ast.Property(name, type_, annotations):
             return " ".join([f"{name.text}: {_type(type_)}", *map(_annotation, annotations)])

@@ -10,6 +10,7 @@ or dead writer leaves behind cannot be seen. Errors are `StorageError` (it did n
     layout             every path a graph writes
     objects            the contract of an object store, and how to open one
     local_objects      a directory: hard links and fsync
+    empty_folders      what deletions leave of folders whose names are used once
     remote_objects     process memory and S3, through obstore
     s3_options         how S3 is reached: options and the AWS_* environment
     tables             every effect on a table, as a detached Lance version
@@ -24,6 +25,7 @@ or dead writer leaves behind cannot be seen. Errors are `StorageError` (it did n
     disk               fsync of what Lance writes
     table, row_ids     reading one version
     references         every object a version needs
+    linear             what was written to a table behind the graph's back
     lance_steps        failures of Lance as failures of ours
     reasons            what the clients say about failures
     faults             crashes, failures and lost acknowledgements at the nth durable step

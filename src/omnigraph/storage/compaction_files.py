@@ -66,6 +66,8 @@ class Compacted:
 
     pin: Pin
     groups: tuple[Rewritten, ...]
+    # When the first of its files was begun: until they are in a version, files grow old.
+    staged_at: float
     # Segments over the new fragments, for indexes that forget rewritten rows.
     indexed: Indexed | None = None
 
@@ -92,14 +94,14 @@ def plan(dataset: LanceDataset, pin: Pin, *, is_thorough: bool = False) -> Compa
     return Compaction(pin, tuple(task.json() for task in tasks)) if tasks else None
 
 
-def execute(dataset: LanceDataset, compaction: Compaction) -> Compacted:
+def execute(dataset: LanceDataset, compaction: Compaction, *, staged_at: float) -> Compacted:
     """Write the new fragments."""
     groups = []
     for text in compaction.tasks:
         result = _Task.from_json(text).execute(dataset)
         inputs = tuple(fragment.id for fragment in result.original_fragments)
         groups.append(Rewritten(inputs, tuple(result.new_fragments)))
-    return Compacted(compaction.pin, tuple(groups))
+    return Compacted(compaction.pin, tuple(groups), staged_at)
 
 
 @dataclass(frozen=True, slots=True)

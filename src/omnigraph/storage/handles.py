@@ -73,6 +73,13 @@ class Handles:
                 session=self._session,
             )
 
+    def latest(self, path: str) -> LanceDataset:
+        """The newest version of the linear history of a table, which is no part of any graph."""
+        with lance_step("open", path):
+            return lance.dataset(
+                self._uri(path), storage_options=self._options, session=_new_session()
+            )
+
     def commit(self, pin: Pin, operation: LanceOperation.BaseOperation) -> Pin:
         """Commit detached: the result is a private child of `pin` that only its pin can reach."""
         base = self.get(pin)

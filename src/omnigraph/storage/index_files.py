@@ -50,6 +50,8 @@ class Indexed:
 
     pin: Pin
     parts: tuple[BuiltSegment, ...]
+    # When the first of their files was begun: until they are in a version, files grow old.
+    staged_at: float
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,10 +64,12 @@ class Indexed:
         return [f"_indices/{part.segment.uuid}/" for part in self.parts]
 
 
-def build(dataset: LanceDataset, pin: Pin, specs: Sequence[IndexSpec]) -> Indexed | None:
+def build(
+    dataset: LanceDataset, pin: Pin, specs: Sequence[IndexSpec], *, staged_at: float
+) -> Indexed | None:
     """Index what the indexes do not cover; None when there is nothing to do."""
     parts = [part for spec in specs if (part := _built(dataset, spec)) is not None]
-    return Indexed(pin, tuple(parts)) if parts else None
+    return Indexed(pin, tuple(parts), staged_at) if parts else None
 
 
 def apply(dataset: LanceDataset, indexed: Indexed) -> LanceOperation.CreateIndex | None:

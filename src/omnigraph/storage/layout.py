@@ -2,11 +2,14 @@
 
     __manifest/format.json                            the format of the graph, created first
     __manifest/branches/{branch}/{generation:06}.json what happened to the name, append only
+    __manifest/tags/{tag}/{generation:06}.json        the same for tags, with what they hold
     __manifest/{stream}/{seq:020}.json                records, the commits of one branch
     __manifest/{stream}/checkpoints/{seq:020}.json    the fold of the records up to seq (derived)
+    __manifest/{stream}/floors/{seq:020}              older commits of the branch were let go
     __manifest/{stream}/latest.json                   a hint where the stream ends (derived)
     __manifest/changes/{id}.arrow                     change sets too large for a record
     __manifest/schemas/{digest}.json                  accepted schemas, by the hash of their content
+    __manifest/cleanup.json                           when the last automatic clean-up began
     __manifest/probes/{id}                            written and removed to try out a store
     t/{type}-{life}.lance/                            one table life, managed by Lance
 
@@ -22,11 +25,14 @@ from urllib.parse import unquote
 from omnigraph.errors import ResourceLimit
 from omnigraph.storage.paths import SEGMENT_BYTES_MAX
 
-_MANIFEST = "__manifest"
-FORMAT = f"{_MANIFEST}/format.json"
-BRANCHES = f"{_MANIFEST}/branches"
-CHANGES = f"{_MANIFEST}/changes"
-SCHEMAS = f"{_MANIFEST}/schemas"
+MANIFEST = "__manifest"
+FORMAT = f"{MANIFEST}/format.json"
+BRANCHES = f"{MANIFEST}/branches"
+TAGS = f"{MANIFEST}/tags"
+CHANGES = f"{MANIFEST}/changes"
+SCHEMAS = f"{MANIFEST}/schemas"
+CLEANUP = f"{MANIFEST}/cleanup.json"
+PROBES = f"{MANIFEST}/probes"
 TABLES = "t"
 
 # How much of a branch's name its stream repeats, for the eyes of people only.
@@ -37,24 +43,28 @@ _ESCAPED = re.compile(r"[^a-z0-9_.-]|^\.")
 _RECORD = re.compile(r"__manifest/[^/]+\.[^/]+/(\d{20})\.json")
 _CHECKPOINT = re.compile(r"__manifest/[^/]+\.[^/]+/checkpoints/(\d{20})\.json")
 _REF_EVENT = re.compile(r"__manifest/branches/([^/]+)/(\d{6})\.json")
+_TAG_EVENT = re.compile(r"__manifest/tags/([^/]+)/(\d{6})\.json")
+_FLOOR = re.compile(r"__manifest/[^/]+\.[^/]+/floors/(\d{20})")
 
 
 def branch_folder(branch: str) -> str:
     """The folder of a branch's ref events: one segment, however the name nests."""
-    escaped = _escape(branch)
-    if len(escaped) > SEGMENT_BYTES_MAX:
-        raise ResourceLimit(
-            "the stored length of a branch name",
-            limit=SEGMENT_BYTES_MAX,
-            actual=len(escaped),
-            hint="use a shorter name; only a-z, 0-9, '.', '_' and '-' are stored as one character",
-        )
-    return f"{BRANCHES}/{escaped}"
+    return f"{BRANCHES}/{_segment('branch', branch)}"
 
 
 def ref_event(branch: str, generation: int) -> str:
     """One event in the life of a branch's name."""
     return f"{branch_folder(branch)}/{_number(generation, digits=6)}.json"
+
+
+def tag_folder(tag: str) -> str:
+    """The folder of a tag's events."""
+    return f"{TAGS}/{_segment('tag', tag)}"
+
+
+def tag_event(tag: str, generation: int) -> str:
+    """One event in the life of a tag's name."""
+    return f"{tag_folder(tag)}/{_number(generation, digits=6)}.json"
 
 
 def stream_name(branch: str, token: str) -> str:
@@ -65,17 +75,17 @@ def stream_name(branch: str, token: str) -> str:
 
 def stream_folder(stream: str) -> str:
     """The folder of a stream's records."""
-    return f"{_MANIFEST}/{stream}"
+    return f"{MANIFEST}/{stream}"
 
 
 def record(stream: str, seq: int) -> str:
     """The record of one commit."""
-    return f"{_MANIFEST}/{stream}/{_number(seq, digits=20)}.json"
+    return f"{MANIFEST}/{stream}/{_number(seq, digits=20)}.json"
 
 
 def checkpoint_folder(stream: str) -> str:
     """The folder of a stream's checkpoints."""
-    return f"{_MANIFEST}/{stream}/checkpoints"
+    return f"{MANIFEST}/{stream}/checkpoints"
 
 
 def checkpoint(stream: str, seq: int) -> str:
@@ -83,9 +93,19 @@ def checkpoint(stream: str, seq: int) -> str:
     return f"{checkpoint_folder(stream)}/{_number(seq, digits=20)}.json"
 
 
+def floor_folder(stream: str) -> str:
+    """The folder that tells how much of a branch was let go."""
+    return f"{MANIFEST}/{stream}/floors"
+
+
+def floor(stream: str, seq: int) -> str:
+    """The statement that the commits of a branch below one of them were let go."""
+    return f"{floor_folder(stream)}/{_number(seq, digits=20)}"
+
+
 def hint(stream: str) -> str:
     """Where a stream ended when somebody last looked."""
-    return f"{_MANIFEST}/{stream}/latest.json"
+    return f"{MANIFEST}/{stream}/latest.json"
 
 
 def change_set(change_set_id: str) -> str:
@@ -100,7 +120,7 @@ def schema(digest: str) -> str:
 
 def probe(probe_id: str) -> str:
     """An object that is written and removed to try out a store."""
-    return f"{_MANIFEST}/probes/{probe_id}"
+    return f"{PROBES}/{probe_id}"
 
 
 def table(type_key: str, life: str) -> str:
@@ -124,6 +144,37 @@ def branch_of_ref_event(path: str) -> tuple[str, int] | None:
     """The branch and the generation of a ref event's path, or None for any other path."""
     found = _REF_EVENT.fullmatch(path)
     return (unquote(found[1]), int(found[2])) if found else None
+
+
+def tag_of_event(path: str) -> tuple[str, int] | None:
+    """The tag and the generation of a tag event's path, or None for any other path."""
+    found = _TAG_EVENT.fullmatch(path)
+    return (unquote(found[1]), int(found[2])) if found else None
+
+
+def seq_of_floor(path: str) -> int | None:
+    """The seq of a floor's path, or None for any other path."""
+    found = _FLOOR.fullmatch(path)
+    return int(found[1]) if found else None
+
+
+def stream_of(path: str) -> str | None:
+    """The stream whose folder holds a path, or None for paths elsewhere."""
+    top, _, rest = path.partition("/")
+    name, is_below, _ = rest.partition("/")
+    return name if top == MANIFEST and is_below and "." in name else None
+
+
+def _segment(noun: str, name: str) -> str:
+    escaped = _escape(name)
+    if len(escaped) > SEGMENT_BYTES_MAX:
+        raise ResourceLimit(
+            f"the stored length of a {noun} name",
+            limit=SEGMENT_BYTES_MAX,
+            actual=len(escaped),
+            hint="use a shorter name; only a-z, 0-9, '.', '_' and '-' are stored as one character",
+        )
+    return escaped
 
 
 def _escape(name: str) -> str:

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from omnigraph.errors import StorageError, StorageRefused, StorageUnknown
+from omnigraph.storage.empty_folders import prune
 from omnigraph.storage.paths import TEMPORARY_PREFIX, Entry, check_folder, check_path
 
 # Far longer than any write takes: an older temporary file belongs to a process that died.
@@ -108,8 +109,9 @@ class LocalObjects:
             # Not synced: what a power loss brings back is garbage again, not a lost write.
             with _translated("delete", target), suppress(FileNotFoundError, NotADirectoryError):
                 self._system.unlink(target)
-        for directory in directories:
+        for directory in sorted(directories):
             self._sweep(directory)
+            prune(self.uri, directory)
 
     def _target(self, path: str) -> str:
         return f"{self.uri}/{check_path(path)}"

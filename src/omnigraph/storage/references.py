@@ -5,7 +5,7 @@ from __future__ import annotations
 from lance import LanceDataset
 from lance.blob import BlobType
 
-from omnigraph.storage.pins import file_names
+from omnigraph.storage.pins import Pin, file_names
 
 # Lance names linear manifests by the distance to the highest number, so that the newest is first.
 _LINEAR_1 = f"_versions/{2**64 - 2:020}.manifest"
@@ -14,6 +14,12 @@ _LINEAR_1 = f"_versions/{2**64 - 2:020}.manifest"
 def manifest_of(dataset: LanceDataset) -> str:
     """The manifest of a version, relative to the table."""
     return _LINEAR_1 if dataset.version == 1 else f"_versions/d{dataset.version}.manifest"
+
+
+def manifest_path(pin: Pin) -> str:
+    """The manifest of a pinned version, relative to the graph's root."""
+    number = int(pin.version, 16)
+    return f"{pin.path}/{_LINEAR_1 if number == 1 else f'_versions/d{number}.manifest'}"
 
 
 def references_of(dataset: LanceDataset) -> set[str]:

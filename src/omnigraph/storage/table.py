@@ -14,7 +14,7 @@ from omnigraph.storage.blobs import is_blob, logical_schema
 from omnigraph.storage.fragments import fragment_of
 from omnigraph.storage.indexes import BTREE, Index, indexes_of
 from omnigraph.storage.lance_steps import lance_step
-from omnigraph.storage.pins import Pin
+from omnigraph.storage.pins import Pin, file_names
 from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID, ROWS_PER_ID, rows_by_id
 
 # Measured on 100k rows: a look-up costs about as much as reading a hundred values of the column.
@@ -45,6 +45,11 @@ class Table:
         """The indexes of this version, with what they do not cover yet."""
         return indexes_of(self._dataset)
 
+    @property
+    def fragment_ids(self) -> list[int]:
+        """The ids of its fragments."""
+        return list(self._dataset.fragment_ids())
+
     def covered_rows(self, index: Index) -> int:
         """How many rows an index of this version covers."""
         if not index.uncovered:
@@ -55,13 +60,6 @@ class Table:
     def count(self) -> int:
         """How many rows there are."""
         return self.pin.rows
-
-    def has_values(self, column: str) -> bool:
-        """Whether a column holds anything but nulls."""
-        with lance_step("has_values", self.pin.path):
-            text = f"`{column}` IS NOT NULL"
-            found = self._dataset.scanner(columns=[ROW_ID], filter=text, limit=1).to_table()
-        return bool(len(found))
 
     def scan(
         self,
@@ -85,6 +83,21 @@ class Table:
         with lance_step("scan", self.pin.path):
             for batch in self._scanner(names, filter).to_batches():
                 yield from self._logical(pa.Table.from_batches([batch]), names).to_batches()
+
+    def rows_of_files(self, files: Sequence[str], *, columns: Sequence[str]) -> pa.Table:
+        """The rows in some data files of this version, by their paths from the graph's root."""
+        wanted = {name.removeprefix(f"{self.pin.path}/data/") for name in files}
+        names = self._names(columns)
+        with lance_step("rows_of_files", self.pin.path):
+            fragments = [
+                fragment
+                for fragment in self._dataset.get_fragments()
+                if not wanted.isdisjoint(file_names(fragment.metadata))
+            ]
+            if not fragments:
+                return self._projected(names).empty_table()
+            scanner = self._dataset.scanner(columns=names, fragments=fragments)
+            return self._logical(scanner.to_table(), names)
 
     def find(
         self, column: str, values: pa.Array, *, columns: Sequence[str] | None = None

@@ -31,6 +31,7 @@ from omnigraph.storage.index_files import Indexed, IndexSpec
 from omnigraph.storage.indexes import Index, IndexKind
 from omnigraph.storage.kills import Kills
 from omnigraph.storage.lance_steps import lance_step
+from omnigraph.storage.linear import Linear, linear_of
 from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Pin, Staged, file_names
 from omnigraph.storage.references import manifest_of, references_of, sidecars_of
@@ -168,9 +169,9 @@ class Tables:
 
     def compact(self, plan: Compaction) -> Compacted:
         """Write the files of a planned compaction; no version shows them yet."""
-        dataset = self._handles.get(plan.pin)
+        dataset, started = self._handles.get(plan.pin), self._clock()
         with lance_step("compact", plan.pin.path):
-            compacted = compaction_files.execute(dataset, plan)
+            compacted = compaction_files.execute(dataset, plan, staged_at=started)
         self._persist_data(plan.pin.path, compacted.files, logical_schema(dataset.schema))
         return dataclasses.replace(compacted, indexed=self._index_outputs(dataset, compacted))
 
@@ -196,8 +197,9 @@ class Tables:
 
         None when there is nothing to do.
         """
+        dataset, started = self._handles.get_own(pin), self._clock()
         with lance_step("build_indexes", pin.path):
-            indexed = index_files.build(self._handles.get_own(pin), pin, specs)
+            indexed = index_files.build(dataset, pin, specs, staged_at=started)
         if indexed is not None:
             self._disk.persist(pin.path, indexed.folders)
         return indexed
@@ -233,6 +235,12 @@ class Tables:
         """Every object the version needs; a path with a closing slash means all below it."""
         with lance_step("references", pin.path):
             return {f"{pin.path}/{name}" for name in references_of(self._handles.get(pin))}
+
+    def linear(self, path: str) -> Linear:
+        """What the linear history of a table has come to."""
+        latest = self._handles.latest(path)
+        with lance_step("read_transaction", path):
+            return linear_of(latest)
 
     def _persist_data(self, path: str, names: Iterable[str], schema: pa.Schema) -> None:
         files = [f"data/{name}" for name in names]

@@ -14,17 +14,23 @@ any step needs no repair; no commit that was acknowledged is lost.
     log           the records of a stream: found, read, folded
     footprint     what a write depends on, and whether a commit changed it
     effects       what a commit does to tables, as data, and the function that applies it
+    floors        how far back the commits of a branch can be read
     transaction   stage, publish, rebase: the only module that creates records
+    events        what happens to names, append only
+    tags          names for commits, which keep them
     branches      names that stand for streams
+    lineage       how commits descend from each other
     history       commits and snapshots by branch, id, version and time
     publisher     one queue per branch and process, which groups waiting writes
     compaction    small fragments joined after commits
+    collect       lets go of old commits and removes what nothing refers to
 """
 
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.compaction import Compactor, compact
 from omnigraph.versioning.effects import (
     AddColumns,
+    Adopt,
     Append,
     Drop,
     Effect,
@@ -38,6 +44,7 @@ from omnigraph.versioning.effects import (
 from omnigraph.versioning.footprint import WHOLE, Footprint, Reads, mark
 from omnigraph.versioning.history import History
 from omnigraph.versioning.idset import IdSet
+from omnigraph.versioning.lineage import Lineage
 from omnigraph.versioning.log import Head, Log
 from omnigraph.versioning.publisher import Publisher, Publishers
 from omnigraph.versioning.record import (
@@ -65,6 +72,7 @@ __all__ = [
     "MAIN",
     "WHOLE",
     "AddColumns",
+    "Adopt",
     "Append",
     "BranchAt",
     "Branches",
@@ -81,6 +89,7 @@ __all__ = [
     "Head",
     "History",
     "IdSet",
+    "Lineage",
     "Log",
     "Maintain",
     "Maintenance",

@@ -7,6 +7,8 @@ tells which names are live, and one put-if-absent decides between two creators o
 from __future__ import annotations
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -17,24 +19,24 @@ from omnigraph.errors import (
     BranchRefused,
     CommitNotFound,
     CorruptObject,
-    InDoubt,
-    StorageError,
-    StorageUnknown,
+    SnapshotGone,
 )
 from omnigraph.ids import new_ulid
 from omnigraph.storage import layout
 from omnigraph.versioning.codec import read_ref, ref_json
-from omnigraph.versioning.fields import Fields, read_fields, write_fields
+from omnigraph.versioning.events import is_live, newest, put_event, read_event
+from omnigraph.versioning.fields import Fields
+from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.log import Head
-from omnigraph.versioning.record import MAIN, MAIN_BRANCH, CommitRef, Record, Stream
+from omnigraph.versioning.record import MAIN, MAIN_BRANCH, CommitRef, Stream
 from omnigraph.versioning.snapshot import Snapshot, encode_checkpoint
-from omnigraph.versioning.transaction import Committer
+from omnigraph.versioning.tags import Tags
+from omnigraph.versioning.transaction import BranchAt, Committer
 
 NAME_LENGTH_MAX: Final = 200
 # A remembered name saves a listing; a graph with more branches than this is rare.
 _KNOWN_MAX: Final = 4096
-# An event whose acknowledgement was lost is put again this often before it is in doubt.
-_PUTS_MAX: Final = 4
+_READERS: Final = 8
 _FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f\\]|^\s|\s$")
 
 
@@ -44,17 +46,14 @@ class Branches:
     def __init__(self, committer: Committer) -> None:
         self._committer = committer
         self._log = committer.log
+        self.tags = Tags(committer.log, committer.settings.now_us)
         # Streams never change; whether a name still stands for one is asked each time.
         self._known: dict[str, tuple[int, Stream]] = {}
 
     def list(self) -> list[str]:
         """The names of all live branches: main first, the others in byte order."""
-        generations: dict[str, int] = {}
-        for entry in self._log.objects.list(layout.BRANCHES):
-            found = layout.branch_of_ref_event(entry.path)
-            if found is not None:
-                generations[found[0]] = max(found[1], generations.get(found[0], 0))
-        live = (name for name, generation in generations.items() if _is_live(generation))
+        generations = newest(self._log.objects, layout.BRANCHES, layout.branch_of_ref_event)
+        live = (name for name, generation in generations.items() if is_live(generation))
         return [MAIN_BRANCH, *sorted(live)]
 
     def resolve(self, name: str) -> Stream:
@@ -65,7 +64,7 @@ class Branches:
         if known is not None and not self._has_event(name, known[0] + 1):
             return known[1]
         generation = self._generation(name)
-        if not _is_live(generation):
+        if not is_live(generation):
             raise BranchNotFound(name)
         return self._created(name, generation)
 
@@ -73,12 +72,25 @@ class Branches:
         """The newest snapshot of a branch."""
         return self._log.head(self.resolve(name))
 
+    def stream_of(self, name: str, stream_id: str) -> Stream | None:
+        """A stream that a name stands for or once stood for; None if there was no such one."""
+        if stream_id == MAIN.id:
+            return MAIN
+        for generation in range(self._generation(name), 0, -1):
+            if is_live(generation):
+                with suppress(CorruptObject):
+                    stream = self._read_creation(name, generation)
+                    if stream.id == stream_id:
+                        return stream
+        return None
+
     def create(self, name: str, *, at: Snapshot, actor: str | None = None) -> Stream:
         """Start a branch at any commit. No table is touched and no commit is made."""
         _check_name(name)
         generation = self._generation(name)
-        if _is_live(generation):
+        if is_live(generation):
             raise BranchExists(name)
+        oldest = self.tags.require_kept(at)
         self._require_commit(at)
         stream = Stream(layout.stream_name(name, new_ulid().lower()), name, _origins(at))
         base = replace(at, stream=stream)
@@ -86,6 +98,9 @@ class Branches:
         # Put as durably as a record, because the branch may outlive the record it started from.
         path = layout.checkpoint(stream.id, base.seq)
         self._log.objects.put_new(path, encode_checkpoint(base))
+        if at.seq < oldest:
+            # Only a tag holds the commit: what came before it is gone.
+            Floors(self._log.objects).put(stream, at.seq)
         event = {
             "op": "create",
             "stream": stream.id,
@@ -96,88 +111,100 @@ class Branches:
         }
         if not self._put_event(name, generation + 1, event):
             raise BranchExists(name)
-        self._log.remember(Head(base))
+        try:
+            # A collector says what it lets go before it looks for branches. One that did not see
+            # this branch is seen by it here.
+            self.tags.require_kept(at)
+        except SnapshotGone:
+            self._put_event(name, generation + 2, self._deletion(actor))
+            raise
+        self._log.confirm(Head(base), time.monotonic())
         return stream
+
+    def streams(self, *, deleted_since: int) -> tuple[tuple[Stream, bool], ...]:
+        """The streams of all branches that are live, or were deleted since a time (µs).
+
+        Each with whether its branch is live.
+        """
+        generations = newest(self._log.objects, layout.BRANCHES, layout.branch_of_ref_event)
+
+        def found(event: tuple[str, int]) -> tuple[Stream, bool] | None:
+            name, generation = event
+            if is_live(generation):
+                return self._read_creation(name, generation), True
+            if self._deleted_at(name, generation) < deleted_since:
+                return None
+            return self._read_creation(name, generation - 1), False
+
+        with ThreadPoolExecutor(max_workers=_READERS) as readers:
+            streams = [*readers.map(found, sorted(generations.items()))]
+        return (MAIN, True), *(each for each in streams if each is not None)
+
+    def _deleted_at(self, name: str, generation: int) -> int:
+        path = layout.ref_event(name, generation)
+        return read_event(self._log.objects, path).integer("created_at")
 
     def _require_commit(self, at: Snapshot) -> None:
         """Refuse to start from a commit that this graph does not have: nobody could read it."""
-        found = self._log.read(at.ref.stream, at.seq)
+        ref = at.ref
+        is_base = bool(at.stream.origins) and at.seq == at.stream.first_seq - 1
         # The record may be collected where the checkpoint of a branch keeps what it said.
-        commit = (
-            found.commit if isinstance(found, Record) else self._log.at(at.stream, at.seq).commit
-        )
-        if commit != at.commit:
+        is_known = is_base or self._log.is_stored(ref.stream, ref.seq)
+        if not is_known or self._log.at(at.stream, at.seq).commit != at.commit:
             raise CommitNotFound(f"this graph has no commit '{at.commit}'")
 
-    def delete(self, name: str, *, actor: str | None = None) -> None:
-        """End a branch and free its name. Its commits stay where other branches hold them."""
+    def delete(
+        self, name: str, *, actor: str | None = None, requires: tuple[BranchAt, ...] = ()
+    ) -> None:
+        """End a branch and free its name. Its commits stay where other branches hold them.
+
+        A branch that does not fulfil the requirements goes on.
+        """
         if name == MAIN_BRANCH:
             raise BranchRefused(f"branch '{name}' cannot be deleted", branch=name)
         generation = self._generation(name)
-        if not _is_live(generation):
+        if not is_live(generation):
             raise BranchNotFound(name)
         # Closed first: a write that comes later fails, so no acknowledged commit is lost. A crash
         # before the event leaves a branch that can be read and deleted again, but not written.
-        self._committer.close(self._created(name, generation), actor=actor)
-        event = {
+        stream = self._created(name, generation)
+        self._committer.close(stream, actor=actor, requires=requires)
+        if not self._put_event(name, generation + 1, self._deletion(actor)):
+            raise BranchNotFound(name, hint="it was deleted by somebody else just now")
+
+    def _deletion(self, actor: str | None) -> dict[str, object]:
+        return {
             "op": "delete",
             "id": new_ulid(),
             "created_at": self._committer.settings.now_us(),
             "actor": actor,
         }
-        if not self._put_event(name, generation + 1, event):
-            raise BranchNotFound(name, hint="it was deleted by somebody else just now")
 
     def _generation(self, name: str) -> int:
         """The number of the newest event of a name; 0 when there is none."""
         _check_name(name)
-        last = 0
-        for entry in self._log.objects.list(layout.branch_folder(name)):
-            found = layout.branch_of_ref_event(entry.path)
-            last = max(last, found[1]) if found is not None else last
-        return last
+        folder = layout.branch_folder(name)
+        return newest(self._log.objects, folder, layout.branch_of_ref_event).get(name, 0)
 
     def _has_event(self, name: str, generation: int) -> bool:
         return self._log.objects.get(layout.ref_event(name, generation)) is not None
 
     def _created(self, name: str, generation: int) -> Stream:
-        path = layout.ref_event(name, generation)
-        data = self._log.objects.get(path)
-        if data is None:
-            raise CorruptObject(path, "it was listed, and it is absent")
-        fields = read_fields(path, data)
-        fields.require("op", "create")
-        stream = Stream(fields.text("stream"), name, _read_origins(fields))
+        stream = self._read_creation(name, generation)
         if len(self._known) >= _KNOWN_MAX:
             self._known.clear()
         self._known[name] = (generation, stream)
         return stream
 
+    def _read_creation(self, name: str, generation: int) -> Stream:
+        fields = read_event(self._log.objects, layout.ref_event(name, generation))
+        fields.require("op", "create")
+        return Stream(fields.text("stream"), name, _read_origins(fields))
+
     def _put_event(self, name: str, generation: int, event: dict[str, object]) -> bool:
         """Put an event of a name; True if it is there, False if another one is."""
-        path, data = layout.ref_event(name, generation), write_fields(event)
-        objects = self._log.objects
-        may_be_there = False
-        for _ in range(_PUTS_MAX):
-            try:
-                if objects.put_new(path, data):
-                    return True
-                may_be_there = True
-            except StorageUnknown:
-                may_be_there = True
-            except StorageError:
-                # This put did nothing; one before it may still have created the event.
-                if not may_be_there:
-                    raise
-            # "Exists" may be our own put: stores repeat a request whose first answer was lost.
-            with suppress(StorageError):
-                if (found := objects.get(path)) is not None:
-                    return found == data
-        raise InDoubt(f"branch '{name}': no answer whether it was changed ({path})")
-
-
-def _is_live(generation: int) -> bool:
-    return generation % 2 == 1
+        path = layout.ref_event(name, generation)
+        return put_event(self._log.objects, path, event, what=f"branch '{name}'")
 
 
 def _origins(at: Snapshot) -> tuple[CommitRef, ...]:

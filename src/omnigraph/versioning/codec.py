@@ -109,6 +109,7 @@ def _record_fields(record: Record) -> dict[str, object]:
         "members": record.members if record.members > 1 else None,
         "schema": record.schema,
         "merge": ref_json(record.merged) if record.merged else None,
+        "preferred": dict(record.preferred),
         "registered": record.registered,
         "dropped": record.dropped,
         "renamed": dict(record.renamed),
@@ -141,6 +142,7 @@ def _record(fields: Fields, stream: str, seq: int) -> Record:
         registered=fields.texts("registered"),
         dropped=fields.texts("dropped"),
         renamed=fields.child_or_empty("renamed").text_by_name(),
+        preferred=fields.child_or_empty("preferred").text_by_name(),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, assert_never
@@ -103,14 +103,36 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
+class Adopt:
+    """A version of the table that another branch made on top of the one this branch has.
+
+    Only a descendant of the version may be adopted: along a branch a row id means one row.
+    """
+
+    type_key: str
+    over: Pin
+    pin: Pin
+
+
+class Unpublished(Protocol):
+    """Files of maintenance that no version has yet: what `compact` of the tables gave."""
+
+    @property
+    def staged_at(self) -> float:
+        """When the first of them was begun."""
+
+
+@dataclass(frozen=True, slots=True)
 class Maintain:
     """A compacted form of the table, to be replayed on whatever version it has by then."""
 
     type_key: str
-    compacted: Any  # opaque to us: what `compact` of the tables gave
+    compacted: Unpublished
 
 
-Effect: TypeAlias = Append | Replace | Overwrite | AddColumns | Register | Drop | Rename | Maintain
+Effect: TypeAlias = (
+    Append | Replace | Overwrite | AddColumns | Adopt | Register | Drop | Rename | Maintain
+)
 
 
 class Rows(Protocol):
@@ -158,11 +180,20 @@ class TableStore(Protocol):
         """A version with the rewritten rows, or None when the plan no longer fits."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Life:
+    """A type that a write meets under a name, or one that it begins under that name."""
+
+    type_key: str
+    is_new: bool
+
+
 class Workbench:
     """Applies the effects of one write to the pins of any head.
 
     Rows are written once, however often the effects are applied. A table whose pin is the one of
-    the last time keeps its result, so that a retry after a lost race costs nothing for it.
+    the last time keeps its result, so that a retry after a lost race costs nothing for it. What
+    stands behind a Register happens to the new type, whatever its name meant before.
     """
 
     def __init__(
@@ -170,70 +201,92 @@ class Workbench:
     ) -> None:
         self._tables = tables
         self._executor = executor
-        self._by_type: dict[str, list[Effect]] = {}
+        self._by_life: dict[_Life, list[Effect]] = {}
         self._renames: list[Rename] = []
         for effect in effects:
             if isinstance(effect, Rename):
                 self._renames.append(effect)
-            else:
-                self._by_type.setdefault(effect.type_key, []).append(effect)
-        self._applied: dict[str, tuple[Pin | None, Pin | None]] = {}
+                continue
+            reborn = _Life(effect.type_key, is_new=True)
+            is_new = isinstance(effect, Register) or reborn in self._by_life
+            life = reborn if is_new else _Life(effect.type_key, is_new=False)
+            self._by_life.setdefault(life, []).append(effect)
+        self._applied: dict[_Life, tuple[Pin | None, Pin | None]] = {}
 
     def write(self, pins: Mapping[str, Pin]) -> None:
         """Write the rows of tables that nothing else happens to, before the effects are applied."""
-        tasks = [key for key, group in self._by_type.items() if len(group) == 1 and key in pins]
+        alone = [life for life, group in self._by_life.items() if len(group) == 1]
 
-        def write_one(key: str) -> None:
-            self._by_type[key][0] = _written(self._by_type[key][0], pins[key], self._tables)
+        def write_one(life: _Life) -> None:
+            group = self._by_life[life]
+            group[0] = _written(group[0], pins[life.type_key], self._tables)
 
-        list(self._run(write_one, tasks))
+        list(self._run(write_one, [each for each in alone if each.type_key in pins]))
 
     def apply(self, pins: Mapping[str, Pin]) -> dict[str, Pin | None]:
         """The pins that the effects make of the given ones; None is a type that ends."""
-        tasks = list(self._by_type)
-        results = list(self._run(lambda key: self._apply_group(key, pins.get(key)), tasks))
-        touched: dict[str, Pin | None] = dict(zip(tasks, results, strict=True))
-        return touched | self._renamed({**pins, **touched})
+        ended = {rename.type_key for rename in self._renames} | {
+            effect.type_key
+            for group in self._by_life.values()
+            for effect in group
+            if isinstance(effect, Drop)
+        }
 
-    def _run(self, work: Callable[[str], _Made], tasks: list[str]) -> Iterable[_Made]:
+        def apply_one(life: _Life) -> Pin | None:
+            is_free = life.is_new and life.type_key in ended
+            return self._apply_group(life, None if is_free else pins.get(life.type_key))
+
+        lives = list(self._by_life)
+        results = dict(zip(lives, self._run(apply_one, lives), strict=True))
+        touched = {life.type_key: pin for life, pin in results.items() if not life.is_new}
+        begun = {life.type_key: pin for life, pin in results.items() if life.is_new}
+        return touched | self._renamed({**pins, **touched}, begun) | begun
+
+    def _run(self, work: Callable[[_Life], _Made], tasks: list[_Life]) -> Iterable[_Made]:
         """Work on several tables at the same time."""
         if self._executor is None or len(tasks) < 2:
             return map(work, tasks)
         return self._executor.map(work, tasks)
 
-    def _renamed(self, pins: Mapping[str, Pin | None]) -> dict[str, Pin | None]:
+    def _renamed(
+        self, pins: Mapping[str, Pin | None], begun: Container[str]
+    ) -> dict[str, Pin | None]:
         """All renames at once, so that names may be swapped; no living type is overwritten."""
         old_names = {rename.type_key for rename in self._renames}
         moved: dict[str, Pin | None] = dict.fromkeys(old_names)
         for rename in self._renames:
-            if pins.get(rename.to) is not None and rename.to not in old_names:
+            is_taken = pins.get(rename.to) is not None and rename.to not in old_names
+            if is_taken or rename.to in begun:
                 raise Conflict(f"{rename.to} exists already", type_key=rename.to)
             moved[rename.to] = _required(pins.get(rename.type_key), rename.type_key)
         return moved
 
-    def _apply_group(self, type_key: str, base: Pin | None) -> Pin | None:
-        if type_key in self._applied and self._applied[type_key][0] == base:
-            return self._applied[type_key][1]
+    def _apply_group(self, life: _Life, base: Pin | None) -> Pin | None:
+        if life in self._applied and self._applied[life][0] == base:
+            return self._applied[life][1]
         pin = base
-        group = self._by_type[type_key]
+        group = self._by_life[life]
         for number in range(len(group)):
             # Kept at once: if a later step fails, the rows are not written a second time.
             group[number] = _written(group[number], pin, self._tables)
             pin = _applied(group[number], pin, self._tables)
-        self._applied[type_key] = (base, pin)
+        self._applied[life] = (base, pin)
         return pin
 
 
 def oldest_staged_at(effects: Iterable[Effect]) -> float | None:
-    """When the first already written rows of some effects were written."""
-    times = (
-        part.staged_at
-        for effect in effects
-        if isinstance(effect, Append | Replace | Overwrite)
-        for part in effect.new
-        if isinstance(part, Staged)
-    )
-    return min(times, default=None)
+    """When the first already written files of some effects were written."""
+    return min((time for effect in effects for time in _staged_at(effect)), default=None)
+
+
+def _staged_at(effect: Effect) -> Iterable[float]:
+    match effect:
+        case Append() | Replace() | Overwrite():
+            return (part.staged_at for part in effect.new if isinstance(part, Staged))
+        case Maintain():
+            return (effect.compacted.staged_at,)
+        case _:
+            return ()
 
 
 def _written(effect: Effect, pin: Pin | None, tables: TableStore) -> Effect:
@@ -294,7 +347,7 @@ def _registered(effect: Register, pin: Pin | None) -> Pin:
 
 
 def _next_version(
-    effect: Append | Replace | Overwrite | AddColumns | Maintain,
+    effect: Append | Replace | Overwrite | AddColumns | Adopt | Maintain,
     pin: Pin,
     tables: TableStore,
 ) -> Pin:
@@ -308,10 +361,19 @@ def _next_version(
             return tables.overwrite(pin, _only_staged(effect.new))
         case AddColumns():
             return tables.add_columns(pin, effect.schema)
+        case Adopt():
+            return _adopted(effect, pin)
         case Maintain():
             return _replayed(effect, pin, tables)
         case _:
             assert_never(effect)
+
+
+def _adopted(effect: Adopt, pin: Pin) -> Pin:
+    if pin != effect.over:
+        message = f"{effect.type_key} is no longer at the version that was to be replaced"
+        raise Conflict(message, type_key=effect.type_key)
+    return effect.pin
 
 
 def _replayed(effect: Maintain, pin: Pin, tables: TableStore) -> Pin:

@@ -7,10 +7,18 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from omnigraph.errors import BranchNotFound, CommitNotFound, CorruptObject
+from omnigraph.errors import (
+    BranchNotFound,
+    CommitNotFound,
+    CorruptObject,
+    InvalidArgument,
+    SnapshotGone,
+    TagNotFound,
+)
 from omnigraph.ids import ulid_milliseconds
 from omnigraph.storage import layout
 from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
 from omnigraph.versioning.snapshot import Snapshot
@@ -20,25 +28,36 @@ PAGE: Final = 32
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # How far back a client's repeated request is recognised by its key.
 KEY_RECORDS_MAX: Final = 1_000
+_COLLECTED: Final = "its branch was deleted, or it was collected; tags keep commits"
 
 
 class History:
-    """Finds commits; old records may have been collected, which ends a line. A gap is damage."""
+    """Finds commits. Old ones may have been collected, which ends a line; a gap is damage."""
 
     def __init__(self, log: Log, branches: Branches) -> None:
         self._log = log
         self._branches = branches
+        self._floors = Floors(log.objects)
+
+    def oldest(self, stream: Stream) -> int:
+        """The version of the oldest commit of a branch that was not collected."""
+        return self._floors.of(stream)
 
     def by_seq(self, stream: Stream, seq: int) -> Snapshot:
         """The snapshot at a version of a branch."""
         if GENESIS_SEQ <= seq <= self._log.head(stream).snapshot.seq:
+            self._require_kept(stream, seq, f"version {seq} of branch '{stream.branch}'")
             return self._log.at(stream, seq)
         raise CommitNotFound(f"branch '{stream.branch}' has no version {seq}")
 
     def by_time(self, stream: Stream, time_us: int) -> Snapshot:
         """The snapshot that was the newest of a branch at a time."""
         last = self._log.head(stream).snapshot.seq
-        seq = self._first(stream, last, lambda record: record.created_at > time_us) - 1
+        oldest = self._floors.of(stream)
+        seq = self._first(stream, range(oldest, last + 1), lambda at: at.created_at > time_us) - 1
+        if GENESIS_SEQ <= seq < oldest:
+            what = f"what branch '{stream.branch}' was at {_iso(time_us)}"
+            raise SnapshotGone(f"{what} was collected", oldest=oldest)
         if seq < GENESIS_SEQ or self._record(stream, seq) is None:
             raise CommitNotFound(
                 f"branch '{stream.branch}' has no commit as old as {_iso(time_us)}",
@@ -47,19 +66,39 @@ class History:
         return self._log.at(stream, seq)
 
     def by_commit(self, commit: str) -> Snapshot:
-        """The snapshot of a commit that any live branch holds."""
-        return self._log.at(*self._place(commit))
+        """The snapshot of a commit that a live branch or a tag holds."""
+        found = self.find(commit)
+        if found is not None:
+            return self._log.at(*found)
+        for tag in self._branches.tags.holding(commit):
+            return tag.snapshot
+        raise CommitNotFound(f"no live branch holds commit '{commit}'", hint=_COLLECTED)
+
+    def by_name(self, name: str) -> Snapshot:
+        """The snapshot of a commit, by its id or by a tag."""
+        if ulid_milliseconds(name) is not None:
+            return self.by_commit(name)
+        try:
+            return self._branches.tags.get(name).snapshot
+        except (TagNotFound, InvalidArgument) as error:
+            message = f"'{name}' is neither a tag nor the id of a commit"
+            raise CommitNotFound(message) from error
 
     def commit(self, commit: str) -> Record:
-        """The record of a commit that any live branch holds."""
-        record = self._record(*self._place(commit))
-        assert record is not None, "a commit is found by its record"
+        """The record of a commit that a live branch or a tag holds."""
+        snapshot = self.by_commit(commit)
+        record = self._record(snapshot.stream, snapshot.seq)
+        if record is None:
+            raise CommitNotFound(f"the record of commit '{commit}' is gone", hint=_COLLECTED)
         return record
 
     def commits(
         self, stream: Stream, *, below: int | None = None, first: int = GENESIS_SEQ
     ) -> Iterator[Record]:
         """The commits of a branch from `first` on, newest first, with those it started from."""
+        yield from self._line(stream, below=below, first=max(first, self._floors.of(stream)))
+
+    def _line(self, stream: Stream, *, below: int | None, first: int) -> Iterator[Record]:
         last = self._log.head(stream).snapshot.seq if below is None else below - 1
         while last >= first:
             page = range(last, max(last - PAGE, first - 1), -1)
@@ -75,7 +114,7 @@ class History:
         """The recent commit that a client's request with this key made on this very branch."""
         newest = self._log.head(stream).snapshot.seq
         first = max(stream.first_seq, newest - KEY_RECORDS_MAX + 1)
-        records = self.commits(stream, below=newest + 1, first=first)
+        records = self._line(stream, below=newest + 1, first=first)
         return next((found for found in records if found.signature.key == key), None)
 
     def find(self, commit: str) -> tuple[Stream, int] | None:
@@ -95,16 +134,10 @@ class History:
                     return stream.owner(seq), seq
         return None
 
-    def _place(self, commit: str) -> tuple[Stream, int]:
-        found = self.find(commit)
-        if found is None:
-            raise CommitNotFound(f"no live branch holds commit '{commit}'")
-        return found
-
     def _seq_of(self, stream: Stream, commit: str, time_ms: int) -> int | None:
-        last = self._log.head(stream).snapshot.seq
-        first = self._first(stream, last, lambda record: record.created_at // 1000 >= time_ms)
-        for seq in range(first, last + 1):
+        kept = range(self._floors.of(stream), self._log.head(stream).snapshot.seq + 1)
+        first = self._first(stream, kept, lambda record: record.created_at // 1000 >= time_ms)
+        for seq in range(first, kept.stop):
             record = self._record(stream, seq)
             if record is None or record.created_at // 1000 > time_ms:
                 return None
@@ -112,9 +145,9 @@ class History:
                 return seq
         return None
 
-    def _first(self, stream: Stream, last: int, holds: Callable[[Record], bool]) -> int:
-        """The lowest seq up to `last` whose record fulfils a condition that stays true above it."""
-        low, high = GENESIS_SEQ, last + 1
+    def _first(self, stream: Stream, seqs: range, holds: Callable[[Record], bool]) -> int:
+        """The lowest seq of a range whose record fulfils a condition that stays true above it."""
+        low, high = seqs.start, seqs.stop
         while low < high:
             middle = (low + high) // 2
             record = self._record(stream, middle)
@@ -124,17 +157,19 @@ class History:
                 low = middle + 1
         return low
 
+    def _require_kept(self, stream: Stream, seq: int, what: str) -> None:
+        oldest = self._floors.of(stream)
+        if seq < oldest:
+            raise SnapshotGone(f"{what} was collected", oldest=oldest)
+
     def _require_collected(self, stream: Stream, seq: int) -> None:
-        """Refuse a gap in a line: what a collector removes, it removes with all that is older."""
-        missing = layout.record(stream.owner(seq).id, seq)
-        while seq >= GENESIS_SEQ:
-            owner = stream.owner(seq)
-            oldest = self._log.first_seq(owner)
-            if oldest is not None and oldest < seq:
-                raise CorruptObject(
-                    missing, "it is missing above older ones", hint="restore it from a copy"
-                )
-            seq = owner.first_seq - 1
+        """Refuse a gap in a line: what a collector removes, it says before."""
+        if seq >= self._floors.of(stream):
+            raise CorruptObject(
+                layout.record(stream.owner(seq).id, seq),
+                "it is missing, and it was not collected",
+                hint="restore it from a copy",
+            )
 
     def _record(self, stream: Stream, seq: int) -> Record | None:
         entry = self._log.read(stream.owner(seq).id, seq)

@@ -7,6 +7,7 @@ after the fact, may be absent, stale or torn, and are never believed over a reco
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +44,8 @@ CHECKPOINT_EVERY_WHOLE: Final = 256
 REMOTE_HINT_EVERY: Final = 8
 # Above this many probes one listing is cheaper.
 PROBES_MAX: Final = 16
+# How long a collector leaves alone what was just superseded, deleted, or never referred to.
+GRACE_S: Final = 24 * 3600.0
 # Parsed records are immutable and small; this many serve rebases and listings without a read.
 CACHED_ENTRIES_MAX: Final = 4096
 CACHED_HEADS_MAX: Final = 1024
@@ -80,12 +83,16 @@ class Head:
 class Log:
     """Every stream of one graph; safe to share between threads."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: Objects, *, grace_s: float = GRACE_S) -> None:
         self.objects = objects
+        # What was the newest record so long ago may have lost the one behind it to a collector.
+        self._fresh_s = grace_s / 2
         self._hint_every = REMOTE_HINT_EVERY if objects.uri.startswith("s3://") else 1
         self._lock = threading.Lock()
         self._entries: OrderedDict[tuple[str, int], LogEntry] = OrderedDict()
         self._heads: OrderedDict[str, Head] = OrderedDict()
+        # When the head of each stream was last seen to be the newest.
+        self._seen: dict[str, float] = {}
         # The newest entry of each stream as it is stored: to see that it still is.
         self._ends: OrderedDict[str, tuple[LogEntry, bytes]] = OrderedDict()
 
@@ -146,6 +153,10 @@ class Log:
         self._keep_end(entry, data)
         return self._keep(entry)
 
+    def is_stored(self, stream: str, seq: int) -> bool:
+        """Whether an entry is there now, whatever this process remembers."""
+        return self.objects.get(layout.record(stream, seq)) is not None
+
     def read_many(self, places: Iterable[tuple[str, int]]) -> list[LogEntry | None]:
         """Several entries; those that this process does not know are read at the same time."""
         entries = {place: self._known(*place) for place in places}
@@ -186,13 +197,35 @@ class Log:
 
     def head(self, stream: Stream) -> Head:
         """The end of a stream now: one absent probe when nothing happened since the last look."""
-        head = self.known_head(stream) or self._located(stream)
+        started = time.monotonic()
+        head = self._start(stream)
         for _ in range(PROBES_MAX):
             entry = self.read(stream.id, head.next_seq)
             if entry is None:
-                return self.remember(head)
+                return self.confirm(head, started)
             head = head.after(entry)
-        return self.remember(self._head_at(stream, self._last_seq(stream, above=head.next_seq - 1)))
+        head = self._head_at(stream, self._last_seq(stream, above=head.next_seq - 1))
+        return self.confirm(head, started)
+
+    def is_fresh(self, stream: Stream) -> bool:
+        """Whether the known head of a stream was the newest so lately that no record is gone."""
+        seen = self._seen.get(stream.id)
+        return seen is not None and time.monotonic() - seen < self._fresh_s
+
+    def _start(self, stream: Stream) -> Head:
+        """A head to probe from: nothing behind it has been collected."""
+        known = self.known_head(stream)
+        if known is None:
+            return self._located(stream)
+        if self.is_fresh(stream):
+            return known
+        last = self._last_seq(stream, above=known.next_seq - 1)
+        return known if last < known.next_seq else self._head_at(stream, last)
+
+    def confirm(self, head: Head, seen: float) -> Head:
+        """Keep a head that was the newest at a time of the monotonic clock."""
+        self._seen[head.snapshot.stream.id] = seen
+        return self.remember(head)
 
     def at(self, stream: Stream, seq: int) -> Snapshot:
         """The snapshot at any seq of a stream or of the commits it started from."""
@@ -236,7 +269,8 @@ class Log:
             self._heads[stream_id] = head
             self._heads.move_to_end(stream_id)
             while len(self._heads) > CACHED_HEADS_MAX:
-                self._heads.popitem(last=False)
+                forgotten, _ = self._heads.popitem(last=False)
+                self._seen.pop(forgotten, None)
         return head
 
     def settle(self, entry: LogEntry, head: Head) -> None:
@@ -245,7 +279,7 @@ class Log:
         Nothing here matters for correctness: a failure or a crash leaves an older hint.
         """
         self._keep(entry)
-        self.remember(head)
+        self.confirm(head, time.monotonic())
         snapshot = head.snapshot
         interval = CHECKPOINT_EVERY if _is_wide(snapshot) else CHECKPOINT_EVERY_WHOLE
         with suppress(StorageError):
@@ -305,8 +339,12 @@ class Log:
     def _located(self, stream: Stream) -> Head:
         """Some head of a stream, from its hint, or from a listing when the hint is no use."""
         seq = self._hinted_seq(stream)
-        if seq is None or self.read(stream.id, seq) is None:
+        entry = None if seq is None else self.read(stream.id, seq)
+        if seq is None or entry is None:
             seq = self._last_seq(stream, above=stream.first_seq - 1)
+        elif time.time() - entry.created_at / 1_000_000 > self._fresh_s:
+            # Old records stay where branches descend from them, and those behind may be gone.
+            seq = self._last_seq(stream, above=seq)
         return self._head_at(stream, seq)
 
     def _head_at(self, stream: Stream, seq: int) -> Head:
@@ -350,8 +388,8 @@ class Log:
         """The fold of records that hold only the pins they touched, from the nearest whole one."""
         newer: list[Record] = []
         while seq >= stream.first_seq:
-            start = max(seq - seq % CHECKPOINT_EVERY, stream.first_seq)
-            window = self._records(stream, start, seq)
+            window = self._records(stream, max(seq - seq % CHECKPOINT_EVERY, stream.first_seq), seq)
+            start = window[0].seq
             at = max((at for at, record in enumerate(window) if record.is_whole), default=None)
             if at is not None:
                 return _fold(snapshot_of(window[at], stream), window[at + 1 :] + newer)
@@ -362,11 +400,13 @@ class Log:
         return _fold(self._base(stream), newer)
 
     def _records(self, stream: Stream, first: int, last: int) -> list[Record]:
+        """The records up to the last one; a collector leaves a checkpoint where they begin."""
         entries = self.read_many((stream.id, at) for at in range(first, last + 1))
-        records = [entry for entry in entries if isinstance(entry, Record)]
-        if len(records) < len(entries):
-            gap = next(at for at, entry in enumerate(entries) if not isinstance(entry, Record))
-            raise CorruptObject(layout.record(stream.id, first + gap), "the record is missing")
+        gaps = [at for at, entry in enumerate(entries) if not isinstance(entry, Record)]
+        below = gaps[-1] + 1 if gaps else 0
+        records = [entry for entry in entries[below:] if isinstance(entry, Record)]
+        if gaps and (not records or self._checkpoint(stream, records[0].seq) is None):
+            raise CorruptObject(layout.record(stream.id, first + gaps[-1]), "the record is missing")
         return records
 
     def _checkpoint(self, stream: Stream, seq: int) -> Snapshot | None:

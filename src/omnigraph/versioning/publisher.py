@@ -323,6 +323,7 @@ def _share(transaction: Transaction) -> _Share | None:
         or transaction.signature.key is not None
         or transaction.schema is not None
         or transaction.merged is not None
+        or transaction.preferred
     ):
         return None
     changes = {

@@ -122,7 +122,10 @@ NOBODY: Final = Signature()
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One commit of a branch. `is_whole` says that `pins` are all pins, not the touched ones."""
+    """One commit of a branch. `is_whole` says that `pins` are all pins, not the touched ones.
+
+    `preferred` says of a merge whose side was taken in conflicts, by their kind.
+    """
 
     stream: str
     branch: str
@@ -140,6 +143,7 @@ class Record:
     registered: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
+    preferred: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ref(self) -> CommitRef:

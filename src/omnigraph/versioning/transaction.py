@@ -18,6 +18,7 @@ from typing import Final, TypeAlias, assert_never
 from omnigraph.errors import (
     BranchGone,
     Conflict,
+    CorruptObject,
     GraphExists,
     InDoubt,
     OmnigraphError,
@@ -26,6 +27,7 @@ from omnigraph.errors import (
     StorageError,
     StorageUnknown,
 )
+from omnigraph.ids import ulid_milliseconds
 from omnigraph.storage import layout
 from omnigraph.storage.pins import Pin
 from omnigraph.storage.turns import turn
@@ -52,7 +54,7 @@ from omnigraph.versioning.footprint import (
     meeting,
     union,
 )
-from omnigraph.versioning.log import WHOLE_PINS_MAX, Head, Log
+from omnigraph.versioning.log import GRACE_S, WHOLE_PINS_MAX, Head, Log
 from omnigraph.versioning.record import (
     GENESIS_SEQ,
     MAIN,
@@ -81,8 +83,6 @@ PAUSE_S_MAX: Final = 0.05
 PAUSE_S_FIRST: Final = 0.002
 # How often a record whose acknowledgement was lost is put again before the outcome is in doubt.
 PUTS_MAX: Final = 8
-# How long a collector leaves unreferenced objects alone. Staged rows may wait half as long.
-GRACE_S: Final = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,7 @@ class Transaction:
     requires: tuple[BranchAt, ...] = ()
     schema: str | None = None
     merged: CommitRef | None = None
+    preferred: Mapping[str, str] = field(default_factory=dict)
     signature: Signature = NOBODY
     members: int = 1
 
@@ -171,8 +172,7 @@ class Committer:
         a Conflict otherwise. None means that the repeated preparation found nothing to write.
         """
         state = self._prepared(transaction)
-        known = self.log.remember(Head(state.head))
-        newer = self.log.between(state.head.stream, state.head.seq, known)
+        newer = self._newer(state.head)
         give_up_at = time.monotonic() + self.settings.patience_s
         for attempt in count():
             if attempt >= ATTEMPTS_MAX and time.monotonic() > give_up_at:
@@ -186,6 +186,19 @@ class Committer:
         raise Conflict(
             f"branch '{state.head.stream.branch}' moved {attempt} times during this write"
         )
+
+    def _newer(self, head: Snapshot) -> list[LogEntry]:
+        """What this process knows to have happened since a head, or all if it has not looked."""
+        stream = head.stream
+        if self.log.is_fresh(stream):
+            return self.log.between(stream, head.seq, self.log.remember(Head(head)))
+        try:
+            return self.log.between(stream, head.seq, self.log.head(stream))
+        except CorruptObject as error:
+            raise StagingExpired(
+                f"this write took so long that commits since its start are gone: {error.message}",
+                hint="run the write again",
+            ) from error
 
     def _tried(
         self, state: _Prepared, newer: list[LogEntry], prepare_again: PrepareAgain | None
@@ -206,12 +219,15 @@ class Committer:
             self.log.settle(made.record, Head(moved.head.after(made.record)))
         return made
 
-    def close(self, stream: Stream, *, actor: str | None = None) -> None:
+    def close(
+        self, stream: Stream, *, actor: str | None = None, requires: tuple[BranchAt, ...] = ()
+    ) -> None:
         """End a stream: every later write on it fails. A stream ends once; again is no error."""
         for attempt in range(ATTEMPTS_MAX):
             head = self.log.head(stream)
             if head.is_closed:
                 return
+            self._require(requires, head.snapshot)
             entry = Close(
                 stream.id, stream.branch, head.next_seq, self._stamp(head.snapshot), actor
             )
@@ -323,7 +339,7 @@ class Committer:
                 )
 
     def is_expired(self, transaction: Transaction) -> bool:
-        """Whether the collector might be about to delete rows this write staged."""
+        """Whether the collector might be about to delete files that this write staged."""
         staged_at = oldest_staged_at(transaction.effects)
         now_s = self.settings.now_us() / 1_000_000
         return staged_at is not None and now_s - staged_at > self.settings.grace_s / 2
@@ -334,7 +350,7 @@ class Committer:
         touched = state.bench.apply(head.pins)
         pins = {key: pin for key, pin in {**head.pins, **touched}.items() if pin is not None}
         is_whole = len(pins) <= WHOLE_PINS_MAX
-        created_at = self._stamp(head)
+        created_at = self._stamp(head, transaction.merged)
         effects = transaction.effects
         return Record(
             stream=head.stream.id,
@@ -350,14 +366,19 @@ class Committer:
             signature=transaction.signature,
             members=transaction.members,
             merged=transaction.merged,
+            preferred=transaction.preferred,
             registered=tuple(e.type_key for e in effects if isinstance(e, Register)),
             dropped=tuple(e.type_key for e in effects if isinstance(e, Drop)),
             renamed={e.type_key: e.to for e in effects if isinstance(e, Rename)},
         )
 
-    def _stamp(self, head: Snapshot) -> int:
-        """Now, but after the parent: times rise along a branch, so that a time finds one commit."""
-        return max(self.settings.now_us(), head.created_at + 1)
+    def _stamp(self, head: Snapshot, merged: CommitRef | None = None) -> int:
+        """Now, but after both parents: times rise along a branch, so that a time finds one commit.
+
+        An id tells the time of its commit to the millisecond.
+        """
+        after = 0 if merged is None else ((ulid_milliseconds(merged.commit) or 0) + 1) * 1000
+        return max(self.settings.now_us(), head.created_at + 1, after)
 
     def _put(self, entry: LogEntry) -> bool:
         """Put a record at its place; True if it is there, False if another one is."""
@@ -433,7 +454,7 @@ def _same_key(key: str | None, entries: list[LogEntry]) -> Record | None:
 def _refusal(state: _Prepared, met: tuple[Record, Meeting] | None) -> OmnigraphError:
     if met is None:
         return StagingExpired(
-            "rows of this write were written so long ago that they may be collected",
+            "files of this write were written so long ago that they may be collected",
             hint="run the write again",
         )
     record, found = met

@@ -1,4 +1,4 @@
-"""Writes: what a load, a mutation or a migration does, validated, as one transaction.
+"""Writes: what a load, a mutation, a migration or a merge does, validated, as one transaction.
 
 In: records or statements, and a view of what is committed. Out: a transaction for the publisher,
 with everything that it depends on. Guarantee: nothing is visible before it is published; a write
@@ -8,6 +8,7 @@ that breaks a rule of the schema is refused with its violations, and leaves no r
     load        those rows as a change, with the id of every entity
     mutate      the statements of a query as a change; `mutations` are its parts
     migrate     a new schema as a transaction of its own
+    merge       what another line of commits changed, as a transaction on this one
     maintain    indexes and joined fragments, which change no entity
     change      what a write does to each type, as data
     prepare     from a change to a transaction, by the modules below

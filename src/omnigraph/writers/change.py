@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.schema.accepted import TypeKey
+from omnigraph.storage.pins import Pin
 from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
 
@@ -67,6 +68,9 @@ class TypeChange:
     origins     where each of `rows` came from
     distinct    refuses rows that share an id, where that is not known yet: of many rows it is
                 asked while they are being written
+    adopted     the type becomes this version of its table, which a commit elsewhere made of the
+                committed one: the rules of its own hold in it already, and the rows, which are not
+                written, need no vectors and blobs
     """
 
     shape: TableShape
@@ -78,6 +82,7 @@ class TypeChange:
     batches: tuple[pa.Table, ...] = ()
     origins: Origins | None = None
     distinct: Callable[[], None] | None = None
+    adopted: Pin | None = None
 
     @property
     def written(self) -> pa.Array:

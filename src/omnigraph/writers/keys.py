@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import CorruptObject
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.versioning import changes as change_sets
@@ -140,7 +141,12 @@ class Keys:
             return False
         if snapshot.seq <= known.seq:
             return True
-        for entry in self._log.between(snapshot.stream, known.seq, Head(snapshot)):
+        try:
+            newer = self._log.between(snapshot.stream, known.seq, Head(snapshot))
+        except CorruptObject:
+            # Collected since this process last looked; if it is damage, `check` tells.
+            return False
+        for entry in newer:
             assert isinstance(entry, Record), "no entry before a snapshot ends its stream"
             if entry.registered or entry.dropped or entry.renamed:
                 return False

@@ -8,7 +8,7 @@ but the schema that the commit names. Other branches keep the schema they have.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -24,13 +24,17 @@ from omnigraph.storage import layout
 from omnigraph.storage.pins import Pin
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.effects import AddColumns, Drop, Effect, Register, Rename
-from omnigraph.versioning.record import NOBODY, Signature
+from omnigraph.versioning.record import MAIN, NOBODY, Signature
 from omnigraph.versioning.schemas import Schemas, StoredSchema
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transaction import Transaction
 
 # A path names one life of a table. Eight hex digits keep the lives of a type's name apart.
 _LIFE_BYTES = 4
+# A number means the same on every branch. The main branch counts on; any other one leaves room for
+# what main may number meanwhile, and then a random gap, so that no two give the same number.
+_GAP_MIN = 2**20
+_GAP_MAX = 2**36
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ def creation(text: SchemaText, *, tables: Tables, schemas: Schemas) -> Creation:
     # A crash anywhere in here leaves tables and a schema that no record names.
     stored = schemas.put(text.source, accepted)
     pins = {
-        str(type_key): _created(accepted, type_key, tables)
+        str(type_key): created_table(accepted, type_key, tables)
         for type_key in tabled_types(accepted.catalog)
     }
     return Creation(stored, pins)
@@ -98,13 +102,14 @@ def migration(
     The text in force gives no write; one that differs from it in comments or layout only gives a
     write without steps.
     """
-    plan = plan_migration(view.accepted, text.catalog)
+    numbers_from = new_numbers(view.snapshot, view.accepted)
+    plan = plan_migration(view.accepted, text.catalog, numbers_from=numbers_from)
     if plan.schema is None:
         raise MigrationUnsupported(plan.refusal or "the schema cannot be brought into force")
     if not plan.steps and text.source == view.schema.source:
         return Migrated(plan, None)
     # Until a record names them, new tables and the schema are garbage.
-    effects = tuple(_effects(view.accepted, plan.schema, tables))
+    effects = tuple(schema_effects(view.accepted, plan.schema, tables))
     stored = schemas.put(text.source, plan.schema)
     return Migrated(
         plan,
@@ -112,22 +117,41 @@ def migration(
     )
 
 
-def _effects(old: AcceptedSchema, new: AcceptedSchema, tables: Tables) -> Iterator[Effect]:
-    """What a migration does to tables, by the identities of types, whatever they are called."""
+def new_numbers(snapshot: Snapshot, *schemas: AcceptedSchema) -> int:
+    """Where the numbers start that a branch gives to what is new in its next schema."""
+    beyond = max(accepted.next_identity_id for accepted in schemas)
+    if snapshot.stream.id == MAIN.id:
+        return beyond
+    return beyond + _GAP_MIN + secrets.randbelow(_GAP_MAX)
+
+
+def schema_effects(
+    old: AcceptedSchema,
+    new: AcceptedSchema,
+    tables: Tables,
+    *,
+    elsewhere: Container[TypeKey] = frozenset(),
+) -> Iterator[Effect]:
+    """What a schema does to tables, by the identities of types, whatever they are called.
+
+    Types `elsewhere`, by their new names, get their tables from somebody else.
+    """
     before, after = _tabled_by_id(old), _tabled_by_id(new)
-    for number, type_key in after.items():
-        if number not in before:
-            yield Register(str(type_key), _created(new, type_key, tables))
-            continue
-        old_key = before[number]
-        added = _added_columns(old, old_key, new, type_key)
-        if added:
-            yield AddColumns(str(old_key), pa.schema(added))
-        if old_key != type_key:
-            yield Rename(str(old_key), str(type_key))
+    # A type may end while another one begins under its name.
     for number, type_key in before.items():
         if number not in after:
             yield Drop(str(type_key))
+    for number, type_key in after.items():
+        old_key = before.get(number)
+        if old_key is None:
+            if type_key not in elsewhere:
+                yield Register(str(type_key), created_table(new, type_key, tables))
+            continue
+        added = _added_columns(old, old_key, new, type_key)
+        if added and type_key not in elsewhere:
+            yield AddColumns(str(old_key), pa.schema(added))
+        if old_key != type_key:
+            yield Rename(str(old_key), str(type_key))
 
 
 def _tabled_by_id(accepted: AcceptedSchema) -> dict[int, TypeKey]:
@@ -142,6 +166,7 @@ def _added_columns(
     return [field for field in table_shape(new, type_key).schema if field.name not in known]
 
 
-def _created(accepted: AcceptedSchema, type_key: TypeKey, tables: Tables) -> Pin:
+def created_table(accepted: AcceptedSchema, type_key: TypeKey, tables: Tables) -> Pin:
+    """An empty table for a type."""
     path = layout.table(str(type_key), secrets.token_hex(_LIFE_BYTES))
     return tables.create(path, table_shape(accepted, type_key).schema)

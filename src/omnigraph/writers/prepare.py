@@ -16,6 +16,7 @@ from omnigraph.storage.pins import Pin, Staged
 from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID
 from omnigraph.versioning.effects import (
     ID_COLUMN,
+    Adopt,
     Append,
     Effect,
     Found,
@@ -64,22 +65,27 @@ def prepare(
                     type_change.distinct()
             require_absent(change, committed)
             reads = union([request.reads, validate(change, committed)])
-        return _transaction(change, committed, staging, request, reads)
+        return composed(change, committed, staging, request=request, reads=reads)
 
 
-def _transaction(
-    change: GraphChange, committed: Committed, staging: Staging, request: Request, reads: Footprint
+def composed(
+    change: GraphChange,
+    committed: Committed,
+    staging: Staging,
+    *,
+    request: Request,
+    reads: Footprint,
 ) -> Transaction:
     """The transaction of a change that was found valid, with all that was read for it."""
     effects: list[Effect] = []
     changes: dict[str, ChangeSet] = {}
     ids: dict[str, Reads] = {}
     for type_key, type_change in change.items():
-        composed = _composed(type_key, type_change, committed, staging)
-        effects.append(composed.effect)
-        changes[str(type_key)] = composed.changes
-        if len(composed.ids):
-            ids[str(type_key)] = Reads(ids=composed.ids)
+        part = _composed(type_key, type_change, committed, staging)
+        effects.append(part.effect)
+        changes[str(type_key)] = part.changes
+        if len(part.ids):
+            ids[str(type_key)] = Reads(ids=part.ids)
     return Transaction(
         snapshot=committed.view.snapshot,
         effects=tuple(effects),
@@ -103,6 +109,8 @@ def _composed(
     type_key: TypeKey, change: TypeChange, committed: Committed, staging: Staging
 ) -> _Composed:
     pin = committed.view.snapshot.pins[str(type_key)]
+    if change.adopted is not None:
+        return _adopted(type_key, change, committed, change.adopted)
     part = staging.part(pin, change.rows) if change.rows.num_rows else None
     parts = () if part is None else (part,)
     written = change.written
@@ -117,6 +125,13 @@ def _composed(
         return _Composed(effect, bulk, IdSet.of_distinct(written))
     changes = _changed(change, written, ending, _marks(type_key, change, committed))
     return _Composed(effect, changes, EMPTY)
+
+
+def _adopted(type_key: TypeKey, change: TypeChange, committed: Committed, to: Pin) -> _Composed:
+    ending, marks = committed.ending(type_key), _marks(type_key, change, committed)
+    over = committed.view.snapshot.pins[str(type_key)]
+    changes = _changed(change, change.written, ending, marks)
+    return _Composed(Adopt(str(type_key), over, to), changes, EMPTY)
 
 
 def _is_bulk(part: Part | None) -> TypeGuard[Staged]:

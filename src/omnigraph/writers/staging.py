@@ -13,7 +13,7 @@ import pyarrow as pa
 from omnigraph.storage.pins import Pin, Staged
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.effects import Part, byte_count
-from omnigraph.versioning.transaction import GRACE_S
+from omnigraph.versioning.log import GRACE_S
 
 # Fewer rows are written by whoever publishes, together with those of other waiting writes.
 WAITING_ROWS_MAX: Final = 1_000

@@ -153,3 +153,13 @@ def test_neither_a_client_nor_its_profile_shows_the_key() -> None:
     found: Any = client("http://127.0.0.1:1")
     assert KEY not in repr(found)
     assert KEY not in repr(found.profile)
+
+
+@pytest.mark.parametrize(
+    ("own_s", "seconds", "expected_s"), [(60, 5, 5), (5, 60, 5), (0, 5, 5), (60, 0, 0.001)]
+)
+def test_the_smaller_of_two_deadlines_holds(
+    own_s: float, seconds: float, expected_s: float
+) -> None:
+    hurried = client("http://127.0.0.1:9", patience=Patience(deadline_s=own_s)).within(seconds)
+    assert hurried.profile.patience.deadline_s == expected_s

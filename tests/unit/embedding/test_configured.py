@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from omnigraph.embedding import ConfiguredEmbedder, MockEmbedder, NamedEmbedder
+from omnigraph.embedding.client import HttpEmbedder
 from omnigraph.embedding.mock import mock_embedding
 from omnigraph.embedding.profile import Patience, Profile, Provider, profile_of
 from omnigraph.errors import EmbeddingError, ExecutionError
@@ -151,3 +152,12 @@ def test_http_is_imported_only_to_ask_a_provider() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == "False"
+
+
+def test_a_configured_embedder_can_be_hurried() -> None:
+    environment = {"OPENAI_API_KEY": "o", "OMNIGRAPH_EMBED_BASE_URL": "http://127.0.0.1:9"}
+    hurried = ConfiguredEmbedder(environment).within(5)
+    assert isinstance(hurried, HttpEmbedder)
+    assert hurried.profile.patience.deadline_s == 5
+    mock = ConfiguredEmbedder({"OMNIGRAPH_EMBEDDINGS_MOCK": "1"}).within(5)
+    assert mock("sea", 3) == mock_embedding("sea", 3)

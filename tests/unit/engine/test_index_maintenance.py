@@ -60,14 +60,13 @@ def test_every_declared_index_is_built_in_one_commit(graph: Graph) -> None:
     result = main.ensure_indices()
     assert {(str(one.type_key), one.property, one.kind) for one in result.built} == {
         ("node:Author", "@id", "BTREE"),
-        ("node:Author", "name", "INVERTED"),
+        ("node:Author", "name", "BTREE"),
         ("node:Doc", "@id", "BTREE"),
         ("node:Doc", "kind", "BTREE"),
         ("node:Doc", "number", "BTREE"),
         ("node:Doc", "seen", "BTREE"),
-        ("node:Doc", "slug", "INVERTED"),
-        ("node:Doc", "title", "INVERTED"),
-        ("node:Doc", "vec", "VECTOR"),
+        ("node:Doc", "slug", "BTREE"),
+        ("node:Doc", "title", "BTREE"),
         ("edge:Wrote", "@id", "BTREE"),
         ("edge:Wrote", "@src", "BTREE"),
         ("edge:Wrote", "@dst", "BTREE"),
@@ -83,21 +82,20 @@ def test_every_declared_index_is_built_in_one_commit(graph: Graph) -> None:
     assert graph.check().problems == ()
 
 
-def test_vectors_that_are_all_null_wait_and_are_indexed_when_there_is_one(graph: Graph) -> None:
+def test_nothing_is_built_for_vectors_and_words_and_searches_find_all_rows(graph: Graph) -> None:
     main = graph.branch()
-    fill(main, docs=3)
-    result = main.ensure_indices()
-    assert [(str(one.type_key), one.property) for one in result.pending] == [("node:Doc", "vec")]
-    assert result.pending[0].to_json() == {
-        "type_key": "node:Doc",
-        "property": "vec",
-        "reason": "no row has a vector yet",
-    }
-    assert status_of(graph, "Doc", "vec").reason == "no row has a vector yet"
-    main.load([doc("late", vec=[1.0, 2.0, 3.0, 4.0])], mode="append")
-    assert status_of(graph, "Doc", "vec").state == "absent"
-    assert [one.property for one in main.ensure_indices().built] == ["vec"]
-    assert status_of(graph, "Doc", "vec").covered_rows == 4
+    fill(main, docs=20, vectors=True)
+    nearest = "nearest($d.vec, [0.1, 0.2, 0.3, 0.4])"
+    queries = [
+        f"query q() {{ match {{ $d: Doc }} return {{ $d.slug }} order {{ {order} }} limit 50 }}"
+        for order in (nearest, 'bm25($d.title, "running dogs")')
+    ]
+    before = [main.query(text).to_json_rows() for text in queries]
+    assert [len(rows) > 5 for rows in before] == [True, True]
+    main.ensure_indices()
+    assert {status.kind for status in graph.index_status()} == {"BTREE"}
+    assert "vec" not in {status.property for status in graph.index_status()}
+    assert [main.query(text).to_json_rows() for text in queries] == before
 
 
 def test_rows_written_since_are_counted_as_uncovered_until_an_optimization(graph: Graph) -> None:
@@ -262,6 +260,9 @@ def assert_answers(branch: Branch) -> None:
     by_number = table.scan(columns=["__id"], filter=f"`{columns['number']}` = 3")
     expected = [row["__id"] for row in rows.to_pylist() if row[columns["number"]] == 3]
     assert sorted(by_number["__id"].to_pylist()) == sorted(expected)
+    by_title = table.scan(columns=["__id"], filter=f"`{columns['title']}` = 'Ünïcode'")
+    expected = [row["__id"] for row in rows.to_pylist() if row[columns["title"]] == "Ünïcode"]
+    assert sorted(by_title["__id"].to_pylist()) == sorted(expected)
     source = LookupSource(view)
     nodes, edges = source.nodes("Doc"), source.edges("Wrote")
     ids = rows["__id"].combine_chunks()

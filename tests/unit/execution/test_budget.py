@@ -50,6 +50,7 @@ def test_a_query_stops_when_its_time_is_over() -> None:
         late.check()
     assert stopped.value.code == "query_timeout"
     assert stopped.value.timeout_s == pytest.approx(0, abs=0.5)
+    assert "-" not in stopped.value.message
 
 
 def test_a_cancelled_query_stops_at_the_next_check() -> None:
@@ -66,3 +67,11 @@ def test_work_is_an_error_beyond_its_limit() -> None:
     assert budget.work_left == 0
     with pytest.raises(ResourceLimit, match="traversal_work_limit is limited to 3, this needs 4"):
         budget.work(1)
+
+
+def test_the_time_that_is_left_is_never_negative() -> None:
+    assert Budget().time_left is None
+    assert Budget(deadline=time.monotonic() - 5).time_left == 0
+    left = Budget(deadline=time.monotonic() + 60).time_left
+    assert left is not None
+    assert 50 < left <= 60

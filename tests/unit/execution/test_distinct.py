@@ -5,14 +5,14 @@ from __future__ import annotations
 import string
 from collections import Counter
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.execution import distinct
-from omnigraph.execution.distinct import TEXT_BYTES_MAX, are_distinct, repeated
+from omnigraph.execution import hashing
+from omnigraph.execution.distinct import are_distinct, repeated
+from omnigraph.execution.hashing import TEXT_BYTES_MAX
 
 texts = st.lists(
     st.lists(st.one_of(st.none(), st.text(alphabet="ab\x00é", max_size=20)), max_size=30),
@@ -44,6 +44,6 @@ def test_long_texts_are_compared_without_hashes() -> None:
 def test_equal_hashes_of_different_texts_are_no_repetition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(distinct, "_MIX_FACTOR", np.uint64(0))
+    monkeypatch.setattr(hashing, "_MIX_FACTOR", 0)
     array = pa.chunked_array([[*string.ascii_letters, "a"]])
     assert repeated(array).to_pylist() == ["a"]

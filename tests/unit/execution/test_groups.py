@@ -100,3 +100,8 @@ def _assert_grouped(rows: Sequence[tuple[Any, ...]], groups: groups_module.Group
     assert [rows[groups.first_rows[each]] for each in groups.of_row] == list(rows)
     firsts = [rows.index(rows[first]) for first in groups.first_rows]
     assert firsts == groups.first_rows.tolist()
+
+
+def test_both_zeros_have_one_extreme() -> None:
+    found = aggregated(AggregateFunction.MIN, pa.array([-0.0, 0.0]), one_group(2)).to_pylist()
+    assert [math.copysign(1, each) for each in found] == [1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -96,3 +97,22 @@ def test_later_keys_are_asked_about_ties_among_the_first_rows_only(is_descending
     assert places.tolist() == expected[:10]
     assert first.asked == [100_000, 10]
     assert max(second.asked) < 200
+
+
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=60), st.randoms(use_true_random=False))
+def test_codes_that_differ_in_their_last_bits_only_are_told_apart(
+    last_bits: list[int], random: Random
+) -> None:
+    # The widest span there is: not all bits of a code fit beside the place of a row.
+    wide = [0, 2**64 - 1, *(2**63 + 2**40 + each for each in last_bits)]
+    random.shuffle(wide)
+    second = [random.choice([-(2**63), 0, 1, 2**63 - 1]) for _ in wide]
+    third = list(range(len(wide)))
+    random.shuffle(third)
+    keys = [
+        ValuesKey(pa.array(wide, pa.uint64()), is_descending=True),
+        ValuesKey(pa.array(second, pa.int64())),
+        ValuesKey(pa.array(third, pa.int64())),
+    ]
+    expected = sorted(range(len(wide)), key=lambda row: (-wide[row], second[row], third[row]))
+    assert sorted_places(keys, len(wide)).tolist() == expected

@@ -188,6 +188,16 @@ def test_a_scan_projects_filters_and_names_row_ids(tables: Tables) -> None:
     assert pa.Table.from_batches(table.batches(columns=["age"])) == table.scan(columns=["age"])
 
 
+def test_the_rows_of_some_files_are_read_without_the_others(tables: Tables) -> None:
+    pin = world.start(tables, range(3), range(3, 5))
+    staged = tables.write(pin, world.people(range(5, 9)))
+    newer = tables.append(pin, [staged])
+    found = tables.open(newer).rows_of_files(staged.files, columns=["__id", "age"])
+    assert found.to_pydict() == {"__id": ["p5", "p6", "p7", "p8"], "age": [5, 6, 7, 8]}
+    older = tables.open(pin).rows_of_files(staged.files, columns=["__id"])
+    assert (len(older), older.schema.names) == (0, ["__id"])
+
+
 def test_a_filter_that_cannot_be_read_is_our_error(local: Tables) -> None:
     table = local.open(world.start(local, range(2)))
     with pytest.raises(StorageRefused, match="scan t/Person"):

@@ -92,6 +92,7 @@ class MemoryCompaction:
 
     pin: Pin
     inputs: Mapping[int, Mapping[int, Row]]
+    staged_at: float
 
 
 @dataclass
@@ -147,7 +148,7 @@ class MemoryTables:
     def plan_compaction(self, pin: Pin) -> MemoryCompaction | None:
         fragments = self.versions[pin.path, pin.version].fragments
         small = {number: rows for number, rows in fragments.items() if len(rows) < FANOUT}
-        return MemoryCompaction(pin, small) if len(small) >= FANOUT else None
+        return MemoryCompaction(pin, small, self.clock()) if len(small) >= FANOUT else None
 
     def compact(self, plan: MemoryCompaction) -> MemoryCompaction:
         return plan

@@ -50,6 +50,7 @@ RECORD = Record(
     registered=("node:Doc",),
     dropped=("node:Old",),
     renamed={"node:A": "node:B"},
+    preferred={"divergent_update": "theirs"},
 )
 CLOSE = Close("review.5f", "review", 89, 1763195000120000, "ada")
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from omnigraph.errors import CommitNotFound, CorruptObject
+from omnigraph.errors import CommitNotFound, CorruptObject, SnapshotGone
 from omnigraph.storage import layout
 from omnigraph.versioning import MAIN, Record, Settings, Signature, Stream, Transaction, history
+from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.record import new_commit_id
 from unit.versioning.memory_storage import MemoryObjects
 from unit.versioning.small_graph import SmallGraph, inserting, memory_graph
@@ -118,14 +119,23 @@ def test_an_unknown_version_is_not_found(seq: int) -> None:
 
 def test_collected_commits_are_not_found_and_end_a_listing() -> None:
     graph, clock = _ticking()
+    Floors(graph.objects).put(MAIN, 4)
     graph.objects.delete(layout.record(MAIN.id, seq) for seq in range(4))
     again = graph.reopened()
     assert [record.seq for record in again.history.commits(MAIN)] == [7, 6, 5, 4]
     assert again.history.by_time(MAIN, clock.now - 2000).seq == 5
     with pytest.raises(CommitNotFound):
         again.history.by_time(MAIN, clock.now - 6000)
-    with pytest.raises(CommitNotFound):
+    with pytest.raises(SnapshotGone, match="version 2 of branch 'main' was collected") as gone:
         again.history.by_seq(MAIN, 2)
+    assert gone.value.oldest == again.history.oldest(MAIN) == 4
+
+
+def test_a_record_that_is_missing_without_having_been_collected_is_damage() -> None:
+    graph, _ = _ticking()
+    graph.objects.delete(layout.record(MAIN.id, seq) for seq in range(4))
+    with pytest.raises(CorruptObject, match="it was not collected"):
+        list(graph.reopened().history.commits(MAIN))
 
 
 def test_a_request_is_recognised_by_its_key(fast_graph: SmallGraph) -> None:

@@ -298,6 +298,44 @@ def test_types_come_go_and_change_their_names(graph: SmallGraph) -> None:
     assert graph.rows(graph.history.by_seq(MAIN, 0), CITY) == {}
 
 
+def test_a_new_type_may_take_over_the_name_of_one_that_is_renamed_or_ends(
+    graph: SmallGraph,
+) -> None:
+    graph.insert({"ada": "1"})
+    person, city = (graph.tables.create(f"t/new-{each}.lance", NODE) for each in (1, 2))
+    rows = [pa.Table.from_pylist([{"__id": each, "value": "2"}], schema=NODE) for each in "xyz"]
+    effects = (
+        Append(PERSON, (rows[0],)),
+        Drop(CITY),
+        Register(PERSON, person),
+        Append(PERSON, (rows[1],)),
+        Register(CITY, city),
+        Append(CITY, (rows[2],)),
+        Rename(PERSON, "node:Human"),
+    )
+    changes = {
+        "node:Human": Changed(inserted=IdSet(["x"])),
+        PERSON: Changed(inserted=IdSet(["y"])),
+        CITY: Changed(inserted=IdSet(["z"])),
+    }
+    graph.committer.publish(Transaction(graph.head(), effects, changes))
+    head = graph.reopened().head()
+    assert graph.rows(head, "node:Human") == {"ada": "1", "x": "2"}
+    assert graph.rows(head, PERSON) == {"y": "2"}
+    assert graph.rows(head, CITY) == {"z": "2"}
+
+
+def test_no_type_gets_a_name_that_another_one_keeps(graph: SmallGraph) -> None:
+    pin = graph.tables.create("t/Doc-1.lance", NODE)
+    for effects in (
+        (Register(PERSON, pin),),
+        (Register("node:Doc", pin), Rename(PERSON, "node:Doc")),
+        (Rename(PERSON, CITY),),
+    ):
+        with pytest.raises(Conflict, match="exists"):
+            graph.committer.publish(Transaction(graph.head(), effects, {}))
+
+
 def test_a_column_is_added_and_filled_in_one_commit(graph: SmallGraph) -> None:
     graph.insert({"ada": "1"})
     column = pa.field("more", pa.string())

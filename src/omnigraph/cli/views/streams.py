@@ -56,10 +56,15 @@ def print_bytes(chunks: Iterable[bytes]) -> None:
 
 def print_json(document: object) -> None:
     """One document, indented by two, ending in a line end."""
-    encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
-    text = json.dumps(document, indent=2, ensure_ascii=encoding != "utf8")
+    text = json_text(document)
     with _output():
         typer.echo(text)
+
+
+def json_text(document: object) -> str:
+    """A document as it is printed: indented by two, with the characters that the output has."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
+    return json.dumps(document, indent=2, ensure_ascii=encoding != "utf8")
 
 
 def print_lines(lines: Iterable[str]) -> None:

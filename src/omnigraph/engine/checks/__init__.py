@@ -6,12 +6,12 @@ that names its place, never an error; only an interrupt ends a check.
 
     problems      what was found, with its place
     damage        which file of a damaged table is to blame
+    numbers       what the numbers of types and properties mean in all schemas
     schemas       schema objects and the types they declare
     refs          branch names and their events, and streams that no name leads to
     streams       records in a row: contiguous, chained, folded; checkpoints and hints
     pins          the tables of every commit: there, with their rows, columns and files
     rows          the rows of a pinned table, read completely
     entities      ids, keys, values, uniques, ends and cardinalities at one snapshot
-    differences   which rows of two tables are not the same
     change_sets   what a commit says it changed, compared with what it changed
 """

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.checks.damage import TornFiles
-from omnigraph.engine.checks.differences import differing
 from omnigraph.engine.checks.problems import Problems
 from omnigraph.engine.checks.rows import blobs
+from omnigraph.execution.changes.equality import differing
 from omnigraph.storage import layout
 from omnigraph.storage.blobs import is_blob
 from omnigraph.storage.objects import Objects

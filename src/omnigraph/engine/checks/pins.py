@@ -87,6 +87,13 @@ class PinCheck:
             return self._torn.named(pin, error)
 
     def _check_version(self, pin: Pin, use: _Use, opened: _Opened) -> None:
+        ids = opened.table.fragment_ids
+        if len(ids) != pin.fragments:
+            message = f"{pin.path} has {len(ids)} fragments, and its pin says {pin.fragments}"
+            self._problems.add("table", use.where, message)
+        if max(ids, default=0) > pin.high_water:
+            message = f"{pin.path} has fragment {max(ids)}, above the {pin.high_water} of its pin"
+            self._problems.add("table", use.where, message)
         if opened.rows != pin.rows and not use.is_counted:
             message = f"{pin.path} has {opened.rows} rows, and its pin says {pin.rows}"
             self._problems.add("table", use.where, message)
@@ -104,7 +111,7 @@ class PinCheck:
         # Tables in memory are Lance's own and cannot be listed.
         if self._objects.uri.startswith("memory://"):
             return
-        # Listed last: nothing that a version needs is ever removed, so a writer cannot disturb.
+        # Listed last: what a kept version needs is never removed, so a writer cannot disturb.
         present = {entry.path for entry in self._objects.list(layout.TABLES)}
         for file, where in sorted(needed.items()):
             # What may be below a folder, such as large blobs, is found by reading the rows.

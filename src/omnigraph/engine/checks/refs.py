@@ -43,6 +43,16 @@ def notice_nameless(objects: Objects, problems: Problems) -> None:
             problems.notice("stream", layout.stream_folder(stream), message)
 
 
+def was_named(objects: Objects, branch: str, stream: str) -> bool:
+    """Whether a name stands for a stream, or once stood for it."""
+    for entry in objects.list(layout.branch_folder(branch)):
+        data = objects.get(entry.path)
+        with suppress(CorruptObject, FormatTooNew):
+            if data is not None and read_fields(entry.path, data).text("stream") == stream:
+                return True
+    return False
+
+
 def _stored_streams(objects: Objects) -> dict[str, int]:
     """How many records each stream has; other folders have no dot in their names."""
     root = layout.stream_folder("")

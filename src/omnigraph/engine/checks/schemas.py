@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from omnigraph.engine.checks.numbers import Numbers
 from omnigraph.engine.checks.problems import Problems
 from omnigraph.execution.view import tabled_types
 from omnigraph.storage import layout
@@ -15,15 +16,18 @@ class SchemaCheck:
     def __init__(self, objects: Objects, problems: Problems) -> None:
         self._schemas = Schemas(objects)
         self._problems = problems
+        self._numbers = Numbers()
         self._read: dict[str, StoredSchema | None] = {}
         self._types: dict[str, frozenset[str]] = {}
 
     def get(self, digest: str) -> StoredSchema | None:
         """A schema, or None when it cannot be read, which is reported."""
         if digest not in self._read:
-            self._read[digest] = self._problems.attempt(
-                "schema", layout.schema(digest), lambda: self._schemas.get(digest)
-            )
+            place = layout.schema(digest)
+            stored = self._problems.attempt("schema", place, lambda: self._schemas.get(digest))
+            self._read[digest] = stored
+            for message in () if stored is None else self._numbers.differing(stored.accepted):
+                self._problems.add("schema", place, message)
         return self._read[digest]
 
     def types(self, digest: str) -> frozenset[str] | None:

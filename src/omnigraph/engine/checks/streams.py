@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from omnigraph.engine.checks.problems import Problems, is_interrupt
+from omnigraph.engine.checks.refs import was_named
 from omnigraph.engine.checks.schemas import SchemaCheck
 from omnigraph.errors import CorruptObject, FormatTooNew, OmnigraphError
 from omnigraph.ids import ulid_milliseconds
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.pins import Pin
 from omnigraph.versioning.codec import decode_entry
 from omnigraph.versioning.fields import read_fields
 from omnigraph.versioning.record import (
@@ -26,18 +29,34 @@ from omnigraph.versioning.record import (
 from omnigraph.versioning.snapshot import Snapshot, decode_checkpoint, snapshot_of
 
 _READERS: Final = 8
+_ABSENT: Final = "it was listed, and it is absent"
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """A stream to be checked; `needed` is the highest seq that a live branch started from.
 
-    Of the stream of a deleted branch, only what is needed is looked at.
+    Of the stream of a deleted branch, only what is needed is looked at. `kept` are the commits
+    that nobody let go: from where each live branch begins to where it started another stream, or
+    without end.
     """
 
     stream: Stream
     is_live: bool
     needed: int = -1
+    kept: tuple[tuple[int, int | None], ...] = ()
+
+    def keeps(self, seq: int) -> bool:
+        """Whether a live branch reaches back to a commit."""
+        return any(low <= seq and (high is None or seq <= high) for low, high in self.kept)
+
+    def seqs(self, last: int) -> set[int]:
+        """The commits that must be there, if the stream ends at one."""
+        parts = (
+            range(max(low, self.stream.first_seq), (last if high is None else high) + 1)
+            for low, high in self.kept
+        )
+        return {seq for part in parts for seq in part}
 
 
 @dataclass(slots=True)
@@ -59,24 +78,35 @@ class Walked:
         return self.base if seq == self.stream.first_seq else self.snapshots.get(seq - 1)
 
 
-def lines_of(streams: Collection[Stream]) -> list[Line]:
-    """Every stream that live branches need, those they started from first."""
-    lines = {stream.id: Line(stream, is_live=True) for stream in streams}
+def lines_of(streams: Collection[Stream], floors: Mapping[str, int]) -> list[Line]:
+    """Every stream that live branches need, those they started from first.
+
+    `floors` say how far back each of the branches reaches, by its stream.
+    """
+    lines = {
+        stream.id: Line(stream, is_live=True, kept=((floors[stream.id], None),))
+        for stream in streams
+    }
     for stream in streams:
         for origin in stream.origins:
             dead = Line(stream.owner(origin.seq), is_live=False)
             known = lines.get(origin.stream, dead)
-            lines[origin.stream] = replace(known, needed=max(known.needed, origin.seq))
+            kept = (*known.kept, (floors[stream.id], origin.seq))
+            needed = max(known.needed, origin.seq)
+            lines[origin.stream] = replace(known, needed=needed, kept=kept)
     return sorted(lines.values(), key=lambda line: len(line.stream.origins))
 
 
 class StreamCheck:
     """Walks along streams, in the order of `lines_of`."""
 
-    def __init__(self, objects: Objects, schemas: SchemaCheck, problems: Problems) -> None:
+    def __init__(
+        self, objects: Objects, schemas: SchemaCheck, problems: Problems, lines: Iterable[Line]
+    ) -> None:
         self._objects = objects
         self._schemas = schemas
         self._problems = problems
+        self._lines = {line.stream.id: line for line in lines}
         self._walked: dict[str, Walked] = {}
 
     def walk(self, line: Line) -> Walked:
@@ -87,15 +117,25 @@ class StreamCheck:
         seqs = self._listed(line)
         walked = self._walked[stream.id] = Walked(stream, self._base(stream))
         self._check_extent(line, seqs, hinted)
-        is_closed = False
+        is_closed, folded, last = False, walked.base, stream.first_seq - 1
         for seq, entry in zip(seqs, self._read_all(stream, seqs), strict=True):
             if is_closed:
                 self._report(stream, seq, "it follows the end of the stream")
             is_closed = is_closed or isinstance(entry, Close)
             if isinstance(entry, Record):
-                walked.records[seq] = entry
-                if (after := self._after(walked, entry)) is not None:
-                    walked.snapshots[seq] = after
+                is_kept, is_first = line.keeps(seq), seq != last + 1
+                before, folded = folded, self._begun(stream, entry) if is_first else None
+                # Below what is kept, records only tell how branches descend from each other.
+                if is_kept:
+                    walked.records[seq] = entry
+                    self._check_itself(stream, entry)
+                if not is_first:
+                    folded = self._after(stream, entry, before, is_checked=is_kept)
+                if is_kept and folded is not None:
+                    walked.snapshots[seq] = folded
+            elif entry is None:
+                folded = None
+            last = seq
         self._check_schemas(walked)
         self._check_checkpoints(walked)
         return walked
@@ -107,6 +147,9 @@ class StreamCheck:
         origin = stream.origins[0]
         parent = self._walked.get(origin.stream)
         found = parent.snapshots.get(origin.seq) if parent else None
+        if found is None and not self._is_kept(origin):
+            # Its own first checkpoint keeps what the record said.
+            return self._stored(stream, origin.seq)
         if found is None:
             where = layout.record(origin.stream, origin.seq)
             message = f"branch '{stream.branch}' starts from this record, and it cannot be read"
@@ -117,6 +160,20 @@ class StreamCheck:
             message = f"branch '{stream.branch}' starts from commit {origin.commit}, not from it"
             self._problems.add("branch", where, message)
         return replace(found, stream=stream)
+
+    def _is_kept(self, ref: CommitRef) -> bool:
+        line = self._lines.get(ref.stream)
+        return line is not None and line.keeps(ref.seq)
+
+    def _stored(self, stream: Stream, seq: int) -> Snapshot | None:
+        """The snapshot in a checkpoint of a stream, where the records before it were let go."""
+        path = layout.checkpoint(stream.id, seq)
+        data = self._problems.attempt("checkpoint", path, lambda: self._objects.get(path))
+        kept = None if data is None else self._decoded(stream, seq, data)
+        if kept is None:
+            message = "it is missing, and the records before it were collected"
+            self._problems.add("checkpoint", path, message)
+        return kept
 
     # ---- what is there ----
 
@@ -130,7 +187,7 @@ class StreamCheck:
         first = stream.first_seq
         # A graph has a first record; a branch may have no record of its own.
         last = max(seqs, default=first - 1 if stream.origins else first)
-        for seq in sorted(set(range(first, max(last, line.needed) + 1)) - set(seqs)):
+        for seq in sorted(line.seqs(last) - set(seqs)):
             self._report(stream, seq, "it is missing")
         for seq in seqs:
             if seq < first:
@@ -165,7 +222,7 @@ class StreamCheck:
         try:
             data = self._objects.get(path)
             if data is None:
-                return CorruptObject(path, "it was listed, and it is absent")
+                return CorruptObject(path, _ABSENT)
             return decode_entry(stream.id, seq, data)
         except OmnigraphError as error:
             if is_interrupt(error):
@@ -174,22 +231,31 @@ class StreamCheck:
 
     # ---- how it fits ----
 
-    def _after(self, walked: Walked, record: Record) -> Snapshot | None:
-        """The snapshot behind a record, after comparing it with the one before."""
-        stream, seq, before = walked.stream, record.seq, walked.before(record.seq)
+    def _begun(self, stream: Stream, record: Record) -> Snapshot | None:
+        """The snapshot behind the first record after what was let go."""
+        return snapshot_of(record, stream) if record.is_whole else self._stored(stream, record.seq)
+
+    def _check_itself(self, stream: Stream, record: Record) -> None:
+        seq = record.seq
         if record.branch != stream.branch:
             self._report(stream, seq, f"it is of branch '{record.branch}', not '{stream.branch}'")
         if ulid_milliseconds(record.commit) != record.created_at // 1000:
             self._report(stream, seq, f"commit {record.commit} does not carry its time")
         if record.merged is not None:
             self._check_merged(stream, seq, record.merged)
+        if seq == GENESIS_SEQ and record.parent is not None:
+            self._report(stream, seq, "the first record of a graph has no parent")
+
+    def _after(
+        self, stream: Stream, record: Record, before: Snapshot | None, *, is_checked: bool
+    ) -> Snapshot | None:
+        """The snapshot behind a record, after comparing it with the one before."""
         if before is None:
-            if seq == GENESIS_SEQ and record.parent is not None:
-                self._report(stream, seq, "the first record of a graph has no parent")
             return snapshot_of(record, stream) if record.is_whole else None
-        self._check_chain(before, record)
         after = before.after(record)
-        self._check_types(before, record, after)
+        if is_checked:
+            self._check_chain(before, record)
+            self._check_types(before, record, after)
         return after
 
     def _check_chain(self, before: Snapshot, record: Record) -> None:
@@ -201,9 +267,18 @@ class StreamCheck:
 
     def _check_merged(self, stream: Stream, seq: int, merged: CommitRef) -> None:
         found = self._read(Stream(merged.stream, merged.branch), merged.seq)
+        is_gone = isinstance(found, CorruptObject) and found.reason == _ABSENT
+        if is_gone and self._may_be_collected(merged):
+            return
         if not (isinstance(found, Record) and found.commit == merged.commit):
             where = layout.record(merged.stream, merged.seq)
             self._report(stream, seq, f"it merges commit {merged.commit}, which is not at {where}")
+
+    def _may_be_collected(self, ref: CommitRef) -> bool:
+        if ref.stream in self._lines:
+            return not self._is_kept(ref)
+        named = partial(was_named, self._objects, ref.branch, ref.stream)
+        return bool(self._problems.attempt("branch", ref.branch, named))
 
     def _check_types(self, before: Snapshot, record: Record, after: Snapshot) -> None:
         """The types a record pins are those of the record before it, but for what it says."""
@@ -219,6 +294,8 @@ class StreamCheck:
             for type_key in _moved(before.pins, after.pins) - set(record.changes):
                 message = f"it moves the table of {type_key} without a change set"
                 self._report(stream, seq, message)
+        for type_key in _sunk(before.pins, after.pins):
+            self._report(stream, seq, f"the highest fragment id of {type_key} is below that before")
 
     def _check_schemas(self, walked: Walked) -> None:
         """Every snapshot pins a table for each type of its schema, and no other."""
@@ -258,6 +335,14 @@ class StreamCheck:
 
     def _report(self, stream: Stream, seq: int, message: str) -> None:
         self._problems.add("record", layout.record(stream.id, seq), message)
+
+
+def _sunk(before: Mapping[str, Pin], after: Mapping[str, Pin]) -> list[str]:
+    """The types whose next version might use a fragment id again."""
+    highest = {pin.path: pin.high_water for pin in before.values()}
+    return sorted(
+        key for key, pin in after.items() if pin.high_water < highest.get(pin.path, pin.high_water)
+    )
 
 
 def _moved(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:

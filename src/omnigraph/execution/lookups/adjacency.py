@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.execution.budget import Budget
 from omnigraph.execution.source import Numbers, Places, Reached, ReachedEdges
 
 _NONE: Final[Numbers] = np.empty(0, np.int32)
@@ -29,6 +30,11 @@ class Incident:
         order = np.lexsort((edges, ends, starts))
         return Incident(starts[order], ends[order], edges[order])
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return self.starts.nbytes + self.ends.nbytes + self.edges.nbytes
+
     def distinct(self) -> Incident:
         """Of ordered edges, the first of each pair of ends."""
         is_first = np.ones(len(self.starts), np.bool_)
@@ -42,7 +48,8 @@ _NO_EDGES: Final = Incident(_NONE, _NONE, _NONE)
 class Adjacency:
     """Grows by whole nodes: a node either has all its edges here, or was never asked about."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
         self._all = _NO_EDGES
         self._distinct: Incident | None = self._all
         self._is_known: npt.NDArray[np.bool_] = np.empty(0, np.bool_)
@@ -57,18 +64,22 @@ class Adjacency:
 
     def add(self, nodes: Numbers, incident: Incident) -> None:
         """All edges at nodes that were unknown."""
+        self._budget.require(self._all.nbytes + incident.nbytes)
         self._is_known[nodes] = True
         self._set(self._all.joined(incident))
 
     def complete(self, incident: Incident) -> None:
         """All edges at all nodes."""
+        self._budget.require(incident.nbytes)
         self._is_whole = True
         self._set(_NO_EDGES.joined(incident))
 
     def reach(self, nodes: Numbers) -> Reached:
         """The distinct nodes next to each given one."""
         if self._distinct is None:
+            self._budget.require(self._all.nbytes)
             self._distinct = self._all.distinct()
+            self._budget.hold(self._distinct.nbytes)
         places, found = _slices(self._distinct.starts, nodes)
         return Reached(places, self._distinct.ends.take(found))
 
@@ -78,6 +89,9 @@ class Adjacency:
         return ReachedEdges(places, self._all.ends.take(found), self._all.edges.take(found))
 
     def _set(self, incident: Incident) -> None:
+        held = self._all.nbytes + (self._distinct.nbytes if self._distinct is not None else 0)
+        self._budget.release(held)
+        self._budget.hold(incident.nbytes)
         self._all = incident
         self._distinct = None
 

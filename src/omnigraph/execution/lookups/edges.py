@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.execution.budget import Budget
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.execution.lookups.adjacency import Adjacency, Incident
 from omnigraph.execution.lookups.entities import Looked, ranks_of
@@ -31,16 +32,22 @@ class LookupEdges:
     """
 
     def __init__(
-        self, view: View, type_key: TypeKey, *, sources: LookupNodes, targets: LookupNodes
+        self,
+        view: View,
+        type_key: TypeKey,
+        budget: Budget,
+        *,
+        sources: LookupNodes,
+        targets: LookupNodes,
     ) -> None:
-        self._looked = Looked(view, type_key)
+        self._looked = Looked(view, type_key, budget)
         self._source_nodes = sources
         self._target_nodes = targets
-        self._numbers = RowNumbers()
+        self._numbers = RowNumbers(budget.hold)
         self._sources: Numbers = np.empty(0, np.int32)
         self._targets: Numbers = np.empty(0, np.int32)
-        self._forward = Adjacency()
-        self._backward = Adjacency()
+        self._forward = Adjacency(budget)
+        self._backward = Adjacency(budget)
 
     @property
     def count(self) -> int:
@@ -90,13 +97,13 @@ class LookupEdges:
         unknown = adjacency.unknown(nodes)
         if not len(unknown):
             return adjacency
-        table = self._looked.table
         if len(unknown) > starts.count // NODES_PER_ASKED and not _is_few(len(unknown)):
-            edges = self._met(table.scan(columns=_ENDS))
+            edges = self._met(self._looked.scan(_ENDS))
             adjacency.complete(self._incident(edges, is_reversed=is_reversed))
         else:
             column = TARGET_COLUMN if is_reversed else SOURCE_COLUMN
-            edges = self._met(table.find(column, starts.ids(unknown), columns=_ENDS))
+            found = self._looked.table.find(column, starts.ids(unknown), columns=_ENDS)
+            edges = self._met(found)
             adjacency.add(unknown, self._incident(edges, is_reversed=is_reversed))
         return adjacency
 
@@ -107,6 +114,7 @@ class LookupEdges:
             fresh = rows if len(new) == rows.num_rows else rows.take(pa.array(new))
             sources = self._source_nodes.expect(fresh[SOURCE_COLUMN].combine_chunks())
             targets = self._target_nodes.expect(fresh[TARGET_COLUMN].combine_chunks())
+            self._looked.budget.hold(sources.nbytes + targets.nbytes)
             self._sources = np.concatenate([self._sources, sources])
             self._targets = np.concatenate([self._targets, targets])
         return numbers

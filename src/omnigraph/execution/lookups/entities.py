@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Final
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.execution.budget import Budget
 from omnigraph.execution.columns import TableShape
 from omnigraph.execution.lookups.fetched import Fetched
 from omnigraph.execution.view import View
@@ -24,10 +26,11 @@ PLAIN_COLUMNS_MAX: Final = 16
 class Looked:
     """The part of a type that a query has met, for use by one thread at a time."""
 
-    def __init__(self, view: View, type_key: TypeKey) -> None:
+    def __init__(self, view: View, type_key: TypeKey, budget: Budget) -> None:
         self.view = view
+        self.budget = budget
         self.shape: TableShape = view.shape(type_key)
-        self.fetched = Fetched(self.shape.schema)
+        self.fetched = Fetched(self.shape.schema, budget.hold)
 
     @cached_property
     def table(self) -> Table:
@@ -38,6 +41,24 @@ class Looked:
     def count(self) -> int:
         """How many entities the type has."""
         return self.view.snapshot.pins[str(self.shape.type_key)].rows
+
+    def scan(self, columns: list[str]) -> pa.Table:
+        """Every row of the type."""
+        if not self.count:
+            return self.table.scan(columns=columns)
+        return self.gathered(self.table.batches(columns=columns))
+
+    def gathered(
+        self, batches: Iterable[pa.RecordBatch], schema: pa.Schema | None = None
+    ) -> pa.Table:
+        """Rows that are read one batch after the other, as long as there is memory and time."""
+        found, nbytes = [], 0
+        for batch in batches:
+            nbytes += batch.nbytes
+            self.budget.require(nbytes)
+            self.budget.check()
+            found.append(batch)
+        return pa.Table.from_batches(found, schema)
 
     def along(self, rows: int, column: str | None = None) -> list[str]:
         """The properties' columns to read for so many rows of which one column is wanted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.execution.lookups.numbering import Hold
 from omnigraph.execution.source import Numbers, Places
 
 _NOWHERE = np.int64(-1)
@@ -13,8 +14,9 @@ _NOWHERE = np.int64(-1)
 class Fetched:
     """Columns of the entities of one type, each filled where somebody asked."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, hold: Hold) -> None:
         self._schema = schema
+        self._hold = hold
         self._columns: dict[str, _Column] = {}
 
     def missing(self, column: str, at: Numbers) -> Numbers:
@@ -37,14 +39,15 @@ class Fetched:
         column = self._columns.get(name)
         if column is None:
             kind = self._schema.field(name).type
-            column = self._columns[name] = _Column(kind)
+            column = self._columns[name] = _Column(kind, self._hold)
         return column
 
 
 class _Column:
     """Values in the order in which they came, and the place of each number among them."""
 
-    def __init__(self, kind: pa.DataType) -> None:
+    def __init__(self, kind: pa.DataType, hold: Hold) -> None:
+        self._hold = hold
         self.values: pa.Array = pa.array([], kind)
         self._places: Places = np.empty(0, np.int64)
 
@@ -62,10 +65,13 @@ class _Column:
         self._places[numbers] = np.arange(first, first + len(numbers))
         if values.type != self.values.type:
             values = values.cast(self.values.type)
+        self._hold(values.nbytes)
         self.values = pa.concat_arrays([self.values, values]) if first else values
 
     def _grow(self, length: int) -> None:
         if length > len(self._places):
-            longer = np.full(max(length, 2 * len(self._places)), _NOWHERE)
+            room = max(length, 2 * len(self._places))
+            self._hold((room - len(self._places)) * _NOWHERE.nbytes)
+            longer = np.full(room, _NOWHERE)
             longer[: len(self._places)] = self._places
             self._places = longer

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.errors import CorruptObject
+from omnigraph.execution.budget import Budget
 from omnigraph.execution.expressions import Params
 from omnigraph.execution.lookups.entities import Looked, ranks_of
 from omnigraph.execution.lookups.numbering import NO_ROW, IdNumbers, RowIds, find_sorted
@@ -27,9 +28,9 @@ class LookupNodes:
     Ranks compare within one call only, as later calls may meet ids that lie in between.
     """
 
-    def __init__(self, view: View, type_key: TypeKey) -> None:
-        self._looked = Looked(view, type_key)
-        self._numbers = IdNumbers()
+    def __init__(self, view: View, type_key: TypeKey, budget: Budget) -> None:
+        self._looked = Looked(view, type_key, budget)
+        self._numbers = IdNumbers(budget.hold)
         self._row_ids: RowIds = np.empty(0, np.uint64)
         self._all: Numbers | None = None
 
@@ -41,7 +42,7 @@ class LookupNodes:
     def all(self) -> Numbers:
         """Every node, ascending."""
         if self._all is None:
-            rows = self._looked.table.scan(columns=[ID_COLUMN, ROW_ID])
+            rows = self._looked.scan([ID_COLUMN, ROW_ID])
             self._all = np.sort(self._met(rows))
         return self._all
 
@@ -65,7 +66,7 @@ class LookupNodes:
         along = [] if pinned is None else self._looked.along(len(pinned))
         names = [ID_COLUMN, ROW_ID, *along]
         found = matching_batches(view, shape.type_key, conditions, params, names=names)
-        return np.sort(self._met(pa.Table.from_batches(found, schema=rows_schema(shape, names))))
+        return np.sort(self._met(self._looked.gathered(found, rows_schema(shape, names))))
 
     def expect(self, ids: pa.Array) -> Numbers:
         """The nodes with ids that are known to exist, without looking them up."""
@@ -142,5 +143,7 @@ class LookupNodes:
     def _reserve(self) -> None:
         known, needed = len(self._row_ids), len(self._numbers)
         if needed > known:
-            unknown = np.full(max(needed, 2 * known) - known, NO_ROW)
+            more = max(needed, 2 * known) - known
+            self._looked.budget.hold(more * NO_ROW.nbytes)
+            unknown = np.full(more, NO_ROW)
             self._row_ids = np.concatenate([self._row_ids, unknown])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,10 @@ from omnigraph.errors import ResourceLimit
 from omnigraph.execution.source import Numbers
 
 RowIds = npt.NDArray[np.uint64]
+# Told how many bytes are kept from now on, before they are taken.
+Hold: TypeAlias = Callable[[int], None]
+# A row id twice, once in order, and its number.
+_ROW_BYTES: Final = 20
 NUMBERS_MAX: Final = 2**31 - 1
 # No row has this id.
 NO_ROW: Final = np.uint64(2**64 - 1)
@@ -22,7 +27,8 @@ _NO_ROWS: Final[RowIds] = np.empty(0, np.uint64)
 class IdNumbers:
     """Numbers of ids."""
 
-    def __init__(self) -> None:
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
         self.ids: pa.Array = pa.array([], pa.utf8())
 
     def __len__(self) -> int:
@@ -42,6 +48,7 @@ class IdNumbers:
             return found
         new = (ids if len(unknown) == len(ids) else ids.take(pa.array(unknown))).dictionary_encode()
         _require_room(len(self.ids) + len(new.dictionary))
+        self._hold(new.dictionary.nbytes)
         found[unknown] = _numpy(new.indices) + np.int32(len(self.ids))
         self.ids = pa.concat_arrays([self.ids, new.dictionary])
         return found
@@ -50,7 +57,8 @@ class IdNumbers:
 class RowNumbers:
     """Numbers of rows by row id, for entities that nothing refers to by id."""
 
-    def __init__(self) -> None:
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
         self.row_ids: RowIds = _NO_ROWS
         self._sorted: RowIds = _NO_ROWS
         self._numbers: Numbers = np.empty(0, np.int32)
@@ -66,6 +74,7 @@ class RowNumbers:
             return found, places
         first = len(self.row_ids)
         _require_room(first + len(places))
+        self._hold(len(places) * _ROW_BYTES)
         found[places] = np.arange(first, first + len(places), dtype=np.int32)
         self.row_ids = np.concatenate([self.row_ids, row_ids[places]])
         order = np.argsort(self.row_ids, kind="stable")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from omnigraph.execution.budget import Budget
 from omnigraph.execution.lookups.edges import LookupEdges
 from omnigraph.execution.lookups.nodes import LookupNodes
 from omnigraph.execution.view import View
@@ -9,10 +10,14 @@ from omnigraph.schema.accepted import TypeKey, TypeKind
 
 
 class LookupSource:
-    """The source of one query, for one thread at a time: it keeps all it has read."""
+    """The source of one query, for one thread at a time: it keeps all it has read.
 
-    def __init__(self, view: View) -> None:
+    The budget of the query holds the memory of it.
+    """
+
+    def __init__(self, view: View, budget: Budget | None = None) -> None:
         self.view = view
+        self._budget = budget or Budget()
         self._nodes: dict[str, LookupNodes] = {}
         self._edges: dict[str, LookupEdges] = {}
 
@@ -20,7 +25,7 @@ class LookupSource:
         """The nodes of a type."""
         found = self._nodes.get(type_name)
         if found is None:
-            found = LookupNodes(self.view, TypeKey(TypeKind.NODE, type_name))
+            found = LookupNodes(self.view, TypeKey(TypeKind.NODE, type_name), self._budget)
             self._nodes[type_name] = found
         return found
 
@@ -32,6 +37,7 @@ class LookupSource:
             found = LookupEdges(
                 self.view,
                 TypeKey(TypeKind.EDGE, type_name),
+                self._budget,
                 sources=self.nodes(type_.source),
                 targets=self.nodes(type_.target),
             )

@@ -11,10 +11,11 @@ from omnigraph.execution.pinned import pinned
 from omnigraph.execution.planner.graph import Variable
 from omnigraph.execution.pushdown import column_of, conjuncts
 from omnigraph.execution.reading import Reading
+from omnigraph.execution.search import Asked, fields_of
 from omnigraph.execution.topology import TopologySource
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.plan import Expand, Operator, Scan
-from omnigraph.query.typed import Compare, Expr, PropertyValue, SystemValue
+from omnigraph.query.typed import Compare, Expr, PropertyValue, SystemValue, TextMatch
 from omnigraph.query.walk import subexpressions
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.types import Scalar
@@ -60,13 +61,18 @@ class AccessPaths:
         key, known = TypeKey(TypeKind.NODE, type_name), list(conjuncts(conditions))
         shape = self.reading.view.shape(key)
         ids = pinned(known, shape, self.reading.params)
+        words = self._words(type_name, known)
         if self.is_whole:
             texts = [f"{type_name}.{name}" for name in _equal_texts(known)]
             if ids is not None:
                 return AccessPath("lookup", f"{type_name}.@id")
-            return AccessPath("postings", texts[0]) if texts else AccessPath("topology")
+            if texts:
+                return AccessPath("postings", texts[0])
+            return AccessPath("words", words) if words else AccessPath("topology")
         if ids is not None:
             return AccessPath("lookup", self._index(key, ID_COLUMN))
+        if words:
+            return AccessPath("words", words)
         read = {
             column_of(part, shape)
             for condition in known
@@ -75,6 +81,17 @@ class AccessPaths:
         }
         names = (self._index(key, column) for column in sorted(read - {None}, key=str) if column)
         return AccessPath("scan", ", ".join(name for name in names if name))
+
+    def _words(self, type_name: str, conditions: Iterable[Expr]) -> str:
+        """The properties whose words are looked up; empty without any."""
+        view = self.reading.view
+        names = dict.fromkeys(
+            each.property
+            for each in conditions
+            if isinstance(each, TextMatch)
+            and fields_of(view).keeps_texts(Asked(view, type_name, each.property))
+        )
+        return ", ".join(f"{type_name}.{name}" for name in names)
 
     def _edges(self, expand: Expand) -> AccessPath:
         names = []

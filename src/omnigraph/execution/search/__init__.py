@@ -15,13 +15,19 @@ property of a snapshot, and `fields` keeps what they asked for: a `field` is mad
 
 from omnigraph.execution.search.asked import Asked
 from omnigraph.execution.search.fields import Fields, fields_of, share_memory
-from omnigraph.execution.search.predicates import searched, text_candidates, text_mask
+from omnigraph.execution.search.predicates import (
+    is_answered,
+    searched,
+    text_candidates,
+    text_mask,
+)
 from omnigraph.execution.search.ranking import rank
 
 __all__ = [
     "Asked",
     "Fields",
     "fields_of",
+    "is_answered",
     "rank",
     "searched",
     "share_memory",

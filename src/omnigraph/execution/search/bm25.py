@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from omnigraph.execution.search.field import Field
 from omnigraph.execution.search.segment_types import Mask
-from omnigraph.execution.search.text_segment import NO_TEXT, TextSegment
+from omnigraph.execution.search.text_segment import TextSegment, totals_of
 from omnigraph.execution.text import analyze
 from omnigraph.execution.tokens import Codes
 from omnigraph.execution.vocabulary import ABSENT
@@ -58,13 +58,11 @@ def _codes(segment: TextSegment, wanted: list[str], edits: int) -> Iterable[int]
 
 def _statistics(field: TextField) -> tuple[int, int]:
     """How many texts there are, and how many tokens they have together."""
-    documents = total = 0
-    for segment, alive in zip(field.segments, field.alive, strict=True):
-        lengths = segment.lengths if alive is None else segment.lengths[alive]
-        known = lengths[lengths != NO_TEXT]
-        documents += len(known)
-        total += int(known.sum(dtype=np.int64))
-    return documents, total
+    parts = [
+        segment.totals if alive is None else totals_of(segment.lengths[alive])
+        for segment, alive in zip(field.segments, field.alive, strict=True)
+    ]
+    return sum(documents for documents, _ in parts), sum(tokens for _, tokens in parts)
 
 
 def _posting(field: TextField, token: str) -> tuple[Codes, Codes, Codes]:

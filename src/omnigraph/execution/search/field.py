@@ -91,7 +91,7 @@ def extended(
     """The field of a later version, which has exactly these rows."""
     ordered = np.sort(row_ids)
     known = [(segment.row_ids, segment.blank_rows) for segment in field.segments]
-    is_known = _is_among(ordered, np.sort(np.concatenate([*chain.from_iterable(known)])))
+    is_known = is_among(ordered, np.sort(np.concatenate([*chain.from_iterable(known)])))
     new = ordered[~is_known]
     segments = (*field.segments, make(new)) if len(new) else field.segments
     alive = tuple(_mask(segment.row_ids, ordered) for segment in segments)
@@ -104,11 +104,12 @@ def extended(
 
 
 def _mask(row_ids: RowIds, present: RowIds) -> Mask | None:
-    found = _is_among(row_ids, present)
+    found = is_among(row_ids, present)
     return None if found.all() else found
 
 
-def _is_among(row_ids: RowIds, ordered: RowIds) -> Mask:
+def is_among(row_ids: RowIds, ordered: RowIds) -> Mask:
+    """Which rows are among some, which are in order."""
     if not len(ordered):
         return np.zeros(len(row_ids), np.bool_)
     places = np.minimum(np.searchsorted(ordered, row_ids), len(ordered) - 1)

@@ -25,6 +25,10 @@ from omnigraph.storage.tables import Tables
 
 # Of the memory for fields, what the vectors of one of them may take.
 VECTORS_SHARE: Final = 0.5
+# The same for texts, of which nobody knows how long they are before they are read.
+TEXTS_SHARE: Final = 0.5
+# What a text of sixty words takes.
+_TEXT_BYTES: Final = 512
 # Versions of one field share most of what they hold, but each of them is counted as if alone.
 _VERSIONS_MAX: Final = 3
 
@@ -71,6 +75,11 @@ class Fields:
             return None
         making = _Making(vector_segment, merged_vectors)
         return self._kept(asked, lambda: _field(asked, self._earlier(asked), making))
+
+    def keeps_texts(self, asked: Asked) -> bool:
+        """Whether the texts of a property are not too many to keep, or are kept already."""
+        expected = asked.pin.rows * _TEXT_BYTES
+        return expected <= TEXTS_SHARE * self.memory.bytes_max or self.has(asked)
 
     def has(self, asked: Asked) -> bool:
         """Whether a field is in memory, so that it need not be read."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # So few texts are looked at one by one, unless the field is in memory already.
 FEW_TEXTS: Final = 1_000
+# And so is a small part of all of them: to make the field would take many times as long.
+SMALL_SHARE: Final = 0.1
 
 
 def text_mask(
@@ -43,10 +45,17 @@ def searched(match: TextMatch, numbers: Numbers, reading: Reading) -> Mask | Non
     """Which nodes satisfy a text predicate; None if it is cheaper to look at their texts."""
     type_name = reading.nodes_of[match.variable]
     asked = Asked(reading.view, type_name, match.property)
-    if len(numbers) <= FEW_TEXTS and not fields_of(reading.view).has(asked):
+    if not is_answered(asked, len(numbers)):
         return None
     row_ids = reading.source.nodes(type_name).row_ids(numbers)
     return text_mask(asked, match, reading.params, row_ids=row_ids, check=reading.budget.check)
+
+
+def is_answered(asked: Asked, count: int) -> bool:
+    """Whether the field answers for so many texts, rather than a look at each of them."""
+    fields = fields_of(asked.view)
+    are_many = count > max(FEW_TEXTS, SMALL_SHARE * asked.pin.rows)
+    return fields.has(asked) or (are_many and fields.keeps_texts(asked))
 
 
 def text_candidates(
@@ -54,20 +63,28 @@ def text_candidates(
 ) -> tuple[RowIds | None, list[Expr]]:
     """The rows that satisfy all text predicates among conditions, and the other conditions.
 
-    Without a text predicate there are no such rows: every row is a candidate.
+    Without a text predicate there are no such rows: every row is a candidate. A predicate about
+    more texts than are kept in memory counts among the others.
     """
     left: list[Expr] = []
     row_ids: RowIds | None = None
     for condition in conjuncts(conditions):
-        if not isinstance(condition, TextMatch):
+        asked = _asked(view, type_name, condition)
+        if asked is None or not isinstance(condition, TextMatch):
             left.append(condition)
-            continue
-        asked = Asked(view, type_name, condition.property)
-        if row_ids is None:
+        elif row_ids is None:
             row_ids = _matching(asked, condition, params)
         else:
             row_ids = row_ids[text_mask(asked, condition, params, row_ids=row_ids)]
     return row_ids, left
+
+
+def _asked(view: View, type_name: str, condition: Expr) -> Asked | None:
+    """The field that a text predicate is about, if it is kept in memory."""
+    if not isinstance(condition, TextMatch):
+        return None
+    asked = Asked(view, type_name, condition.property)
+    return asked if fields_of(view).keeps_texts(asked) else None
 
 
 def _matching(asked: Asked, match: TextMatch, params: Params) -> RowIds:

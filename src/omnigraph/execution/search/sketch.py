@@ -30,6 +30,8 @@ _BLOCK_ROWS: Final = 8_192
 _TRIALS: Final = 16
 _NEIGHBOURS: Final = 11
 _USEFUL_SHARE: Final = 0.05
+# Of each row besides its coordinates: a squared length, a group and a rest.
+_ROW_BYTES: Final = 4 + 2 + 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,6 @@ class Sketch:
     groups: npt.NDArray[np.int16]
     rests: Floats
 
-    @property
-    def nbytes(self) -> int:
-        """How much memory it takes."""
-        arrays = (self.coordinates, self.squares, self.groups, self.rests)
-        return sum(each.nbytes for each in arrays)
-
     def bounds(self, query: Doubles) -> Floats:
         """Of each row, a squared distance that it is at least away, but for rounding errors."""
         # Products of matrices would be threaded, and wait for busy cores longer than they take.
@@ -68,6 +64,13 @@ class Sketch:
         gaps *= gaps
         found += gaps
         return found
+
+
+def sketch_bytes(rows: int, dimension: int) -> int:
+    """How much memory the image of so many vectors takes; none if there is none of so few."""
+    if rows < ROWS_MIN or dimension < DIMENSION_MIN:
+        return 0
+    return rows * (4 * _directions_count(dimension) + _ROW_BYTES)
 
 
 def sketch_of(matrix: Floats) -> Sketch | None:
@@ -89,8 +92,11 @@ def sketch_of(matrix: Floats) -> Sketch | None:
 def _directions(sample: Doubles) -> Doubles:
     centred = sample - sample.mean(axis=0)
     _, vectors = np.linalg.eigh(centred.T @ centred)
-    count = min(DIRECTIONS_MAX, sample.shape[1] // 4)
-    return np.ascontiguousarray(vectors[:, -count:])
+    return np.ascontiguousarray(vectors[:, -_directions_count(sample.shape[1]) :])
+
+
+def _directions_count(dimension: int) -> int:
+    return min(DIRECTIONS_MAX, dimension // 4)
 
 
 def _centres(sample: Doubles, random: np.random.Generator) -> Doubles:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from omnigraph.execution.search.asked import Asked
-from omnigraph.execution.search.nearest import Vector, squared_distances
+from omnigraph.execution.search.field import whole
+from omnigraph.execution.search.nearest import Vector, nearest
 from omnigraph.execution.search.scored import Scored, least, nothing
 from omnigraph.execution.search.segment_types import RowIds
 from omnigraph.execution.search.vector_segment import vector_segment
@@ -33,10 +34,10 @@ def streamed(
         places = np.searchsorted(ordered, here.row_ids)
         places = np.minimum(places, len(ordered) - 1)
         wanted = np.flatnonzero(ordered.take(places) == here.row_ids)
-        distances = squared_distances(here.matrix, query, wanted)
+        near = nearest(whole(here), wanted, query, limit=limit)
         found = Scored(
-            np.concatenate([found.places, order.take(places.take(wanted))]),
-            np.concatenate([found.scores, distances]),
+            np.concatenate([found.places, order.take(places.take(wanted.take(near.places)))]),
+            np.concatenate([found.scores, near.scores]),
         )
         kept = least(found.scores, limit)
         found = Scored(found.places[kept], found.scores[kept])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ class Posting(NamedTuple):
     frequencies: Codes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TextSegment:
     """The texts of rows, in the order of their row ids."""
 
@@ -50,6 +51,11 @@ class TextSegment:
         """None: a row without a text counts too."""
         return np.empty(0, np.uint64)
 
+    @cached_property
+    def totals(self) -> tuple[int, int]:
+        """How many texts there are, and how many tokens they have together."""
+        return totals_of(self.lengths)
+
     def posting(self, code: int) -> Posting:
         """The rows with a token."""
         here = slice(int(self.starts[code]), int(self.starts[code + 1]))
@@ -59,6 +65,12 @@ class TextSegment:
         """The rows that have one of some tokens, each maybe more than once."""
         found = [self.posting(code).places for code in codes]
         return np.concatenate(found) if found else np.empty(0, np.int32)
+
+
+def totals_of(lengths: Codes) -> tuple[int, int]:
+    """How many texts there are, of those with these lengths, and their tokens together."""
+    known = lengths[lengths != NO_TEXT]
+    return len(known), int(known.sum(dtype=np.int64))
 
 
 def text_segment(

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.execution.exact import Values, flat, numpy_of
 from omnigraph.execution.search.segment_types import Mask, RowIds
-from omnigraph.execution.search.sketch import Sketch, sketch_of
+from omnigraph.execution.search.sketch import Sketch, sketch_bytes, sketch_of
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
 
@@ -38,9 +38,9 @@ class VectorSegment:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes."""
-        arrays = (self.row_ids, self.matrix, self.squares, self.squares, self.blank_rows)
-        return sum(each.nbytes for each in arrays)
+        """How much memory it takes, with the image that it may get."""
+        arrays = (self.row_ids, self.matrix, self.squares, self.blank_rows)
+        return sum(each.nbytes for each in arrays) + sketch_bytes(*self.matrix.shape)
 
     @cached_property
     def length_max(self) -> float:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from omnigraph.execution.batch import Batch, BoundEdges
 from omnigraph.execution.exact import flat
+from omnigraph.execution.groups import with_one_zero
 from omnigraph.execution.reading import Reading
 from omnigraph.execution.result_types import object_properties, result_type, shown
 from omnigraph.execution.tail.grouped import Grouped
@@ -35,6 +36,8 @@ def result_table(columns: Sequence[Column], rows: Batch | Grouped, reading: Read
         reading.budget.check()
         for column, kind, into in zip(plain, kinds, parts, strict=True):
             values = _shown(column.value, kind, morsel, reading)
+            if isinstance(rows, Grouped):
+                values = with_one_zero(values)
             # Held as long as the query: they are its result.
             reading.budget.hold(values.nbytes)
             into.append(values)

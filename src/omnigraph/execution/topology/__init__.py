@@ -13,7 +13,7 @@ Modules in order of control flow:
     adjacency          neighbours, and every edge
     changed            the same after a few changes
     ends               the nodes at the ends of edges, from their ids
-    texts, text_index, hashing
+    texts, text_index
                        texts by number, numbers by text, and their order
     rows               which row has which number, and the pieces that were made of them
     extension          numbers of a later version

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,22 @@ _UNKNOWN: Final = np.uint8(1)
 _TRUE: Final = np.uint8(2)
 
 
-def satisfying(entities: DenseEntities, conditions: Sequence[Expr], params: Params) -> Numbers:
+class Narrowing(Protocol):
+    """Candidates, or all if None, by conditions that an index answers, and the other conditions."""
+
+    def __call__(
+        self, candidates: Numbers | None, conditions: list[Expr], params: Params
+    ) -> tuple[Numbers | None, list[Expr]]:
+        """Those that are left."""
+
+
+def satisfying(
+    entities: DenseEntities,
+    conditions: Sequence[Expr],
+    params: Params,
+    *,
+    narrowed: Narrowing,
+) -> Numbers:
     """The entities that satisfy all conditions, ascending."""
     if not conditions:
         return entities.all()
@@ -40,6 +55,7 @@ def satisfying(entities: DenseEntities, conditions: Sequence[Expr], params: Para
     candidates = _named(entities, left, params)
     if candidates is None:
         candidates = _posted(entities, left, params)
+    candidates, left = narrowed(candidates, left, params)
     if candidates is None:
         return np.flatnonzero(mask(entities, left, params)).astype(np.int32)
     return among(entities, candidates, left, params)

@@ -5,17 +5,47 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from omnigraph.execution.expressions import Params
 from omnigraph.execution.source import Numbers
 from omnigraph.execution.topology.conditions import satisfying
 from omnigraph.execution.topology.entities import DenseEntities
-from omnigraph.query.typed import Expr
+from omnigraph.execution.view import View
+from omnigraph.query.typed import Expr, TextMatch
 
 
 @dataclass(frozen=True)
 class DenseNodes(DenseEntities):
-    """Nodes by number."""
+    """Nodes by number, of a snapshot."""
+
+    view: View
 
     def where(self, conditions: Sequence[Expr], params: Params) -> Numbers:
         """The nodes that satisfy all conditions, ascending; each is about one variable."""
-        return satisfying(self, conditions, params)
+        return satisfying(self, conditions, params, narrowed=self._narrowed)
+
+    def _narrowed(
+        self, candidates: Numbers | None, conditions: list[Expr], params: Params
+    ) -> tuple[Numbers | None, list[Expr]]:
+        """Candidates that satisfy the text predicates with an index, and the other conditions."""
+        if not any(isinstance(each, TextMatch) for each in conditions):
+            return candidates, conditions
+        # Searches keep what they know beside the pieces of topologies, and so import this package.
+        from omnigraph.execution import search  # noqa: PLC0415
+
+        type_name = self.shape.type_key.name
+        if candidates is None:
+            row_ids, left = search.text_candidates(self.view, type_name, conditions, params)
+            return None if row_ids is None else np.sort(self.at_rows(row_ids)), left
+        left = []
+        for condition in conditions:
+            if isinstance(condition, TextMatch):
+                asked = search.Asked(self.view, type_name, condition.property)
+                if search.is_answered(asked, len(candidates)):
+                    row_ids = self.row_ids(candidates)
+                    mask = search.text_mask(asked, condition, params, row_ids=row_ids)
+                    candidates = candidates[mask]
+                    continue
+            left.append(condition)
+        return candidates, left

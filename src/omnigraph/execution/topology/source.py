@@ -28,7 +28,7 @@ class TopologySource:
         found = self._nodes.get(type_name)
         if found is None:
             key = TypeKey(TypeKind.NODE, type_name)
-            made = DenseNodes(self._rows_of(self.view, key), self.view.shape(key))
+            made = DenseNodes(self._rows_of(self.view, key), self.view.shape(key), self.view)
             found = self._nodes.setdefault(type_name, made)
         return found
 

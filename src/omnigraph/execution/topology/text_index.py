@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.execution.hashing import Hashes, hash_of, hashes_of
 from omnigraph.execution.source import Numbers
-from omnigraph.execution.topology.hashing import Hashes, hash_of, hashes_of
 
 # Up to so many texts are looked up one by one: a microsecond each, and no arrays to make.
 FEW_TEXTS: Final = 16

@@ -11,7 +11,7 @@ Modules, in order of control flow: `planner` (the comparison), `pairing` (old an
 
 from omnigraph.schema.migration.json_view import step_json
 from omnigraph.schema.migration.lint_codes import LINT_CODES, Family, LintCode, Tier
-from omnigraph.schema.migration.planner import MigrationPlan, plan_migration
+from omnigraph.schema.migration.planner import MigrationPlan, plan_migration, steps_between
 from omnigraph.schema.migration.steps import (
     AddIndex,
     AddProperty,
@@ -47,4 +47,5 @@ __all__ = [
     "UpdateTypeMetadata",
     "plan_migration",
     "step_json",
+    "steps_between",
 ]

@@ -61,18 +61,23 @@ class MigrationPlan:
 
 
 def plan_migration(
-    accepted: AcceptedSchema, desired: Catalog, *, allow_data_loss: bool = False
+    accepted: AcceptedSchema,
+    desired: Catalog,
+    *,
+    allow_data_loss: bool = False,
+    numbers_from: int | None = None,
 ) -> MigrationPlan:
     """The steps from the accepted schema to a desired catalog; equal schemas give none.
 
     Every drop is soft. `allow_data_loss` is accepted for old callers and ignored with a warning:
-    steps keep `mode: "soft"`. A rename hint that cannot be resolved is an unsupported step.
+    steps keep `mode: "soft"`. A rename hint that cannot be resolved is an unsupported step. What
+    is new gets numbers from the counter of the accepted schema, or from `numbers_from`.
     """
-    evolution = evolve_schema(accepted, desired)
+    evolution = evolve_schema(accepted, desired, numbers_from=numbers_from)
     if evolution.schema is None:
         steps = tuple(_unresolved(evolution.findings))
     else:
-        steps = tuple(_compare(accepted, evolution.schema))
+        steps = tuple(steps_between(accepted, evolution.schema))
     is_supported = not any(isinstance(step, UnsupportedChange) for step in steps)
     return MigrationPlan(
         steps=steps,
@@ -90,7 +95,8 @@ def _unresolved(findings: tuple[Finding, ...]) -> Iterator[Step]:
             yield UnsupportedChange(found.entity, found.message, found.code)
 
 
-def _compare(old: AcceptedSchema, new: AcceptedSchema) -> list[Step]:
+def steps_between(old: AcceptedSchema, new: AcceptedSchema) -> list[Step]:
+    """The steps from one schema to another one that was made from it."""
     steps = [step for kind in TypeKind for step in _plan_kind(kind, old, new)]
     if not steps and old.catalog != new.catalog:
         steps.append(UnsupportedChange("schema", "unclassified semantic change"))

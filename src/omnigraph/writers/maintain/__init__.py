@@ -9,20 +9,11 @@ An index is derived state. The schema says which ones a graph should have; each 
 says which ones it has and which fragments they cover. Rows of other fragments are read as if there
 were no index, so an answer never depends on one.
 
-What the kinds are for:
-
-    BTREE     look-ups of ids and of the ends of edges, and filters on properties that have an
-              order. The tables use them by themselves, whenever they meet such a filter.
-    INVERTED  words of texts. Lance cuts words almost as `execution.text.analyze` does, but not
-              at underscores, and it stems before it takes accents away: it misses rows that a
-              search has to find.
-    VECTOR    which partitions of the vectors are near (metric L2). It finds most of the nearest
-              rows, not all of them.
-
-Searches must give the same answer with an index absent, stale or fresh, so they read texts and
-vectors themselves and ask neither of the last two. Those serve other programs that open the same
-tables. Whoever wants to use one where that is safe finds its kind, column and coverage in
-`Table.indexes`: rows that it does not cover have to be read besides.
+Every declared index is one that reads use: an ordered one (BTREE) on ids, on the ends of edges, and
+on properties that have an order, texts among them. The tables ask it by themselves whenever they
+meet a filter it serves. Nothing is built for words and vectors: Lance cuts words in another way
+than `execution.text.analyze`, and its index of vectors finds most of the nearest, not all of them.
+Searches keep what they need in memory and in the cache of the machine (`execution.search`).
 
     declared    the indexes that a schema asks for
     status      what a version of each table has of them

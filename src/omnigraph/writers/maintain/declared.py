@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
-from omnigraph.execution.text import TOKEN_CHARACTERS_MAX
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType, NodeType
@@ -20,27 +19,11 @@ from omnigraph.schema.types import (
     VectorType,
 )
 from omnigraph.storage.index_files import IndexSpec
-from omnigraph.storage.indexes import BTREE, INVERTED, VECTOR, IndexKind
+from omnigraph.storage.indexes import BTREE, IndexKind
 from omnigraph.versioning.effects import ID_COLUMN
 
 # What stands for the id of an entity where a property is named.
 ID: Final = "@id"
-# Words as `execution.text.analyze` sees them, as far as Lance can.
-_WORDS: Final = {
-    "base_tokenizer": "simple",
-    "language": "English",
-    "with_position": False,
-    "max_token_length": TOKEN_CHARACTERS_MAX,
-    "lower_case": True,
-    "stem": True,
-    "remove_stop_words": True,
-    "ascii_folding": True,
-}
-_OPTIONS: Final[Mapping[IndexKind, Mapping[str, Any]]] = {  # Any: of Lance
-    BTREE: {},
-    INVERTED: _WORDS,
-    VECTOR: {"metric": "L2"},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +43,12 @@ def declared_indexes(view: View) -> Mapping[TypeKey, tuple[DeclaredIndex, ...]]:
 def kind_of(type_: PropertyType) -> IndexKind | None:
     """The kind of index that suits values of a type; None when no kind does."""
     match type_.value:
-        case EnumType():
-            return BTREE
-        case ScalarType(Scalar.STRING):
-            return INVERTED
         case ScalarType(Scalar.BLOB):
             return None
-        case ScalarType():
+        case EnumType() | ScalarType():
             return BTREE
-        case VectorType():
-            return VECTOR
-        case ListType():
+        case VectorType() | ListType():
+            # Searches keep vectors, and the words of texts, by themselves.
             return None
     assert_never(type_.value)
 
@@ -94,4 +72,4 @@ def _declared(view: View, key: TypeKey, type_: NodeType | EdgeType) -> Iterator[
 
 def _spec(column: str, kind: IndexKind) -> IndexSpec:
     # The column has its name for life, so an index outlives every rename.
-    return IndexSpec(f"{column}.{kind.lower()}", column, kind, _OPTIONS[kind])
+    return IndexSpec(f"{column}.{kind.lower()}", column, kind)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.shape import JsonObject
-from omnigraph.storage.indexes import VECTOR, IndexKind
+from omnigraph.storage.indexes import IndexKind
 from omnigraph.storage.table import Table
 from omnigraph.writers.maintain.declared import DeclaredIndex, declared_indexes
 
@@ -74,13 +74,9 @@ def index_status(view: View) -> list[IndexStatus]:
     ]
 
 
-def pending_reason(table: Table, declared: DeclaredIndex) -> str | None:
-    """Why an index cannot be built on a version; None when it can."""
-    if not table.count():
-        return "the type has no rows yet"
-    if declared.spec.kind == VECTOR and not table.has_values(declared.spec.column):
-        return "no row has a vector yet"
-    return None
+def pending_reason(table: Table) -> str | None:
+    """Why no index can be built on a version; None when they can."""
+    return None if table.count() else "the type has no rows yet"
 
 
 def _of_table(table: Table, declared: tuple[DeclaredIndex, ...]) -> Iterator[IndexStatus]:
@@ -92,7 +88,7 @@ def _of_table(table: Table, declared: tuple[DeclaredIndex, ...]) -> Iterator[Ind
             covered = table.covered_rows(index)
             state = IndexState.STALE if index.uncovered else IndexState.FRESH
         else:
-            reason = pending_reason(table, each)
+            reason = pending_reason(table)
             state = IndexState.ABSENT if reason is None else IndexState.PENDING
         yield IndexStatus(
             each.type_key, each.property, each.spec.kind, covered, table.count(), state, reason

@@ -97,11 +97,11 @@ class _Done:
 def _indexed(tables: Tables, table: Table, wanted: Sequence[DeclaredIndex]) -> TableWork:
     """Segments for what the wanted indexes do not cover."""
     known = {index.name for index in table.indexes}
+    reason = pending_reason(table)
     reasons = {
         declared: reason
         for declared in wanted
-        if declared.spec.name not in known
-        and (reason := pending_reason(table, declared)) is not None
+        if reason is not None and declared.spec.name not in known
     }
     ready = {one.spec.name: one for one in wanted if one not in reasons}
     built = tables.build_indexes(table.pin, [one.spec for one in ready.values()])

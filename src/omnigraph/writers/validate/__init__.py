@@ -18,7 +18,8 @@ violations, in the order of the checks, and with how many there are.
                   of edge ends that cascades make
 """
 
+from omnigraph.writers.validate.findings import Findings
 from omnigraph.writers.validate.marks import edges_looked_at, marks_of
-from omnigraph.writers.validate.validation import validate
+from omnigraph.writers.validate.validation import examine, validate
 
-__all__ = ["edges_looked_at", "marks_of", "validate"]
+__all__ = ["Findings", "edges_looked_at", "examine", "marks_of", "validate"]

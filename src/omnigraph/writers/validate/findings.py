@@ -74,11 +74,12 @@ class Finding:
 
 
 class Findings:
-    """Everything a validation has found so far."""
+    """Everything a validation has found so far; the first `shown_max` are told."""
 
-    def __init__(self) -> None:
+    def __init__(self, shown_max: int = VIOLATIONS_SHOWN_MAX) -> None:
         self.violations: list[Violation] = []
         self.count = 0
+        self._shown_max = shown_max
 
     def add(self, finding: Finding) -> None:
         """Collect what one check found, in the order it was found."""
@@ -110,7 +111,7 @@ class Findings:
 
     @property
     def _room(self) -> int:
-        return VIOLATIONS_SHOWN_MAX - len(self.violations)
+        return self._shown_max - len(self.violations)
 
 
 def positions(mask: pa.Array | pa.ChunkedArray) -> Positions:

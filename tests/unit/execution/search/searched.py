@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from model import ModelGraph
 from model.expressions import SCORE
-from model.reading import Arm, Reader
-from model.store import Table
+from model.reading import Reader
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.lookups import LookupSource
@@ -120,14 +119,6 @@ def ranked(
     return list(zip(names, found.scores.to_pylist(), strict=True))
 
 
-class _Reader(Reader):
-    """The model, whose text arms rank only what the pattern matched, as vector arms do."""
-
-    def _scores(self, score: Arm, nodes: Table) -> dict[str, float]:
-        found = super()._scores(score, nodes)
-        return {id_: value for id_, value in found.items() if id_ in nodes}
-
-
 def ranked_by_model(
     graph: ModelGraph,
     op: plans.Rank,
@@ -136,7 +127,7 @@ def ranked_by_model(
     embed: Embedder | None = None,
 ) -> list[tuple[str, float]]:
     """The same by the model."""
-    reader = _Reader(graph, {**(params or {}), NOW_NAME: NOW}, embed, 1_000)
+    reader = Reader(graph, {**(params or {}), NOW_NAME: NOW}, embed, 1_000)
     rows = [{"d": graph.nodes["Doc"][id_]} for id_ in ids]
     return [(row["d"]["@id"], row[SCORE]) for row in reader.rank(op, rows)]
 

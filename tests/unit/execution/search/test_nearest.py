@@ -110,6 +110,22 @@ def test_a_sketch_bounds_distances_from_below(monkeypatch: pytest.MonkeyPatch) -
     assert np.count_nonzero(bounds < exact[7]) < 300, "and tells most vectors apart"
 
 
+def test_memory_is_counted_with_the_sketch_that_vectors_may_get(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    matrix = vectors("groups", 500, 32)
+    (segment,) = field_of(matrix).segments
+    bare = segment.nbytes
+    assert bare == matrix.nbytes + 500 * (8 + 4)
+    monkeypatch.setattr(sketches, "ROWS_MIN", 100)
+    monkeypatch.setattr(sketches, "DIMENSION_MIN", 8)
+    monkeypatch.setattr(sketches, "_USEFUL_SHARE", 1.0)
+    sketch = sketches.sketch_of(matrix)
+    assert sketch is not None
+    arrays = (sketch.coordinates, sketch.squares, sketch.groups, sketch.rests)
+    assert segment.nbytes == bare + sum(each.nbytes for each in arrays)
+
+
 def test_a_sketch_that_tells_nothing_apart_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sketches, "ROWS_MIN", 100)
     monkeypatch.setattr(sketches, "DIMENSION_MIN", 8)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.execution.topology import hashing, text_index
-from omnigraph.execution.topology.hashing import TEXT_BYTES_MAX, Hashes, hash_of, hashes_of
+from omnigraph.execution import hashing
+from omnigraph.execution.hashing import TEXT_BYTES_MAX, Hashes, hash_of, hashes_of
+from omnigraph.execution.topology import text_index
 from omnigraph.execution.topology.text_index import FEW_TEXTS, TextIndex
 from omnigraph.execution.topology.texts import (
     Texts,

@@ -1,4 +1,8 @@
-"""Which rows of two columns of one type are not the same, bit by bit."""
+"""Which rows of two columns of one type do not hold the same value.
+
+A null is not an empty text, lists are compared element by element, a NaN is the same as any other,
+and both zeros are not.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import pyarrow.compute as pc
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-# Numbers are compared as bits: a NaN is the same as itself, and both zeros are not.
+# Numbers are compared as bits, so that zeros keep their signs.
 _BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 
 
@@ -38,8 +42,14 @@ def _unequal(left: pa.Array, right: pa.Array) -> Mask:
     if pa.types.is_list(kind):
         return _unequal_lists(left, right)
     if kind in _BITS:
-        left, right = left.view(_BITS[kind]), right.view(_BITS[kind])
+        return _unequal_numbers(left, right)
     return _mask(pc.not_equal(left, right))
+
+
+def _unequal_numbers(left: pa.Array, right: pa.Array) -> Mask:
+    bits = _BITS[left.type]
+    found = _mask(pc.not_equal(left.view(bits), right.view(bits)))
+    return found & ~(_mask(pc.is_nan(left)) & _mask(pc.is_nan(right)))
 
 
 def _unequal_lists(left: pa.Array, right: pa.Array) -> Mask:

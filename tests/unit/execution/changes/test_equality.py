@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.checks.differences import differing
+from omnigraph.execution.changes.equality import differing
 
 NAN, ZERO = float("nan"), 0.0
 
@@ -53,3 +54,13 @@ def test_columns_of_other_types_or_lengths_are_not_compared() -> None:
         differing(pa.array([1], pa.int32()), pa.array([1], pa.int64()))
     with pytest.raises(AssertionError, match="1 and 2 rows"):
         differing(pa.array([1]), pa.array([1, 2]))
+
+
+def test_a_nan_is_a_nan_whatever_its_bits() -> None:
+    for bits, kind, odd in (
+        (np.int64, np.float64, 0x7FF8000000000001),
+        (np.int32, np.float32, 0x7FC00001),
+    ):
+        left = pa.array(np.array([odd, 0], bits).view(kind))
+        right = pa.array(np.array([np.nan, 1], kind))
+        assert differing(left, right).tolist() == [False, True]

@@ -1,0 +1,203 @@
+"""`omnigraph changes` and `omnigraph commit changes`: what commits changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omnigraph.cli.diff_command import Wanted
+from omnigraph.cli.graphs import open_graph
+from omnigraph.cli.installing import install, require_locks, turn
+from omnigraph.cli.options import BRANCH, JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
+from omnigraph.cli.scope import Capability, Scope
+from omnigraph.cli.verbs import STORE, group, verb
+from omnigraph.cli.views import print_json
+from omnigraph.cli.views.changes import print_block, print_commit, print_poll
+from omnigraph.cli.views.documents import Fields, show
+
+if TYPE_CHECKING:
+    from omnigraph import Branch, Graph
+    from omnigraph.engine.feed import ChangesPage, FeedPage
+
+_LIMIT = Annotated[
+    int | None,
+    typer.Option(
+        "--limit",
+        metavar="N",
+        min=1,
+        show_default="1000",
+        help="How many changes are read at once.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """Which page of a commit, and how large pages are."""
+
+    limit: _LIMIT = None
+    page_token: Annotated[
+        str | None,
+        typer.Option("--page-token", metavar="TOKEN", help="Print only this page, as it is."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a feed begins."""
+
+    cursor: Annotated[
+        str | None,
+        typer.Option("--cursor", metavar="CURSOR", help="Behind what a former poll told."),
+    ] = None
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--start",
+            metavar="WHERE",
+            show_default="now",
+            help="now, beginning, or after:COMMIT.",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.cursor is not None and self.start is not None:
+            raise typer.BadParameter("--cursor and --start exclude each other")
+
+
+@dataclass(frozen=True, slots=True)
+class PollStart(Start):
+    """Where a poll begins, and how large its pages are."""
+
+    limit: _LIMIT = None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    below = group(app, "changes", "Follow what is committed to a branch.")
+    verb(below, Capability.DATA, takes=STORE)(poll)
+    verb(below, Capability.DATA, takes=STORE)(baseline)
+    verb(below, Capability.DATA, takes=STORE)(follow)
+
+
+def commit_changes(
+    scope: Scope,
+    wanted: Wanted,
+    commit_id: Annotated[str, typer.Argument(metavar="COMMIT", help="The id of the commit.")],
+    paging: Paging,
+    uri: URI_OPTION = None,
+    is_json: JSON = False,
+) -> None:
+    """Show what a commit changed, with every entity before and after."""
+    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
+        pages = _commit_pages(graph, commit_id, wanted, paging)
+        if paging.page_token is None:
+            print_commit(pages, is_json=is_json)
+        elif is_json:
+            print_json(next(pages).to_json())
+        else:
+            print_commit(islice(pages, 1), is_json=False)
+
+
+def poll(
+    scope: Scope,
+    start: PollStart,
+    wanted: Wanted,
+    uri: URI_OPTION = None,
+    branch: BRANCH = MAIN_BRANCH,
+    is_json: JSON = False,
+) -> None:
+    """Show what was committed behind a position, at most 128 commits, and the cursor to go on."""
+    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
+        pages = _poll_pages(graph.branch(branch), start, wanted)
+        print_poll(pages, is_json=is_json)
+
+
+def baseline(
+    scope: Scope,
+    wanted: Wanted,
+    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="The file to replace.")],
+    uri: URI_OPTION = None,
+    branch: BRANCH = MAIN_BRANCH,
+    is_json: JSON = False,
+) -> None:
+    """Write all entities to a file, and print the cursor to follow the branch from there."""
+    require_locks()
+    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph, turn(out):
+        kinds, types, ops = wanted.kinds, wanted.types, wanted.ops
+        taken = graph.branch(branch).baseline(kinds=kinds, types=types, ops=ops)
+        install(out, taken.chunks())
+        # Printed before the next one may replace the file: the cursor belongs to what is there.
+        sentence = f"{out}: as of commit {taken.commit_id}\ncursor: {taken.resume_cursor}"
+        show(Fields(taken.to_json(), sentence), is_json=is_json)
+
+
+def follow(
+    scope: Scope,
+    start: Start,
+    wanted: Wanted,
+    uri: URI_OPTION = None,
+    branch: BRANCH = MAIN_BRANCH,
+    poll_s: Annotated[
+        float,
+        typer.Option("--every", metavar="SECONDS", min=0.0, help="How long to wait for news."),
+    ] = 1.0,
+) -> None:
+    """Print every commit as a line of JSON, as it comes, until interrupted."""
+    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
+        blocks = graph.branch(branch).follow(
+            cursor=start.cursor,
+            start=start.start,
+            poll_s=poll_s,
+            kinds=wanted.kinds,
+            types=wanted.types,
+            ops=wanted.ops,
+        )
+        try:
+            for block in blocks:
+                print_block(block)
+        except KeyboardInterrupt:
+            # Nobody ends a follower otherwise.
+            raise typer.Exit(0) from None
+
+
+def _commit_pages(
+    graph: Graph, commit_id: str, wanted: Wanted, paging: Paging
+) -> Iterator[ChangesPage]:
+    page_token = paging.page_token
+    while True:
+        page = graph.commit_changes(
+            commit_id,
+            limit=paging.limit,
+            page_token=page_token,
+            kinds=wanted.kinds,
+            types=wanted.types,
+            ops=wanted.ops,
+        )
+        yield page
+        if page.next_page_token is None:
+            return
+        page_token = page.next_page_token
+
+
+def _poll_pages(branch: Branch, start: PollStart, wanted: Wanted) -> Iterator[FeedPage]:
+    cursor, first, page_token = start.cursor, start.start, None
+    while True:
+        page = branch.changes(
+            cursor=cursor,
+            start=first,
+            page_token=page_token,
+            limit=start.limit,
+            kinds=wanted.kinds,
+            types=wanted.types,
+            ops=wanted.ops,
+        )
+        yield page
+        if page.next_page_token is None:
+            return
+        cursor, first, page_token = None, None, page.next_page_token

@@ -1,0 +1,107 @@
+"""`omnigraph diff`: what changed between two states of a graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omnigraph.cli.graphs import open_graph
+from omnigraph.cli.options import MAIN_BRANCH, OPTION_WAYS, URI_OPTION
+from omnigraph.cli.scope import Capability, Scope
+from omnigraph.cli.verbs import STORE, verb
+from omnigraph.cli.views.differences import print_diff, print_page, print_summary
+
+if TYPE_CHECKING:
+    from omnigraph import Graph
+    from omnigraph.engine import Diff
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """The states to compare."""
+
+    old: Annotated[
+        str,
+        typer.Argument(
+            metavar="OLD",
+            help="A branch, tag, commit or time; alone: what it has that main has not.",
+        ),
+    ]
+    new: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NEW",
+            show_default=False,
+            help="What OLD is compared with: a branch, tag, commit or time.",
+        ),
+    ] = None
+    is_review: Annotated[
+        bool,
+        typer.Option(
+            "--review", help="Only what NEW changed since both parted, as a merge would take it."
+        ),
+    ] = False
+
+    def diff(self, graph: Graph, wanted: Wanted) -> Diff:
+        """The difference that is asked for."""
+        kinds, types, ops = wanted.kinds, wanted.types, wanted.ops
+        if self.new is not None and not self.is_review:
+            return graph.diff(self.old, self.new, kinds=kinds, types=types, ops=ops)
+        old, new = (MAIN_BRANCH, self.old) if self.new is None else (self.old, self.new)
+        return graph.branch(old).diff(new, kinds=kinds, types=types, ops=ops)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which changes are shown."""
+
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option("--kind", metavar="KIND", help="Only node or edge; may be repeated."),
+    ] = None
+    types: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="TYPE", help="Only this type; may be repeated."),
+    ] = None
+    ops: Annotated[
+        list[str] | None,
+        typer.Option("--op", metavar="OP", help="Only insert, update or delete; may be repeated."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """How a diff is printed."""
+
+    is_summary: Annotated[bool, typer.Option("--stat", help="Print only the counts.")] = False
+    is_html: Annotated[bool, typer.Option("--html", help="Print a page for a browser.")] = False
+    is_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False
+
+    def __post_init__(self) -> None:
+        if self.is_html and (self.is_json or self.is_summary):
+            raise typer.BadParameter("--html excludes --json and --stat")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command tree."""
+    verb(app, Capability.DATA, takes=STORE)(diff)
+
+
+def diff(
+    scope: Scope,
+    states: States,
+    wanted: Wanted,
+    views: Views,
+    uri: URI_OPTION = None,
+) -> None:
+    """Show what changed between two branches or commits: `diff review`, or `diff OLD NEW`."""
+    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
+        found = states.diff(graph, wanted)
+        if views.is_html:
+            print_page(found)
+        elif views.is_summary:
+            print_summary(found, is_json=views.is_json)
+        else:
+            print_diff(found, is_json=views.is_json)

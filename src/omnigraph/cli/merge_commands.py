@@ -1,0 +1,123 @@
+"""`omnigraph branch merge`, `revert` and `cherry-pick`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.graphs import answering_interrupts, echo_write, open_graph
+from omnigraph.cli.options import BRANCH, IF_COMMIT, JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
+from omnigraph.cli.scope import Capability, Scope
+from omnigraph.cli.verbs import STORE_AND_ACTOR, verb
+from omnigraph.cli.views import print_problems
+from omnigraph.cli.views.documents import show
+from omnigraph.cli.views.merges import Merged, Planned
+
+_UNSURE = "look at `omnigraph commit list` to see whether it happened"
+_COMMIT = Annotated[str, typer.Argument(metavar="COMMIT", help="The id of the commit.")]
+_MESSAGE = Annotated[
+    str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the commit says.")
+]
+_PREFER = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prefer",
+        metavar="SIDE",
+        help="Where both sides changed an entity, take ours or theirs; KIND=SIDE for one kind of"
+        " conflict, which may be repeated.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    verb(app, Capability.DATA, takes=STORE_AND_ACTOR)(revert)
+    verb(app, Capability.DATA, takes=STORE_AND_ACTOR, names=("cherry-pick",))(cherry_pick)
+
+
+def merge(  # noqa: PLR0913 — one parameter for each option
+    scope: Scope,
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="The branch, or the id of a commit.")
+    ],
+    uri: URI_OPTION = None,
+    target: Annotated[
+        str, typer.Option("--into", metavar="NAME", help="The branch that is merged into.")
+    ] = MAIN_BRANCH,
+    is_deleted: Annotated[
+        bool, typer.Option("--delete-branch", help="End the merged branch afterwards.")
+    ] = False,
+    prefer: _PREFER = None,
+    message: _MESSAGE = None,
+    if_commit: IF_COMMIT = None,
+    is_dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would happen, with every conflict.")
+    ] = False,
+    is_json: JSON = False,
+) -> None:
+    """Bring what a branch changed into another one, in one commit."""
+    address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
+    with open_graph(scope, address) as graph:
+        branch = graph.branch(target)
+        if is_dry_run:
+            plan = branch.plan_merge(source, prefer=preferred)
+            show(Planned(plan), is_json=is_json)
+            raise typer.Exit(1 if plan.conflict_count else 0)
+        echo_write(scope, "branch merge", address)
+        with answering_interrupts(lambda: _UNSURE):
+            result = branch.merge(
+                source,
+                prefer=preferred,
+                delete_branch=is_deleted,
+                message=message,
+                if_commit=if_commit,
+            )
+    show(Merged(result), is_json=is_json)
+    if result.branch_delete_error is not None:
+        print_problems([f"branch '{source}' was not deleted: {result.branch_delete_error}"])
+
+
+def revert(  # noqa: PLR0913 — one parameter for each option
+    scope: Scope,
+    commit: _COMMIT,
+    uri: URI_OPTION = None,
+    branch: BRANCH = MAIN_BRANCH,
+    prefer: _PREFER = None,
+    message: _MESSAGE = None,
+    is_json: JSON = False,
+) -> None:
+    """Undo what a commit changed, in a new commit."""
+    address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
+    echo_write(scope, "revert", address)
+    with open_graph(scope, address) as graph, answering_interrupts(lambda: _UNSURE):
+        result = graph.branch(branch).revert(commit, prefer=preferred, message=message)
+    show(Merged(result), is_json=is_json)
+
+
+def cherry_pick(  # noqa: PLR0913 — one parameter for each option
+    scope: Scope,
+    commit: _COMMIT,
+    uri: URI_OPTION = None,
+    branch: BRANCH = MAIN_BRANCH,
+    prefer: _PREFER = None,
+    message: _MESSAGE = None,
+    is_json: JSON = False,
+) -> None:
+    """Change on a branch what a commit of another one changed there, in a new commit."""
+    address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
+    echo_write(scope, "cherry-pick", address)
+    with open_graph(scope, address) as graph, answering_interrupts(lambda: _UNSURE):
+        result = graph.branch(branch).cherry_pick(commit, prefer=preferred, message=message)
+    show(Merged(result), is_json=is_json)
+
+
+def _preferred(given: list[str] | None) -> str | dict[str, str] | None:
+    """A side for all conflicts, or one for each kind that is named."""
+    words = [each.partition("=") for each in given or []]
+    sides = [kind for kind, equals, _ in words if not equals]
+    if not words:
+        return None
+    if sides and len(words) > 1:
+        raise typer.BadParameter("--prefer takes one side for all conflicts, or KIND=SIDE each")
+    return sides[0] if sides else {kind: side for kind, _, side in words}

@@ -1,0 +1,23 @@
+"""Time spans as people write them: `90`, `30s`, `15m`, `12h`, `7d`, `2w`."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_SPAN: Final = re.compile(r"([0-9]{1,12})([smhdw]?)")
+_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def seconds_of(text: str) -> int | None:
+    """How many seconds a text says; None for a text that is no time span."""
+    found = _SPAN.fullmatch(text.strip())
+    return int(found[1]) * _SECONDS[found[2]] if found else None
+
+
+def span_of(seconds: float) -> str:
+    """A number of seconds in the largest unit that fits."""
+    for unit in "wdhm":
+        if seconds > _SECONDS[unit] and seconds % _SECONDS[unit] == 0:
+            return f"{int(seconds) // _SECONDS[unit]}{unit}"
+    return f"{seconds:g}s"

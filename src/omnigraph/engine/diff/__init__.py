@@ -1,0 +1,17 @@
+"""What is different between two states of a graph, for programs and for people.
+
+In: two commits, however they are named, and which changes are wanted. Out: a `Diff`: counts per
+type, every entity that changed with its images before and after, and the changed schema lines.
+Guarantee: the same two commits have the same diff for ever; images are read only when somebody
+looks at them, a bounded number at a time.
+
+    places   the commit that a branch, a name, an id or a time stands for
+    diff     the diff itself
+    lines    the view for people
+    page     the view for browsers and notebooks
+"""
+
+from omnigraph.engine.diff.diff import Diff, TypeSummary, diff_between
+from omnigraph.engine.diff.places import Place, place_of
+
+__all__ = ["Diff", "Place", "TypeSummary", "diff_between", "place_of"]

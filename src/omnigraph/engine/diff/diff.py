@@ -1,0 +1,238 @@
+"""A diff: what changed between two states of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from difflib import unified_diff
+from typing import Final
+
+import pyarrow as pa
+
+from omnigraph import versioning
+from omnigraph.engine.arguments import datetime_of
+from omnigraph.engine.commit import Commit
+from omnigraph.engine.diff.lines import SHOWN_MAX, lines
+from omnigraph.engine.diff.page import HTML_CHANGES_MAX, fragment, parts
+from omnigraph.engine.entity_change import EntityChange
+from omnigraph.engine.feed.filters import Filters
+from omnigraph.engine.session import Session
+from omnigraph.errors import CommitNotFound
+from omnigraph.execution.changes import (
+    ChangeFilter,
+    Counts,
+    Op,
+    TypeDifference,
+    decoded,
+    differences,
+    images,
+)
+from omnigraph.execution.view import View
+from omnigraph.schema.accepted import TypeKind
+from omnigraph.schema.shape import JsonObject
+
+# The first images of a type tell how large they are; later reads are bounded by their bytes.
+FIRST_IMAGES: Final = 256
+IMAGE_BYTES: Final = 8 * 1024 * 1024
+GROWTH_MAX: Final = 16
+
+_WORDS: Final = pa.array([op.word for op in Op])
+_COLUMNS: Final = pa.schema(
+    [
+        ("kind", pa.utf8()),
+        ("type_id", pa.utf8()),
+        ("type_name", pa.utf8()),
+        ("id", pa.utf8()),
+        ("op", pa.utf8()),
+        ("before", pa.large_utf8()),
+        ("after", pa.large_utf8()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeSummary:
+    """How many entities of a type were inserted, updated and deleted."""
+
+    kind: str
+    type_id: str
+    type_name: str
+    counts: Counts
+
+    def to_json(self) -> JsonObject:
+        """The type and its counts."""
+        type_ = {"id": self.type_id, "name": self.type_name}
+        return {"kind": self.kind, "type": type_, **self.counts.to_json()}
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What changed from one commit to another, not always a later one.
+
+    Iterated, it gives every entity that changed: nodes before edges, by the opaque id of the type,
+    then by id. `schema_changes` are lines of a unified diff of the schema texts.
+    """
+
+    old: Commit
+    new: Commit
+    schema_changes: tuple[str, ...] = ()
+    parts: tuple[TypeDifference, ...] = field(default=(), repr=False)
+
+    @property
+    def summary(self) -> tuple[TypeSummary, ...]:
+        """The types with changes: nodes by name, then edges by name."""
+        found = [
+            TypeSummary(str(part.kind), part.pair.type_id, part.type_key.name, part.counts)
+            for part in self.parts
+        ]
+        return tuple(
+            sorted(
+                found, key=lambda each: (each.kind != TypeKind.NODE, each.type_name, each.type_id)
+            )
+        )
+
+    @property
+    def counts(self) -> Counts:
+        """How many entities changed, over all types."""
+        each = [part.counts for part in self.parts]
+        return Counts(
+            sum(counts.inserted for counts in each),
+            sum(counts.updated for counts in each),
+            sum(counts.deleted for counts in each),
+        )
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def __bool__(self) -> bool:
+        """Whether anything is different, be it only the schema."""
+        return bool(self.parts or self.schema_changes)
+
+    def __iter__(self) -> Iterator[EntityChange]:
+        for piece in self._pieces():
+            part = piece.part
+            kind, name = str(part.kind), part.type_key.name
+            ids, ops = part.ids.to_pylist(), part.ops.tolist()
+            before, after = decoded(piece.before), decoded(piece.after)
+            for id_, op, old, new in zip(ids, ops, before, after, strict=True):
+                yield EntityChange(kind, part.pair.type_id, name, id_, Op(op).word, old, new)
+
+    def to_arrow(self) -> pa.Table:
+        """A row per change: kind, type_id, type_name, id, op, and the images as JSON text."""
+        return pa.Table.from_batches([_batch(piece) for piece in self._pieces()], schema=_COLUMNS)
+
+    def to_json(self) -> JsonObject:
+        """The document of a diff, with every change."""
+        return {**self.header(), "changes": [change.to_json() for change in self]}
+
+    def header(self) -> JsonObject:
+        """The document of a diff without its changes."""
+        return {
+            "old": self.old.to_json(),
+            "new": self.new.to_json(),
+            "summary": [each.to_json() for each in self.summary],
+            "schema_changes": list(self.schema_changes),
+        }
+
+    def to_lines(self, *, changes_max: int | None = None) -> Iterator[str]:
+        """The diff for people: counts per type, then a line per changed property."""
+        return lines(self, changes_max=changes_max)
+
+    def to_html(self, *, changes_max: int | None = None) -> str:
+        """The diff as a piece of HTML."""
+        return fragment(self, changes_max=changes_max)
+
+    def html_parts(self) -> Iterator[str]:
+        """The same with every change, one part after the other."""
+        return parts(self, changes_max=None)
+
+    def __str__(self) -> str:
+        return "\n".join(self.to_lines(changes_max=SHOWN_MAX))
+
+    def _repr_html_(self) -> str:
+        return self.to_html(changes_max=HTML_CHANGES_MAX)
+
+    def _pieces(self) -> Iterator[_Piece]:
+        for part in self.parts:
+            yield from _pieces(part)
+
+
+def diff_between(
+    session: Session, old: versioning.Snapshot, new: versioning.Snapshot, filters: Filters
+) -> Diff:
+    """The diff of two states."""
+    before, after = session.view(old), session.view(new)
+    filters.at(before, after)
+    wanted = ChangeFilter(
+        kinds=frozenset(filters.kinds),
+        types=frozenset(filters.types) if filters.types else None,
+        ops=frozenset(filters.ops),
+    )
+    return Diff(
+        old=_commit(session, old),
+        new=_commit(session, new),
+        schema_changes=tuple(_schema_changes(before, after)),
+        parts=tuple(differences(before, after, session.resources.lineage, wanted)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some changes of one type, with their images as JSON text."""
+
+    part: TypeDifference
+    before: pa.Array
+    after: pa.Array
+
+
+def _pieces(part: TypeDifference) -> Iterator[_Piece]:
+    start, rows_max = 0, FIRST_IMAGES
+    while start < len(part):
+        chosen = part.slice(start, rows_max)
+        before, after = images(chosen)
+        yield _Piece(chosen, before, after)
+        start += len(chosen)
+        row_bytes = max(1, (before.nbytes + after.nbytes) // len(chosen))
+        rows_max = min(max(1, IMAGE_BYTES // row_bytes), GROWTH_MAX * len(chosen))
+
+
+def _batch(piece: _Piece) -> pa.RecordBatch:
+    part = piece.part
+    count = len(part)
+    columns = [
+        pa.repeat(pa.scalar(str(part.kind)), count),
+        pa.repeat(pa.scalar(part.pair.type_id), count),
+        pa.repeat(pa.scalar(part.type_key.name), count),
+        part.ids,
+        _WORDS.take(pa.array(part.ops)),
+        piece.before,
+        piece.after,
+    ]
+    return pa.record_batch(columns, schema=_COLUMNS)
+
+
+def _commit(session: Session, at: versioning.Snapshot) -> Commit:
+    try:
+        return session.commit(at)
+    except CommitNotFound:
+        # A branch keeps the state it started from longer than the record that said who made it.
+        return Commit(
+            id=at.commit,
+            branch=at.ref.branch,
+            version=at.seq,
+            parents=(),
+            actor=None,
+            message=None,
+            created_at=datetime_of(at.created_at),
+        )
+
+
+def _schema_changes(old: View, new: View) -> Iterator[str]:
+    if old.schema.source == new.schema.source:
+        return
+    texts = old.schema.source.splitlines(), new.schema.source.splitlines()
+    found = unified_diff(*texts, lineterm="")
+    for number, line in enumerate(found):
+        # The two lines that name files say nothing here.
+        if number > 1:
+            yield line

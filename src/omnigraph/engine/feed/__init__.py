@@ -1,0 +1,44 @@
+"""The change feed: what commits changed, in pages, behind cursors that consumers keep.
+
+In: a commit or a branch, filters, and a position. Out: blocks of changes with their images, one for
+each commit of the branch, in order. Guarantee: a page costs what it shows, however long the history
+is; tokens hold all there is to know of a consumer, so nothing is stored for them; every commit is
+told at least once, and a cursor is only handed out behind whole commits.
+
+    filters       which changes are wanted
+    tokens        positions as texts: cursors and page tokens
+    binding       what tokens belong to
+    content       the types and ids that one commit wrote
+    hydration     changes with their images, read as far as somebody looks
+    packing       as many of them as fit into a page
+    pages         what is answered
+    commits       the pages of one commit
+    polling       the pages of a branch behind a position
+    following     every commit as it comes
+    baseline      everything as of one commit, and the cursor behind it
+"""
+
+from omnigraph.engine.feed.baseline import Baseline
+from omnigraph.engine.feed.commits import commit_changes
+from omnigraph.engine.feed.filters import Filters, filters_of
+from omnigraph.engine.feed.following import POLL_S, follow
+from omnigraph.engine.feed.packing import Limits, limits_of
+from omnigraph.engine.feed.pages import Block, Cause, ChangesPage, FeedPage
+from omnigraph.engine.feed.polling import Feed, origin_of
+
+__all__ = [
+    "POLL_S",
+    "Baseline",
+    "Block",
+    "Cause",
+    "ChangesPage",
+    "Feed",
+    "FeedPage",
+    "Filters",
+    "Limits",
+    "commit_changes",
+    "filters_of",
+    "follow",
+    "limits_of",
+    "origin_of",
+]

@@ -1,0 +1,260 @@
+"""Tokens: where somebody is in a commit or in a feed, as a text that nobody has to store for them.
+
+A token is base64url, without padding, of a JSON object and its SHA-256. It is bound to the graph,
+to the life of a branch and to the filters, as hashes; what does not fit is rejected. It is
+checksummed, not encrypted, and names nothing of how things are stored.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from omnigraph.errors import ChangeCursorRejected, CorruptObject
+from omnigraph.versioning.fields import Fields
+
+TOKEN_BYTES_MAX: Final = 4096
+# A longer id is kept as its beginning and a hash, and found again among the ids of the commit.
+EXACT_ID_BYTES_MAX: Final = 256
+PREFIX_BYTES_MAX: Final = 64
+_VERSION: Final = 1
+_PURPOSE: Final = "changes/forward"
+_DIGEST_BYTES: Final = 32
+_HASH_DIGITS: Final = 32
+_WRONG: Final = "it is not a token of this program, or it was altered"
+
+
+class TokenKind(StrEnum):
+    """What a token continues."""
+
+    COMMIT_PAGE = "commit-page"
+    FEED_CURSOR = "feed-cursor"
+    FEED_PAGE = "feed-page"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a token belongs to: a graph, filters, and a branch in one life or one commit.
+
+    The first commit may have been cleaned up since the token was made: then it is not compared.
+    """
+
+    graph: str
+    genesis: str | None
+    filters: str
+    branch: str | None = None
+    life: str | None = None
+    commit: str | None = None
+
+    def to_json(self) -> dict[str, str | None]:
+        """The members of a token, without those that do not apply."""
+        members = {
+            "graph": hashed(self.graph),
+            "genesis": self.genesis,
+            "filters": self.filters,
+            "branch": None if self.branch is None else hashed(self.branch),
+            "life": None if self.life is None else hashed(self.life),
+            "commit": self.commit,
+        }
+        return {name: value for name, value in members.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class IdMark:
+    """An id in a token: itself, or the beginning and the hash of a long one."""
+
+    text: str
+    hash: str | None = None
+
+    def matches(self, entity_id: str) -> bool:
+        """Whether this stands for an id."""
+        if self.hash is None:
+            return entity_id == self.text
+        return entity_id.startswith(self.text) and full_hash(entity_id) == self.hash
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The last entity of a commit that was told: its type, by kind and opaque id, and its id."""
+
+    kind: str
+    type_id: str
+    entity: IdMark
+
+    def to_json(self) -> dict[str, str]:
+        """The members of a token."""
+        members = {"kind": self.kind, "type": self.type_id, "id": self.entity.text}
+        return members if self.entity.hash is None else {**members, "hash": self.entity.hash}
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A commit of a branch, by its version and its id: everything up to it was told."""
+
+    seq: int
+    commit: str
+
+    def to_json(self) -> dict[str, object]:
+        """The members of a token."""
+        return {"seq": self.seq, "commit": self.commit}
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What one poll tells: up to which commit, and whether none was there behind it."""
+
+    end: Position
+    is_caught_up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPlace:
+    """Where a page of a poll ended: commits told completely, and how far the next one was told."""
+
+    cut: Cut
+    told: Position
+    place: Place | None
+
+
+def id_mark(entity_id: str) -> IdMark:
+    """An id as tokens carry it."""
+    data = entity_id.encode()
+    if len(data) <= EXACT_ID_BYTES_MAX:
+        return IdMark(entity_id)
+    return IdMark(data[:PREFIX_BYTES_MAX].decode(errors="ignore"), full_hash(entity_id))
+
+
+def commit_page(binding: Binding, place: Place) -> str:
+    """The token of the next page of a commit."""
+    return _encoded(TokenKind.COMMIT_PAGE, binding, {"after": place.to_json()})
+
+
+def read_commit_page(token: str, binding: Binding) -> Place:
+    """How far a commit was told."""
+    with _rejecting():
+        return _place(_decoded(TokenKind.COMMIT_PAGE, token, binding).child("after"))
+
+
+def feed_cursor(binding: Binding, at: Position) -> str:
+    """The cursor behind a commit."""
+    return _encoded(TokenKind.FEED_CURSOR, binding, {"at": at.to_json()})
+
+
+def read_feed_cursor(token: str, binding: Binding) -> Position:
+    """The commit that a cursor is behind."""
+    with _rejecting():
+        return _position(_decoded(TokenKind.FEED_CURSOR, token, binding).child("at"))
+
+
+def feed_page(binding: Binding, at: FeedPlace) -> str:
+    """The token of the next page of a poll."""
+    members: dict[str, object] = {
+        "end": at.cut.end.to_json(),
+        "caught_up": at.cut.is_caught_up,
+        "at": at.told.to_json(),
+    }
+    if at.place is not None:
+        members["after"] = at.place.to_json()
+    return _encoded(TokenKind.FEED_PAGE, binding, members)
+
+
+def read_feed_page(token: str, binding: Binding) -> FeedPlace:
+    """Where a page of a poll ended."""
+    with _rejecting():
+        fields = _decoded(TokenKind.FEED_PAGE, token, binding)
+        return FeedPlace(
+            Cut(_position(fields.child("end")), fields.flag("caught_up")),
+            _position(fields.child("at")),
+            _place(fields.child("after")) if fields.has("after") else None,
+        )
+
+
+def hashed(text: str) -> str:
+    """A name as tokens carry it."""
+    return full_hash(text)[:_HASH_DIGITS]
+
+
+def full_hash(text: str) -> str:
+    """The SHA-256 of a text, in hex."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _encoded(kind: TokenKind, binding: Binding, members: Mapping[str, object]) -> str:
+    header = {"v": _VERSION, "kind": kind, "purpose": _PURPOSE}
+    document = {**header, **binding.to_json(), **members}
+    data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    token = _base64(data + hashlib.sha256(data).digest())
+    assert len(token) <= TOKEN_BYTES_MAX, "every member of a token is bounded"
+    return token
+
+
+def _decoded(kind: TokenKind, token: str, binding: Binding) -> Fields:
+    """The members of a token, of which the position is not yet compared with anything."""
+    fields = _fields(token)
+    fields.require("v", _VERSION)
+    fields.require("purpose", _PURPOSE)
+    found = fields.text("kind")
+    if found != kind:
+        raise ChangeCursorRejected(f"it is a {found}, where a {kind} is expected")
+    _require_binding(fields, binding)
+    return fields
+
+
+def _require_binding(fields: Fields, binding: Binding) -> None:
+    expected = binding.to_json()
+    reasons = {
+        "graph": "it is of another graph",
+        "genesis": "it is of another graph",
+        "branch": "it is of another branch",
+        "life": "the branch was deleted and created again since",
+        "commit": "it is of another commit",
+        "filters": "it was made with other filters",
+    }
+    for name, reason in reasons.items():
+        found = fields.text_or_none(name)
+        is_unknown = name == "genesis" and (found is None or name not in expected)
+        if found != expected.get(name) and not is_unknown:
+            raise ChangeCursorRejected(reason)
+
+
+def _fields(token: str) -> Fields:
+    if len(token) > TOKEN_BYTES_MAX:
+        raise ChangeCursorRejected(f"it has more than {TOKEN_BYTES_MAX} bytes")
+    try:
+        whole = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    except (binascii.Error, ValueError):
+        raise ChangeCursorRejected(_WRONG) from None
+    data, digest = whole[:-_DIGEST_BYTES], whole[-_DIGEST_BYTES:]
+    # Other texts may decode to the same bytes; only the one that was given out is a token.
+    if hashlib.sha256(data).digest() != digest or _base64(whole) != token:
+        raise ChangeCursorRejected(_WRONG)
+    return Fields("token", json.loads(data))
+
+
+def _base64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _place(fields: Fields) -> Place:
+    mark = IdMark(fields.text("id"), fields.text_or_none("hash"))
+    return Place(fields.text("kind"), fields.text("type"), mark)
+
+
+def _position(fields: Fields) -> Position:
+    return Position(fields.integer("seq"), fields.text("commit"))
+
+
+@contextmanager
+def _rejecting() -> Iterator[None]:
+    """Whatever a token lacks, it is not one of ours."""
+    try:
+        yield
+    except (CorruptObject, ValueError):
+        raise ChangeCursorRejected(_WRONG) from None

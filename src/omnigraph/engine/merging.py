@@ -1,0 +1,303 @@
+"""Merges, cherry-picks and reverts: from the words of a caller to a commit, or to a plan of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from omnigraph import versioning
+from omnigraph.engine import arguments
+from omnigraph.engine.commit import Commit, commit_of
+from omnigraph.engine.merge_results import MergePlan, MergeResult, done_by
+from omnigraph.engine.session import Session
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.writing import Terms, write
+from omnigraph.errors import (
+    BranchNotFound,
+    BranchRefused,
+    CommitHasNoParent,
+    InvalidArgument,
+    OmnigraphError,
+)
+from omnigraph.execution.view import View
+from omnigraph.ids import ulid_milliseconds
+from omnigraph.versioning import BranchAt, Record, Stream, Transaction
+from omnigraph.writers.merge.preference import preferences
+from omnigraph.writers.merge.publication import Checked, checked, transaction
+from omnigraph.writers.merge.sides import Sides
+from omnigraph.writers.merge.three_way import three_way
+from omnigraph.writers.prepare import Request
+from omnigraph.writers.staging import Staging
+
+if TYPE_CHECKING:
+    from omnigraph.engine.branch import Branch
+    from omnigraph.engine.graph import Graph
+
+Prefer: TypeAlias = str | Mapping[str, str] | None
+Mergeable: TypeAlias = "Branch | Snapshot | Commit | str"
+
+UP_TO_DATE = "already_up_to_date"
+FAST_FORWARD = "fast_forward"
+MERGED = "merged"
+REVERTED = "reverted"
+CHERRY_PICKED = "cherry_picked"
+NOTHING_TO_DO = "nothing_to_do"
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What is merged: a commit, and the name callers know it by, which may be that of a branch."""
+
+    name: str
+    at: versioning.Snapshot
+    is_branch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Picked:
+    """A commit and its first parent, and what is said of it."""
+
+    own: versioning.Snapshot
+    parent: versioning.Snapshot
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """How a merge stands on one head of its target; nothing is to do without `checked`."""
+
+    outcome: str
+    base: versioning.Snapshot
+    checked: Checked | None = None
+
+
+class Merging:
+    """A merge of one commit into whatever its target is by then."""
+
+    # Another commit on the target changes what is merged into, never what is merged.
+    may_repeat = True
+
+    def __init__(
+        self, session: Session, source: versioning.Snapshot, chosen: Mapping[str, str]
+    ) -> None:
+        self._session = session
+        self._source = source
+        self._preferences = chosen
+        self._staging = Staging(session.resources.storage.tables)
+        self._found: _Found | None = None
+
+    @property
+    def found(self) -> _Found:
+        """How the merge stood when it was last looked at."""
+        assert self._found is not None, "a merge is asked for after its preparation"
+        return self._found
+
+    def look(self, view: View) -> _Found:
+        """How the merge stands on a view of its target."""
+        resources = self._session.resources
+        base = resources.lineage.base(self._source, view.snapshot)
+        if resources.log.is_at(self._source, base.commit):
+            return _Found(UP_TO_DATE, base)
+        is_forward = resources.log.is_at(view.snapshot, base.commit)
+        between, chosen = (base, self._source), self._preferences
+        found = _checked(self._session, between, view, chosen, is_forward=is_forward)
+        return _Found(FAST_FORWARD if is_forward else MERGED, base, found)
+
+    def prepare(self, view: View, request: Request) -> Transaction | None:
+        """The merge on a view; None when the target has it already."""
+        self._found = found = self.look(view)
+        if found.checked is None:
+            return None
+        is_whole = found.outcome == FAST_FORWARD
+        source = self._source.ref
+        return transaction(found.checked, self._staging, request, source=source, is_whole=is_whole)
+
+    def abandon(self) -> None:
+        """Remove what was written for a merge that will never be a commit."""
+        self._staging.abandon()
+
+
+class Picking:
+    """What lies between two neighbouring commits, done again or undone on another head."""
+
+    may_repeat = True
+
+    def __init__(
+        self,
+        session: Session,
+        between: tuple[versioning.Snapshot, versioning.Snapshot],
+        chosen: Mapping[str, str],
+    ) -> None:
+        self._session = session
+        self._between = between
+        self._preferences = chosen
+        self._staging = Staging(session.resources.storage.tables)
+        self._checked: Checked | None = None
+
+    @property
+    def checked(self) -> Checked:
+        """What the operation did to the target."""
+        assert self._checked is not None, "a change is asked for after its preparation"
+        return self._checked
+
+    def prepare(self, view: View, request: Request) -> Transaction | None:
+        """The change on a view; None when there is nothing left of it."""
+        found = _checked(self._session, self._between, view, self._preferences, is_pick=True)
+        self._checked = found
+        # Numbers alone, of what both sides call the same, are nothing that anybody could see.
+        is_same_schema = found.merged.schema.source == view.schema.source
+        if is_same_schema and not found.merged.change and not found.conflicts.count:
+            return None
+        return transaction(found, self._staging, request, source=None, is_whole=False)
+
+    def abandon(self) -> None:
+        """Remove what was written for a change that will never be a commit."""
+        self._staging.abandon()
+
+
+def _checked(
+    session: Session,
+    between: tuple[versioning.Snapshot, versioning.Snapshot],
+    view: View,
+    chosen: Mapping[str, str],
+    *,
+    is_forward: bool = False,
+    is_pick: bool = False,
+) -> Checked:
+    """What happened between two commits, brought to a view."""
+    resources = session.resources
+    base, theirs = map(session.view, between)
+    sides = Sides(base, ours=view, theirs=theirs, lineage=resources.lineage, is_pick=is_pick)
+    merged = three_way(sides, chosen, is_forward=is_forward)
+    return checked(merged, schemas=resources.schemas, keys=resources.keys, is_theirs=is_forward)
+
+
+class Merger:
+    """Merges into one branch."""
+
+    def __init__(self, graph: Graph, session: Session, stream: Stream) -> None:
+        self._graph = graph
+        self._session = session
+        self._stream = stream
+
+    def merge(
+        self, source: Mergeable, *, prefer: Prefer, delete_branch: bool, terms: Terms
+    ) -> MergeResult:
+        """Bring a commit into the branch."""
+        found = self._source(source)
+        if delete_branch and not found.is_branch:
+            raise InvalidArgument(
+                "delete_branch", f"{found.name} is no branch", hint="pass the branch that is to end"
+            )
+        operation = Merging(self._session, found.at, preferences(prefer))
+        record = write(self._session, self._stream, operation, terms).record
+        looked = operation.found
+        result = self._result(looked.outcome, looked.checked, found.name, record)
+        if not delete_branch:
+            return result
+        error = self._delete(found)
+        return replace(result, branch_deleted=error is None, branch_delete_error=error)
+
+    def plan(self, source: Mergeable, *, prefer: Prefer) -> MergePlan:
+        """What a merge would do now; nothing is published."""
+        found = self._source(source)
+        operation = Merging(self._session, found.at, preferences(prefer))
+        looked = operation.look(self._session.view(self._session.head(self._stream)))
+        return MergePlan(
+            outcome=looked.outcome,
+            source=found.name,
+            target=self._stream.branch,
+            base=self._session.commit(looked.base),
+            done=done_by(looked.checked),
+            conflicts=() if looked.checked is None else looked.checked.conflicts.listed,
+            conflict_count=0 if looked.checked is None else looked.checked.conflicts.count,
+        )
+
+    def revert(self, commit: Commit | str, *, prefer: Prefer, terms: Terms) -> MergeResult:
+        """Undo what a commit changed, as a commit of its own."""
+        picked = self._picked(commit)
+        terms = replace(terms, message=terms.message or f"revert {picked.title}")
+        operation = Picking(self._session, (picked.own, picked.parent), preferences(prefer))
+        record = write(self._session, self._stream, operation, terms).record
+        outcome = NOTHING_TO_DO if record is None else REVERTED
+        return self._result(outcome, operation.checked, picked.own.commit, record)
+
+    def cherry_pick(self, commit: Commit | str, *, prefer: Prefer, terms: Terms) -> MergeResult:
+        """Do what a commit changed on this branch too, as a commit of its own."""
+        picked = self._picked(commit)
+        terms = replace(terms, message=terms.message or f"cherry-pick {picked.title}")
+        operation = Picking(self._session, (picked.parent, picked.own), preferences(prefer))
+        record = write(self._session, self._stream, operation, terms).record
+        outcome = NOTHING_TO_DO if record is None else CHERRY_PICKED
+        return self._result(outcome, operation.checked, picked.own.commit, record)
+
+    def _result(
+        self, outcome: str, checked: Checked | None, source: str, record: Record | None
+    ) -> MergeResult:
+        return MergeResult(
+            outcome=outcome,
+            source=source,
+            target=self._stream.branch,
+            actor=self._session.actor,
+            commit=None if record is None else commit_of(record),
+            done=done_by(checked),
+        )
+
+    def _source(self, source: Mergeable) -> _Source:
+        """The commit that is merged: captured now, whatever happens to its branch later."""
+        match source:
+            case Snapshot():
+                if source.uri != self._session.uri:
+                    raise InvalidArgument("source", f"{source!r} is of the graph at {source.uri}")
+                return _Source(source.at.commit, source.at)
+            case Commit():
+                return _Source(source.id, self._session.resources.history.by_commit(source.id))
+            case str():
+                return self._named(arguments.text("source", source))
+            case _ if isinstance(name := getattr(source, "name", None), str):
+                if source.graph.uri != self._session.uri:
+                    raise InvalidArgument("source", f"{source!r} is of another graph")
+                return self._of_branch(name, source.snapshot().at)
+        raise InvalidArgument(
+            "source",
+            f"a {type(source).__name__} cannot be merged",
+            hint="pass a branch or its name, a snapshot or a commit",
+        )
+
+    def _named(self, name: str) -> _Source:
+        """A branch by its name, or a commit by its id."""
+        try:
+            at = self._graph.branch(name).snapshot().at
+        except BranchNotFound:
+            if ulid_milliseconds(name) is None:
+                raise
+            return _Source(name, self._session.resources.history.by_commit(name))
+        return self._of_branch(name, at)
+
+    def _of_branch(self, name: str, at: versioning.Snapshot) -> _Source:
+        if at.stream.id == self._stream.id:
+            raise BranchRefused(f"branch '{name}' cannot be merged into itself", branch=name)
+        return _Source(name, at, is_branch=True)
+
+    def _delete(self, source: _Source) -> str | None:
+        """End a merged branch; why not, if it cannot be. What it got meanwhile is not lost."""
+        requires = (BranchAt(source.at.commit),)
+        try:
+            branches = self._session.resources.branches
+            branches.delete(source.name, actor=self._session.actor, requires=requires)
+        except OmnigraphError as error:
+            return error.message
+        return None
+
+    def _picked(self, commit: Commit | str) -> _Picked:
+        commit_id = arguments.text("commit", commit.id if isinstance(commit, Commit) else commit)
+        resources = self._session.resources
+        record = resources.history.commit(commit_id)
+        if record.parent is None:
+            raise CommitHasNoParent(commit_id)
+        own = resources.history.by_commit(commit_id)
+        # The stream of a snapshot owns its record; what it started from is below its first seq.
+        parent = resources.log.at(own.stream, own.seq - 1)
+        message = record.signature.message
+        return _Picked(own, parent, f"{commit_id}{f': {message}' if message else ''}")

@@ -1,0 +1,225 @@
+"""Repair: what was written to tables behind the graph's back, and derived objects that are stale.
+
+Commits need no repair: one that has its record is whole, and one without it never was. What others
+commit to the linear history of a table is no part of the graph, and no read of the graph sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from omnigraph.engine.session import Session
+from omnigraph.errors import CorruptObject, FormatTooNew, InvalidArgument, StorageError
+from omnigraph.schema.shape import JsonObject
+from omnigraph.storage import layout
+from omnigraph.storage.linear import Linear
+from omnigraph.versioning import Log, Record, Snapshot, Stream
+from omnigraph.versioning.fields import read_fields
+from omnigraph.versioning.log import REMOTE_HINT_EVERY
+from omnigraph.versioning.snapshot import decode_checkpoint, snapshot_of
+
+
+class Classification(StrEnum):
+    """What was done to the linear history of a table."""
+
+    NO_DRIFT = "no_drift"
+    MAINTENANCE = "verified_maintenance"
+    SUSPICIOUS = "suspicious"
+    UNVERIFIABLE = "unverifiable"
+
+
+class Action(StrEnum):
+    """What a repair does about it."""
+
+    NONE = "none"
+    PREVIEW = "preview"
+    HEALED = "healed"
+    REFUSED = "refused"
+    FORCED = "forced"
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedTable:
+    """One table: what was found in its linear history, and what became of that."""
+
+    type_key: str
+    path: str
+    version: str
+    linear_version: int
+    classification: Classification
+    action: Action
+    operations: tuple[str, ...] = ()
+    error: str | None = None
+
+    def to_json(self) -> JsonObject:
+        """Its part of the document."""
+        return {
+            "type_key": self.type_key,
+            "published_dataset_version": self.version,
+            "lance_head_version": self.linear_version,
+            "classification": str(self.classification),
+            "action": str(self.action),
+            "operations": list(self.operations),
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedObject:
+    """A derived object that is missing, stale or torn, and what became of it."""
+
+    path: str
+    reason: str
+    action: Action
+
+    def to_json(self) -> JsonObject:
+        """Its part of the document."""
+        return {"path": self.path, "reason": self.reason, "action": str(self.action)}
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What a repair found and did; without `confirm` it only looked."""
+
+    uri: str
+    confirm: bool
+    force: bool
+    version: int
+    tables: tuple[RepairedTable, ...]
+    derived: tuple[RepairedObject, ...]
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether something was left alone because nobody can tell what it was."""
+        return any(table.action is Action.REFUSED for table in self.tables)
+
+    def to_json(self) -> JsonObject:
+        """The document of a repair."""
+        return {
+            "uri": self.uri,
+            "confirm": self.confirm,
+            "force": self.force,
+            "graph_manifest_version": self.version,
+            "datasets": [table.to_json() for table in self.tables],
+            "derived": [each.to_json() for each in self.derived],
+        }
+
+
+def repair(session: Session, *, confirm: bool, force: bool) -> RepairReport:
+    """Look at the tables and the derived objects of all branches, and put them right."""
+    if force and not confirm:
+        raise InvalidArgument("force", "it says how to repair", hint="pass confirm=True as well")
+    resources = session.resources
+    streams = [resources.branches.resolve(name) for name in resources.branches.list()]
+    heads = [resources.log.head(stream).snapshot for stream in streams]
+    tables = [
+        _table(session, type_key, head, confirm=confirm, force=force)
+        for type_key, head in _tables(heads)
+    ]
+    derived = [each for stream in streams for each in _derived(session, stream, confirm=confirm)]
+    return RepairReport(session.uri, confirm, force, heads[0].seq, tuple(tables), tuple(derived))
+
+
+def _tables(heads: list[Snapshot]) -> Iterator[tuple[str, Snapshot]]:
+    """Every table once, by the first branch that has it; main is the first one."""
+    seen: set[str] = set()
+    for head in heads:
+        for type_key, pin in sorted(head.pins.items()):
+            if pin.path not in seen:
+                yield type_key, head
+            seen.add(pin.path)
+
+
+def _table(
+    session: Session, type_key: str, head: Snapshot, *, confirm: bool, force: bool
+) -> RepairedTable:
+    storage = session.resources.storage
+    pin = head.pins[type_key]
+    failure: str | None = None
+    try:
+        linear = storage.tables.linear(pin.path)
+    except StorageError as error:
+        linear, failure = Linear(0, None), error.reason
+    classification = _classified(linear)
+    action = _action(classification, confirm=confirm, force=force)
+    if action in (Action.HEALED, Action.FORCED):
+        # The versions of others go; their files follow with the next clean-up.
+        storage.objects.delete(f"{pin.path}/{name}" for name in linear.manifests)
+    return RepairedTable(
+        type_key=type_key,
+        path=pin.path,
+        version=pin.version,
+        linear_version=linear.version,
+        classification=classification,
+        action=action,
+        operations=linear.operations or (),
+        error=failure,
+    )
+
+
+def _classified(linear: Linear) -> Classification:
+    if not linear.is_foreign and linear.operations is not None:
+        return Classification.NO_DRIFT
+    if linear.operations is None:
+        return Classification.UNVERIFIABLE
+    return Classification.MAINTENANCE if linear.is_maintenance else Classification.SUSPICIOUS
+
+
+def _action(classification: Classification, *, confirm: bool, force: bool) -> Action:
+    if classification is Classification.NO_DRIFT:
+        return Action.NONE
+    if not confirm:
+        return Action.PREVIEW
+    if classification is Classification.MAINTENANCE:
+        return Action.HEALED
+    return Action.FORCED if force else Action.REFUSED
+
+
+def _derived(session: Session, stream: Stream, *, confirm: bool) -> Iterator[RepairedObject]:
+    """The hint and the checkpoints of a branch that do not tell what its records tell."""
+    log = session.resources.log
+    found = dict(_stale_checkpoints(log, stream))
+    reason = _hint_problem(log, stream)
+    if reason is not None:
+        found[layout.hint(stream.id)] = reason
+    if found and confirm:
+        log.objects.delete(path for path in found if path != layout.hint(stream.id))
+        log.rebuild(stream)
+    action = Action.HEALED if confirm else Action.PREVIEW
+    yield from (RepairedObject(path, reason, action) for path, reason in sorted(found.items()))
+
+
+def _hint_problem(log: Log, stream: Stream) -> str | None:
+    last = log.head(stream).next_seq - 1
+    path = layout.hint(stream.id)
+    data = log.objects.get(path)
+    if data is None:
+        # A branch with few commits of its own may have none yet.
+        return "it is missing" if last - stream.first_seq >= REMOTE_HINT_EVERY else None
+    try:
+        seq = read_fields(path, data).integer("seq")
+    except (CorruptObject, FormatTooNew):
+        return "it is torn"
+    is_near = 0 <= last - seq < REMOTE_HINT_EVERY
+    return None if is_near else f"it names version {seq}, and the newest is {last}"
+
+
+def _stale_checkpoints(log: Log, stream: Stream) -> Iterator[tuple[str, str]]:
+    """Those that are not what their record says; without a whole record nobody can tell."""
+    for entry in log.objects.list(layout.checkpoint_folder(stream.id)):
+        seq = layout.seq_of_checkpoint(entry.path)
+        data = log.objects.get(entry.path)
+        if seq is None or data is None:
+            continue
+        record = log.read(stream.owner(seq).id, seq)
+        if not (isinstance(record, Record) and record.is_whole):
+            continue
+        try:
+            kept = decode_checkpoint(stream, seq, data)
+        except (CorruptObject, FormatTooNew):
+            yield entry.path, "it is torn"
+        else:
+            if kept != snapshot_of(record, stream):
+                yield entry.path, "it is not what its record says"

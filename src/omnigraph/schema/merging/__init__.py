@@ -1,0 +1,29 @@
+"""Merging: the schema of two branches that changed theirs separately.
+
+In: three schemas of one graph, each as its text and what it was accepted as: the last one both
+branches had, ours and theirs. Out: the merged text, which is ours with what theirs adds and our
+comments, the merged schema with its numbers, or every conflict. Guarantee: pure and deterministic;
+what only one branch changed is as that branch has it; what ours numbered keeps its number, and
+every other number that an element ever had is an alias of it.
+
+Modules, in order of control flow: `merge` (the whole of it), `sides` (names turned into
+identities), `pieces` (a declaration as comparable parts), `choice` (the three-way rule and its
+conflicts), `declarations` (which types and members there will be), `rebuilding` (chosen parts to a
+tree), `text` (a tree as an edit of our text), `numbering` (identities of the result).
+"""
+
+from omnigraph.schema.merging.choice import SchemaConflict
+from omnigraph.schema.merging.declarations import Dropped, Untouched
+from omnigraph.schema.merging.merge import SchemaMerge, merge_written
+from omnigraph.schema.merging.numbering import NewNumbers
+from omnigraph.schema.merging.sides import WrittenSchema
+
+__all__ = [
+    "Dropped",
+    "NewNumbers",
+    "SchemaConflict",
+    "SchemaMerge",
+    "Untouched",
+    "WrittenSchema",
+    "merge_written",
+]

@@ -1,0 +1,165 @@
+"""The commits that merges between live branches need.
+
+A merge needs the records from both heads down to where their lines part and to their merge base,
+and the tables of that base. So the records that are no ancestors of all heads are kept, and what
+is a nearest common ancestor of some heads is kept with its tables.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, TypeAlias
+
+from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.log import Log
+from omnigraph.versioning.record import Record, Stream
+from omnigraph.versioning.snapshot import Snapshot
+
+# The stream that owns a record, and its seq.
+Place: TypeAlias = tuple[str, int]
+
+_PAGE: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestry:
+    """Records that merges walk along, and commits that may be merge bases, by their streams."""
+
+    records: frozenset[Place]
+    bases: tuple[tuple[Stream, int], ...]
+
+
+NO_ANCESTRY: Final = Ancestry(frozenset(), ())
+
+
+def ancestry_of(heads: Sequence[Snapshot], log: Log, branches: Branches) -> Ancestry:
+    """What merges between heads need, as far as it is stored."""
+    if len({_place(head) for head in heads}) < 2:
+        return NO_ANCESTRY
+    walk = _Walk(heads, log, branches)
+    walk.run()
+    bases = [
+        (stream, seq)
+        for stream_id, seq in sorted(walk.bases())
+        if (stream := walk.stream(stream_id)) is not None
+    ]
+    return Ancestry(frozenset(walk.records() | _lines(heads)), tuple(bases))
+
+
+def _place(snapshot: Snapshot) -> Place:
+    return snapshot.ref.stream, snapshot.seq
+
+
+def _lines(heads: Sequence[Snapshot]) -> set[Place]:
+    """The first parents of every head, down to where its line parts from the others."""
+    lowest = {at: head.seq for at, head in enumerate(heads)}
+    tops = [_tops(head) for head in heads]
+    for a, b in combinations(range(len(heads)), 2):
+        shared = max(min(seq, tops[b][name]) for name, seq in tops[a].items() if name in tops[b])
+        lowest[a], lowest[b] = min(lowest[a], shared), min(lowest[b], shared)
+    return {
+        (heads[at].stream.owner(seq).id, seq)
+        for at, low in lowest.items()
+        for seq in range(low, heads[at].seq + 1)
+    }
+
+
+def _tops(snapshot: Snapshot) -> dict[str, int]:
+    """The newest seq of each stream on the line of a commit."""
+    owner = snapshot.stream.owner(snapshot.seq)
+    return {owner.id: snapshot.seq} | {origin.stream: origin.seq for origin in owner.origins}
+
+
+class _Walk:
+    """From all heads over both parents, the newest first, until everything is common to all.
+
+    A commit carries the set of heads that descend from it, as bits of a number.
+    """
+
+    def __init__(self, heads: Sequence[Snapshot], log: Log, branches: Branches) -> None:
+        self._log = log
+        self._branches = branches
+        self._streams: dict[str, Stream | None] = {}
+        self._records: dict[Place, Record | None] = {}
+        self._masks: dict[Place, int] = {}
+        self._parents: dict[Place, tuple[Place, ...]] = {}
+        self._queue: list[tuple[int, Place]] = []
+        self._everyone = (1 << len(heads)) - 1
+        for at, head in enumerate(heads):
+            self._know(head.stream)
+            self._mark(_place(head), 1 << at)
+
+    def run(self) -> None:
+        """Walk."""
+        while self._queue:
+            place = heapq.heappop(self._queue)[1]
+            record = self._record(place)
+            if record is None or self._masks[place] == self._everyone:
+                continue
+            self._parents[place] = tuple(self._parents_of(place, record))
+            for parent in self._parents[place]:
+                self._mark(parent, self._masks[place])
+
+    def records(self) -> set[Place]:
+        """The stored records that are no ancestors of all heads, and the bases."""
+        own = {place for place, mask in self._masks.items() if mask != self._everyone}
+        return {place for place in own | self.bases() if self._record(place) is not None}
+
+    def bases(self) -> set[Place]:
+        """Common ancestors of several heads of which no child is an ancestor of as many."""
+        common = {place for place, mask in self._masks.items() if mask & (mask - 1)}
+        covered = {
+            parent
+            for place, parents in self._parents.items()
+            for parent in parents
+            if self._masks[place] == self._masks[parent]
+        }
+        return common - covered
+
+    def stream(self, stream_id: str) -> Stream | None:
+        """A stream that was met, with its origins; None if no name ever stood for it."""
+        return self._streams.get(stream_id)
+
+    def _mark(self, place: Place, mask: int) -> None:
+        known = self._masks.get(place, 0)
+        if known | mask == known:
+            return
+        self._masks[place] = known | mask
+        record = self._record(place)
+        heapq.heappush(self._queue, (0 if record is None else -record.created_at, place))
+
+    def _parents_of(self, place: Place, record: Record) -> Iterator[Place]:
+        stream_id, seq = place
+        if record.parent is not None:
+            stream = self._found(stream_id, record.branch)
+            yield (stream_id if stream is None else stream.owner(seq - 1).id), seq - 1
+        if record.merged is not None:
+            self._found(record.merged.stream, record.merged.branch)
+            yield record.merged.stream, record.merged.seq
+
+    def _found(self, stream_id: str, branch: str) -> Stream | None:
+        if stream_id not in self._streams:
+            self._streams[stream_id] = None
+            found = self._branches.stream_of(branch, stream_id)
+            if found is not None:
+                self._know(found)
+        return self._streams[stream_id]
+
+    def _know(self, stream: Stream) -> None:
+        self._streams[stream.id] = stream
+        while stream.origins:
+            stream = stream.owner(stream.first_seq - 1)
+            self._streams.setdefault(stream.id, stream)
+
+    def _record(self, place: Place) -> Record | None:
+        if place not in self._records:
+            stream_id, seq = place
+            # Most often the ones below are asked for next.
+            page = [(stream_id, at) for at in range(seq, max(seq - _PAGE, -1), -1)]
+            wanted = [each for each in page if each not in self._records]
+            for each, entry in zip(wanted, self._log.read_many(wanted), strict=True):
+                self._records[each] = entry if isinstance(entry, Record) else None
+        return self._records[place]

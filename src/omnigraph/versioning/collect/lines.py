@@ -1,0 +1,132 @@
+"""The branches and tags that hold commits, and how far back each of them reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from omnigraph.errors import CommitNotFound, CorruptObject
+from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.collect.policy import Policy
+from omnigraph.versioning.floors import Floors
+from omnigraph.versioning.log import Head, Log
+from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
+from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.tags import Tag
+
+_PAGE: Final = 256
+_SECOND: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A branch, its newest commit, the oldest one that is kept, and the oldest that was.
+
+    `is_live` is False for a branch that was deleted less than the grace ago.
+    """
+
+    stream: Stream
+    head: Head
+    floor: int
+    was: int
+    is_live: bool
+
+    @property
+    def seqs(self) -> range:
+        """The kept commits."""
+        return range(self.floor, self.head.snapshot.seq + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Everything that holds commits."""
+
+    lines: tuple[Line, ...]
+    tags: tuple[Tag, ...]
+
+
+class Lines:
+    """Reads the roots of a graph, as of now."""
+
+    def __init__(self, log: Log, branches: Branches, *, started_us: int, grace_s: float) -> None:
+        self._log = log
+        self._branches = branches
+        self._floors = Floors(log.objects)
+        self._started = started_us
+        self._grace = int(grace_s * _SECOND)
+
+    def roots(self, policy: Policy) -> Roots:
+        """The lines of all branches under a policy, and all tags."""
+        since = self._started - self._grace
+        lines: list[Line] = []
+        for stream, is_live in self._branches.streams(deleted_since=since):
+            lines.extend([self._line(stream, policy)] if is_live else self._dead(stream))
+        return Roots(tuple(lines), tuple(self._branches.tags.list(deleted_since=since)))
+
+    def snapshots(self, line: Line) -> Iterator[Snapshot]:
+        """The snapshots of the kept commits, the oldest first."""
+        snapshot = self._log.at(line.stream, line.floor)
+        yield snapshot
+        rest = line.seqs[1:]
+        for start in range(0, len(rest), _PAGE):
+            page = rest[start : start + _PAGE]
+            for seq, record in zip(page, self._records(line.stream, page), strict=True):
+                if record is None:
+                    # Raises what is wrong with it.
+                    snapshot = self._log.at(line.stream, seq)
+                else:
+                    snapshot = snapshot.after(record)
+                yield snapshot
+
+    def _records(self, stream: Stream, seqs: range) -> list[Record | None]:
+        found = self._log.read_many((stream.owner(seq).id, seq) for seq in seqs)
+        return [entry if isinstance(entry, Record) else None for entry in found]
+
+    def _line(self, stream: Stream, policy: Policy) -> Line:
+        head = self._log.head(stream)
+        kept = self._kept(stream, head)
+        return Line(stream, head, self._floor(stream, kept, policy), kept.start, is_live=True)
+
+    def _dead(self, stream: Stream) -> Iterator[Line]:
+        """The line of a deleted branch, unless somebody with a shorter grace collected it."""
+        try:
+            head = self._log.head(stream)
+            kept = self._kept(stream, head)
+            floor = self._current(stream, kept, 0.0)
+            line = Line(stream, head, floor, kept.start, is_live=False)
+            for _ in self.snapshots(line):
+                pass
+        except (CommitNotFound, CorruptObject):
+            return
+        yield line
+
+    def _kept(self, stream: Stream, head: Head) -> range:
+        last = head.snapshot.seq
+        return range(min(self._floors.of(stream), last), last + 1)
+
+    def _floor(self, stream: Stream, kept: range, policy: Policy) -> int:
+        if policy.keeps_all:
+            return kept.start
+        # What was the newest within the grace is what writers build on and readers have open.
+        floors = [self._current(stream, kept, 0.0)]
+        if policy.keep is not None:
+            floors.append(kept.stop - max(policy.keep, 1))
+        if policy.older_than_s is not None:
+            floors.append(self._current(stream, kept, policy.older_than_s))
+        return max(kept.start, min(floors), GENESIS_SEQ)
+
+    def _current(self, stream: Stream, kept: range, age_s: float) -> int:
+        """The commit that was the newest before the grace, or so long ago if that is longer."""
+        time_us = self._started - max(self._grace, int(age_s * _SECOND))
+        low, high = kept.start, kept.stop
+        while low < high:
+            middle = (low + high) // 2
+            is_older = self._created_at(stream, middle) <= time_us
+            low, high = (middle + 1, high) if is_older else (low, middle)
+        return max(low - 1, kept.start)
+
+    def _created_at(self, stream: Stream, seq: int) -> int:
+        entry = self._log.read(stream.owner(seq).id, seq)
+        found = entry if isinstance(entry, Record) else self._log.at(stream, seq)
+        return found.created_at

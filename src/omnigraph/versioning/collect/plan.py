@@ -1,0 +1,149 @@
+"""Every commit that is kept, and what is kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from omnigraph.errors import CommitNotFound, CorruptObject
+from omnigraph.storage import layout
+from omnigraph.storage.pins import Pin
+from omnigraph.storage.references import manifest_path
+from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.collect.ancestry import Place, ancestry_of
+from omnigraph.versioning.collect.lines import Line, Lines, Roots
+from omnigraph.versioning.log import Log
+from omnigraph.versioning.record import GENESIS_SEQ, MAIN, Bulk, Record, Spilled, Stream
+from omnigraph.versioning.snapshot import Snapshot, encode_checkpoint
+
+_PAGE: Final = 1024
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is kept: objects by path, and table versions by pin.
+
+    `pins` must be readable; `bases` may be gone already, and are kept where they are not.
+    """
+
+    roots: Roots
+    paths: set[str] = field(default_factory=set)
+    pins: dict[Pin, str] = field(default_factory=dict)
+    bases: dict[Pin, str] = field(default_factory=dict)
+    # What the fold of later records starts from, where the older records go.
+    checkpoints: list[Snapshot] = field(default_factory=list)
+
+
+class Planner:
+    """Makes plans for one graph."""
+
+    def __init__(self, log: Log, branches: Branches, lines: Lines) -> None:
+        self.log = log
+        self._branches = branches
+        self.lines = lines
+
+    def plan(self, roots: Roots) -> Plan:
+        """What is kept, given what holds commits."""
+        plan = Plan(roots)
+        records: set[Place] = {(MAIN.id, GENESIS_SEQ)}
+        for line in roots.lines:
+            records.update(self._keep_line(plan, line))
+        for tag in roots.tags:
+            records.add((tag.snapshot.ref.stream, tag.snapshot.seq))
+            plan.pins.update(_pins(tag.snapshot))
+        records.update(self._keep_ancestry(plan))
+        self._keep_records(plan, records)
+        self._keep_streams(plan)
+        self._begin_runs(plan, records)
+        return plan
+
+    def _keep_line(self, plan: Plan, line: Line) -> Iterator[Place]:
+        stream = line.stream
+        pins = plan.pins if line.is_live else plan.bases
+        for snapshot in self.lines.snapshots(line):
+            pins.update(_pins(snapshot))
+        for seq in line.seqs:
+            yield stream.owner(seq).id, seq
+        if line.head.is_closed:
+            yield stream.id, line.head.snapshot.seq + 1
+        if stream.origins:
+            base = self._snapshot(stream, stream.first_seq - 1)
+            plan.bases.update(() if base is None else _pins(base))
+            yield stream.origins[0].stream, stream.origins[0].seq
+
+    def _keep_ancestry(self, plan: Plan) -> frozenset[Place]:
+        heads = [line.head.snapshot for line in plan.roots.lines if line.is_live]
+        found = ancestry_of(heads, self.log, self._branches)
+        for stream, seq in found.bases:
+            base = self._snapshot(stream, seq)
+            plan.bases.update(() if base is None else _pins(base))
+        return found.records
+
+    def _snapshot(self, stream: Stream, seq: int) -> Snapshot | None:
+        """A snapshot that may have been let go."""
+        try:
+            return self.log.at(stream, seq)
+        except (CommitNotFound, CorruptObject):
+            return None
+
+    def _keep_records(self, plan: Plan, places: set[Place]) -> None:
+        """The records, the checkpoints beside them, and the change sets that they name."""
+        ordered = sorted(places)
+        for start in range(0, len(ordered), _PAGE):
+            page = ordered[start : start + _PAGE]
+            for entry in self.log.read_many(page):
+                if isinstance(entry, Record):
+                    plan.paths.update(_files(entry))
+        plan.paths.update(layout.record(*place) for place in ordered)
+        plan.paths.update(layout.checkpoint(*place) for place in ordered)
+
+    def _keep_streams(self, plan: Plan) -> None:
+        """What a branch has beside records: where it started, where it ends, what it let go."""
+        for line in plan.roots.lines:
+            stream = line.stream
+            plan.paths.add(layout.hint(stream.id))
+            plan.paths.add(layout.checkpoint(stream.id, max(stream.first_seq - 1, 0)))
+            for each in {stream.id, *(origin.stream for origin in stream.origins)}:
+                listed = self.log.objects.list(layout.floor_folder(each))
+                plan.paths.update(entry.path for entry in listed)
+
+    def _begin_runs(self, plan: Plan, places: set[Place]) -> None:
+        """Records that later ones are folded from go: a checkpoint has to take their place."""
+        streams = {line.stream.id: line.stream for line in plan.roots.lines}
+        for line in plan.roots.lines:
+            for origin in line.stream.origins:
+                streams.setdefault(origin.stream, line.stream.owner(origin.seq))
+        for stream_id, seq in sorted(places):
+            stream = streams.get(stream_id)
+            if stream is None or seq <= stream.first_seq or (stream_id, seq - 1) in places:
+                continue
+            record = self.log.read(stream_id, seq)
+            if isinstance(record, Record) and not record.is_whole:
+                snapshot = self._snapshot(stream, seq)
+                plan.checkpoints.extend([] if snapshot is None else [snapshot])
+
+
+def put_checkpoint(log: Log, snapshot: Snapshot) -> None:
+    """Store the fold that later records start from, as durably as a record."""
+    path = layout.checkpoint(snapshot.stream.id, snapshot.seq)
+    data = encode_checkpoint(snapshot)
+    if not log.objects.put_new(path, data) and log.objects.get(path) != data:
+        log.objects.delete([path])
+        log.objects.put_new(path, data)
+
+
+def _pins(snapshot: Snapshot) -> Iterable[tuple[Pin, str]]:
+    return ((pin, type_key) for type_key, pin in snapshot.pins.items())
+
+
+def _files(record: Record) -> Iterator[str]:
+    """What the change sets of a record are read from."""
+    for type_key, change in record.changes.items():
+        pin = record.pins.get(type_key)
+        if isinstance(change, Spilled):
+            yield change.file
+        elif isinstance(change, Bulk) and not change.replaces and pin is not None:
+            # Its rows are read from its files, by the version that it made.
+            yield manifest_path(pin)
+            yield from change.files

@@ -1,0 +1,172 @@
+"""List, plan, trace, remove."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+from omnigraph.errors import CommitNotFound, CorruptObject, StorageError
+from omnigraph.storage.objects import Objects
+from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.collect.inventory import Kind, Stored, list_before
+from omnigraph.versioning.collect.lines import Lines, Roots
+from omnigraph.versioning.collect.plan import Plan, Planner, put_checkpoint
+from omnigraph.versioning.collect.policy import KEEP_ALL, Policy
+from omnigraph.versioning.collect.trace import Trace, TracedTables
+from omnigraph.versioning.effects import TableStore
+from omnigraph.versioning.floors import Floors
+from omnigraph.versioning.log import Log
+from omnigraph.versioning.transaction import Committer, Settings
+
+# Collections that others finish during this one; each of them lets go of more.
+ATTEMPTS_MAX: Final = 16
+_SECOND: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What went of one table, or of everything beside the tables if `table` is None.
+
+    `type_key` is None for a table that no kept commit has. `objects` counts them by kind, and
+    `error` is why they, or some of them, are still there.
+    """
+
+    table: str | None
+    type_key: str | None
+    objects: Mapping[str, int]
+    bytes: int
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a collection removed, or would remove.
+
+    `oldest` is the version of the oldest commit that is kept of each live branch, and `let_go`
+    counts the commits of live branches that can no longer be read, but could before.
+    """
+
+    swept: tuple[Swept, ...]
+    oldest: Mapping[str, int] = field(default_factory=dict)
+    let_go: int = 0
+
+
+class Collector:
+    """Collects one graph."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        tables: TableStore,
+        *,
+        tracer: Callable[[], TracedTables],
+        settings: Settings,
+    ) -> None:
+        self._objects = objects
+        self._tables = tables
+        # Made for one collection: what it opens must not push out what queries have open.
+        self._tracer = tracer
+        self._settings = settings
+
+    def collect(
+        self, policy: Policy = KEEP_ALL, *, is_dry: bool = True, grace_s: float | None = None
+    ) -> Collected:
+        """Remove what the policy lets go and what nothing refers to; a dry run only tells."""
+        grace_s = self._settings.grace_s if grace_s is None else grace_s
+        for attempt in count(1):
+            started = self._settings.now_us()
+            # Listed before any root is read: what is published from here on is not in this list,
+            # or is referred to by a root, or was written within the grace.
+            stored = list_before(self._objects, started / _SECOND - grace_s)
+            # Nothing remembered: the roots are those that are stored.
+            log = Log(self._objects, grace_s=self._settings.grace_s)
+            branches = Branches(Committer(log, self._tables, self._settings))
+            lines = Lines(log, branches, started_us=started, grace_s=grace_s)
+            planner = Planner(log, branches, lines)
+            before = lines.roots(policy)
+            try:
+                plan, kept = self._planned(before, planner, is_dry=is_dry or policy.keeps_all)
+            except (CorruptObject, CommitNotFound):
+                # Another collector may have let go of what was about to be kept here.
+                if attempt == ATTEMPTS_MAX or _held(lines.roots(KEEP_ALL)) == _held(before):
+                    raise
+                continue
+            garbage = [each for each in stored if not kept.holds(each.path)]
+            swept = tuple(self._sweep(garbage, plan, is_dry=is_dry))
+            return _collected(swept, before, plan.roots)
+        raise AssertionError("the last attempt raises or returns")
+
+    def _planned(self, roots: Roots, planner: Planner, *, is_dry: bool) -> tuple[Plan, Trace]:
+        """What is kept, after saying what is let go."""
+        plan = planner.plan(roots)
+        kept = Trace(self._tracer(), self._objects)
+        # Damage is found here, before anything is let go.
+        kept.add(plan)
+        if not is_dry:
+            _let_go(plan, planner.log)
+            # Branches and tags that were created meanwhile; from now on nobody can create one
+            # that holds what was let go.
+            plan = planner.plan(planner.lines.roots(KEEP_ALL))
+            kept.add(plan)
+        return plan, kept
+
+    def _sweep(self, garbage: Sequence[Stored], plan: Plan, *, is_dry: bool) -> list[Swept]:
+        by_table: dict[str | None, list[Stored]] = {}
+        for each in garbage:
+            by_table.setdefault(each.table, []).append(each)
+        names = {pin.path: type_key for pin, type_key in [*plan.bases.items(), *plan.pins.items()]}
+        return [
+            _swept(table, None if table is None else names.get(table), found, error)
+            for table, found in sorted(by_table.items(), key=lambda item: item[0] or "")
+            for error in [None if is_dry else self._remove(found)]
+        ]
+
+    def _remove(self, found: Sequence[Stored]) -> str | None:
+        """Remove objects in any order, since nothing refers to them; why it failed, if it did."""
+        try:
+            self._objects.delete([each.path for each in found])
+        except StorageError as error:
+            return error.message
+        return None
+
+
+def _held(roots: Roots) -> tuple[dict[str, int], set[str]]:
+    """How far back each branch reached, and the tags."""
+    floors = {line.stream.id: line.was for line in roots.lines if line.is_live}
+    return floors, {tag.name for tag in roots.tags}
+
+
+def _collected(swept: tuple[Swept, ...], before: Roots, after: Roots) -> Collected:
+    was = {line.stream.id: line.was for line in before.lines if line.is_live}
+    live = [line for line in after.lines if line.is_live]
+    return Collected(
+        swept=swept,
+        oldest={line.stream.branch: line.floor for line in live},
+        let_go=sum(max(0, line.floor - was.get(line.stream.id, line.floor)) for line in live),
+    )
+
+
+def _let_go(plan: Plan, log: Log) -> None:
+    """Say what is let go. A crash leaves commits that cannot be read, and their objects."""
+    for snapshot in plan.checkpoints:
+        put_checkpoint(log, snapshot)
+    floors = Floors(log.objects)
+    for line in plan.roots.lines:
+        if line.is_live and line.floor > line.was:
+            floors.put(line.stream, line.floor)
+
+
+def _swept(
+    table: str | None, type_key: str | None, found: Sequence[Stored], error: str | None
+) -> Swept:
+    kinds = Counter(each.kind for each in found)
+    return Swept(
+        table=table,
+        type_key=type_key,
+        objects={str(kind): kinds[kind] for kind in Kind if kinds[kind]},
+        bytes=sum(each.size for each in found),
+        error=error,
+    )

@@ -1,0 +1,44 @@
+"""Floors: how far back the commits of a branch can still be read.
+
+A collector lets go of old commits from the oldest on. Before it removes anything of them, it states
+so, in an object of the branch's stream. So a record that is missing below the floor was let go, and
+one that is missing above it is damage. Floors only rise; records that are still there below one
+tell how branches descend from each other, and nothing more.
+"""
+
+from __future__ import annotations
+
+from omnigraph.storage import layout
+from omnigraph.storage.objects import Objects
+from omnigraph.versioning.record import GENESIS_SEQ, Stream
+
+
+class Floors:
+    """The floors of all branches of one graph."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def of(self, stream: Stream) -> int:
+        """The seq of the oldest commit of a branch that was not let go."""
+        last: int | None = None
+        while True:
+            found = self._highest(stream, last)
+            if found is not None or not stream.origins:
+                return GENESIS_SEQ if found is None else found
+            # A branch nobody collected yet has lost what was gone before it was created; what
+            # the branch it started from lost above the commit it started from is none of its own.
+            last = stream.first_seq - 1
+            stream = stream.owner(last)
+
+    def put(self, stream: Stream, seq: int) -> None:
+        """State that the commits of a branch below a seq are let go; again is no error."""
+        self._objects.put_new(layout.floor(stream.id, seq), b"")
+
+    def _highest(self, stream: Stream, last: int | None) -> int | None:
+        listed = self._objects.list(layout.floor_folder(stream.id))
+        seqs = (layout.seq_of_floor(entry.path) for entry in listed)
+        return max(
+            (seq for seq in seqs if seq is not None and (last is None or seq <= last)),
+            default=None,
+        )

@@ -1,0 +1,306 @@
+"""How commits descend from each other: common ancestors, and the records between two commits.
+
+A commit has one line: its first parents back to the first commit of the graph. Streams know from
+which commits they started, so where two lines part is known without reading a record. Merges make
+more of it than lines; for those, records are walked from the newest on, no further than needed.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from omnigraph.errors import CommitNotFound, HistoryGone
+from omnigraph.ids import ulid_milliseconds
+from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.log import Log
+from omnigraph.versioning.record import GENESIS_SEQ, CommitRef, Record, Stream
+from omnigraph.versioning.schemas import Schemas, StoredSchema
+from omnigraph.versioning.snapshot import Snapshot
+
+# How many records of a line are read at the same time, once a walk has followed it for a while.
+PAGE: Final = 32
+
+# The stream that owns a record, and its seq.
+_Place: TypeAlias = tuple[str, int]
+
+# From which of two commits a walk reached a commit. Stale ones are ancestors of a common ancestor.
+_OURS: Final = 1
+_THEIRS: Final = 2
+_COMMON: Final = _OURS | _THEIRS
+_STALE: Final = 4
+_FAR: Final = 1 << 60
+
+
+class Lineage:
+    """Where commits come from. Old records may have been collected, which ends a line."""
+
+    def __init__(self, log: Log, branches: Branches, schemas: Schemas) -> None:
+        self.log = log
+        self._branches = branches
+        self._schemas = schemas
+
+    def schema(self, snapshot: Snapshot) -> StoredSchema:
+        """The schema of a snapshot."""
+        return self._schemas.get(snapshot.schema)
+
+    def last_shared(self, a: Snapshot, b: Snapshot) -> Snapshot:
+        """The newest commit that the lines of two commits share."""
+        found = _shared_place(a, b)
+        if found == _place(a):
+            return a
+        if found == _place(b):
+            return b
+        return self._snapshot(found, [*_streams(a.stream), *_streams(b.stream)])
+
+    def base(self, a: Snapshot, b: Snapshot) -> Snapshot:
+        """The common ancestor to merge two commits by.
+
+        It is one that is no ancestor of another common ancestor. Of several, which only merges
+        crosswise make, it is the one at the smallest distance from both, then the newest.
+        """
+        shared = _shared_place(a, b)
+        if shared in (_place(a), _place(b)):
+            return a if shared == _place(a) else b
+        walk = _Walk(self.log, self._branches, shared=shared)
+        for each in (a, b):
+            walk.know(each.stream)
+        found = walk.best_common(a, b)
+        stream = walk.stream(*found)
+        if stream is None:
+            raise HistoryGone(f"the branch that commit {walk.commit(found)} was made on is gone")
+        return self._snapshot(found, [stream, *walk.streams])
+
+    def is_ancestor(self, of: Snapshot, ref: CommitRef) -> bool:
+        """Whether a commit is another one or was made before it on any way that led to it."""
+        if is_on_line(of, ref):
+            return True
+        walk = _Walk(self.log, self._branches, shared=None)
+        walk.know(of.stream)
+        return walk.reaches(of, ref)
+
+    def between(self, snapshot: Snapshot, seq: int) -> list[Record]:
+        """The records of a snapshot's line above a seq and up to it, oldest first."""
+        seqs = range(seq + 1, snapshot.seq + 1)
+        found = self.log.read_many((snapshot.stream.owner(at).id, at) for at in seqs)
+        records = [entry for entry in found if isinstance(entry, Record)]
+        if len(records) < len(found):
+            missing = next(
+                at for at, entry in zip(seqs, found, strict=True) if not isinstance(entry, Record)
+            )
+            raise HistoryGone(
+                f"version {missing} of branch '{snapshot.stream.owner(missing).branch}'"
+                " is not stored any more"
+            )
+        return records
+
+    def has_merges(self, snapshot: Snapshot, seq: int) -> bool:
+        """Whether a merge is among the records of a snapshot's line above a seq."""
+        return any(record.merged is not None for record in self.between(snapshot, seq))
+
+    def _snapshot(self, place: _Place, streams: Iterable[Stream]) -> Snapshot:
+        """The snapshot at a place; a branch that starts there keeps it, if its record is gone."""
+        stream_id, seq = place
+        known = list(streams)
+        owners = [stream for stream in known if stream.id == stream_id]
+        starting = [stream for stream in known if stream.origins and stream.first_seq == seq + 1]
+        for stream in (*owners, *starting):
+            try:
+                return self.log.at(stream, seq)
+            except CommitNotFound:
+                continue
+        raise HistoryGone(f"version {seq} of branch '{owners[0].branch}' is not stored any more")
+
+
+def is_on_line(of: Snapshot, ref: CommitRef) -> bool:
+    """Whether a commit is a snapshot's own, or one of its first parents; no record is read."""
+    return ref.seq <= of.seq and of.stream.owner(ref.seq).id == ref.stream
+
+
+def _place(snapshot: Snapshot) -> _Place:
+    return snapshot.stream.owner(snapshot.seq).id, snapshot.seq
+
+
+def _streams(stream: Stream) -> Iterator[Stream]:
+    """A stream, the one it started from, and so on to main."""
+    while stream.origins:
+        yield stream
+        stream = stream.owner(stream.first_seq - 1)
+    yield stream
+
+
+def _shared_place(a: Snapshot, b: Snapshot) -> _Place:
+    """The newest place on the lines of two commits."""
+    ours, theirs = _tops(a), _tops(b)
+    shared = [
+        (stream, min(seq, theirs[stream])) for stream, seq in ours.items() if stream in theirs
+    ]
+    assert shared, "every line begins with the first commit of the graph"
+    return max(shared, key=lambda place: place[1])
+
+
+def _tops(snapshot: Snapshot) -> dict[str, int]:
+    """The newest seq of each stream on the line of a commit."""
+    owner = snapshot.stream.owner(snapshot.seq)
+    return {owner.id: snapshot.seq} | {origin.stream: origin.seq for origin in owner.origins}
+
+
+@dataclass(slots=True)
+class _Commit:
+    """A commit that a walk has met; without a record, what is known of it from its child."""
+
+    place: _Place
+    commit: str
+    created_at: int
+    record: Record | None
+    colors: int = 0
+    distances: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def distance(self) -> int:
+        return sum(self.distances.get(side, _FAR) for side in (_OURS, _THEIRS))
+
+
+class _Walk:
+    """A walk over both parents from the newest commit on; it reads a record once."""
+
+    def __init__(self, log: Log, branches: Branches, *, shared: _Place | None) -> None:
+        self._log = log
+        self._branches = branches
+        self._shared = shared
+        self._known: dict[str, Stream | None] = {}
+        self._met: dict[_Place, _Commit] = {}
+        self._queue: list[tuple[int, _Place]] = []
+        # How many records of a stream were read one after the other.
+        self._runs: dict[str, int] = {}
+
+    @property
+    def streams(self) -> list[Stream]:
+        """The streams that the walk knows the origins of."""
+        return [stream for stream in self._known.values() if stream is not None]
+
+    def know(self, stream: Stream) -> None:
+        """Take a stream and those it started from as known."""
+        self._known |= {each.id: each for each in _streams(stream)}
+
+    def commit(self, place: _Place) -> str:
+        """The id of a commit that was met."""
+        return self._met[place].commit
+
+    def stream(self, stream_id: str, seq: int) -> Stream | None:
+        """The stream of a commit that was met; None if its branch left no trace."""
+        if stream_id not in self._known:
+            record = self._met[stream_id, seq].record
+            branch = None if record is None else record.branch
+            self._find(stream_id, branch)
+        return self._known[stream_id]
+
+    def best_common(self, a: Snapshot, b: Snapshot) -> _Place:
+        """The best of all common ancestors that are no ancestors of others."""
+        for snapshot, side in ((a, _OURS), (b, _THEIRS)):
+            self._paint(self._start(snapshot), side, {side: 0})
+        fresh = {place for _, place in self._queue}
+        bases: set[_Place] = set()
+        while fresh:
+            place = heapq.heappop(self._queue)[1]
+            fresh.discard(place)
+            met = self._met[place]
+            colors = met.colors
+            if colors & _COMMON == _COMMON and not colors & _STALE:
+                bases.add(place)
+                colors |= _STALE
+            distances = {side: far + 1 for side, far in met.distances.items()}
+            for parent in self._parents(met):
+                if self._paint(parent, colors, distances) and not parent.colors & _STALE:
+                    fresh.add(parent.place)
+                elif parent.colors & _STALE:
+                    fresh.discard(parent.place)
+        found = [self._met[place] for place in bases if not self._met[place].colors & _STALE]
+        if not found:
+            raise HistoryGone(f"no common ancestor of {a.commit} and {b.commit} is stored any more")
+        best = max(found, key=lambda met: (-met.distance, met.place[1], met.created_at, met.commit))
+        return best.place
+
+    def reaches(self, of: Snapshot, ref: CommitRef) -> bool:
+        """Whether a walk from a snapshot comes to a commit."""
+        earliest = (ulid_milliseconds(ref.commit) or 0) * 1000
+        self._paint(self._start(of), _OURS, {})
+        while self._queue:
+            met = self._met[heapq.heappop(self._queue)[1]]
+            if met.place == (ref.stream, ref.seq):
+                return True
+            if met.created_at >= earliest:
+                for parent in self._parents(met):
+                    self._paint(parent, _OURS, {})
+        return False
+
+    def _start(self, snapshot: Snapshot) -> _Commit:
+        return self._meet(_place(snapshot), snapshot.commit)
+
+    def _paint(self, met: _Commit, colors: int, distances: dict[int, int]) -> bool:
+        """Colour a commit, and queue it if that says anything new of it."""
+        nearer = {
+            side: far for side, far in distances.items() if far < met.distances.get(side, _FAR)
+        }
+        if met.colors | colors == met.colors and not nearer:
+            return False
+        met.colors |= colors
+        met.distances |= nearer
+        heapq.heappush(self._queue, (-met.created_at, met.place))
+        return True
+
+    def _meet(self, place: _Place, commit: str) -> _Commit:
+        met = self._met.get(place)
+        if met is None:
+            record = self._read(place)
+            # An id tells the time of its commit, to the millisecond.
+            time = (ulid_milliseconds(commit) or 0) * 1000
+            created_at = time if record is None else record.created_at
+            met = self._met[place] = _Commit(place, commit, created_at, record)
+        return met
+
+    def _parents(self, met: _Commit) -> Iterator[_Commit]:
+        stream_id, seq = met.place
+        record = met.record
+        if record is None:
+            yield from self._over_a_gap(met)
+            return
+        if record.parent is not None:
+            yield self._meet(self._first_parent(stream_id, seq, record.branch), record.parent)
+        if record.merged is not None:
+            yield self._meet((record.merged.stream, record.merged.seq), record.merged.commit)
+
+    def _first_parent(self, stream_id: str, seq: int, branch: str) -> _Place:
+        below = stream_id, seq - 1
+        # Within a stream the record below is its own proof; its origins are asked for at the end.
+        if stream_id not in self._known and self._read(below) is None:
+            self._find(stream_id, branch)
+        stream = self._known.get(stream_id)
+        return below if stream is None else (stream.owner(seq - 1).id, seq - 1)
+
+    def _over_a_gap(self, met: _Commit) -> Iterator[_Commit]:
+        """Where two lines part is known even if the records above it were collected."""
+        stream = self._known.get(met.place[0])
+        if self._shared is None or stream is None or self._shared[1] >= met.place[1]:
+            return
+        if stream.owner(self._shared[1]).id == self._shared[0]:
+            yield self._meet(self._shared, "")
+
+    def _find(self, stream_id: str, branch: str | None) -> None:
+        found = None if branch is None else self._branches.stream_of(branch, stream_id)
+        if found is None:
+            self._known[stream_id] = None
+        else:
+            self.know(found)
+
+    def _read(self, place: _Place) -> Record | None:
+        stream_id, seq = place
+        run = self._runs[stream_id] = self._runs.get(stream_id, 0) + 1
+        page = range(seq, max(seq - min(run, PAGE), GENESIS_SEQ - 1), -1)
+        is_turn = run & (run - 1) == 0 or run % PAGE == 0
+        if is_turn and len(page) > 1:
+            self._log.read_many((stream_id, at) for at in page)
+        entry = self._log.read(stream_id, seq)
+        return entry if isinstance(entry, Record) else None

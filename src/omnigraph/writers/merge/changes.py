@@ -1,0 +1,93 @@
+"""Verdicts as a change of the target, and the tables that can be adopted as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
+from omnigraph.execution.view import tabled_types
+from omnigraph.schema.accepted import TypeKind
+from omnigraph.storage.pins import Pin
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.change import (
+    COPIES,
+    EDGE_COPIES,
+    TypeChange,
+    WriteMode,
+)
+from omnigraph.writers.merge.schemas import MergedSchema, MergedType, in_shape
+from omnigraph.writers.merge.sides import Sides
+from omnigraph.writers.merge.verdicts import Located, Verdicts, is_heavy
+
+
+def adoptable(type_: MergedType, merged: MergedSchema, sides: Sides) -> Pin | None:
+    """The table of theirs, if the type may simply become it.
+
+    It may if ours has left its own as it was at the base, and if theirs was made from that: a row
+    id goes on meaning one row along every branch. The rules must be those theirs was written by.
+    """
+    if type_.theirs is None or not type_.is_adoptable:
+        return None
+    types = tabled_types(merged.accepted.catalog)
+    if types[type_.key] != sides.theirs.types[type_.theirs.key]:
+        return None
+    pin = sides.theirs.snapshot.pins[str(type_.theirs.key)]
+    if type_.ours is None:
+        return pin
+    if type_.base is None or not sides.do_theirs_descend:
+        return None
+    mine = sides.ours.snapshot.pins[str(type_.ours.key)]
+    is_untouched = mine == sides.base.snapshot.pins[str(type_.base.key)]
+    return pin if is_untouched and pin.path == mine.path else None
+
+
+def type_change(verdicts: Verdicts, *, adopted: Pin | None) -> TypeChange | None:
+    """What a merge does to one type; None if nothing is left to do."""
+    written, deleted = np.flatnonzero(verdicts.is_written), np.flatnonzero(verdicts.is_deleted)
+    if not len(written) and not len(deleted):
+        return None
+    return TypeChange(
+        shape=verdicts.type_.shape,
+        mode=WriteMode.UPSERT,
+        rows=_rows(verdicts, verdicts.theirs, written, is_light=adopted is not None),
+        deleted=verdicts.ids.take(pa.array(deleted)),
+        known=_copies(verdicts, np.concatenate([written, deleted])),
+        adopted=adopted,
+    )
+
+
+def _rows(
+    verdicts: Verdicts,
+    side: Located,
+    places: np.ndarray[tuple[int], np.dtype[np.intp]],
+    *,
+    is_light: bool,
+) -> pa.Table:
+    """Rows of a side in the shape of the merged type; light ones come without vectors and blobs."""
+    shape = verdicts.type_.shape
+    kept = [field.name for field in shape.schema if not (is_light and is_heavy(field))]
+    if not len(places):
+        return shape.schema.empty_table().select(kept)
+    assert side.there is not None
+    system = [name for name in (ID_COLUMN, SOURCE_COLUMN, TARGET_COLUMN) if name in kept]
+    columns = [there for name, there in side.there.columns.items() if name in kept]
+    found = side.table.take(side.rows(places), columns=[*system, *columns])
+    shaped = in_shape(found, side.there, shape)
+    fields = [shape.schema.field(name) for name in kept]
+    return pa.table([shaped[name] for name in kept], schema=pa.schema(fields))
+
+
+def _copies(verdicts: Verdicts, places: np.ndarray[tuple[int], np.dtype[np.intp]]) -> pa.Table:
+    """The copies of ours that the change replaces or ends."""
+    is_edge = verdicts.type_.key.kind is TypeKind.EDGE
+    schema = EDGE_COPIES if is_edge else COPIES
+    known = places[verdicts.ours.is_there[places]]
+    if not len(known):
+        return schema.empty_table()
+    row_ids = verdicts.ours.rows(known)
+    columns = [verdicts.ids.take(pa.array(known)), row_ids]
+    if is_edge:
+        ends = verdicts.ours.table.take(row_ids, columns=[SOURCE_COLUMN, TARGET_COLUMN])
+        columns += [ends[SOURCE_COLUMN], ends[TARGET_COLUMN]]
+    return pa.table(columns, schema=schema)

@@ -1,0 +1,202 @@
+"""The conflicts of a merge as one list: rows that both sides changed, and rules that break."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import EntityConflict, Violation
+from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.writers.change import GraphChange
+from omnigraph.writers.committed import Committed
+from omnigraph.writers.merge.holders import holders
+from omnigraph.writers.merge.images import Image, differing_only, images_at
+from omnigraph.writers.merge.schemas import MergedSchema, MergedType, SchemaConflict, There
+from omnigraph.writers.merge.sides import Sides
+from omnigraph.writers.merge.verdicts import KINDS, Verdicts
+from omnigraph.writers.validate import Findings
+
+# A report of more conflicts than this helps nobody; all of them are counted.
+LISTED_MAX: Final = 10_000
+# So many conflicts come with the states of their entities.
+IMAGES_MAX: Final = 1_000
+
+_KIND_OF_RULE: Final = {
+    "reference": "orphan_edge",
+    "unique": "unique_violation",
+    "cardinality": "cardinality_violation",
+}
+_EDGE_RULES: Final = ("reference", "cardinality")
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """The conflicts of a merge, the first of them one by one."""
+
+    listed: tuple[EntityConflict, ...] = ()
+    count: int = 0
+
+
+def schema_conflicts(found: Sequence[SchemaConflict]) -> Conflicts:
+    """Elements of the schema that both sides changed differently."""
+    listed = tuple(
+        EntityConflict(
+            kind="schema_conflict",
+            entity_kind="schema",
+            type_name=each.element,
+            entity_id=None,
+            message=each.message,
+            base=_definition(each.base),
+            ours=_definition(each.ours),
+            theirs=_definition(each.theirs),
+        )
+        for each in found
+    )
+    return Conflicts(listed, len(listed))
+
+
+def row_conflicts(verdicts: Iterable[Verdicts]) -> Conflicts:
+    """Entities that both sides changed differently, and for which no side is preferred."""
+    listed: list[EntityConflict] = []
+    count = 0
+    for each in verdicts:
+        places = np.flatnonzero(each.is_open)
+        count += len(places)
+        listed += _row_conflicts(each, places[: max(LISTED_MAX - len(listed), 0)])
+    return Conflicts(tuple(listed), count)
+
+
+def rule_conflicts(change: GraphChange, committed: Committed, findings: Findings) -> Conflicts:
+    """Rules of the schema that the merged state would break."""
+    violations = findings.violations
+    listed = [_rule_conflict(_type_of(change, each), each) for each in violations]
+    wanted: dict[TypeKey, list[tuple[int, str, str]]] = {}
+    for place, each in enumerate(violations[:IMAGES_MAX]):
+        if each.rule == "unique" and each.entity_id is not None and each.property is not None:
+            asked = (place, each.entity_id, each.property)
+            wanted.setdefault(_type_of(change, each), []).append(asked)
+    for key, broken in wanted.items():
+        pairs = [(id_, spelling) for _, id_, spelling in broken]
+        found = holders(committed, key, change[key], pairs)
+        images = images_at(committed.view, key, pa.array(sorted(set(found.values())), pa.utf8()))
+        for place, id_, spelling in broken:
+            if (other := found.get((id_, spelling))) is not None:
+                message = f"{listed[place].message}, which ours has in {key.name} '{other}'"
+                listed[place] = replace(listed[place], message=message, ours=images[other])
+    return Conflicts(tuple(listed), findings.count)
+
+
+def joined(parts: Sequence[Conflicts]) -> Conflicts:
+    """Several reports as one."""
+    listed = [conflict for part in parts for conflict in part.listed]
+    return Conflicts(tuple(listed[:LISTED_MAX]), sum(part.count for part in parts))
+
+
+def with_images(conflicts: Conflicts, merged: MergedSchema, sides: Sides) -> Conflicts:
+    """The conflicts with the states of their entities on all three sides, as far as they go."""
+    first, rest = conflicts.listed[:IMAGES_MAX], conflicts.listed[IMAGES_MAX:]
+    ids: dict[TypeKey, list[str]] = {}
+    for each in first:
+        type_key = _type_key(each)
+        if type_key is not None and type_key in merged.types and each.entity_id is not None:
+            ids.setdefault(type_key, []).append(each.entity_id)
+    known = {key: _Images(merged.types[key], sides, found) for key, found in ids.items()}
+    told = [
+        known[key].add_to(each) if (key := _type_key(each)) in known else each for each in first
+    ]
+    return Conflicts((*told, *rest), conflicts.count)
+
+
+class _Images:
+    """The entities of one type that are in conflict, on all three sides."""
+
+    def __init__(self, type_: MergedType, sides: Sides, ids: list[str]) -> None:
+        wanted = pa.array(sorted(set(ids)), pa.utf8())
+        self._base = images_at(sides.base, _key(type_.base), wanted)
+        self._ours = images_at(sides.ours, _key(type_.ours), wanted)
+        self._theirs = images_at(sides.theirs, _key(type_.theirs), wanted)
+
+    def add_to(self, conflict: EntityConflict) -> EntityConflict:
+        """The conflict with the states of its entity."""
+        id_ = conflict.entity_id
+        if id_ is None:
+            return conflict
+        if conflict.ours is not None:
+            # It is told already: another entity of ours holds what this one wants.
+            return replace(conflict, base=self._base.get(id_), theirs=self._theirs.get(id_))
+        images = differing_only((self._base.get(id_), self._ours.get(id_), self._theirs.get(id_)))
+        base, ours, theirs = images
+        message = conflict.message
+        if conflict.kind in KINDS and ours is not None and theirs is not None:
+            message += f": {', '.join(sorted(_differing(ours, theirs)))}"
+        return replace(conflict, base=base, ours=ours, theirs=theirs, message=message)
+
+
+def _differing(ours: Image, theirs: Image) -> Iterator[str]:
+    return (name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name))
+
+
+def _row_conflicts(
+    verdicts: Verdicts, places: np.ndarray[tuple[int], np.dtype[np.intp]]
+) -> Iterator[EntityConflict]:
+    key = verdicts.type_.key
+    ids = verdicts.ids.take(pa.array(places)).to_pylist()
+    for place, id_ in zip(places.tolist(), ids, strict=True):
+        kind = KINDS[verdicts.kinds[place]]
+        what = _what_happened(kind, is_ours_gone=not verdicts.ours.is_there[place])
+        message = f"{key.name} '{id_}' {what}"
+        yield EntityConflict(kind, str(key.kind), key.name, id_, message)
+
+
+def _what_happened(kind: str, *, is_ours_gone: bool) -> str:
+    match kind:
+        case "divergent_insert":
+            return "was inserted on both sides with different values"
+        case "delete_vs_update" if is_ours_gone:
+            return "was deleted by ours and changed by theirs"
+        case "delete_vs_update":
+            return "was changed by ours and deleted by theirs"
+        case _:
+            return "was changed on both sides"
+
+
+def _rule_conflict(key: TypeKey, violation: Violation) -> EntityConflict:
+    return EntityConflict(
+        kind=_KIND_OF_RULE.get(violation.rule, "value_constraint_violation"),
+        entity_kind=str(key.kind),
+        type_name=key.name,
+        entity_id=violation.entity_id,
+        message=violation.message,
+    )
+
+
+def _type_of(change: GraphChange, violation: Violation) -> TypeKey:
+    """The type of a violation, which tells its name: a node and an edge type may share one."""
+    assert violation.type_name is not None, "rules are about types"
+    node = TypeKey(TypeKind.NODE, violation.type_name)
+    edge = TypeKey(TypeKind.EDGE, violation.type_name)
+    if violation.rule in _EDGE_RULES or node not in change:
+        return edge
+    if edge not in change or violation.entity_id is None:
+        return node
+    is_node = pc.is_in(pa.array([violation.entity_id]), value_set=change[node].written)
+    return node if is_node[0].as_py() else edge
+
+
+def _type_key(conflict: EntityConflict) -> TypeKey | None:
+    if conflict.entity_kind == "schema":
+        return None
+    return TypeKey(TypeKind(conflict.entity_kind), conflict.type_name)
+
+
+def _key(there: There | None) -> TypeKey | None:
+    return None if there is None else there.key
+
+
+def _definition(text: str | None) -> Image | None:
+    return None if text is None else {"definition": text}

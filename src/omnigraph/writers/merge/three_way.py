@@ -1,0 +1,144 @@
+"""From three views to what a merge does: one function for merges, cherry-picks and reverts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.errors import HistoryGone
+from omnigraph.execution.changes import Counts, TypePair, all_ids, candidates, pair_types
+from omnigraph.schema.accepted import TypeKey
+from omnigraph.storage.pins import Pin
+from omnigraph.versioning.footprint import Reads
+from omnigraph.versioning.idset import IdSet
+from omnigraph.versioning.record import ChangeSet
+from omnigraph.writers.change import GraphChange
+from omnigraph.writers.merge.changes import adoptable, type_change
+from omnigraph.writers.merge.conflicts import Conflicts, joined, row_conflicts, schema_conflicts
+from omnigraph.writers.merge.forwards import counts_of, forwards
+from omnigraph.writers.merge.schemas import MergedSchema, MergedType, merge_view_schemas
+from omnigraph.writers.merge.sides import Sides
+from omnigraph.writers.merge.verdicts import Verdicts, judge
+
+
+@dataclass(frozen=True)
+class MergedChange:
+    """What a merge does, under the names of the merged schema.
+
+    Where there are conflicts, ours stays as it is in `change`. `adopted` are the tables that become
+    what theirs made of them, and `forwarded` those of them whose change set is known without a look
+    at rows. `reads` are what the verdicts depend on in ours, by the names there; `preferred` are
+    the preferences that decided a conflict.
+    """
+
+    sides: Sides
+    schema: MergedSchema
+    change: GraphChange
+    adopted: Mapping[TypeKey, Pin]
+    forwarded: Mapping[TypeKey, ChangeSet]
+    counts: Mapping[TypeKey, Counts]
+    reads: Mapping[str, Reads]
+    preferred: Mapping[str, str]
+    conflicts: Conflicts
+
+
+def three_way(
+    sides: Sides, preferences: Mapping[str, str], *, is_forward: bool = False
+) -> MergedChange:
+    """Bring what theirs changed since the base into ours; `is_forward` says ours is as the base."""
+    by_name = sides.are_strangers
+    schema = merge_view_schemas(sides.base, sides.ours, sides.theirs, by_name=by_name)
+    forwarded = forwards(sides, schema) if is_forward else {}
+    verdicts = list(_verdicts(sides, schema, preferences, known=forwarded))
+    pins = {key: adoptable(type_, schema, sides) for key, type_ in schema.types.items()}
+    changes = {each.type_.key: type_change(each, adopted=pins[each.type_.key]) for each in verdicts}
+    change = {key: each for key, each in changes.items() if each is not None}
+    new = (key for key, type_ in schema.types.items() if type_.ours is None)
+    used = set().union(*(each.preferred(preferences) for each in verdicts))
+    return MergedChange(
+        sides=sides,
+        schema=schema,
+        change=change,
+        adopted={key: pin for key in (*forwarded, *change, *new) if (pin := pins[key]) is not None},
+        forwarded=forwarded,
+        counts=_counts(sides, schema, verdicts, forwarded),
+        reads=dict(_reads(verdicts)),
+        preferred={kind: preferences[kind] for kind in sorted(used)},
+        conflicts=joined([schema_conflicts(schema.conflicts), row_conflicts(verdicts)]),
+    )
+
+
+def _verdicts(
+    sides: Sides,
+    schema: MergedSchema,
+    preferences: Mapping[str, str],
+    *,
+    known: Collection[TypeKey],
+) -> Iterator[Verdicts]:
+    asked = [type_ for key, type_ in schema.types.items() if key not in known]
+    by_theirs = {each.theirs.key: each for each in asked if each.theirs is not None}
+    for pair, ids in _candidates(sides, by_theirs):
+        type_ = None if pair.new is None else by_theirs.get(pair.new)
+        # A type that either side has dropped is about the schema.
+        if type_ is not None and not _is_ours_theirs(type_, sides):
+            yield judge(type_, sides, ids, preferences)
+
+
+def _candidates(sides: Sides, wanted: Container[TypeKey]) -> list[tuple[TypePair, pa.Array]]:
+    """The ids that theirs may have changed since the base, by type; some types, by their names."""
+    pairs = pair_types(sides.base, sides.theirs, sides.lineage)
+    pairs = [pair for pair in pairs if pair.new is not None and pair.new in wanted]
+    try:
+        return list(candidates(sides.base, sides.theirs, sides.lineage, pairs=pairs))
+    except HistoryGone:
+        # Who was written cannot be told any more; both states can still be compared.
+        return [(pair, _everybody(sides, pair)) for pair in pairs if _has_moved(sides, pair)]
+
+
+def _has_moved(sides: Sides, pair: TypePair) -> bool:
+    before = sides.base.snapshot.pins.get(str(pair.old))
+    return before is None or before != sides.theirs.snapshot.pins.get(str(pair.new))
+
+
+def _everybody(sides: Sides, pair: TypePair) -> pa.Array:
+    found = [] if pair.old is None else [all_ids(sides.base, pair.old)]
+    found += [] if pair.new is None else [all_ids(sides.theirs, pair.new)]
+    return IdSet(pa.chunked_array(found, pa.large_string())).to_array()
+
+
+def _is_ours_theirs(type_: MergedType, sides: Sides) -> bool:
+    if type_.ours is None or type_.theirs is None:
+        return False
+    mine = sides.ours.snapshot.pins[str(type_.ours.key)]
+    return mine == sides.theirs.snapshot.pins[str(type_.theirs.key)]
+
+
+def _counts(
+    sides: Sides,
+    schema: MergedSchema,
+    verdicts: Iterable[Verdicts],
+    forwarded: Mapping[TypeKey, ChangeSet],
+) -> dict[TypeKey, Counts]:
+    """What happens to each type, in the order of types."""
+    found = {each.type_.key: _counted(each) for each in verdicts}
+    for key, change in forwarded.items():
+        ours = schema.types[key].ours
+        assert ours is not None, "a table that is replaced was there"
+        found[key] = counts_of(change, rows_before=sides.ours.snapshot.pins[str(ours.key)].rows)
+    return {key: found[key] for key in schema.types if key in found and found[key].total}
+
+
+def _counted(verdicts: Verdicts) -> Counts:
+    is_new = verdicts.is_written & ~verdicts.ours.is_there
+    inserted = int(np.count_nonzero(is_new))
+    written = int(np.count_nonzero(verdicts.is_written))
+    return Counts(inserted, written - inserted, int(np.count_nonzero(verdicts.is_deleted)))
+
+
+def _reads(verdicts: list[Verdicts]) -> Iterator[tuple[str, Reads]]:
+    for each in verdicts:
+        if each.type_.ours is not None and len(each.ids):
+            yield str(each.type_.ours.key), Reads(ids=IdSet(each.ids))

@@ -1,0 +1,198 @@
+"""The row rules: what becomes of every entity that theirs changed since the base.
+
+Values decide. What theirs left alone stays as ours has it; what only theirs changed becomes
+theirs; what both left in the same state stays; anything else is a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.execution.changes import ColumnPair, keys_at
+from omnigraph.execution.changes.comparison import compare_stored
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
+from omnigraph.execution.exact import numpy_of
+from omnigraph.execution.view import View
+from omnigraph.schema.accepted import TypeKind
+from omnigraph.storage.blobs import is_blob
+from omnigraph.storage.row_ids import ROW_ID
+from omnigraph.storage.table import Table
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.merge.preference import (
+    DELETE_VS_UPDATE,
+    DIVERGENT_INSERT,
+    DIVERGENT_UPDATE,
+    THEIRS,
+)
+from omnigraph.writers.merge.schemas import MergedType, There
+from omnigraph.writers.merge.sides import Sides
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+RowIds: TypeAlias = npt.NDArray[np.uint64]
+
+# The order in which `Verdicts.kinds` numbers them.
+KINDS: Final = (DIVERGENT_INSERT, DIVERGENT_UPDATE, DELETE_VS_UPDATE)
+
+
+@dataclass(frozen=True)
+class Located:
+    """Some ids on one side: who is there, and the row ids of those; 0 of the others."""
+
+    view: View
+    there: There | None
+    is_there: Mask
+    row_ids: RowIds
+
+    @property
+    def table(self) -> Table:
+        """The table of the type on this side."""
+        assert self.there is not None, "nobody is there without a table"
+        return self.view.table(self.there.key)
+
+    def rows(self, places: npt.NDArray[np.intp]) -> pa.Array:
+        """The row ids at some places."""
+        return pa.array(self.row_ids[places])
+
+    def only(self, places: npt.NDArray[np.intp]) -> Located:
+        """The same for some of the ids."""
+        return replace(self, is_there=self.is_there[places], row_ids=self.row_ids[places])
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What becomes of the entities of a type that theirs changed, in the order of ids.
+
+    `is_taken` are those that become what theirs made of them. `kinds` has for every conflict the
+    place of its kind in KINDS, and -1 for the others; `is_open` are conflicts nobody decided.
+    """
+
+    type_: MergedType
+    ids: pa.Array
+    base: Located
+    ours: Located
+    theirs: Located
+    is_taken: Mask
+    is_open: Mask
+    kinds: npt.NDArray[np.int8]
+
+    @property
+    def is_written(self) -> Mask:
+        """Those that get the values of theirs."""
+        return self.is_taken & self.theirs.is_there
+
+    @property
+    def is_deleted(self) -> Mask:
+        """Those that end on ours."""
+        return self.is_taken & ~self.theirs.is_there & self.ours.is_there
+
+    def preferred(self, preferences: Mapping[str, str]) -> set[str]:
+        """The kinds of conflicts that a preference decided."""
+        decided = {KINDS[kind] for kind in np.unique(self.kinds[self.kinds >= 0]).tolist()}
+        return decided & preferences.keys()
+
+
+def judge(
+    type_: MergedType, sides: Sides, ids: pa.Array, preferences: Mapping[str, str]
+) -> Verdicts:
+    """The verdicts on the candidates of one type; those that theirs did not change have none."""
+    ordered = ids.take(pc.sort_indices(ids)).cast(pa.utf8())
+    base = _located(sides.base, type_.base, ordered)
+    theirs = _located(sides.theirs, type_.theirs, ordered)
+    is_changed = differ(type_, base, theirs, shares_copies=sides.do_theirs_descend)
+    places = np.flatnonzero(is_changed)
+    changed, base, theirs = ordered.take(pa.array(places)), base.only(places), theirs.only(places)
+    ours = _located_on_ours(type_, sides, changed, base)
+    is_ours_changed = differ(type_, base, ours, shares_copies=sides.do_ours_descend)
+    is_conflict = is_ours_changed.copy()
+    both = np.flatnonzero(is_ours_changed)
+    is_conflict[both] = differ(type_, ours.only(both), theirs.only(both))
+    kinds = _kinds(base, ours, theirs, is_conflict)
+    sides_of = np.array([preferences.get(kind, "") for kind in (*KINDS, "")])[kinds]
+    return Verdicts(
+        type_,
+        changed,
+        base,
+        ours,
+        theirs,
+        is_taken=~is_ours_changed | (is_conflict & (sides_of == THEIRS)),
+        is_open=is_conflict & (sides_of == ""),
+        kinds=kinds,
+    )
+
+
+def differ(
+    type_: MergedType, left: Located, right: Located, *, shares_copies: bool = False
+) -> Mask:
+    """Which of the ids are not in the same state on two sides."""
+    found: Mask = left.is_there != right.is_there
+    is_open = left.is_there & right.is_there
+    if shares_copies:
+        is_open &= left.row_ids != right.row_ids
+    places = np.flatnonzero(is_open)
+    if not len(places):
+        return found
+    pairs, lost = column_pairs(type_, left, right)
+    ours, theirs = (left.table, left.rows(places)), (right.table, right.rows(places))
+    found[places] = compare_stored(ours, theirs, pairs)
+    if lost:
+        # A property that only the left side knows: it differs where it holds a value.
+        found[places] |= compare_stored(theirs, ours, lost)
+    return found
+
+
+def column_pairs(
+    type_: MergedType, left: Located, right: Located
+) -> tuple[list[ColumnPair], list[ColumnPair]]:
+    """The columns of both sides that mean the same, and those that only the left side has."""
+    assert left.there is not None
+    assert right.there is not None
+    ours, theirs = left.there.columns, right.there.columns
+    ends = (SOURCE_COLUMN, TARGET_COLUMN) if type_.key.kind is TypeKind.EDGE else ()
+    pairs = [ColumnPair(end, end) for end in ends]
+    lost: list[ColumnPair] = []
+    for field in type_.shape.schema:
+        name = field.name
+        if name in theirs:
+            pairs.append(ColumnPair(ours.get(name), theirs[name], is_heavy(field)))
+        elif name in ours:
+            lost.append(ColumnPair(None, ours[name], is_heavy(field)))
+    return pairs, lost
+
+
+def is_heavy(field: pa.Field) -> bool:
+    """Whether a column holds vectors or blobs: reading it costs more than all others together."""
+    return is_blob(field) or bool(pa.types.is_fixed_size_list(field.type))
+
+
+def _located(view: View, there: There | None, ids: pa.Array) -> Located:
+    if there is None or not len(ids):
+        return Located(view, there, np.zeros(len(ids), np.bool_), np.zeros(len(ids), np.uint64))
+    found = keys_at(view, there.key, ids).combine_chunks()
+    places = pc.index_in(ids, value_set=found[ID_COLUMN].cast(ids.type))
+    is_there: Mask = numpy_of(places.is_valid())
+    row_ids = found[ROW_ID].combine_chunks().cast(pa.uint64()).take(places)
+    return Located(view, there, is_there, numpy_of(row_ids.fill_null(0)).astype(np.uint64))
+
+
+def _located_on_ours(type_: MergedType, sides: Sides, ids: pa.Array, base: Located) -> Located:
+    """The ids on ours; a table that is still that of the base needs no second look."""
+    if type_.base is not None and type_.ours is not None:
+        before = sides.base.snapshot.pins[str(type_.base.key)]
+        if sides.ours.snapshot.pins[str(type_.ours.key)] == before:
+            return replace(base, view=sides.ours, there=type_.ours)
+    return _located(sides.ours, type_.ours, ids)
+
+
+def _kinds(
+    base: Located, ours: Located, theirs: Located, is_conflict: Mask
+) -> npt.NDArray[np.int8]:
+    is_delete = ~(ours.is_there & theirs.is_there)
+    kinds = np.where(~base.is_there, 0, np.where(is_delete, 2, 1))
+    return np.where(is_conflict, kinds, -1).astype(np.int8)

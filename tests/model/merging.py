@@ -1,0 +1,226 @@
+"""The model of a three-way merge: one rule for entities, types and properties."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from model.graph import ModelGraph
+from model.migrating import migrated
+from model.store import types_of
+from model.validation import validate
+from omnigraph.errors import WriteRefused
+from omnigraph.schema.accepted import types_of as declared_types
+from omnigraph.schema.catalog import Catalog, EdgeType, Property
+from omnigraph.schema.identity import AcceptedSchema, TypeIdentity, TypeKey, TypeKind
+from omnigraph.schema.shape import canonical_catalog
+
+Side = Literal["ours", "theirs"]
+# A kind, and the type and id of the entity or the rule that is broken.
+Conflict = tuple[str, str]
+# What a schema says of one thing, by the numbers of its type and, of a property, its own.
+Elements = dict[tuple[int, int | None], Any]
+_RULE_KINDS = {
+    "not found in": "orphan_edge",
+    "@unique": "unique_violation",
+    "@card": "cardinality_violation",
+}
+
+
+class MergeConflicts(WriteRefused):
+    """Both sides of a merge changed the same entity, or break a rule together."""
+
+    code = "merge_conflicts"
+
+    def __init__(self, conflicts: list[Conflict]) -> None:
+        super().__init__("merge conflicts: " + "; ".join(map(": ".join, conflicts)))
+        self.conflicts = conflicts
+
+
+def merged(
+    base: ModelGraph, ours: ModelGraph, theirs: ModelGraph, prefer: Mapping[str, Side]
+) -> ModelGraph:
+    """Ours with what theirs changed since the base."""
+    schema = merged_schema(base.accepted, ours.accepted, theirs.accepted)
+    before, mine, other = (migrated(graph, schema) for graph in (base, ours, theirs))
+    after = mine.copy()
+    conflicts: list[Conflict] = []
+    for type_ in types_of(schema.catalog):
+        tables = [graph.table(type_) for graph in (before, mine, other)]
+        for id_ in sorted(set().union(*tables)):
+            old, own, new = (table.get(id_) for table in tables)
+            kind = conflict(old, own, new)
+            if kind is not None and kind not in prefer:
+                conflicts.append((kind, f"{type_.name} '{id_}'"))
+            elif prefer[kind] == "ours" if kind is not None else new == old:
+                continue
+            elif new is None:
+                after.table(type_).pop(id_, None)
+            else:
+                after.table(type_)[id_] = new
+    if conflicts := conflicts or _broken_rules(mine, after):
+        raise MergeConflicts(conflicts)
+    return after
+
+
+def conflict(old: object, own: object, new: object) -> str | None:
+    """How two changes of one thing exclude each other; None stands for a thing that is absent."""
+    if new in (old, own) or own == old:
+        return None
+    if old is None:
+        return "divergent_insert"
+    return "delete_vs_update" if None in (own, new) else "divergent_update"
+
+
+def _broken_rules(ours: ModelGraph, after: ModelGraph) -> list[Conflict]:
+    try:
+        validate(ours, after, [])
+    except WriteRefused as violation:
+        kinds = [kind for fragment, kind in _RULE_KINDS.items() if fragment in violation.message]
+        return [(kinds[0] if kinds else "value_constraint_violation", violation.message)]
+    return []
+
+
+# ---- schemas ----
+
+
+def merged_schema(
+    base: AcceptedSchema, ours: AcceptedSchema, theirs: AcceptedSchema
+) -> AcceptedSchema:
+    """The schema of a merge: each type and each property by the rule for entities."""
+    before, mine, other = map(_elements, (base, ours, theirs))
+    after = dict(mine)
+    wrong: list[str] = []
+    for key in sorted({*before, *mine, *other}, key=str):
+        old, own, new = before.get(key), mine.get(key), other.get(key)
+        if conflict(old, own, new) is not None:
+            names = {element.name for element in (old, own, new) if element is not None}
+            wrong.append(f"{' or '.join(sorted(names))} is changed on both sides")
+        elif new not in (old, own):
+            after[key] = new
+    after = {key: element for key, element in after.items() if element is not None}
+    if wrong := wrong or list(_contradictions(after)):
+        raise MergeConflicts([("schema_conflict", each) for each in wrong])
+    return _schema(after, ours.domain)
+
+
+@dataclass(frozen=True)
+class _Type:
+    """A type without its properties; the ends of an edge are numbers."""
+
+    key: TypeKey
+    incarnation: int | None
+    declared: Any
+    ends: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        return str(self.key)
+
+
+# What a type says in another way here.
+_CLEARED: dict[TypeKind, dict[str, Any]] = {
+    TypeKind.INTERFACE: {"properties": {}},
+    TypeKind.NODE: {"properties": {}, "rename_from": None},
+    TypeKind.EDGE: {"properties": {}, "rename_from": None, "source": "", "target": ""},
+}
+
+
+def _elements(accepted: AcceptedSchema) -> Elements:
+    found: Elements = {}
+    for key, declared in declared_types(accepted.catalog):
+        identity = accepted.identities[key]
+        names = [declared.source, declared.target] if isinstance(declared, EdgeType) else []
+        ends = tuple(accepted.identities[TypeKey(TypeKind.NODE, name)].id for name in names)
+        bare: Any = replace(declared, **_CLEARED[key.kind])
+        found[identity.id, None] = _Type(key, identity.incarnation_id, bare, ends)
+        for name, number in identity.property_ids.items():
+            found[identity.id, number] = replace(declared.properties[name], rename_from=None)
+    return found
+
+
+def _contradictions(elements: Elements) -> Iterable[str]:
+    types = _types(elements)
+    names = [type_.name for type_ in types.values()]
+    yield from (f"two types are {name}" for name in _repeated(names))
+    for type_ in types.values():
+        if not set(type_.ends) <= types.keys():
+            yield f"an end of {type_.name} is gone"
+    for owner in {number for number, _ in elements}:
+        names = [property_.name for property_ in _properties(elements, owner).values()]
+        if owner not in types:
+            yield f"{', '.join(names)} would belong to a type that is gone"
+        yield from (
+            f"two properties of {types[owner].name} are {name}" for name in _repeated(names)
+        )
+
+
+def _repeated(names: list[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def _types(elements: Elements) -> dict[int, "_Type"]:
+    return {owner: type_ for (owner, number), type_ in elements.items() if number is None}
+
+
+def _properties(elements: Elements, type_number: int) -> dict[int, Property]:
+    return {
+        number: property_
+        for (owner, number), property_ in elements.items()
+        if owner == type_number and number is not None
+    }
+
+
+def _schema(elements: Elements, domain: str) -> AcceptedSchema:
+    types = _types(elements)
+    catalog: dict[TypeKind, dict[str, Any]] = {kind: {} for kind in TypeKind}
+    identities: dict[TypeKey, TypeIdentity] = {}
+    for number, type_ in types.items():
+        properties = _properties(elements, number)
+        names = {property_.name: number for number, property_ in properties.items()}
+        identities[type_.key] = TypeIdentity(number, type_.incarnation, names)
+        ends = [types[end].key.name for end in type_.ends]
+        catalog[type_.key.kind][type_.key.name] = replace(
+            type_.declared,
+            name=type_.key.name,
+            properties={property_.name: property_ for property_ in properties.values()},
+            **dict(zip(("source", "target"), ends, strict=False)),
+        )
+    made = Catalog(*(catalog[kind] for kind in (TypeKind.INTERFACE, TypeKind.NODE, TypeKind.EDGE)))
+    return AcceptedSchema(domain, 0, canonical_catalog(made), identities)
+
+
+def same_things(
+    base: AcceptedSchema, ours: AcceptedSchema, theirs: AcceptedSchema
+) -> dict[int, int]:
+    """What both sides added under one name: the number of theirs, and of ours."""
+    before = {number for key in _elements(base) for number in key}
+    same: dict[int, int] = {}
+    for key in ours.identities.keys() & theirs.identities.keys():
+        mine, other = ours.identities[key], theirs.identities[key]
+        if not before & {mine.id, other.id}:
+            same |= {other.id: mine.id, other.incarnation_id or 0: mine.incarnation_id or 0}
+        elif mine.id != other.id:
+            continue
+        for name in mine.property_ids.keys() & other.property_ids.keys():
+            pair = other.property_ids[name], mine.property_ids[name]
+            if not before & {*pair}:
+                same[pair[0]] = pair[1]
+    return same
+
+
+def renumbered(accepted: AcceptedSchema, same: Mapping[int, int]) -> AcceptedSchema:
+    """The schema with one number for each thing."""
+
+    def known(number: int) -> int:
+        return known(same[number]) if same.get(number, number) != number else number
+
+    identities = {
+        key: TypeIdentity(
+            known(identity.id),
+            None if identity.incarnation_id is None else known(identity.incarnation_id),
+            {name: known(number) for name, number in identity.property_ids.items()},
+        )
+        for key, identity in accepted.identities.items()
+    }
+    return replace(accepted, identities=identities)

@@ -1,0 +1,44 @@
+"""The model of a migration: what keeps its number keeps its entities and their values."""
+
+from dataclasses import replace
+from typing import Any
+
+from model.expressions import Entity
+from model.graph import ModelGraph
+from omnigraph.errors import MigrationUnsupported
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.identity import AcceptedSchema, TypeIdentity, TypeKind, evolve_schema
+from omnigraph.schema.migration import plan_migration
+
+
+def evolved(accepted: AcceptedSchema, desired: Catalog, *, first_number: int) -> AcceptedSchema:
+    """The next schema; what is new gets numbers from the given one on."""
+    accepted = replace(accepted, next_identity_id=first_number)
+    schema = evolve_schema(accepted, desired).schema
+    if schema is None or not plan_migration(accepted, desired).supported:
+        raise MigrationUnsupported("not supported")
+    return schema
+
+
+def migrated(graph: ModelGraph, schema: AcceptedSchema) -> ModelGraph:
+    """The same entities under another schema: values follow their numbers, the others are null."""
+    other = ModelGraph(schema, new_id=graph.new_id)
+    old_keys = {identity.id: key for key, identity in graph.accepted.identities.items()}
+    for key, identity in schema.identities.items():
+        old_key = old_keys.get(identity.id)
+        if old_key is None or key.kind is TypeKind.INTERFACE:
+            continue
+        is_edge = key.kind is TypeKind.EDGE
+        table = (graph.edges if is_edge else graph.nodes)[old_key.name]
+        old = graph.accepted.identities[old_key]
+        (other.edges if is_edge else other.nodes)[key.name] = {
+            id_: _renamed(entity, key.name, old, identity) for id_, entity in table.items()
+        }
+    return other
+
+
+def _renamed(entity: Entity, type_name: str, old: TypeIdentity, new: TypeIdentity) -> Entity:
+    values: dict[int, Any] = {number: entity[name] for name, number in old.property_ids.items()}
+    system = {name: value for name, value in entity.items() if name.startswith("@")}
+    found = {name: values.get(number) for name, number in new.property_ids.items()}
+    return {**system, "@type": type_name, **found}

@@ -1,0 +1,148 @@
+"""`omnigraph branch merge`, `revert` and `cherry-pick`, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from unit.cli.small_company import Answer, Run
+
+
+@pytest.fixture
+def review(run: Run, store: Path, folder: Path) -> Path:
+    """A graph with a branch on which eve has a year more and dan came."""
+    assert run("branch", "create", "review", "--uri", store, "--quiet").exit_code == 0
+    _load(run, store, folder, "review", {"name": "eve", "age": 42}, {"name": "dan"})
+    return store
+
+
+def _load(run: Run, store: Path, folder: Path, branch: str, *people: dict[str, object]) -> None:
+    path = folder / "people.jsonl"
+    path.write_text("".join(json.dumps({"type": "Person", "data": each}) + "\n" for each in people))
+    flags = ("--mode", "merge", "--branch", branch, "--quiet")
+    assert run("load", store, "--data", path, *flags).exit_code == 0
+
+
+def _ages(answer: Answer, store: Path, folder: Path, branch: str = "main") -> dict[str, int]:
+    rows = answer("query", "--store", store, "--branch", branch, "--query", folder / "everyone.gq")
+    return {row["name"]: row["age"] for row in rows["rows"]}
+
+
+def test_a_merge_goes_into_main_and_a_second_one_does_nothing(
+    answer: Answer, review: Path, folder: Path
+) -> None:
+    first = answer("branch", "merge", "review", "--uri", review, "--as", "ada")
+    assert {name: first[name] for name in ("source", "target", "outcome", "actor_id")} == {
+        "source": "review",
+        "target": "main",
+        "outcome": "fast_forward",
+        "actor_id": "ada",
+    }
+    assert first["commit"]["merged_parent_commit_id"] is not None
+    assert "branch_deleted" not in first
+    assert _ages(answer, review, folder)["eve"] == 42
+    second = answer("branch", "merge", "review", "--uri", review)
+    assert (second["outcome"], second["commit"]) == ("already_up_to_date", None)
+
+
+def test_a_merge_says_what_it_did(run: Run, review: Path) -> None:
+    shown = run("branch", "merge", "review", "--uri", review, "--delete-branch", "--quiet")
+    assert shown.exit_code == 0, shown.output
+    changes, merged, deleted = shown.stdout.splitlines()
+    assert changes == "node  Person  +1  ~1  -0"
+    assert merged.startswith("fast-forwarded main to review: commit ")
+    assert deleted == "deleted branch review"
+
+
+def test_a_branch_that_cannot_be_deleted_is_a_warning(
+    run: Run, review: Path, answer: Answer
+) -> None:
+    shown = run(
+        "branch", "merge", "main", "--into", "review", "--uri", review, "--delete-branch", "--json"
+    )
+    assert shown.exit_code == 0
+    assert json.loads(shown.stdout)["branch_deleted"] is False
+    assert "branch 'main' cannot be deleted" in shown.stderr
+    assert answer("branch", "list", "--uri", review)["branches"] == ["main", "review"]
+
+
+def test_conflicts_are_shown_with_all_three_states(run: Run, review: Path, folder: Path) -> None:
+    _load(run, review, folder, "main", {"name": "eve", "age": 43})
+    shown = run("branch", "merge", "review", "--uri", review, "--quiet")
+    assert (shown.exit_code, shown.stdout) == (1, "")
+    assert shown.stderr.splitlines() == [
+        "error: 1 merge conflict: nothing was written",
+        "divergent_update: Person 'eve' was changed on both sides: age",
+        "       base  ours  theirs",
+        "  age  41    43    42",
+        "hint: change one side, or merge with prefer='ours' or 'theirs'",
+    ]
+
+
+def test_conflicts_are_a_document_for_programs(run: Run, review: Path, folder: Path) -> None:
+    _load(run, review, folder, "main", {"name": "eve", "age": 43})
+    shown = run("branch", "merge", "review", "--uri", review, "--json", "--quiet")
+    assert shown.exit_code == 1
+    document = json.loads(shown.stdout)
+    (conflict,) = document["merge_conflicts"]
+    assert conflict == {
+        "entity_kind": "node",
+        "type_name": "Person",
+        "entity_id": "eve",
+        "kind": "divergent_update",
+        "message": "Person 'eve' was changed on both sides: age",
+        "base": {"age": 41},
+        "ours": {"age": 43},
+        "theirs": {"age": 42},
+    }
+
+
+def test_a_dry_run_tells_conflicts_and_writes_nothing(
+    run: Run, answer: Answer, review: Path, folder: Path
+) -> None:
+    plan = answer("branch", "merge", "review", "--uri", review, "--dry-run")
+    assert (plan["outcome"], plan["merge_conflicts"]) == ("fast_forward", [])
+    _load(run, review, folder, "main", {"name": "eve", "age": 43})
+    shown = run("branch", "merge", "review", "--uri", review, "--dry-run", "--quiet")
+    assert shown.exit_code == 1
+    assert "divergent_update: Person 'eve'" in shown.stdout
+    assert shown.stdout.splitlines()[-1] == "1 conflict: nothing would be written"
+    assert _ages(answer, review, folder) == {"ada": 36, "bob": None, "eve": 43}
+
+
+@pytest.mark.parametrize(
+    ("prefer", "age"), [(["theirs"], 42), (["ours"], 43), (["divergent_update=theirs"], 42)]
+)
+def test_a_side_can_be_preferred(
+    run: Run, answer: Answer, review: Path, folder: Path, *, prefer: list[str], age: int
+) -> None:
+    _load(run, review, folder, "main", {"name": "eve", "age": 43})
+    flags = [word for each in prefer for word in ("--prefer", each)]
+    merged = answer("branch", "merge", "review", "--uri", review, *flags)
+    assert merged["preferred"] == {"divergent_update": prefer[0].rpartition("=")[2]}
+    assert _ages(answer, review, folder)["eve"] == age
+
+
+def test_a_preference_for_all_and_one_for_a_kind_exclude_each_other(run: Run, review: Path) -> None:
+    flags = ("--prefer", "ours", "--prefer", "divergent_update=theirs")
+    shown = run("branch", "merge", "review", "--uri", review, *flags)
+    assert shown.exit_code == 2
+
+
+def test_a_commit_is_picked_and_reverted(answer: Answer, review: Path, folder: Path) -> None:
+    (newest,) = answer("commit", "list", review, "--branch", "review", "--limit", "1")["commits"]
+    picked = answer("cherry-pick", newest["graph_commit_id"], "--uri", review, "-m", "dan comes")
+    assert (picked["outcome"], picked["commit"]["message"]) == ("cherry_picked", "dan comes")
+    assert _ages(answer, review, folder)["dan"] is None
+    reverted = answer("revert", picked["commit"]["graph_commit_id"], "--uri", review)
+    assert reverted["outcome"] == "reverted"
+    assert "dan" not in _ages(answer, review, folder)
+    again = answer("revert", picked["commit"]["graph_commit_id"], "--uri", review)
+    assert (again["outcome"], again["commit"]) == ("nothing_to_do", None)
+
+
+def test_a_statement_merges_too(answer: Answer, review: Path) -> None:
+    merged = answer("mutate", "--store", review, "-e", "branch merge review into main")
+    assert merged["outcome"] == "fast_forward"

@@ -1,0 +1,228 @@
+"""Clean-up beside branches: merges that need old commits, and everything a table may consist of."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from faults.world import MUTATIONS, person, problems
+from omnigraph import Graph, errors
+from omnigraph.storage import layout
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.paths import Entry
+from omnigraph.versioning import MAIN
+from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.floors import Floors
+from omnigraph.versioning.log import Log
+from omnigraph.versioning.transaction import Committer
+from unit.engine.aging_graph import Aging, add, numbered, people
+
+PHOTO = "base64:" + base64.b64encode(bytes(range(256)) * 2_000).decode()
+MANY = 1_200
+BULK = 100_000
+
+
+@pytest.fixture
+def aging(tmp_path: Path) -> Aging:
+    return Aging(tmp_path / "g.omni")
+
+
+def _exported(graph: Graph, branch: str = "main") -> list[bytes]:
+    return sorted(b"".join(graph.branch(branch).export()).splitlines())
+
+
+def _cleaned(aging: Aging, graph: Graph, keep: int = 1) -> Graph:
+    """The graph as a new process has it, after a clean-up two days later."""
+    aging.later()
+    assert graph.cleanup(keep=keep, dry_run=False).bytes > 0
+    return aging.open()
+
+
+@pytest.mark.parametrize("way", ["review into main", "main into review", "both"])
+def test_branches_that_parted_long_ago_can_still_be_merged(aging: Aging, way: str) -> None:
+    graph = aging.create()
+    add(graph.branch(), *numbered(1, 3))
+    review = graph.create_branch("review")
+    add(review, "r1", "r2")
+    add(graph.branch(), *numbered(4, 9))
+    graph.branch().mutate(MUTATIONS, name="leave", params={"name": "p001"})
+    other = _cleaned(aging, graph)
+    merged = ["r1", "r2", *numbered(2, 9)]
+    if way != "review into main":
+        assert other.branch("review").merge("main").outcome == "merged"
+        assert sorted(people(other.branch("review"))) == sorted(merged)
+    if way != "main into review":
+        other.branch().merge("review")
+        assert sorted(people(other.branch())) == sorted(merged)
+    assert list(problems(aging.open())) == []
+
+
+def test_a_large_load_since_two_branches_parted_can_still_be_merged(aging: Aging) -> None:
+    graph = aging.create()
+    add(graph.branch(), "ada")
+    graph.create_branch("review").load([person("r")], mode="append")
+    names = pa.array(range(BULK), pa.int32()).cast(pa.string())
+    graph.branch().load(pa.table({"name": names}), type="Team", mode="append")
+    graph.branch().load([person(f"m{n}") for n in range(MANY)], mode="append")
+    graph.branch().optimize()
+    other = _cleaned(aging, graph)
+    other.branch("review").merge("main")
+    assert other.branch("review").count("Team") == BULK
+    assert other.branch("review").count("Person") == MANY + 2
+    assert list(problems(aging.open())) == []
+
+
+def test_branches_that_were_merged_many_times_keep_only_their_last_base(aging: Aging) -> None:
+    graph = aging.create()
+    main, review = graph.branch(), graph.create_branch("review")
+    for number in range(6):
+        add(main, f"m{number}")
+        review.merge("main")
+        add(review, f"r{number}")
+    other = _cleaned(aging, graph)
+    manifests = [name for name in aging.files() if "Person" in name and "/_versions/d" in name]
+    # The heads of both, where they parted, and the commit that was merged last.
+    assert len(manifests) <= 4
+    other.branch().merge("review")
+    assert people(other.branch()) == people(other.branch("review"))
+    assert list(problems(aging.open())) == []
+
+
+def test_what_a_deleted_branch_was_merged_for_stays(aging: Aging) -> None:
+    graph = aging.create()
+    add(graph.branch(), "ada")
+    review = graph.create_branch("review")
+    add(review, "bob")
+    other = graph.create_branch("other", source="review")
+    add(other, "cem")
+    graph.branch().load([person("dia")], mode="append")
+    graph.branch().merge("review", delete_branch=True)
+    cleaned = _cleaned(aging, graph)
+    assert cleaned.branch().merge("other").outcome == "merged"
+    assert people(cleaned.branch()) == ["ada", "bob", "cem", "dia"]
+    cleaned.delete_branch("other")
+    again = _cleaned(aging, cleaned)
+    # The second parent of the kept merge is gone with its branch, which is as it should be.
+    assert list(problems(again)) == []
+
+
+def test_blobs_indexes_deletions_and_renamed_types_survive(aging: Aging) -> None:
+    graph = aging.create()
+    main = graph.branch()
+    main.load([person("ada", photo=PHOTO, age=36), person("bob", age=5)], mode="append")
+    main.load([person(f"m{n}", age=n % 100) for n in range(MANY)], mode="append")
+    main.ensure_indices()
+    main.load([{"edge": "Knows", "from": "ada", "to": "bob"}], mode="append")
+    main.mutate(MUTATIONS, name="leave", params={"name": "m7"})
+    main.mutate(MUTATIONS, name="birthday", params={"age": 50})
+    main.optimize()
+    main.mutate(MUTATIONS, name="age", params={"name": "ada", "age": 37})
+    before = _exported(graph)
+    other = _cleaned(aging, graph)
+    assert _exported(other) == before
+    assert other.branch().blob("node", "Person", "ada", "photo").read() == base64.b64decode(
+        PHOTO.removeprefix("base64:")
+    )
+    assert all(status.covered_rows for status in other.index_status() if status.total_rows)
+    assert list(problems(other)) == []
+    add(other.branch(), "next")
+    other.branch().optimize()
+    assert list(problems(aging.open())) == []
+
+
+def test_the_table_of_a_dropped_type_goes_whole(aging: Aging) -> None:
+    graph = aging.create()
+    graph.branch().load([{"type": "Note", "data": {"text": "x"}}], mode="append")
+    less = aging.schema.replace("node Note {\n  text: String\n}\n", "")
+    graph.branch().apply_schema(less)
+    assert any("/Note-" in f"/{name}" for name in aging.files())
+    other = _cleaned(aging, graph)
+    assert not any("/Note-" in f"/{name}" for name in aging.files())
+    assert list(problems(other)) == []
+
+
+def test_a_graph_of_many_types_can_be_folded_from_where_its_history_begins(tmp_path: Path) -> None:
+    types = "".join(f"node T{n:02} {{ name: String @key }}\n" for n in range(70))
+    aging = Aging(tmp_path / "wide.omni", schema=types)
+    graph = aging.create()
+    for number in range(80):
+        record = {"type": f"T{number % 70:02}", "data": {"name": f"n{number}"}}
+        graph.branch().load([record], mode="append")
+        if number == 40:
+            graph.create_branch("review").load(
+                [{"type": "T00", "data": {"name": "r"}}], mode="append"
+            )
+    states = {seq: graph.snapshot(seq).at.pins for seq in (75, 78, 80)}
+    other = _cleaned(aging, graph, keep=6)
+    assert [commit.version for commit in other.branch().commits()] == [80, 79, 78, 77, 76, 75]
+    assert {seq: other.snapshot(seq).at.pins for seq in states} == states
+    assert other.branch("review").count("T00") == 2
+    for hint in aging.folder.rglob("latest.json"):
+        hint.unlink()
+    again = aging.open()
+    again.branch().load([{"type": "T01", "data": {"name": "last"}}], mode="append")
+    assert list(problems(again)) == []
+
+
+def test_a_process_that_slept_through_a_clean_up_goes_on_at_the_newest_commit(
+    tmp_path: Path,
+) -> None:
+    # Without a grace, everybody looks at what is stored.
+    aging = Aging(tmp_path / "g.omni", grace_s=0.0)
+    graph = aging.create()
+    sleepers = [aging.open() for _ in range(2)]
+    for sleeper in sleepers:
+        assert people(sleeper.branch()) == []
+    graph.tag("first", graph.snapshot(0))
+    add(graph.branch(), *numbered(1, 30))
+    graph.cleanup(keep=1, dry_run=False)
+    assert people(sleepers[0].branch()) == list(numbered(1, 30))
+    add(sleepers[1].branch(), "woken")
+    assert people(graph.branch()) == [*numbered(1, 30), "woken"]
+    assert list(problems(aging.open())) == []
+
+
+class LettingGo:
+    """A store on which a collector lets go of everything right after an event was put."""
+
+    def __init__(self, inner: Objects, folder: str) -> None:
+        self.uri = inner.uri
+        self._inner, self._folder = inner, folder
+
+    def get(self, path: str) -> bytes | None:
+        return self._inner.get(path)
+
+    def put_new(self, path: str, data: bytes) -> bool:
+        is_new = self._inner.put_new(path, data)
+        if path.startswith(self._folder):
+            Floors(self._inner).put(MAIN, 5)
+        return is_new
+
+    def put(self, path: str, data: bytes) -> None:
+        self._inner.put(path, data)
+
+    def list(self, prefix: str, *, after: str | None = None) -> Iterable[Entry]:
+        return self._inner.list(prefix, after=after)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        self._inner.delete(paths)
+
+
+@pytest.mark.parametrize("folder", [layout.BRANCHES, layout.TAGS])
+def test_a_commit_that_is_let_go_while_it_gets_a_name_loses_the_name(
+    aging: Aging, folder: str
+) -> None:
+    graph = aging.create()
+    add(graph.branch(), *numbered(1, 6))
+    at = graph.snapshot(2).at
+    objects = LettingGo(graph._session.resources.storage.objects, folder)
+    branches = Branches(Committer(Log(objects), graph._session.resources.storage.tables))  # type: ignore[arg-type]
+    names = branches if folder == layout.BRANCHES else branches.tags
+    with pytest.raises(errors.SnapshotGone):
+        names.create("late", at=at)
+    assert aging.open().branches() == ["main"]
+    assert aging.open().tags() == []

@@ -1,0 +1,91 @@
+"""Rows of one branch in the shape of the merged schema, and rules that ours was not written by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from omnigraph.schema import evolve_schema, load_catalog
+from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.schema.merging import WrittenSchema
+from omnigraph.versioning.schemas import StoredSchema
+from omnigraph.writers.merge.schemas import (
+    MergedSchema,
+    NewNumbers,
+    There,
+    bridge,
+    in_shape,
+    merge_schemas,
+    revalidation,
+)
+from unit.schema.merges import first, migrated
+from unit.writers.plain_graph import ADA, BOB, PEOPLE, PlainGraph, created
+
+PERSON = TypeKey(TypeKind.NODE, "Person")
+CITY = "node City { name: String @key  size: I32? }"
+
+
+def stored(written: WrittenSchema) -> StoredSchema:
+    return StoredSchema(f"sha256:{written.source}", written.source, written.accepted)
+
+
+def test_rows_get_the_columns_of_the_merged_table_and_nulls_where_a_side_has_none() -> None:
+    start = first(CITY)
+    ours = migrated(start, CITY.replace("I32?", "I32?  a: I32?"), numbers_from=200)
+    theirs = migrated(start, CITY.replace("I32?", "I32?  b: I32?"), numbers_from=100)
+    merged = merge_schemas(*map(stored, (start, ours, theirs)), numbers=NewNumbers(300))
+    (type_,) = merged.types.values()
+    columns = type_.shape.columns
+    # Their number is below what ours has counted to, so the property has another column now.
+    assert columns == {"a": "c200", "b": "c300", "name": "c2", "size": "c3"}
+    assert type_.theirs == There(type_.key, {"c2": "c2", "c3": "c3", "c300": "c100"})
+    assert not type_.is_adoptable
+    rows = pa.table({"__id": ["x"], "c100": pa.array([7], pa.int32()), "c2": ["n"], "_rowid": [5]})
+    shaped = in_shape(rows, type_.theirs, type_.shape)
+    assert shaped.to_pylist() == [
+        {"__id": "x", "c2": "n", "c3": None, "c200": None, "c300": 7, "_rowid": 5}
+    ]
+
+
+def test_a_table_of_theirs_can_be_adopted_if_every_column_lies_where_it_is_looked_for() -> None:
+    start = first(CITY)
+    theirs = migrated(start, CITY.replace("I32?", "I32?  b: I32?"), numbers_from=100)
+    merged = merge_schemas(*map(stored, (start, start, theirs)))
+    (type_,) = merged.types.values()
+    assert type_.is_adoptable
+    assert merged.accepted == theirs.accepted
+    assert [str(step) for step in merged.steps] == ["add node:City.b: I32?"]
+
+
+def test_equal_schemas_and_old_ones_of_theirs_leave_ours_as_it_is() -> None:
+    start = first(CITY)
+    ours = migrated(start, CITY.replace("I32?", "I32?  a: I32?"), numbers_from=100)
+    for theirs in (ours, start):
+        merged = merge_schemas(*map(stored, (start, ours, theirs)))
+        assert merged.is_ours
+        assert (merged.source, merged.accepted) == (ours.source, ours.accepted)
+        assert (merged.steps, merged.revalidate) == ((), frozenset())
+
+
+def test_rules_that_only_theirs_was_written_by_need_another_look_at_ours(tmp_path: Path) -> None:
+    graph = created(tmp_path / "graph", PEOPLE)
+    graph.insert("node:Person", ADA, BOB)
+    view = graph.view()
+    merged = _with_a_range(graph)
+    assert merged.revalidate == {PERSON}
+    (rows,) = revalidation(merged, view).values()
+    assert rows.num_rows == 2
+    assert rows.schema.names == merged.types[PERSON].shape.schema.names
+    crossed = bridge(merged, view, schemas=graph.schemas)
+    assert crossed.view.accepted == merged.accepted
+    assert crossed.view.snapshot.pins == view.snapshot.pins
+
+
+def _with_a_range(graph: PlainGraph) -> MergedSchema:
+    # No migration adds a rule to a type that has entities.
+    base = graph.view().schema
+    text = PEOPLE.replace("age: I32? }", "age: I32?  @range(age, 0..30) }")
+    evolved = evolve_schema(base.accepted, load_catalog(text)).schema
+    assert evolved is not None
+    return merge_schemas(base, base, stored(WrittenSchema(text, evolved)))
