@@ -31,7 +31,10 @@ def create(
     name: _NAME,
     uri: URI_OPTION = None,
     source: Annotated[
-        str, typer.Option("--from", metavar="NAME", help="The branch it starts from.")
+        str,
+        typer.Option(
+            "--from", metavar="NAME", help="The branch, the tag or the commit it starts from."
+        ),
     ] = MAIN_BRANCH,
     is_json: JSON = False,
 ) -> None:

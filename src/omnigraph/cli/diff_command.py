@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,40 +17,43 @@ if TYPE_CHECKING:
     from omnigraph import Graph
     from omnigraph.engine import Diff
 
+_STATES: Final = 2
+
 
 @dataclass(frozen=True, slots=True)
 class States:
     """The states to compare."""
 
-    old: Annotated[
-        str,
+    names: Annotated[
+        list[str],
         typer.Argument(
-            metavar="OLD",
-            help="A branch, tag, commit or time; alone: what it has that main has not.",
+            metavar="[OLD] NEW",
+            help="Branches, tags, commits or times: what changed from OLD to NEW."
+            " NEW alone: what it has that main has not.",
         ),
     ]
-    new: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NEW",
-            show_default=False,
-            help="What OLD is compared with: a branch, tag, commit or time.",
-        ),
-    ] = None
     is_review: Annotated[
         bool,
         typer.Option(
-            "--review", help="Only what NEW changed since both parted, as a merge would take it."
+            "--review",
+            help="Only what NEW changed since both parted, as a merge into OLD would take it;"
+            " this is what NEW alone means.",
         ),
     ] = False
+
+    def __post_init__(self) -> None:
+        if len(self.names) > _STATES:
+            raise typer.BadParameter(
+                f"{len(self.names)} states cannot be compared: name one or two"
+            )
 
     def diff(self, graph: Graph, wanted: Wanted) -> Diff:
         """The difference that is asked for."""
         kinds, types, ops = wanted.kinds, wanted.types, wanted.ops
-        if self.new is not None and not self.is_review:
-            return graph.diff(self.old, self.new, kinds=kinds, types=types, ops=ops)
-        old, new = (MAIN_BRANCH, self.old) if self.new is None else (self.old, self.new)
-        return graph.branch(old).diff(new, kinds=kinds, types=types, ops=ops)
+        old, new = [MAIN_BRANCH, *self.names][-_STATES:]
+        if self.is_review or len(self.names) < _STATES:
+            return graph.branch(old).diff(new, kinds=kinds, types=types, ops=ops)
+        return graph.diff(old, new, kinds=kinds, types=types, ops=ops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def diff(
     views: Views,
     uri: URI_OPTION = None,
 ) -> None:
-    """Show what changed between two branches or commits: `diff review`, or `diff OLD NEW`."""
+    """Show what changed between two states: `diff OLD NEW`, or `diff BRANCH` to review it."""
     with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
         found = states.diff(graph, wanted)
         if views.is_html:

@@ -23,6 +23,7 @@ FAILED: Final = 1
 LOST_PRECONDITION: Final = 4
 # What shells report of a program that Ctrl-C ended.
 INTERRUPTED: Final = 130
+_PREFER_HINT: Final = "change one side, or say which one counts: --prefer ours, or --prefer theirs"
 
 
 def report(error: OmnigraphError, *, is_json: bool) -> int:
@@ -42,9 +43,14 @@ def report(error: OmnigraphError, *, is_json: bool) -> int:
             typer.echo("\n".join(conflict_lines(error.conflicts, error.count)), err=True)
         case _:
             print_problems([error.message])
-    if error.hint is not None:
-        print_hint(error.hint)
+    hint = _PREFER_HINT if _is_preferable(error) else error.hint
+    if hint is not None:
+        print_hint(hint)
     return code
+
+
+def _is_preferable(error: OmnigraphError) -> bool:
+    return isinstance(error, MergeConflict) and error.is_preferable
 
 
 def _document(error: OmnigraphError) -> dict[str, object] | None:

@@ -15,7 +15,7 @@ from omnigraph.cli.views.documents import show
 from omnigraph.cli.views.merges import Merged, Planned
 
 _UNSURE = "look at `omnigraph commit list` to see whether it happened"
-_COMMIT = Annotated[str, typer.Argument(metavar="COMMIT", help="The id of the commit.")]
+_COMMIT = Annotated[str, typer.Argument(metavar="COMMIT", help="The id of the commit, or a tag.")]
 _MESSAGE = Annotated[
     str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the commit says.")
 ]
@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
 def merge(  # noqa: PLR0913 — one parameter for each option
     scope: Scope,
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="The branch, or the id of a commit.")
+        str, typer.Argument(metavar="SOURCE", help="The branch, a tag, or the id of a commit.")
     ],
     uri: URI_OPTION = None,
     target: Annotated[
@@ -57,6 +57,8 @@ def merge(  # noqa: PLR0913 — one parameter for each option
     is_json: JSON = False,
 ) -> None:
     """Bring what a branch changed into another one, in one commit."""
+    if is_dry_run and (is_deleted or message is not None or if_commit is not None):
+        raise typer.BadParameter("--dry-run makes no commit: of the other options, give --prefer")
     address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
     with open_graph(scope, address) as graph:
         branch = graph.branch(target)
@@ -120,4 +122,7 @@ def _preferred(given: list[str] | None) -> str | dict[str, str] | None:
         return None
     if sides and len(words) > 1:
         raise typer.BadParameter("--prefer takes one side for all conflicts, or KIND=SIDE each")
-    return sides[0] if sides else {kind: side for kind, _, side in words}
+    found = {kind: side for kind, _, side in words}
+    if not sides and len(found) < len(words):
+        raise typer.BadParameter("--prefer takes one side for each kind of conflict")
+    return sides[0] if sides else found

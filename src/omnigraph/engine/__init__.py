@@ -21,7 +21,8 @@ forked child has none of the threads its parent's store works with, and waits fo
     blobs         the bytes of one property, in ranges
     commit        a commit as data
     diff          what is different between two states
-    feed          what commits changed, in pages, behind cursors; `entity_change` is one change
+    entity_change one change, which changes are wanted, and the states around a commit
+    feed          what commits changed, in pages, behind cursors
     history       one entity through time
     remembered    large arrays that the next request is likely to ask for
     results       what writes answer

@@ -11,7 +11,7 @@ from omnigraph.engine import arguments, feed, maintenance
 from omnigraph.engine.blobs import Blob
 from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.diff import Diff, Place, diff_between, place_of
-from omnigraph.engine.feed.filters import filters_of
+from omnigraph.engine.entity_change.filters import filters_of
 from omnigraph.engine.history import EntityVersion, blame_of, entity_of, history_of
 from omnigraph.engine.maintenance import IndexBuildResult, OptimizeResult
 from omnigraph.engine.merge_results import MergePlan, MergeResult
@@ -227,7 +227,7 @@ class Branch:
         """
         origin = feed.origin_of(start, cursor, page_token)
         limits = feed.limits_of(limit, bytes_max=bytes_max, commits_max=commits_max)
-        filters = feed.filters_of(kinds, types, ops)
+        filters = filters_of(kinds, types, ops)
         return feed.Feed(self._session, self._stream, filters).poll(origin, limits)
 
     def follow(
@@ -246,7 +246,7 @@ class Branch:
         commit that is larger than a page comes in several blocks; the last one has the cursor.
         """
         origin = feed.origin_of(start, cursor, None)
-        followed = feed.Feed(self._session, self._stream, feed.filters_of(kinds, types, ops))
+        followed = feed.Feed(self._session, self._stream, filters_of(kinds, types, ops))
         return feed.follow(followed, origin, limits=feed.Limits(), poll_s=poll_s)
 
     def baseline(
@@ -257,7 +257,7 @@ class Branch:
         ops: Collection[str] | None = None,
     ) -> feed.Baseline:
         """Every entity as of now, and then the cursor to follow the branch from there."""
-        return feed.Baseline(self._session, self._stream, feed.filters_of(kinds, types, ops))
+        return feed.Baseline(self._session, self._stream, filters_of(kinds, types, ops))
 
     def history(
         self, type_name: str, entity_id: str, *, kind: EntityKind | None = None

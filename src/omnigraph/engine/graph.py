@@ -12,11 +12,12 @@ from omnigraph.engine.branch import Branch
 from omnigraph.engine.check import COMMITS_MAX, CheckReport, check_graph
 from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.diff import Diff, Place, diff_between, place_of
-from omnigraph.engine.feed.filters import filters_of
+from omnigraph.engine.entity_change.filters import filters_of
 from omnigraph.engine.repair import RepairReport, repair
 from omnigraph.engine.resources import Environment, Storage, storage_at
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.sources import source_named
 from omnigraph.engine.upkeep import CleanupReport, Tag, cleanup, policy_of, tag_of
 from omnigraph.errors import GraphExists, GraphNotFound, InvalidArgument, StorageRefused
 from omnigraph.query.settings import SettingValue
@@ -189,7 +190,7 @@ class Graph:
             self._session,
             commit_id,
             page_token=arguments.text_or_none("page_token", page_token),
-            filters=feed.filters_of(kinds, types, ops),
+            filters=filters_of(kinds, types, ops),
             limits=feed.limits_of(limit),
         )
 
@@ -306,12 +307,12 @@ class Graph:
             case Commit():
                 return self._found(source, MAIN_BRANCH)
             case str():
-                return self.branch(source).snapshot().at
+                return source_named(self._session, arguments.text("source", source))[0]
             case _:
                 raise InvalidArgument(
                     "source",
                     f"a {type(source).__name__} is no place to start from",
-                    hint="pass a branch or its name, a snapshot or a commit",
+                    hint="pass a branch or its name, a tag, a snapshot or a commit",
                 )
 
     def _own(self, snapshot: Snapshot) -> Snapshot:

@@ -2,20 +2,22 @@
 
 In: a branch, a type and an id. Out: versions of the entity, the newest first, or the commit behind
 each property. Guarantee: which commits wrote the entity is told by their change sets, and only for
-those is anything read of a table. What a merge brought is followed to the commits that made it.
+those is anything read of a table. What a merge brought is followed to the commits that made it, as
+far as these were not cleaned up: a line ends where nothing can be read of it any more.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 import pyarrow as pa
 
 from omnigraph.engine.commit import Commit, commit_of
-from omnigraph.engine.feed.content import States
+from omnigraph.engine.entity_change.states import States, states_of
 from omnigraph.engine.session import Session
 from omnigraph.errors import CommitNotFound, EntityNotFound
 from omnigraph.execution.changes import (
@@ -109,12 +111,16 @@ def history_of(session: Session, stream: Stream, entity: Entity) -> Iterator[Ent
     """
     lines = _Lines(_Commits(session))
     lines.push(stream, session.head(stream).seq, entity)
-    for step in lines:
-        found = _changed(session, step)
-        if found is not None:
-            yield _version(step.record, found)
+    while (step := lines.pop()) is not None:
+        try:
+            version = _version_by(session, step)
+        except CommitNotFound:
+            continue
+        if version is not None:
+            yield version
             if step.record.merged is not None:
                 lines.push_merged(step.record.merged, step.entity)
+        lines.push(step.stream, step.record.seq - 1, step.entity)
 
 
 def blame_of(session: Session, stream: Stream, entity: Entity) -> dict[str, Commit | None]:
@@ -129,21 +135,21 @@ def blame_of(session: Session, stream: Stream, entity: Entity) -> dict[str, Comm
     commits = _Commits(session)
     step = commits.step(stream, head.snapshot.seq, entity)
     while step is not None and open_:
-        found = _changed(session, step)
-        jump = None if found is None else _source(commits, step, found)
-        if jump is not None:
-            there = jump.renamed(open_)
+        try:
+            given = _given_by(commits, step)
+        except CommitNotFound:
+            break
+        if given.jump is not None:
+            there = given.jump.renamed(open_)
             # What the merged line does not know came to be with the merge.
             unknown = set(open_.values()) - set(there.values())
             blamed |= dict.fromkeys(unknown, commit_of(step.record))
-            step, open_ = jump.step, there
+            step, open_ = given.jump.step, there
             continue
-        if found is not None:
-            changed = open_.keys() & _changed_columns(found)
-            # What was inserted got all its values then, the nulls too.
-            for column in open_ if found.ops[0] == Op.INSERT else changed:
-                blamed[open_[column]] = commit_of(step.record)
-            open_ = {column: name for column, name in open_.items() if blamed[name] is None}
+        # What was inserted got all its values then, the nulls too.
+        for column in open_ if given.is_insert else open_.keys() & given.columns:
+            blamed[open_[column]] = commit_of(step.record)
+        open_ = {column: name for column, name in open_.items() if blamed[name] is None}
         step = commits.step(step.stream, step.record.seq - 1, step.entity)
     return blamed
 
@@ -168,11 +174,9 @@ class _Lines:
         self._seen: set[tuple[str, int]] = set()
         self._queue: list[tuple[int, int, str, _Step]] = []
 
-    def __iter__(self) -> Iterator[_Step]:
-        while self._queue:
-            *_, step = heapq.heappop(self._queue)
-            yield step
-            self.push(step.stream, step.record.seq - 1, step.entity)
+    def pop(self) -> _Step | None:
+        """The newest commit that was not walked along yet; None at the end of all lines."""
+        return heapq.heappop(self._queue)[-1] if self._queue else None
 
     def push(self, stream: Stream, seq: int, entity: Entity) -> None:
         """Walk along a line from a version on; what was walked along already is not again."""
@@ -240,13 +244,34 @@ class _Commits:
 # ---- what a commit did to the entity ----
 
 
-def _changed(session: Session, step: _Step) -> TypeDifference | None:
-    """What a commit made of the entity, if it wrote it and it is not the same as before."""
-    record, entity = step.record, step.entity
-    change = _change(record, entity.path)
-    if change is None or not _may_name(session, change, entity.id):
-        return None
+@contextmanager
+def _comparing(session: Session, states: States) -> Iterator[None]:
+    """Around reads of two states: what was cleaned up is told as not found."""
+    before, after = states.before.snapshot, states.after.snapshot
+    with session.reading(after), session.reading(before):
+        yield
+
+
+def _version_by(session: Session, step: _Step) -> EntityVersion | None:
+    """What a commit made of the entity; None if it did not change it."""
     states = _states(session, step)
+    if states is None:
+        return None
+    with _comparing(session, states):
+        found = _changed(session, states, step.entity)
+        return None if found is None else _version(step.record, found)
+
+
+def _states(session: Session, step: _Step) -> States | None:
+    """The states around a commit; None if it did not write the entity."""
+    change = _change(step.record, step.entity.path)
+    if change is None or not _may_name(session, change, step.entity.id):
+        return None
+    return states_of(session, step.stream, step.record)
+
+
+def _changed(session: Session, states: States, entity: Entity) -> TypeDifference | None:
+    """What a commit made of the entity, if it is not the same as before."""
     pair = _pair(session, states, entity)
     if pair is None:
         return None
@@ -272,12 +297,8 @@ def _may_name(session: Session, change: ChangeSet, entity_id: str) -> bool:
             return True
         case Maintenance():
             return False
-
-
-def _states(session: Session, step: _Step) -> States:
-    parent = session.resources.log.at(step.stream, step.record.seq - 1)
-    after = parent.after(step.record)
-    return States(step.stream, step.record, session.view(parent), session.view(after))
+        case other:
+            assert_never(other)
 
 
 def _pair(session: Session, states: States, entity: Entity) -> TypePair | None:
@@ -314,7 +335,31 @@ def _changed_columns(found: TypeDifference) -> set[str]:
     return {name for name in rows.column_names if not rows[name].null_count}
 
 
-# ---- merges ----
+# ---- who gave the values ----
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a commit gave the entity: values of columns, or all it has; or whence a merge had it."""
+
+    columns: frozenset[str] = frozenset()
+    is_insert: bool = False
+    jump: _Jump | None = None
+
+
+def _given_by(commits: _Commits, step: _Step) -> _Given:
+    session = commits.session
+    states = _states(session, step)
+    if states is None:
+        return _Given()
+    with _comparing(session, states):
+        found = _changed(session, states, step.entity)
+        if found is None:
+            return _Given()
+        jump = _source(commits, step, found)
+        if jump is not None:
+            return _Given(jump=jump)
+        return _Given(frozenset(_changed_columns(found)), found.ops[0] == Op.INSERT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +386,12 @@ def _source(commits: _Commits, step: _Step, found: TypeDifference) -> _Jump | No
     pair = next((each for each in pairs if each.new == found.pair.new), None)
     if pair is None or pair.old is None:
         return None
+    try:
+        with session.reading(view.snapshot):
+            rows = rows_at(view, pair.old, source.entity.ids)
+    except CommitNotFound:
+        # The merged branch was deleted and cleaned up: the merge is all that is known.
+        return None
     # By column: the merge may have given a property another name.
-    rows = rows_at(view, pair.old, source.entity.ids)
     is_same = rows.num_rows == 1 and not compare(rows, found.after, pair.columns)[0]
     return _Jump(source, pair) if is_same else None

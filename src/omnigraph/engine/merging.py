@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,16 +13,17 @@ from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.merge_results import MergePlan, MergeResult, done_by
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.sources import source_named
 from omnigraph.engine.writing import Terms, write
 from omnigraph.errors import (
-    BranchNotFound,
     BranchRefused,
     CommitHasNoParent,
+    CommitNotFound,
     InvalidArgument,
     OmnigraphError,
+    SnapshotGone,
 )
 from omnigraph.execution.view import View
-from omnigraph.ids import ulid_milliseconds
 from omnigraph.versioning import BranchAt, Record, Stream, Transaction
 from omnigraph.writers.merge.preference import preferences
 from omnigraph.writers.merge.publication import Checked, checked, transaction
@@ -109,9 +111,13 @@ class Merging:
         self._found = found = self.look(view)
         if found.checked is None:
             return None
-        is_whole = found.outcome == FAST_FORWARD
-        source = self._source.ref
-        return transaction(found.checked, self._staging, request, source=source, is_whole=is_whole)
+        return transaction(
+            found.checked,
+            self._staging,
+            request,
+            source=self._source.ref,
+            requires_ours_unchanged=found.outcome == FAST_FORWARD,
+        )
 
     def abandon(self) -> None:
         """Remove what was written for a merge that will never be a commit."""
@@ -149,7 +155,9 @@ class Picking:
         is_same_schema = found.merged.schema.source == view.schema.source
         if is_same_schema and not found.merged.change and not found.conflicts.count:
             return None
-        return transaction(found, self._staging, request, source=None, is_whole=False)
+        return transaction(
+            found, self._staging, request, source=None, requires_ours_unchanged=False
+        )
 
     def abandon(self) -> None:
         """Remove what was written for a change that will never be a commit."""
@@ -169,8 +177,10 @@ def _checked(
     resources = session.resources
     base, theirs = map(session.view, between)
     sides = Sides(base, ours=view, theirs=theirs, lineage=resources.lineage, is_pick=is_pick)
-    merged = three_way(sides, chosen, is_forward=is_forward)
-    return checked(merged, schemas=resources.schemas, keys=resources.keys, is_theirs=is_forward)
+    with session.reading(base.snapshot), session.reading(theirs.snapshot):
+        merged = three_way(sides, chosen, is_forward=is_forward)
+        schemas, keys = resources.schemas, resources.keys
+        return checked(merged, schemas=schemas, keys=keys, is_forward=is_forward)
 
 
 class Merger:
@@ -191,7 +201,8 @@ class Merger:
                 "delete_branch", f"{found.name} is no branch", hint="pass the branch that is to end"
             )
         operation = Merging(self._session, found.at, preferences(prefer))
-        record = write(self._session, self._stream, operation, terms).record
+        with self._held(found):
+            record = write(self._session, self._stream, operation, terms).record
         looked = operation.found
         result = self._result(looked.outcome, looked.checked, found.name, record)
         if not delete_branch:
@@ -250,6 +261,7 @@ class Merger:
             case Snapshot():
                 if source.uri != self._session.uri:
                     raise InvalidArgument("source", f"{source!r} is of the graph at {source.uri}")
+                self._session.resources.branches.require_held(source.at)
                 return _Source(source.at.commit, source.at)
             case Commit():
                 return _Source(source.id, self._session.resources.history.by_commit(source.id))
@@ -262,18 +274,20 @@ class Merger:
         raise InvalidArgument(
             "source",
             f"a {type(source).__name__} cannot be merged",
-            hint="pass a branch or its name, a snapshot or a commit",
+            hint="pass a branch or its name, a tag, a snapshot or a commit",
         )
 
+    def _held(self, source: _Source) -> AbstractContextManager[None]:
+        """Around a merge: nobody collects what it is made from."""
+        # The newest commit of a branch stays for the grace, whatever happens to the branch.
+        if source.is_branch:
+            return nullcontext()
+        return self._session.resources.branches.holds.held(source.at)
+
     def _named(self, name: str) -> _Source:
-        """A branch by its name, or a commit by its id."""
-        try:
-            at = self._graph.branch(name).snapshot().at
-        except BranchNotFound:
-            if ulid_milliseconds(name) is None:
-                raise
-            return _Source(name, self._session.resources.history.by_commit(name))
-        return self._of_branch(name, at)
+        """A branch or a tag by its name, or a commit by its id."""
+        at, is_branch = source_named(self._session, name)
+        return self._of_branch(name, at) if is_branch else _Source(name, at)
 
     def _of_branch(self, name: str, at: versioning.Snapshot) -> _Source:
         if at.stream.id == self._stream.id:
@@ -291,13 +305,18 @@ class Merger:
         return None
 
     def _picked(self, commit: Commit | str) -> _Picked:
-        commit_id = arguments.text("commit", commit.id if isinstance(commit, Commit) else commit)
+        name = arguments.text("commit", commit.id if isinstance(commit, Commit) else commit)
         resources = self._session.resources
+        commit_id = resources.history.by_name(name).commit
         record = resources.history.commit(commit_id)
         if record.parent is None:
             raise CommitHasNoParent(commit_id)
         own = resources.history.by_commit(commit_id)
         # The stream of a snapshot owns its record; what it started from is below its first seq.
-        parent = resources.log.at(own.stream, own.seq - 1)
+        try:
+            parent = resources.log.at(own.stream, own.seq - 1)
+        except CommitNotFound as error:
+            what = f"the commit before '{commit_id}' was collected: what it changed is not known"
+            raise SnapshotGone(what, oldest=resources.history.oldest(own.stream)) from error
         message = record.signature.message
         return _Picked(own, parent, f"{commit_id}{f': {message}' if message else ''}")

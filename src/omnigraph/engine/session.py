@@ -88,14 +88,13 @@ class Session:
 
     def _collected(self, snapshot: Snapshot) -> SnapshotGone | None:
         resources = self._resources
-        ref = snapshot.ref
         with suppress(StorageError):
             try:
-                resources.branches.tags.require_kept(snapshot)
+                resources.branches.require_held(snapshot)
             except SnapshotGone as gone:
                 return gone
-            if not resources.log.is_stored(ref.stream, ref.seq):
-                return SnapshotGone(f"commit '{ref.commit}' was collected with its branch")
+            except CommitNotFound:
+                return SnapshotGone(f"commit '{snapshot.commit}' was collected with its branch")
         return None
 
     def commit(self, snapshot: Snapshot) -> Commit:

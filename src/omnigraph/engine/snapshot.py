@@ -14,7 +14,7 @@ from omnigraph.engine import arguments
 from omnigraph.engine.blobs import Blob, open_blob
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff import Diff, Place, diff_between, place_of
-from omnigraph.engine.feed.filters import filters_of
+from omnigraph.engine.entity_change.filters import filters_of
 from omnigraph.engine.reads import Bounds, PreparedRead, prepared_read
 from omnigraph.engine.results import TableInfo
 from omnigraph.engine.session import Session

@@ -10,6 +10,7 @@ from omnigraph.errors.base import OmnigraphError
 
 # How many conflicts the message of an error tells; it carries them all, or the first thousands.
 CONFLICTS_TOLD_MAX: Final = 3
+_PREFERABLE: Final = frozenset({"divergent_insert", "divergent_update", "delete_vs_update"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,13 @@ class MergeConflict(OmnigraphError):
         told = "; ".join(str(each) for each in self.conflicts[:CONFLICTS_TOLD_MAX])
         more = self.count - min(len(self.conflicts), CONFLICTS_TOLD_MAX)
         super().__init__(
-            f"merge conflicts: {told}{f'; and {more} more' if more else ''}", hint=_hint(conflicts)
+            f"merge conflicts: {told}{f'; and {more} more' if more else ''}",
+            hint="change one side, or pass prefer='ours' or 'theirs'"
+            if self.is_preferable
+            else "change one side so that both go together, and merge again",
         )
 
-
-def _hint(conflicts: Sequence[EntityConflict]) -> str:
-    preferable = {"divergent_insert", "divergent_update", "delete_vs_update"}
-    if all(each.kind in preferable for each in conflicts):
-        return "change one side, or merge with prefer='ours' or 'theirs'"
-    return "change one side so that both go together, and merge again"
+    @property
+    def is_preferable(self) -> bool:
+        """Whether a preference for one side would decide every conflict."""
+        return all(each.kind in _PREFERABLE for each in self.conflicts)

@@ -3,6 +3,7 @@
     __manifest/format.json                            the format of the graph, created first
     __manifest/branches/{branch}/{generation:06}.json what happened to the name, append only
     __manifest/tags/{tag}/{generation:06}.json        the same for tags, with what they hold
+    __manifest/holds/{id}.json                        what a merge keeps while it runs
     __manifest/{stream}/{seq:020}.json                records, the commits of one branch
     __manifest/{stream}/checkpoints/{seq:020}.json    the fold of the records up to seq (derived)
     __manifest/{stream}/floors/{seq:020}              older commits of the branch were let go
@@ -29,6 +30,7 @@ MANIFEST = "__manifest"
 FORMAT = f"{MANIFEST}/format.json"
 BRANCHES = f"{MANIFEST}/branches"
 TAGS = f"{MANIFEST}/tags"
+HOLDS = f"{MANIFEST}/holds"
 CHANGES = f"{MANIFEST}/changes"
 SCHEMAS = f"{MANIFEST}/schemas"
 CLEANUP = f"{MANIFEST}/cleanup.json"
@@ -116,6 +118,11 @@ def change_set(change_set_id: str) -> str:
 def schema(digest: str) -> str:
     """An accepted schema by the identity its records carry, such as `sha256:…`."""
     return f"{SCHEMAS}/{digest.rpartition(':')[2]}.json"
+
+
+def hold(hold_id: str) -> str:
+    """The path of a hold."""
+    return f"{HOLDS}/{hold_id}.json"
 
 
 def probe(probe_id: str) -> str:

@@ -85,15 +85,19 @@ class Table:
                 yield from self._logical(pa.Table.from_batches([batch]), names).to_batches()
 
     def rows_of_files(self, files: Sequence[str], *, columns: Sequence[str]) -> pa.Table:
-        """The rows in some data files of this version, by their paths from the graph's root."""
+        """The rows in some data files, by their paths from the graph's root.
+
+        All of them must be in this version: rows that nobody finds must not pass for none.
+        """
         wanted = {name.removeprefix(f"{self.pin.path}/data/") for name in files}
         names = self._names(columns)
         with lance_step("rows_of_files", self.pin.path):
-            fragments = [
-                fragment
-                for fragment in self._dataset.get_fragments()
-                if not wanted.isdisjoint(file_names(fragment.metadata))
-            ]
+            held = {each: set(file_names(each.metadata)) for each in self._dataset.get_fragments()}
+        if missing := sorted(wanted.difference(*held.values())):
+            reason = f"{len(missing)} of {len(wanted)} files are not in it, first {missing[0]}"
+            raise StorageRefused("rows_of_files", self.pin.path, reason)
+        fragments = [each for each, names_of in held.items() if not wanted.isdisjoint(names_of)]
+        with lance_step("rows_of_files", self.pin.path):
             if not fragments:
                 return self._projected(names).empty_table()
             scanner = self._dataset.scanner(columns=names, fragments=fragments)

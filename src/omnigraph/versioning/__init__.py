@@ -18,6 +18,8 @@ any step needs no repair; no commit that was acknowledged is lost.
     transaction   stage, publish, rebase: the only module that creates records
     events        what happens to names, append only
     tags          names for commits, which keep them
+    holders       who holds a commit, asked before and after it is referred to
+    holds         what keeps a commit while another one is made from it
     branches      names that stand for streams
     lineage       how commits descend from each other
     history       commits and snapshots by branch, id, version and time

@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from omnigraph.errors import (
@@ -19,7 +20,6 @@ from omnigraph.errors import (
     BranchRefused,
     CommitNotFound,
     CorruptObject,
-    SnapshotGone,
 )
 from omnigraph.ids import new_ulid
 from omnigraph.storage import layout
@@ -27,6 +27,8 @@ from omnigraph.versioning.codec import read_ref, ref_json
 from omnigraph.versioning.events import is_live, newest, put_event, read_event
 from omnigraph.versioning.fields import Fields
 from omnigraph.versioning.floors import Floors
+from omnigraph.versioning.holders import Holders
+from omnigraph.versioning.holds import Holds
 from omnigraph.versioning.log import Head
 from omnigraph.versioning.record import MAIN, MAIN_BRANCH, CommitRef, Stream
 from omnigraph.versioning.snapshot import Snapshot, encode_checkpoint
@@ -46,7 +48,12 @@ class Branches:
     def __init__(self, committer: Committer) -> None:
         self._committer = committer
         self._log = committer.log
-        self.tags = Tags(committer.log, committer.settings.now_us)
+        settings = committer.settings
+        self.tags = Tags(committer.log.objects, settings.now_us, self.require_held)
+        self.holds = Holds(committer.log.objects, settings.now_us, self.require_held)
+        self._holders = Holders(
+            committer.log, self, self.tags, now_us=settings.now_us, grace_s=settings.grace_s
+        )
         # Streams never change; whether a name still stands for one is asked each time.
         self._known: dict[str, tuple[int, Stream]] = {}
 
@@ -90,17 +97,14 @@ class Branches:
         generation = self._generation(name)
         if is_live(generation):
             raise BranchExists(name)
-        oldest = self.tags.require_kept(at)
-        self._require_commit(at)
+        oldest = self.require_held(at)
         stream = Stream(layout.stream_name(name, new_ulid().lower()), name, _origins(at))
         base = replace(at, stream=stream)
         # A crash between the two puts leaves a stream that no name stands for: one stray object.
         # Put as durably as a record, because the branch may outlive the record it started from.
         path = layout.checkpoint(stream.id, base.seq)
         self._log.objects.put_new(path, encode_checkpoint(base))
-        if at.seq < oldest:
-            # Only a tag holds the commit: what came before it is gone.
-            Floors(self._log.objects).put(stream, at.seq)
+        self._reach(stream, oldest)
         event = {
             "op": "create",
             "stream": stream.id,
@@ -114,12 +118,25 @@ class Branches:
         try:
             # A collector says what it lets go before it looks for branches. One that did not see
             # this branch is seen by it here.
-            self.tags.require_kept(at)
-        except SnapshotGone:
+            self._reach(stream, self._holders.require(at, stream=stream.id))
+        except CommitNotFound:
             self._put_event(name, generation + 2, self._deletion(actor))
             raise
         self._log.confirm(Head(base), time.monotonic())
         return stream
+
+    def require_held(self, at: Snapshot, *, tag: str | None = None) -> int:
+        """Refuse a commit that no branch and no tag, besides one, holds.
+
+        Returns the seq of the oldest commit that is held with it.
+        """
+        return self._holders.require(at, tag=tag)
+
+    def _reach(self, stream: Stream, oldest: int) -> None:
+        """Say what a new branch does not reach, where those it starts from do not say it."""
+        floors = Floors(self._log.objects)
+        if floors.of(stream) < oldest:
+            floors.put(stream.id, oldest)
 
     def streams(self, *, deleted_since: int) -> tuple[tuple[Stream, bool], ...]:
         """The streams of all branches that are live, or were deleted since a time (µs).
@@ -128,30 +145,25 @@ class Branches:
         """
         generations = newest(self._log.objects, layout.BRANCHES, layout.branch_of_ref_event)
 
-        def found(event: tuple[str, int]) -> tuple[Stream, bool] | None:
+        def found(event: tuple[str, int]) -> list[tuple[Stream, bool]]:
             name, generation = event
+            streams = []
             if is_live(generation):
-                return self._read_creation(name, generation), True
-            if self._deleted_at(name, generation) < deleted_since:
-                return None
-            return self._read_creation(name, generation - 1), False
+                streams.append((self._read_creation(name, generation), True))
+                generation -= 1
+            # A name that was given anew has several streams.
+            while generation > 0 and self._deleted_at(name, generation) >= deleted_since:
+                streams.append((self._read_creation(name, generation - 1), False))
+                generation -= 2
+            return streams
 
         with ThreadPoolExecutor(max_workers=_READERS) as readers:
             streams = [*readers.map(found, sorted(generations.items()))]
-        return (MAIN, True), *(each for each in streams if each is not None)
+        return (MAIN, True), *chain.from_iterable(streams)
 
     def _deleted_at(self, name: str, generation: int) -> int:
         path = layout.ref_event(name, generation)
         return read_event(self._log.objects, path).integer("created_at")
-
-    def _require_commit(self, at: Snapshot) -> None:
-        """Refuse to start from a commit that this graph does not have: nobody could read it."""
-        ref = at.ref
-        is_base = bool(at.stream.origins) and at.seq == at.stream.first_seq - 1
-        # The record may be collected where the checkpoint of a branch keeps what it said.
-        is_known = is_base or self._log.is_stored(ref.stream, ref.seq)
-        if not is_known or self._log.at(at.stream, at.seq).commit != at.commit:
-            raise CommitNotFound(f"this graph has no commit '{at.commit}'")
 
     def delete(
         self, name: str, *, actor: str | None = None, requires: tuple[BranchAt, ...] = ()

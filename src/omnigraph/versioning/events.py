@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -59,15 +59,3 @@ def put_event(objects: Objects, path: str, event: dict[str, object], *, what: st
             if (found := objects.get(path)) is not None:
                 return found == data
     raise InDoubt(f"{what}: no answer whether it was changed ({path})")
-
-
-def live_events(
-    objects: Objects,
-    folder: str,
-    parse: Callable[[str], tuple[str, int] | None],
-    path_of: Callable[[str, int], str],
-) -> Iterator[tuple[str, Fields]]:
-    """The names below a folder that stand for something, in order, and the events that say what."""
-    for name, generation in sorted(newest(objects, folder, parse).items()):
-        if is_live(generation):
-            yield name, read_event(objects, path_of(name, generation))

@@ -3,7 +3,8 @@
 A collector lets go of old commits from the oldest on. Before it removes anything of them, it states
 so, in an object of the branch's stream. So a record that is missing below the floor was let go, and
 one that is missing above it is damage. Floors only rise; records that are still there below one
-tell how branches descend from each other, and nothing more.
+tell how branches descend from each other, and nothing more. A deleted branch that is collected gets
+a floor above all of its commits, for whoever still has a snapshot of it.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ class Floors:
             last = stream.first_seq - 1
             stream = stream.owner(last)
 
-    def put(self, stream: Stream, seq: int) -> None:
-        """State that the commits of a branch below a seq are let go; again is no error."""
-        self._objects.put_new(layout.floor(stream.id, seq), b"")
+    def put(self, stream_id: str, seq: int) -> None:
+        """State that the commits of a stream below a seq are let go; again is no error."""
+        self._objects.put_new(layout.floor(stream_id, seq), b"")
 
     def _highest(self, stream: Stream, last: int | None) -> int | None:
         listed = self._objects.list(layout.floor_folder(stream.id))

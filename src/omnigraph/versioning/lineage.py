@@ -73,14 +73,6 @@ class Lineage:
             raise HistoryGone(f"the branch that commit {walk.commit(found)} was made on is gone")
         return self._snapshot(found, [stream, *walk.streams])
 
-    def is_ancestor(self, of: Snapshot, ref: CommitRef) -> bool:
-        """Whether a commit is another one or was made before it on any way that led to it."""
-        if is_on_line(of, ref):
-            return True
-        walk = _Walk(self.log, self._branches, shared=None)
-        walk.know(of.stream)
-        return walk.reaches(of, ref)
-
     def between(self, snapshot: Snapshot, seq: int) -> list[Record]:
         """The records of a snapshot's line above a seq and up to it, oldest first."""
         seqs = range(seq + 1, snapshot.seq + 1)
@@ -222,19 +214,6 @@ class _Walk:
             raise HistoryGone(f"no common ancestor of {a.commit} and {b.commit} is stored any more")
         best = max(found, key=lambda met: (-met.distance, met.place[1], met.created_at, met.commit))
         return best.place
-
-    def reaches(self, of: Snapshot, ref: CommitRef) -> bool:
-        """Whether a walk from a snapshot comes to a commit."""
-        earliest = (ulid_milliseconds(ref.commit) or 0) * 1000
-        self._paint(self._start(of), _OURS, {})
-        while self._queue:
-            met = self._met[heapq.heappop(self._queue)[1]]
-            if met.place == (ref.stream, ref.seq):
-                return True
-            if met.created_at >= earliest:
-                for parent in self._parents(met):
-                    self._paint(parent, _OURS, {})
-        return False
 
     def _start(self, snapshot: Snapshot) -> _Commit:
         return self._meet(_place(snapshot), snapshot.commit)

@@ -86,7 +86,10 @@ class Spilled:
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """Rows of a bulk load by the data files that hold them; `replaces` says all others are gone."""
+    """Rows of a bulk load by the data files that hold them; `replaces` says all others are gone.
+
+    Then the rows are all rows of the table, and files may be left out.
+    """
 
     files: tuple[str, ...]
     rows: int

@@ -9,16 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
-from omnigraph.errors import InvalidArgument, SnapshotGone, TagExists, TagNotFound
+from omnigraph.errors import CommitNotFound, InvalidArgument, TagExists, TagNotFound
 from omnigraph.ids import new_ulid, ulid_milliseconds
 from omnigraph.storage import layout
+from omnigraph.storage.objects import Objects
 from omnigraph.versioning.codec import pins_json, read_pins, read_ref, ref_json
 from omnigraph.versioning.events import is_live, newest, put_event, read_event
 from omnigraph.versioning.fields import Fields
-from omnigraph.versioning.floors import Floors
-from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import Stream
 from omnigraph.versioning.snapshot import Snapshot
 
@@ -36,14 +35,22 @@ class Tag:
     actor: str | None = None
 
 
+class RequireHeld(Protocol):
+    """Refuses a commit that nobody but a tag holds."""
+
+    def __call__(self, at: Snapshot, *, tag: str | None = None) -> object:
+        """Refuse it."""
+
+
 class Tags:
     """The tags of one graph."""
 
-    def __init__(self, log: Log, now_us: Callable[[], int]) -> None:
-        self._log = log
-        self._objects = log.objects
-        self._floors = Floors(log.objects)
+    def __init__(
+        self, objects: Objects, now_us: Callable[[], int], require_held: RequireHeld
+    ) -> None:
+        self._objects = objects
         self._now_us = now_us
+        self._require_held = require_held
 
     def list(self, *, deleted_since: int | None = None) -> list[Tag]:
         """Every tag, by name; with those deleted since a time (µs), if one is given."""
@@ -67,15 +74,15 @@ class Tags:
         generation = self._generation(name)
         if is_live(generation):
             raise TagExists(name)
-        self.require_kept(at)
+        self._require_held(at)
         tag = Tag(name, at, self._now_us(), actor)
-        if not self._put(name, generation + 1, _event_of(tag)):
+        if not self._put(name, generation + 1, event_of(tag)):
             raise TagExists(name)
         try:
             # A collector says what it lets go before it looks for tags. One that did not see this
             # tag is seen by it here.
-            self.require_kept(at, besides=name)
-        except SnapshotGone:
+            self._require_held(at, tag=name)
+        except CommitNotFound:
             self._put(name, generation + 2, self._deletion(actor))
             raise
         return tag
@@ -91,16 +98,6 @@ class Tags:
     def holding(self, commit: str) -> tuple[Tag, ...]:
         """The tags of a commit."""
         return tuple(tag for tag in self.list() if tag.snapshot.commit == commit)
-
-    def require_kept(self, at: Snapshot, *, besides: str | None = None) -> int:
-        """Refuse a commit that was let go, unless a tag, other than one, holds it.
-
-        Returns the seq of the oldest commit of its branch that was not let go.
-        """
-        oldest = self._floors.of(at.stream)
-        if at.seq < oldest and not any(tag.name != besides for tag in self.holding(at.commit)):
-            raise SnapshotGone(f"commit '{at.commit}' was collected", oldest=oldest)
-        return oldest
 
     def _deletion(self, actor: str | None) -> dict[str, object]:
         # The id makes two deletions different objects, of which one is told that it came late.
@@ -120,16 +117,15 @@ class Tags:
     def _read(self, name: str, generation: int) -> Tag:
         fields = read_event(self._objects, layout.tag_event(name, generation))
         fields.require("op", "create")
-        return Tag(
-            name, _snapshot(fields), fields.integer("created_at"), fields.text_or_none("actor")
-        )
+        return read_tag(name, fields)
 
     def _put(self, name: str, generation: int, event: dict[str, object]) -> bool:
         path = layout.tag_event(name, generation)
         return put_event(self._objects, path, event, what=f"tag '{name}'")
 
 
-def _event_of(tag: Tag) -> dict[str, object]:
+def event_of(tag: Tag) -> dict[str, object]:
+    """The event that creates a tag."""
     at = tag.snapshot
     owner = at.stream.owner(at.seq)
     return {
@@ -142,6 +138,11 @@ def _event_of(tag: Tag) -> dict[str, object]:
         "created_at": tag.created_at,
         "actor": tag.actor,
     }
+
+
+def read_tag(name: str, fields: Fields) -> Tag:
+    """A tag from the event that created it."""
+    return Tag(name, _snapshot(fields), fields.integer("created_at"), fields.text_or_none("actor"))
 
 
 def _snapshot(fields: Fields) -> Snapshot:

@@ -137,3 +137,14 @@ def test_a_name_that_is_nothing_is_refused(run: Run, reviewed: Path) -> None:
     assert refused.stdout == ""
     assert "there is no branch, no tag and no commit 'reviwe'" in refused.stderr
     assert run("diff", "--uri", reviewed).exit_code == 2
+
+
+def test_the_help_names_the_states_in_the_order_in_which_they_are_compared(
+    run: Run, reviewed: Path
+) -> None:
+    shown = " ".join(run("diff", "--help").stdout.replace("│", " ").split())
+    assert "[OLD] NEW" in shown
+    assert "what changed from OLD to NEW" in shown
+    refused = run("diff", "main", "review", "main", "--uri", reviewed)
+    assert refused.exit_code == 2
+    assert "3 states cannot be compared" in refused.stderr

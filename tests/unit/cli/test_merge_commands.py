@@ -77,7 +77,7 @@ def test_conflicts_are_shown_with_all_three_states(run: Run, review: Path, folde
         "divergent_update: Person 'eve' was changed on both sides: age",
         "       base  ours  theirs",
         "  age  41    43    42",
-        "hint: change one side, or merge with prefer='ours' or 'theirs'",
+        "hint: change one side, or say which one counts: --prefer ours, or --prefer theirs",
     ]
 
 
@@ -146,3 +146,24 @@ def test_a_commit_is_picked_and_reverted(answer: Answer, review: Path, folder: P
 def test_a_statement_merges_too(answer: Answer, review: Path) -> None:
     merged = answer("mutate", "--store", review, "-e", "branch merge review into main")
     assert merged["outcome"] == "fast_forward"
+
+
+def test_a_tag_can_be_merged_branched_from_and_undone(
+    run: Run, answer: Answer, review: Path, folder: Path
+) -> None:
+    assert run("tag", "create", "rel", "--at", "review", "--uri", review, "--quiet").exit_code == 0
+    answer("branch", "create", "fix", "--from", "rel", "--uri", review)
+    assert _ages(answer, review, folder, "fix")["eve"] == 42
+    merged = answer("branch", "merge", "rel", "--uri", review)
+    assert (merged["source"], merged["outcome"]) == ("rel", "fast_forward")
+    assert answer("revert", "rel", "--uri", review)["outcome"] == "reverted"
+    assert _ages(answer, review, folder)["eve"] == 41
+
+
+def test_options_that_would_mean_nothing_are_refused(run: Run, review: Path) -> None:
+    flags = ("--dry-run", "--delete-branch")
+    shown = run("branch", "merge", "review", "--uri", review, *flags)
+    assert shown.exit_code == 2
+    assert "--dry-run makes no commit" in shown.output
+    kinds = ("--prefer", "divergent_update=ours", "--prefer", "divergent_update=theirs")
+    assert run("branch", "merge", "review", "--uri", review, *kinds).exit_code == 2

@@ -199,7 +199,7 @@ class LettingGo:
     def put_new(self, path: str, data: bytes) -> bool:
         is_new = self._inner.put_new(path, data)
         if path.startswith(self._folder):
-            Floors(self._inner).put(MAIN, 5)
+            Floors(self._inner).put(MAIN.id, 5)
         return is_new
 
     def put(self, path: str, data: bytes) -> None:

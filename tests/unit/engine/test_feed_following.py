@@ -13,7 +13,8 @@ import pytest
 import omnigraph
 import places
 from omnigraph import Branch, Graph, errors
-from omnigraph.engine.feed import Feed, Filters, Limits, follow, origin_of
+from omnigraph.engine.entity_change import Filters
+from omnigraph.engine.feed import Feed, Limits, follow, origin_of
 from omnigraph.engine.graph import create_on
 from omnigraph.engine.resources import Environment, storage_at
 from omnigraph.versioning.transaction import Settings

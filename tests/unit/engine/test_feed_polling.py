@@ -189,6 +189,23 @@ def test_a_full_page_does_not_begin_the_next_commit(main: Branch) -> None:
     assert [block.is_complete for page in found for block in page.blocks] == [True, True]
 
 
+def test_a_commit_in_parts_ends_with_a_cursor_though_its_last_entities_are_the_same(
+    main: Branch,
+) -> None:
+    hire(main, "a", "b", "c")
+    cursor = main.changes().cursor
+    parted = main.load([person("a", 5), person("b"), person("c")], mode="merge").commit.id
+    following = hire(main, "z")
+    blocks = [block for page in pages(main, cursor=cursor, limit=1) for block in page.blocks]
+    assert [(block.cause.commit_id, len(block.changes)) for block in blocks] == [
+        (parted, 1),
+        (parted, 0),
+        (following, 1),
+    ]
+    assert [block.is_complete for block in blocks] == [False, True, True]
+    assert ids(main.changes(cursor=blocks[1].cursor)) == [["z"]]
+
+
 def test_tokens_belong_to_one_life_of_one_branch_and_to_filters(graph: Graph, main: Branch) -> None:
     review = graph.create_branch("review")
     cursor = review.changes().cursor

@@ -31,7 +31,7 @@ def test_each_kind_of_token_gives_back_what_it_carries() -> None:
     assert tokens.read_feed_cursor(tokens.feed_cursor(FEED, AT), FEED) == AT
     assert tokens.read_commit_page(tokens.commit_page(COMMIT, PLACE), COMMIT) == PLACE
     for place in (None, PLACE):
-        at = FeedPlace(Cut(Position(9, "c9"), is_caught_up=True), AT, place)
+        at = FeedPlace(Cut(Position(5, "c5"), Position(9, "c9"), is_caught_up=True), AT, place)
         assert tokens.read_feed_page(tokens.feed_page(FEED, at), FEED) == at
 
 
@@ -83,7 +83,7 @@ def test_a_first_commit_that_was_cleaned_up_is_not_compared() -> None:
 
 def test_a_token_of_one_kind_is_not_taken_for_another() -> None:
     cursor = tokens.feed_cursor(FEED, AT)
-    page = tokens.feed_page(FEED, FeedPlace(Cut(AT, is_caught_up=True), AT, None))
+    page = tokens.feed_page(FEED, FeedPlace(Cut(AT, AT, is_caught_up=True), AT, None))
     with pytest.raises(ChangeCursorRejected, match="it is a feed-page, where a feed-cursor"):
         tokens.read_feed_cursor(page, FEED)
     with pytest.raises(ChangeCursorRejected, match="it is a feed-cursor"):
@@ -114,7 +114,7 @@ def test_however_long_an_id_is_its_token_is_short(letter: str) -> None:
         assert (mark.hash is None) == (len(id_.encode()) <= 256)
         assert mark.hash is None or len(mark.text.encode()) <= 64
         place = Place("edge", "0123456789abcdef", mark)
-        at = FeedPlace(Cut(Position(10**18, "c" * 26), is_caught_up=True), AT, place)
+        at = FeedPlace(Cut(AT, Position(10**18, "c" * 26), is_caught_up=True), AT, place)
         token = tokens.feed_page(FEED, at)
         assert len(token) <= TOKEN_BYTES_MAX
         assert tokens.read_feed_page(token, FEED) == at

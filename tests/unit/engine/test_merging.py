@@ -18,7 +18,7 @@ from omnigraph.engine.writing import Written, write
 from omnigraph.execution.changes import Counts
 from omnigraph.execution.view import View
 from omnigraph.versioning import Transaction
-from omnigraph.writers.merge import three_way
+from omnigraph.versioning.lineage import Lineage
 from omnigraph.writers.prepare import Request
 from unit.writers.merge.merge_world import (
     ages,
@@ -88,6 +88,20 @@ def test_the_captured_commit_is_merged_however_far_its_branch_goes(
 def test_a_branch_cannot_be_merged_into_itself(graph: Graph) -> None:
     with pytest.raises(errors.BranchRefused, match="cannot be merged into itself"):
         graph.branch().merge("main")
+
+
+def test_a_tag_can_be_merged_and_branched_from(graph: Graph) -> None:
+    main, review = graph.branch(), graph.create_branch("review")
+    set_age(review, "bob", 1)
+    graph.tag("rel", review)
+    set_age(review, "bob", 2)
+    assert ages(graph.create_branch("again", source="rel"))["bob"] == 1
+    assert main.merge("rel").source == "rel"
+    assert ages(main)["bob"] == 1
+    with pytest.raises(errors.InvalidArgument, match="rel is no branch"):
+        main.merge("rel", delete_branch=True)
+    with pytest.raises(errors.BranchNotFound, match="nowhere"):
+        graph.create_branch("other", source="nowhere")
 
 
 def test_an_unknown_source_is_named(graph: Graph) -> None:
@@ -189,7 +203,7 @@ def test_a_merge_does_without_records_that_are_gone(
     def gone(*_: object, **__: object) -> None:
         raise errors.HistoryGone("records were collected")
 
-    monkeypatch.setattr(three_way, "candidates", gone)
+    monkeypatch.setattr(Lineage, "between", gone)
     result = main.merge(review)
     assert result.summary["node:Person"] == Counts(inserted=1, updated=1, deleted=1)
     assert ages(main) == {"alice": 30, "bob": 1, "dan": 2, "eve": None}

@@ -194,8 +194,19 @@ def test_the_rows_of_some_files_are_read_without_the_others(tables: Tables) -> N
     newer = tables.append(pin, [staged])
     found = tables.open(newer).rows_of_files(staged.files, columns=["__id", "age"])
     assert found.to_pydict() == {"__id": ["p5", "p6", "p7", "p8"], "age": [5, 6, 7, 8]}
-    older = tables.open(pin).rows_of_files(staged.files, columns=["__id"])
-    assert (len(older), older.schema.names) == (0, ["__id"])
+    nothing = tables.open(pin).rows_of_files([], columns=["__id"])
+    assert (len(nothing), nothing.schema.names) == (0, ["__id"])
+
+
+def test_files_that_a_version_does_not_have_are_not_rows_that_nobody_wrote(tables: Tables) -> None:
+    pin = world.start(tables, range(3), range(3, 5))
+    staged = tables.write(pin, world.people(range(5, 9)))
+    newer = tables.append(pin, [staged])
+    with pytest.raises(StorageRefused, match="1 of 1 files are not in it"):
+        tables.open(pin).rows_of_files(staged.files, columns=["__id"])
+    files = [*staged.files, f"{pin.path}/data/lost"]
+    with pytest.raises(StorageRefused, match="1 of 2 files are not in it, first lost"):
+        tables.open(newer).rows_of_files(files, columns=["__id"])
 
 
 def test_a_filter_that_cannot_be_read_is_our_error(local: Tables) -> None:

@@ -119,7 +119,7 @@ def test_an_unknown_version_is_not_found(seq: int) -> None:
 
 def test_collected_commits_are_not_found_and_end_a_listing() -> None:
     graph, clock = _ticking()
-    Floors(graph.objects).put(MAIN, 4)
+    Floors(graph.objects).put(MAIN.id, 4)
     graph.objects.delete(layout.record(MAIN.id, seq) for seq in range(4))
     again = graph.reopened()
     assert [record.seq for record in again.history.commits(MAIN)] == [7, 6, 5, 4]

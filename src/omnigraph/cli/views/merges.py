@@ -70,7 +70,7 @@ class Planned:
         if plan.conflict_count:
             yield f"{counted(plan.conflict_count, 'conflict')}: nothing would be written"
         else:
-            yield "nothing was written: this was a dry run"
+            yield "nothing was committed: this was a dry run"
 
 
 def conflict_lines(conflicts: Sequence[EntityConflict], count: int) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from typing import Final
@@ -15,7 +16,7 @@ from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff.lines import SHOWN_MAX, lines
 from omnigraph.engine.diff.page import HTML_CHANGES_MAX, fragment, parts
 from omnigraph.engine.entity_change import EntityChange
-from omnigraph.engine.feed.filters import Filters
+from omnigraph.engine.entity_change.filters import Filters
 from omnigraph.engine.session import Session
 from omnigraph.errors import CommitNotFound
 from omnigraph.execution.changes import (
@@ -77,6 +78,10 @@ class Diff:
     new: Commit
     schema_changes: tuple[str, ...] = ()
     parts: tuple[TypeDifference, ...] = field(default=(), repr=False)
+    # Around reads of images, which happen long after the states were compared.
+    reading: Callable[[], AbstractContextManager[None]] = field(
+        default=nullcontext, repr=False, compare=False
+    )
 
     @property
     def summary(self) -> tuple[TypeSummary, ...]:
@@ -153,14 +158,15 @@ class Diff:
         return self.to_html(changes_max=HTML_CHANGES_MAX)
 
     def _pieces(self) -> Iterator[_Piece]:
-        for part in self.parts:
-            yield from _pieces(part)
+        with self.reading():
+            for part in self.parts:
+                yield from _pieces(part)
 
 
 def diff_between(
     session: Session, old: versioning.Snapshot, new: versioning.Snapshot, filters: Filters
 ) -> Diff:
-    """The diff of two states."""
+    """The diff of two states; one that was collected is told as that, now and later."""
     before, after = session.view(old), session.view(new)
     filters.at(before, after)
     wanted = ChangeFilter(
@@ -168,11 +174,20 @@ def diff_between(
         types=frozenset(filters.types) if filters.types else None,
         ops=frozenset(filters.ops),
     )
+
+    @contextmanager
+    def reading() -> Iterator[None]:
+        with session.reading(old), session.reading(new):
+            yield
+
+    with reading():
+        found = tuple(differences(before, after, session.resources.lineage, wanted))
     return Diff(
         old=_commit(session, old),
         new=_commit(session, new),
         schema_changes=tuple(_schema_changes(before, after)),
-        parts=tuple(differences(before, after, session.resources.lineage, wanted)),
+        parts=found,
+        reading=reading,
     )
 
 

@@ -5,7 +5,6 @@ each commit of the branch, in order. Guarantee: a page costs what it shows, howe
 is; tokens hold all there is to know of a consumer, so nothing is stored for them; every commit is
 told at least once, and a cursor is only handed out behind whole commits.
 
-    filters       which changes are wanted
     tokens        positions as texts: cursors and page tokens
     binding       what tokens belong to
     content       the types and ids that one commit wrote
@@ -20,7 +19,6 @@ told at least once, and a cursor is only handed out behind whole commits.
 
 from omnigraph.engine.feed.baseline import Baseline
 from omnigraph.engine.feed.commits import commit_changes
-from omnigraph.engine.feed.filters import Filters, filters_of
 from omnigraph.engine.feed.following import POLL_S, follow
 from omnigraph.engine.feed.packing import Limits, limits_of
 from omnigraph.engine.feed.pages import Block, Cause, ChangesPage, FeedPage
@@ -34,10 +32,8 @@ __all__ = [
     "ChangesPage",
     "Feed",
     "FeedPage",
-    "Filters",
     "Limits",
     "commit_changes",
-    "filters_of",
     "follow",
     "limits_of",
     "origin_of",

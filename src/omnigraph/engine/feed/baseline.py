@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from omnigraph.engine.feed.filters import Filters
+from omnigraph.engine.entity_change.filters import Filters
 from omnigraph.engine.feed.polling import Feed
 from omnigraph.engine.session import Session
 from omnigraph.errors import InvalidArgument
@@ -28,7 +28,6 @@ class Baseline:
         self.commit_id = at.commit
         self._view = session.view(at)
         self._filters = filters
-        filters.at(self._view)
         self._cursor = Feed(session, stream, filters).cursor(at)
         self._is_read = False
 

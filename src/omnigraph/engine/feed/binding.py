@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from omnigraph.engine.feed.filters import Filters
-from omnigraph.engine.feed.tokens import Binding
+from collections.abc import Callable
+
+from omnigraph.engine.entity_change.filters import Filters, Wanted
+from omnigraph.engine.feed.tokens import OTHER_FILTERS, Binding
 from omnigraph.engine.session import Session
+from omnigraph.errors import ChangeCursorRejected
 from omnigraph.execution.view import View
 from omnigraph.versioning.record import GENESIS_SEQ, MAIN, Record, Stream
 
 
-def branch_binding(session: Session, view: View, stream: Stream, filters: Filters) -> Binding:
-    """The binding of a feed: to the branch, and to its life, which ends when it is deleted."""
+def branch_binding(session: Session, view: View, stream: Stream, wanted: Wanted | None) -> Binding:
+    """The binding of a feed: to the branch, and to its life, which ends when it is deleted.
+
+    Filters bind by the types that their names mean, so that a cursor outlives a renaming.
+    """
     return Binding(
         graph=view.accepted.domain,
         genesis=_genesis(session),
-        filters=filters.digest,
+        filters=None if wanted is None else wanted.digest,
         branch=stream.branch,
         life=stream.id,
     )
@@ -28,6 +34,20 @@ def commit_binding(session: Session, view: View, commit: str, filters: Filters) 
         filters=filters.digest,
         commit=commit,
     )
+
+
+def meant(filters: Filters, view: View, then: Callable[[], View], made_with: str | None) -> Wanted:
+    """What the names of filters mean: now or, if that made no such token, in a former view."""
+    if filters.are_known_at(view):
+        now = filters.first_at(view)
+        if made_with in (None, now.digest):
+            return now
+    former = then()
+    for views in ((view, former), (former, view)):
+        wanted = filters.first_at(*views)
+        if made_with in (None, wanted.digest):
+            return wanted
+    raise ChangeCursorRejected(OTHER_FILTERS)
 
 
 def _genesis(session: Session) -> str | None:

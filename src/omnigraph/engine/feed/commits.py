@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from omnigraph.engine.entity_change.filters import Filters
 from omnigraph.engine.feed.binding import commit_binding
-from omnigraph.engine.feed.content import commit_content, states_of
-from omnigraph.engine.feed.filters import Filters
+from omnigraph.engine.feed.content import commit_content, told_states
 from omnigraph.engine.feed.packing import Limits, Page
 from omnigraph.engine.feed.pages import ChangesPage, cause_of
 from omnigraph.engine.feed.tokens import commit_page, read_commit_page
@@ -24,7 +24,7 @@ def commit_changes(
         raise CommitNotFound(f"no live branch holds commit '{commit_id}'")
     if record.parent is None:
         raise CommitHasNoParent(commit_id)
-    states = states_of(session, found[0], record)
+    states = told_states(session, found[0], record)
     binding = commit_binding(session, states.after, commit_id, filters)
     after = None if page_token is None else read_commit_page(page_token, binding)
     wanted = filters.at(states.after, states.before)

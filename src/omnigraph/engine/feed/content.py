@@ -15,7 +15,8 @@ from typing import Final, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.feed.filters import Wanted
+from omnigraph.engine.entity_change.filters import Wanted
+from omnigraph.engine.entity_change.states import States, states_of
 from omnigraph.engine.feed.tokens import IdMark, Place
 from omnigraph.engine.session import Session
 from omnigraph.errors import (
@@ -27,7 +28,6 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.execution.changes import Op, TypePair, all_ids, pair_types, touched
-from omnigraph.execution.view import View
 from omnigraph.versioning import changes as change_sets
 from omnigraph.versioning.record import (
     Bulk,
@@ -41,16 +41,6 @@ from omnigraph.versioning.record import (
 
 _UNKNOWN_PLACE: Final = "it names an entity that the commit did not change"
 _LISTS: Final = {Op.INSERT: "inserted", Op.UPDATE: "updated", Op.DELETE: "deleted"}
-
-
-@dataclass(frozen=True, slots=True)
-class States:
-    """A commit of a stream between two views: the one of its first parent, and its own."""
-
-    stream: Stream
-    record: Record
-    before: View
-    after: View
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +70,10 @@ class CommitContent:
         raise ChangeCursorRejected(_UNKNOWN_PLACE)
 
 
-def states_of(session: Session, stream: Stream, record: Record) -> States:
+def told_states(session: Session, stream: Stream, record: Record) -> States:
     """The two states that a commit of a stream is between; a collected one is a gap."""
     with gone(session, stream, record):
-        parent = session.resources.log.at(stream, record.seq - 1)
-    return States(stream, record, session.view(parent), session.view(parent.after(record)))
+        return states_of(session, stream, record)
 
 
 def commit_content(session: Session, states: States, wanted: Wanted) -> CommitContent:

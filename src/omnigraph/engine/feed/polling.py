@@ -8,15 +8,21 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from omnigraph.engine import arguments
+from omnigraph.engine.entity_change.filters import Filters, Wanted
 from omnigraph.engine.feed import tokens
-from omnigraph.engine.feed.binding import branch_binding
-from omnigraph.engine.feed.content import commit_content, states_of
-from omnigraph.engine.feed.filters import Filters
+from omnigraph.engine.feed.binding import branch_binding, meant
+from omnigraph.engine.feed.content import commit_content, told_states
 from omnigraph.engine.feed.packing import Limits, Page
 from omnigraph.engine.feed.pages import Block, FeedPage, cause_of
 from omnigraph.engine.feed.tokens import Binding, Cut, FeedPlace, Position
 from omnigraph.engine.session import Session
-from omnigraph.errors import ChangeCursorRejected, ChangeFeedGap, CommitNotFound, InvalidArgument
+from omnigraph.errors import (
+    ChangeCursorRejected,
+    ChangeFeedGap,
+    CommitNotFound,
+    HistoryGone,
+    InvalidArgument,
+)
 from omnigraph.execution.view import View
 from omnigraph.versioning import Snapshot
 from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
@@ -70,13 +76,28 @@ def origin_of(start: object, cursor: object, page_token: object) -> Origin:
             return FromStart()
 
 
+def _made_with(origin: Origin) -> str | None:
+    """The digest of the filters that a position was made with; None for one that has none."""
+    match origin:
+        case FromCursor(token) | FromPage(token):
+            return tokens.filters_in(token)
+        case FromStart():
+            return None
+        case _:
+            assert_never(origin)
+
+
 class Feed:
-    """The feed of one branch, seen through filters; it keeps nothing between polls."""
+    """The feed of one branch, seen through filters.
+
+    Between polls it keeps only what their names meant: a type may be renamed while it is followed.
+    """
 
     def __init__(self, session: Session, stream: Stream, filters: Filters) -> None:
         self._session = session
         self._stream = stream
         self._filters = filters
+        self._wanted: Wanted | None = None
 
     def poll(self, origin: Origin, limits: Limits) -> FeedPage:
         """A page of the commits behind a position."""
@@ -89,14 +110,16 @@ class Feed:
     def _poll(self, origin: Origin, limits: Limits) -> FeedPage:
         head = self._session.head(self._stream)
         view = self._session.view(head)
-        binding = branch_binding(self._session, view, self._stream, self._filters)
-        place = self._place(origin, head, binding, limits)
-        return self._page(place, view, binding, limits)
+        unbound = branch_binding(self._session, view, self._stream, None)
+        place = self._place(origin, head, unbound, limits)
+        wanted = self._wanted = self._meant(origin, view, place.cut)
+        binding = branch_binding(self._session, view, self._stream, wanted)
+        return self._page(place, view, (wanted, binding), limits)
 
     def cursor(self, head: Snapshot) -> str:
         """The cursor behind the commit of a snapshot."""
         view = self._session.view(head)
-        binding = branch_binding(self._session, view, self._stream, self._filters)
+        binding = branch_binding(self._session, view, self._stream, self._filters.first_at(view))
         return tokens.feed_cursor(binding, Position(head.seq, head.commit))
 
     def _place(self, origin: Origin, head: Snapshot, binding: Binding, limits: Limits) -> FeedPlace:
@@ -116,8 +139,23 @@ class Feed:
         if at.seq < head.seq:
             self._require_kept(at, head)
         end = min(head.seq, at.seq + limits.commits)
-        cut = Cut(Position(end, self._commit_at(end, head)), end == head.seq)
+        cut = Cut(at, Position(end, self._commit_at(end, head)), end == head.seq)
         return FeedPlace(cut, at, None)
+
+    def _meant(self, origin: Origin, view: View, cut: Cut) -> Wanted:
+        """What the names of the filters mean: now, or else where the poll began."""
+        made_with = _made_with(origin)
+        if self._wanted is not None and self._wanted.digest == made_with:
+            return self._wanted
+        return meant(self._filters, view, lambda: self._view_at(cut.begin, view), made_with)
+
+    def _view_at(self, at: Position, head: View) -> View:
+        if at.seq == head.snapshot.seq:
+            return head
+        try:
+            return self._session.view(self._session.resources.log.at(self._stream, at.seq))
+        except (CommitNotFound, HistoryGone) as error:
+            raise self._gap(at.seq + 1, head.snapshot) from error
 
     def _started(self, start: str, head: Snapshot) -> Position:
         if start == NOW:
@@ -159,20 +197,21 @@ class Feed:
         except CommitNotFound as error:
             raise self._gap(seq, head) from error
 
-    def _page(self, place: FeedPlace, view: View, binding: Binding, limits: Limits) -> FeedPage:
-        wanted = self._filters.at(view)
+    def _page(
+        self, place: FeedPlace, view: View, bound: tuple[Wanted, Binding], limits: Limits
+    ) -> FeedPage:
+        wanted, binding = bound
         page = Page(self._session, limits)
         blocks: list[Block] = []
         told, after = place.told, place.place
         for record in self._records(told.seq, place.cut.end.seq, view.snapshot):
-            states = states_of(self._session, self._stream, record)
+            states = told_states(self._session, self._stream, record)
             filled = page.fill(commit_content(self._session, states, wanted), after)
             at = Position(record.seq, record.commit)
-            is_begun = after is not None
             rest = filled.rest
             cursor = None if rest is not None else tokens.feed_cursor(binding, at)
-            # What is left of a commit may turn out to be nothing: its block was told before.
-            if filled.changes or (rest is None and not is_begun):
+            # What is left of a commit may turn out to be nothing: its cursor is told nevertheless.
+            if filled.changes or rest is None:
                 blocks.append(Block(cause_of(record), filled.changes, cursor))
             if rest is not None:
                 return self._more(blocks, FeedPlace(place.cut, told, rest.after), binding)

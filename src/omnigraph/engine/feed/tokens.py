@@ -28,6 +28,7 @@ _VERSION: Final = 1
 _PURPOSE: Final = "changes/forward"
 _DIGEST_BYTES: Final = 32
 _HASH_DIGITS: Final = 32
+OTHER_FILTERS: Final = "it was made with other filters"
 _WRONG: Final = "it is not a token of this program, or it was altered"
 
 
@@ -44,11 +45,12 @@ class Binding:
     """What a token belongs to: a graph, filters, and a branch in one life or one commit.
 
     The first commit may have been cleaned up since the token was made: then it is not compared.
+    Neither are filters of which it is not known yet what they mean.
     """
 
     graph: str
     genesis: str | None
-    filters: str
+    filters: str | None
     branch: str | None = None
     life: str | None = None
     commit: str | None = None
@@ -108,8 +110,9 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What one poll tells: up to which commit, and whether none was there behind it."""
+    """What one poll tells: behind and up to which commit, and whether there were no more."""
 
+    begin: Position
     end: Position
     is_caught_up: bool
 
@@ -156,6 +159,7 @@ def read_feed_cursor(token: str, binding: Binding) -> Position:
 def feed_page(binding: Binding, at: FeedPlace) -> str:
     """The token of the next page of a poll."""
     members: dict[str, object] = {
+        "begin": at.cut.begin.to_json(),
         "end": at.cut.end.to_json(),
         "caught_up": at.cut.is_caught_up,
         "at": at.told.to_json(),
@@ -170,10 +174,16 @@ def read_feed_page(token: str, binding: Binding) -> FeedPlace:
     with _rejecting():
         fields = _decoded(TokenKind.FEED_PAGE, token, binding)
         return FeedPlace(
-            Cut(_position(fields.child("end")), fields.flag("caught_up")),
+            _cut(fields),
             _position(fields.child("at")),
             _place(fields.child("after")) if fields.has("after") else None,
         )
+
+
+def filters_in(token: str) -> str:
+    """The digest of the filters that a token was made with."""
+    with _rejecting():
+        return _fields(token).text("filters")
 
 
 def hashed(text: str) -> str:
@@ -215,11 +225,12 @@ def _require_binding(fields: Fields, binding: Binding) -> None:
         "branch": "it is of another branch",
         "life": "the branch was deleted and created again since",
         "commit": "it is of another commit",
-        "filters": "it was made with other filters",
+        "filters": OTHER_FILTERS,
     }
     for name, reason in reasons.items():
         found = fields.text_or_none(name)
-        is_unknown = name == "genesis" and (found is None or name not in expected)
+        is_unknown = name == "genesis" and found is None
+        is_unknown |= name in ("genesis", "filters") and name not in expected
         if found != expected.get(name) and not is_unknown:
             raise ChangeCursorRejected(reason)
 
@@ -245,6 +256,11 @@ def _base64(data: bytes) -> str:
 def _place(fields: Fields) -> Place:
     mark = IdMark(fields.text("id"), fields.text_or_none("hash"))
     return Place(fields.text("kind"), fields.text("type"), mark)
+
+
+def _cut(fields: Fields) -> Cut:
+    begin, end = (_position(fields.child(name)) for name in ("begin", "end"))
+    return Cut(begin, end, fields.flag("caught_up"))
 
 
 def _position(fields: Fields) -> Position:

@@ -26,10 +26,10 @@ from omnigraph.execution.changes.changed import (
 )
 from omnigraph.execution.changes.comparison import compare
 from omnigraph.execution.changes.equality import differing
-from omnigraph.execution.changes.pairing import ColumnPair, TypePair, pair_types, type_id
+from omnigraph.execution.changes.pairing import ColumnPair, TypePair, is_heavy, pair_types, type_id
 from omnigraph.execution.changes.rows import all_ids, keys_at, rows_at
 from omnigraph.execution.changes.texts import decoded, image_texts, images
-from omnigraph.execution.changes.writes import Touched, candidates, touched
+from omnigraph.execution.changes.writes import Touched, bulk_ids, candidates, touched
 
 __all__ = [
     "ALL_CHANGES",
@@ -42,6 +42,7 @@ __all__ = [
     "TypePair",
     "all_ids",
     "are_copies_shared",
+    "bulk_ids",
     "candidates",
     "compare",
     "decoded",
@@ -50,6 +51,7 @@ __all__ = [
     "differing",
     "image_texts",
     "images",
+    "is_heavy",
     "keys_at",
     "pair_types",
     "rows_at",

@@ -233,7 +233,7 @@ def _are_changed(
     """Which of those that are in both do not hold the same."""
     ours, theirs = (_whole(rows[ROW_ID]) for rows in stayed)
     is_open = np.ones(len(ours), np.bool_)
-    if shares_copies:
+    if shares_copies and _is_one_table(old, new, pair):
         is_open = numpy_of(ours) != numpy_of(theirs)
     if pair.old is None or pair.new is None or not is_open.any():
         return np.zeros(len(ours), np.bool_)
@@ -246,6 +246,11 @@ def _are_changed(
         known=None if known is None else known[is_open],
     )
     return is_changed
+
+
+def _is_one_table(old: View, new: View, pair: TypePair) -> bool:
+    pins = old.snapshot.pins.get(str(pair.old)), new.snapshot.pins.get(str(pair.new))
+    return pins[0] is not None and pins[1] is not None and pins[0].path == pins[1].path
 
 
 def _part(op: Op, before: pa.Table | None, after: pa.Table | None) -> pa.Table:

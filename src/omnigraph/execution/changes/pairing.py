@@ -119,7 +119,7 @@ class _Pairing:
                 same = None
             # What the other line has dropped is a change of the schema, not of every entity.
             if same is not None or name not in added:
-                yield ColumnPair(same, column, _is_heavy(field))
+                yield ColumnPair(same, column, is_heavy(field))
 
 
 def _by_name(
@@ -144,5 +144,6 @@ def _is_alike(left: pa.Field, right: pa.Field) -> bool:
     return bool(left.type == right.type) and is_blob(left) == is_blob(right)
 
 
-def _is_heavy(field: pa.Field) -> bool:
+def is_heavy(field: pa.Field) -> bool:
+    """Whether a column holds vectors or blobs: reading it costs more than all others together."""
     return is_blob(field) or bool(pa.types.is_fixed_size_list(field.type))

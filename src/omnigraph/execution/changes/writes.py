@@ -63,7 +63,7 @@ def touched(
                 case Bulk(replaces=True):
                     found.setdefault(pin.path, _Found()).is_all = True
                 case Bulk() as bulk:
-                    found.setdefault(pin.path, _Found()).sets.append(_written(bulk, pin, tables))
+                    found.setdefault(pin.path, _Found()).sets.append(bulk_ids(bulk, pin, tables))
                 case Maintenance():
                     pass
                 case other:
@@ -107,10 +107,22 @@ def _written_since(
         records = [*lineage.between(old.snapshot, start), *lineage.between(new.snapshot, start)]
     except HistoryGone:
         return dict.fromkeys(paths, Touched(is_all=True))
-    return touched(records, lineage.log.objects, new.tables, paths=paths)
+    found = touched(records, lineage.log.objects, new.tables, paths=paths)
+    # A table that was away meanwhile came back as a line without its records had made it.
+    return found | dict.fromkeys(_registered(records) & set(paths), Touched(is_all=True))
 
 
-def _written(bulk: Bulk, pin: Pin, tables: Tables) -> IdSet:
+def _registered(records: Iterable[Record]) -> set[str]:
+    """The paths of the tables that records gave to types which were new by then."""
+    return {
+        pin.path
+        for record in records
+        for key in record.registered
+        if (pin := record.pins.get(key)) is not None
+    }
+
+
+def bulk_ids(bulk: Bulk, pin: Pin, tables: Tables) -> IdSet:
     """The ids in the files of a bulk load, at the version that it made."""
     rows = tables.open(pin).rows_of_files(bulk.files, columns=[ID_COLUMN])
     return IdSet(rows[ID_COLUMN])

@@ -70,6 +70,12 @@ class Weights:
             {item: codes.take(places) for item, codes in self.extremes.items()},
         )
 
+    def nonzero(self, places: Places | Numbers) -> Weights:
+        """The weights at places where the count is not zero."""
+        found = self.take(places)
+        is_one = found.counts is not None and found.counts.bound == 1
+        return Weights(None, found.sums, found.extremes) if is_one else found
+
     def scattered(self, places: Places | Numbers, size: int) -> Weights:
         """The weights put at places among many others that stand for nothing."""
 

@@ -19,6 +19,11 @@ from omnigraph.execution.topology.adjacency import Adjacency
 
 # A product of this many edges takes a few milliseconds; as many ones are kept in memory.
 EDGES_AT_ONCE: Final = 2**21
+# Fewer edges are summed in the time that it takes to make a matrix of them.
+SPARSE_EDGES_MIN: Final = 2**14
+# From so many edges on, what a sparse matrix saves is more than the time of its import.
+EDGES_BEFORE_SPARSE: Final = 2**24
+_summed = 0
 _ones: Final[dict[np.dtype[Any], npt.NDArray[Any]]] = {}  # Any: of each type that is asked for
 
 
@@ -54,25 +59,43 @@ def neighbour_extremes(
 
 
 def _products(adjacency: Adjacency, vector: npt.NDArray[Any], budget: Budget) -> npt.NDArray[Any]:
-    # To import it takes as long as thousands of small queries, which never get here.
-    from scipy.sparse import (  # type: ignore[import-untyped] # noqa: PLC0415
-        csr_array,
-    )
-
+    global _summed  # noqa: PLW0603 — what is imported is of the process, too
+    is_large = len(adjacency.ends) >= SPARSE_EDGES_MIN
+    _summed += len(adjacency.ends) if is_large else 0
+    is_sparse = is_large and _summed > EDGES_BEFORE_SPARSE
+    product = _sparse_product if is_sparse else _gathered_product
     parts = []
     for first, last in _ranges(adjacency):
         budget.check()
         offsets = adjacency.offsets[first : last + 1]
         ends = adjacency.ends[offsets[0] : offsets[-1]]
-        if first:
-            offsets = offsets - offsets[0]
-        matrix = csr_array(
-            (_ones_of(vector.dtype, len(ends)), ends, offsets),
-            shape=(last - first, len(vector)),
-            copy=False,
-        )
-        parts.append(matrix @ vector)
+        parts.append(product(offsets - offsets[0] if first else offsets, ends, vector))
     return parts[0] if len(parts) == 1 else np.concatenate([*parts, np.zeros(0, vector.dtype)])
+
+
+def _sparse_product(
+    offsets: npt.NDArray[Any], ends: npt.NDArray[Any], vector: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    from scipy.sparse import (  # type: ignore[import-untyped] # noqa: PLC0415 — see below
+        csr_array,
+    )
+
+    ones = _ones_of(vector.dtype, len(ends))
+    shape = (len(offsets) - 1, len(vector))
+    found: npt.NDArray[Any] = csr_array((ones, ends, offsets), shape=shape, copy=False) @ vector
+    return found
+
+
+def _gathered_product(
+    offsets: npt.NDArray[Any], ends: npt.NDArray[Any], vector: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    """The same without a library whose import takes longer than the first queries do."""
+    found = np.zeros(len(offsets) - 1, vector.dtype)
+    # A segment without any edge would get the first value of the next one.
+    filled = np.flatnonzero(offsets[1:] > offsets[:-1])
+    if len(filled):
+        found[filled] = np.add.reduceat(vector.take(ends), offsets[filled])
+    return found
 
 
 def _ranges(adjacency: Adjacency) -> Iterator[tuple[int, int]]:

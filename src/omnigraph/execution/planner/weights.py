@@ -199,21 +199,29 @@ class Weighing:
     ) -> Weights:
         """To all nodes: from the few that matter, or over all edges."""
         budget = self._reading.budget
-        size = self.nodes(parent).size
         if below.counts is not None:
             back = self.adjacency(branch.link.step, is_back=True)
             few = np.flatnonzero(below.counts.values).astype(np.int32)
-            if self._cost(back, len(few)) < len(back.ends):
-                starts, ends = back.reach(few)
-                some = below.take(few).take(starts)
-                return self._added(
-                    some, ends.astype(np.int64), count=size, most=degree_max(adjacency)
-                )
+            is_one_each = back.is_functional and not below.sums and not below.extremes
+            if is_one_each or self._cost(back, len(few)) < len(back.ends):
+                count, most = self.nodes(parent).size, degree_max(adjacency)
+                return self._scattered(below.nonzero(few), few, back, count=count, most=most)
         return below.summed(
             lambda amount: neighbour_sums(adjacency, amount, budget),
             lambda item, codes: neighbour_extremes(adjacency, item, codes, budget),
             Amount(adjacency.degrees, degree_max(adjacency)),
         )
+
+    def _scattered(
+        self, below: Weights, few: Numbers, back: Adjacency, *, count: int, most: int
+    ) -> Weights:
+        """From each of a few nodes to those that its edges lead back to."""
+        if back.is_functional:
+            ends = back.ends.take(few)
+        else:
+            starts, ends = back.reach(few)
+            below = below.take(starts)
+        return self._added(below, ends.astype(np.int64), count=count, most=most)
 
     def _added(self, below: Weights, places: Places, *, count: int, most: int) -> Weights:
         ones = Amount(np.bincount(places, minlength=count), most)

@@ -7,8 +7,8 @@ the grace ago stays; a crash at any step leaves a graph that is whole.
 
 Objects are listed first and roots are read second: whatever is published after the listing is
 referred to by a root, or younger than the grace. What is let go is said (`floors`) before the roots
-are read for the last time, so that a branch or a tag that is created meanwhile is either seen here,
-or sees that its commit was let go.
+are read for the last time, also of branches that were deleted, so that a branch, a tag or a hold
+that is created meanwhile is either seen here, or sees that its commit was let go.
 
     policy      how much of a branch is kept
     lines       the branches and tags that hold commits, and how far back each of them reaches

@@ -26,10 +26,11 @@ _PAGE: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Ancestry:
-    """Records that merges walk along, and commits that may be merge bases, by their streams."""
+    """Records that merges walk along, commits that may be merge bases, and all their streams."""
 
     records: frozenset[Place]
     bases: tuple[tuple[Stream, int], ...]
+    streams: tuple[Stream, ...] = ()
 
 
 NO_ANCESTRY: Final = Ancestry(frozenset(), ())
@@ -46,7 +47,8 @@ def ancestry_of(heads: Sequence[Snapshot], log: Log, branches: Branches) -> Ance
         for stream_id, seq in sorted(walk.bases())
         if (stream := walk.stream(stream_id)) is not None
     ]
-    return Ancestry(frozenset(walk.records() | _lines(heads)), tuple(bases))
+    records = frozenset(walk.records() | _lines(heads))
+    return Ancestry(records, tuple(bases), tuple(walk.streams()))
 
 
 def _place(snapshot: Snapshot) -> Place:
@@ -122,6 +124,10 @@ class _Walk:
     def stream(self, stream_id: str) -> Stream | None:
         """A stream that was met, with its origins; None if no name ever stood for it."""
         return self._streams.get(stream_id)
+
+    def streams(self) -> Iterator[Stream]:
+        """Every stream that was met, as far as a name ever stood for it."""
+        return (stream for stream in self._streams.values() if stream is not None)
 
     def _mark(self, place: Place, mask: int) -> None:
         known = self._masks.get(place, 0)

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     STREAM = "streams"
     CHANGE_SET = "change sets"
     PROBE = "probes"
+    HOLD = "holds"
     DATA = "data files"
     VERSION = "versions"
     DELETION = "deletion files"
@@ -79,6 +80,8 @@ def _kind_of_manifest(path: str) -> Kind | None:
         return Kind.CHANGE_SET
     if path.startswith(f"{layout.PROBES}/"):
         return Kind.PROBE
+    if path.startswith(f"{layout.HOLDS}/"):
+        return Kind.HOLD
     stream = layout.stream_of(path)
     if stream is None:
         return None

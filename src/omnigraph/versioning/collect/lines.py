@@ -40,10 +40,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """Everything that holds commits."""
+    """Everything that holds commits; holds are tags that are named by their paths."""
 
     lines: tuple[Line, ...]
     tags: tuple[Tag, ...]
+    holds: tuple[Tag, ...] = ()
 
 
 class Lines:
@@ -59,10 +60,13 @@ class Lines:
     def roots(self, policy: Policy) -> Roots:
         """The lines of all branches under a policy, and all tags."""
         since = self._started - self._grace
+        # Before any head is read: a hold goes when what was made under it is a commit.
+        holds = self._branches.holds.list(since=since)
         lines: list[Line] = []
         for stream, is_live in self._branches.streams(deleted_since=since):
             lines.extend([self._line(stream, policy)] if is_live else self._dead(stream))
-        return Roots(tuple(lines), tuple(self._branches.tags.list(deleted_since=since)))
+        tags = self._branches.tags.list(deleted_since=since)
+        return Roots(tuple(lines), tuple(tags), tuple(holds))
 
     def snapshots(self, line: Line) -> Iterator[Snapshot]:
         """The snapshots of the kept commits, the oldest first."""

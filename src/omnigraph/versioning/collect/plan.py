@@ -31,6 +31,8 @@ class Plan:
     paths: set[str] = field(default_factory=set)
     pins: dict[Pin, str] = field(default_factory=dict)
     bases: dict[Pin, str] = field(default_factory=dict)
+    # The streams of kept records, by id.
+    streams: dict[str, Stream] = field(default_factory=dict)
     # What the fold of later records starts from, where the older records go.
     checkpoints: list[Snapshot] = field(default_factory=list)
 
@@ -49,17 +51,20 @@ class Planner:
         records: set[Place] = {(MAIN.id, GENESIS_SEQ)}
         for line in roots.lines:
             records.update(self._keep_line(plan, line))
-        for tag in roots.tags:
+        plan.paths.update(hold.name for hold in roots.holds)
+        for tag in (*roots.tags, *roots.holds):
             records.add((tag.snapshot.ref.stream, tag.snapshot.seq))
             plan.pins.update(_pins(tag.snapshot))
+            _know(plan, tag.snapshot.stream)
         records.update(self._keep_ancestry(plan))
         self._keep_records(plan, records)
-        self._keep_streams(plan)
+        self._keep_streams(plan, {stream_id for stream_id, _ in records})
         self._begin_runs(plan, records)
         return plan
 
     def _keep_line(self, plan: Plan, line: Line) -> Iterator[Place]:
         stream = line.stream
+        _know(plan, stream)
         pins = plan.pins if line.is_live else plan.bases
         for snapshot in self.lines.snapshots(line):
             pins.update(_pins(snapshot))
@@ -75,6 +80,8 @@ class Planner:
     def _keep_ancestry(self, plan: Plan) -> frozenset[Place]:
         heads = [line.head.snapshot for line in plan.roots.lines if line.is_live]
         found = ancestry_of(heads, self.log, self._branches)
+        for stream in found.streams:
+            _know(plan, stream)
         for stream, seq in found.bases:
             base = self._snapshot(stream, seq)
             plan.bases.update(() if base is None else _pins(base))
@@ -98,24 +105,23 @@ class Planner:
         plan.paths.update(layout.record(*place) for place in ordered)
         plan.paths.update(layout.checkpoint(*place) for place in ordered)
 
-    def _keep_streams(self, plan: Plan) -> None:
+    def _keep_streams(self, plan: Plan, stream_ids: set[str]) -> None:
         """What a branch has beside records: where it started, where it ends, what it let go."""
-        for line in plan.roots.lines:
-            stream = line.stream
-            plan.paths.add(layout.hint(stream.id))
-            plan.paths.add(layout.checkpoint(stream.id, max(stream.first_seq - 1, 0)))
-            for each in {stream.id, *(origin.stream for origin in stream.origins)}:
-                listed = self.log.objects.list(layout.floor_folder(each))
-                plan.paths.update(entry.path for entry in listed)
+        lines = {line.stream.id: line.stream for line in plan.roots.lines}
+        plan.paths.update(map(layout.hint, lines))
+        for stream_id in stream_ids | lines.keys():
+            stream = plan.streams.get(stream_id)
+            if stream is not None:
+                plan.paths.add(layout.checkpoint(stream_id, max(stream.first_seq - 1, 0)))
+        origins = {origin.stream for stream in lines.values() for origin in stream.origins}
+        for stream_id in stream_ids | lines.keys() | origins:
+            listed = self.log.objects.list(layout.floor_folder(stream_id))
+            plan.paths.update(entry.path for entry in listed)
 
     def _begin_runs(self, plan: Plan, places: set[Place]) -> None:
         """Records that later ones are folded from go: a checkpoint has to take their place."""
-        streams = {line.stream.id: line.stream for line in plan.roots.lines}
-        for line in plan.roots.lines:
-            for origin in line.stream.origins:
-                streams.setdefault(origin.stream, line.stream.owner(origin.seq))
         for stream_id, seq in sorted(places):
-            stream = streams.get(stream_id)
+            stream = plan.streams.get(stream_id)
             if stream is None or seq <= stream.first_seq or (stream_id, seq - 1) in places:
                 continue
             record = self.log.read(stream_id, seq)
@@ -131,6 +137,13 @@ def put_checkpoint(log: Log, snapshot: Snapshot) -> None:
     if not log.objects.put_new(path, data) and log.objects.get(path) != data:
         log.objects.delete([path])
         log.objects.put_new(path, data)
+
+
+def _know(plan: Plan, stream: Stream) -> None:
+    """Remember a stream and those it started from."""
+    plan.streams[stream.id] = stream
+    for origin in stream.origins:
+        plan.streams.setdefault(origin.stream, stream.owner(origin.seq))
 
 
 def _pins(snapshot: Snapshot) -> Iterable[tuple[Pin, str]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
 
 from omnigraph.errors import CommitNotFound, CorruptObject, StorageError
+from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.collect.inventory import Kind, Stored, list_before
@@ -88,7 +90,7 @@ class Collector:
             planner = Planner(log, branches, lines)
             before = lines.roots(policy)
             try:
-                plan, kept = self._planned(before, planner, is_dry=is_dry or policy.keeps_all)
+                plan, kept = self._planned(before, planner, None if is_dry else stored)
             except (CorruptObject, CommitNotFound):
                 # Another collector may have let go of what was about to be kept here.
                 if attempt == ATTEMPTS_MAX or _held(lines.roots(KEEP_ALL)) == _held(before):
@@ -96,17 +98,20 @@ class Collector:
                 continue
             garbage = [each for each in stored if not kept.holds(each.path)]
             swept = tuple(self._sweep(garbage, plan, is_dry=is_dry))
+            if not is_dry and not any(each.error for each in swept):
+                self._forget(_ends_of_dead(before, stored), kept)
             return _collected(swept, before, plan.roots)
         raise AssertionError("the last attempt raises or returns")
 
-    def _planned(self, roots: Roots, planner: Planner, *, is_dry: bool) -> tuple[Plan, Trace]:
-        """What is kept, after saying what is let go."""
+    def _planned(
+        self, roots: Roots, planner: Planner, stored: Sequence[Stored] | None
+    ) -> tuple[Plan, Trace]:
+        """What is kept, after saying what is let go of the stored objects, if any are to go."""
         plan = planner.plan(roots)
         kept = Trace(self._tracer(), self._objects)
         # Damage is found here, before anything is let go.
         kept.add(plan)
-        if not is_dry:
-            _let_go(plan, planner.log)
+        if stored is not None and _let_go(plan, planner.log, stored):
             # Branches and tags that were created meanwhile; from now on nobody can create one
             # that holds what was let go.
             plan = planner.plan(planner.lines.roots(KEEP_ALL))
@@ -123,6 +128,12 @@ class Collector:
             for table, found in sorted(by_table.items(), key=lambda item: item[0] or "")
             for error in [None if is_dry else self._remove(found)]
         ]
+
+    def _forget(self, ends: Mapping[str, int], kept: Trace) -> None:
+        """Remove the floors of streams of which nothing is left: what is absent needs none."""
+        paths = (layout.floor(stream_id, seq) for stream_id, seq in ends.items())
+        with suppress(StorageError):
+            self._objects.delete([path for path in paths if not kept.holds(path)])
 
     def _remove(self, found: Sequence[Stored]) -> str | None:
         """Remove objects in any order, since nothing refers to them; why it failed, if it did."""
@@ -149,14 +160,30 @@ def _collected(swept: tuple[Swept, ...], before: Roots, after: Roots) -> Collect
     )
 
 
-def _let_go(plan: Plan, log: Log) -> None:
-    """Say what is let go. A crash leaves commits that cannot be read, and their objects."""
+def _let_go(plan: Plan, log: Log, stored: Sequence[Stored]) -> bool:
+    """Say what is let go; whether there is any. A crash leaves commits that cannot be read."""
     for snapshot in plan.checkpoints:
         put_checkpoint(log, snapshot)
     floors = Floors(log.objects)
-    for line in plan.roots.lines:
-        if line.is_live and line.floor > line.was:
-            floors.put(line.stream, line.floor)
+    raised = [(line.stream.id, line.floor) for line in plan.roots.lines if line.floor > line.was]
+    raised += _ends_of_dead(plan.roots, stored).items()
+    for stream_id, seq in raised:
+        floors.put(stream_id, seq)
+    return bool(raised)
+
+
+def _ends_of_dead(roots: Roots, stored: Iterable[Stored]) -> dict[str, int]:
+    """Floors above everything, for the streams of branches that were deleted before the grace.
+
+    Somebody may still have a snapshot of them, and must be told before it is too late.
+    """
+    held = {line.stream.id for line in roots.lines}
+    ends: dict[str, int] = {}
+    for each in stored:
+        seq, stream_id = layout.seq_of_record(each.path), layout.stream_of(each.path)
+        if seq is not None and stream_id is not None and stream_id not in held:
+            ends[stream_id] = max(seq + 1, ends.get(stream_id, 0))
+    return ends
 
 
 def _swept(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.execution.changes import is_heavy
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.execution.view import tabled_types
 from omnigraph.schema.accepted import TypeKind
@@ -18,14 +19,15 @@ from omnigraph.writers.change import (
 )
 from omnigraph.writers.merge.schemas import MergedSchema, MergedType, in_shape
 from omnigraph.writers.merge.sides import Sides
-from omnigraph.writers.merge.verdicts import Located, Verdicts, is_heavy
+from omnigraph.writers.merge.verdicts import Located, Verdicts
 
 
 def adoptable(type_: MergedType, merged: MergedSchema, sides: Sides) -> Pin | None:
     """The table of theirs, if the type may simply become it.
 
     It may if ours has left its own as it was at the base, and if theirs was made from that: a row
-    id goes on meaning one row along every branch. The rules must be those theirs was written by.
+    id goes on meaning one row along every branch. So it is with a type that is new on ours, if
+    that has not had another version of the table. The rules must be those theirs was written by.
     """
     if type_.theirs is None or not type_.is_adoptable:
         return None
@@ -34,7 +36,7 @@ def adoptable(type_: MergedType, merged: MergedSchema, sides: Sides) -> Pin | No
         return None
     pin = sides.theirs.snapshot.pins[str(type_.theirs.key)]
     if type_.ours is None:
-        return pin
+        return pin if sides.may_begin(pin) else None
     if type_.base is None or not sides.do_theirs_descend:
         return None
     mine = sides.ours.snapshot.pins[str(type_.ours.key)]

@@ -1,32 +1,45 @@
-"""Fast-forwards of types that one commit changed: its change set is that of the merge."""
+"""Fast-forwards of types whose change set is known: one commit made it, or all rows are new."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from omnigraph.errors import HistoryGone
-from omnigraph.execution.changes import Counts
+from omnigraph.execution.changes import Counts, bulk_ids
 from omnigraph.schema.accepted import TypeKey
+from omnigraph.storage.pins import Pin
+from omnigraph.storage.tables import Tables
 from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Maintenance, Record, Spilled
+from omnigraph.writers import prepare
 from omnigraph.writers.merge.changes import adoptable
-from omnigraph.writers.merge.schemas import MergedSchema
+from omnigraph.writers.merge.schemas import MergedSchema, MergedType
 from omnigraph.writers.merge.sides import Sides
 
 
-def forwards(sides: Sides, schema: MergedSchema) -> dict[TypeKey, ChangeSet]:
-    """The types that become theirs and that only one commit changed, with what it changed.
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a commit changed of a type, and the version that it made."""
 
-    Neither ids nor rows are read, however many there are. Ours must be as the base is.
+    change: ChangeSet
+    pin: Pin | None
+
+
+def forwards(sides: Sides, schema: MergedSchema) -> dict[TypeKey, ChangeSet]:
+    """The types that become theirs and are large and new, or that only one commit changed.
+
+    Each has its change set. No rows are read, however many there are, and ids only of a bulk load
+    that was compacted. Ours must be as the base is.
     """
     changes = _changes(_records(sides))
-    return {
-        key: found[0]
-        for key, type_ in schema.types.items()
-        if type_.ours is not None and type_.theirs is not None
-        if len(found := changes.get(str(type_.theirs.key), [])) == 1
-        if adoptable(type_, schema, sides) is not None
-    }
+    found: dict[TypeKey, ChangeSet] = {}
+    for key, type_ in schema.types.items():
+        made = _made(type_, sides, changes)
+        pin = None if made is None else adoptable(type_, schema, sides)
+        if made is not None and pin is not None:
+            found[key] = _at(pin, made, sides.theirs.tables)
+    return found
 
 
 def counts_of(change: ChangeSet, *, rows_before: int) -> Counts:
@@ -56,10 +69,36 @@ def _records(sides: Sides) -> list[Record]:
     return [] if is_named_anew else records
 
 
-def _changes(records: list[Record]) -> Mapping[str, list[ChangeSet]]:
-    found: dict[str, list[ChangeSet]] = {}
+def _changes(records: list[Record]) -> Mapping[str, list[_Made]]:
+    found: dict[str, list[_Made]] = {}
     for record in records:
         for type_key, change in record.changes.items():
             if not isinstance(change, Maintenance):
-                found.setdefault(type_key, []).append(change)
+                found.setdefault(type_key, []).append(_Made(change, record.pins.get(type_key)))
     return found
+
+
+def _made(type_: MergedType, sides: Sides, changes: Mapping[str, list[_Made]]) -> _Made | None:
+    """The one change of a type, if there is one."""
+    if type_.theirs is None:
+        return None
+    name = str(type_.theirs.key)
+    if type_.ours is not None:
+        found = changes.get(name, [])
+        return found[0] if len(found) == 1 else None
+    pin = sides.theirs.snapshot.pins[name]
+    # Where everybody is meant, nobody needs to be named.
+    is_large = pin.rows >= prepare.BULK_ROWS_MIN
+    return _Made(Bulk((), pin.rows, replaces=True), pin) if is_large else None
+
+
+def _at(pin: Pin, made: _Made, tables: Tables) -> ChangeSet:
+    """A change set for a later version, which after a compaction has not its files any more."""
+    change = made.change
+    if not isinstance(change, Bulk) or made.pin is None or made.pin == pin:
+        return change
+    if tables.references(pin).issuperset(change.files):
+        return change
+    if change.replaces:
+        return replace(change, files=())
+    return Changed(inserted=bulk_ids(change, made.pin, tables))

@@ -41,7 +41,7 @@ class Checked:
 
 
 def checked(
-    merged: MergedChange, *, schemas: Schemas, keys: Keys, is_theirs: bool = False
+    merged: MergedChange, *, schemas: Schemas, keys: Keys, is_forward: bool = False
 ) -> Checked:
     """Look for conflicts of every kind; a merged state that is wholly theirs has no new ones."""
     across = bridge(merged.schema, merged.sides.ours, schemas=schemas, adopted=merged.adopted)
@@ -50,7 +50,7 @@ def checked(
         keys = Keys(merged.sides.lineage.log)
     committed = Committed(across.view, keys, merged.change)
     parts, reads = [merged.conflicts], {}
-    if not is_theirs:
+    if not is_forward:
         findings = Findings(shown_max=LISTED_MAX)
         reads = dict(examine(merged.change, committed, findings))
         parts.append(rule_conflicts(merged.change, committed, findings))
@@ -65,12 +65,14 @@ def refuse_conflicts(conflicts: Conflicts) -> None:
 
 
 def transaction(
-    found: Checked, staging: Staging, request: Request, *, source: CommitRef | None, is_whole: bool
+    found: Checked,
+    staging: Staging,
+    request: Request,
+    *,
+    source: CommitRef | None,
+    requires_ours_unchanged: bool,
 ) -> Transaction:
-    """The transaction of a merge without conflicts; `source` is its second parent.
-
-    With `is_whole` it holds only as long as ours does not change at all.
-    """
+    """The transaction of a merge without conflicts; `source` is its second parent."""
     refuse_conflicts(found.conflicts)
     merged = found.merged
     rows = [each.rows for each in merged.change.values() if each.adopted is None]
@@ -81,7 +83,8 @@ def transaction(
         replace(made, effects=_effects(found, made.effects), changes={**made.changes, **forwarded})
     )
     pins = merged.sides.ours.snapshot.pins
-    whole = dict.fromkeys(pins, WHOLE) if is_whole or made.schema is not None else {}
+    is_whole = requires_ours_unchanged or made.schema is not None
+    whole = dict.fromkeys(pins, WHOLE) if is_whole else {}
     return replace(
         made,
         footprint=union([made.footprint, merged.reads, whole]),
@@ -94,11 +97,15 @@ def _effects(found: Checked, effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
     """The effects with those on tables whose rows nobody looked at: forwarded, and new ones."""
     merged = found.merged
     pins = found.bridge.view.snapshot.pins
-    forwarded = [Adopt(str(key), pins[str(key)], merged.adopted[key]) for key in merged.forwarded]
     new = {
         str(key): Register(str(key), pin)
         for key, pin in merged.adopted.items()
         if merged.schema.types[key].ours is None
     }
+    forwarded = [
+        Adopt(str(key), pins[str(key)], merged.adopted[key])
+        for key in merged.forwarded
+        if str(key) not in new
+    ]
     kept = [each for each in effects if not (isinstance(each, Adopt) and each.type_key in new)]
     return (*new.values(), *forwarded, *kept)

@@ -15,7 +15,6 @@ import pyarrow as pa
 from omnigraph.execution.columns import TableShape, table_shape
 from omnigraph.execution.view import View, tabled_types
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey
-from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.schema.continuity import continuity
 from omnigraph.schema.merging import (
     Dropped,
@@ -49,7 +48,6 @@ __all__ = [
     "in_shape",
     "merge_schemas",
     "merge_view_schemas",
-    "revalidation",
 ]
 
 
@@ -88,8 +86,7 @@ class MergedSchema:
     """The schema of the merged state; with conflicts it is ours.
 
     `dropped` is what one side dropped and the other one kept: its values are gone in the merged
-    state. `revalidate` are the types whose rules say more than those that ours was written by.
-    `steps` are what the schema changes about ours.
+    state. `steps` are what the schema changes about ours.
     """
 
     source: str
@@ -97,7 +94,6 @@ class MergedSchema:
     is_ours: bool
     types: Mapping[TypeKey, MergedType]
     dropped: tuple[Dropped, ...] = ()
-    revalidate: frozenset[TypeKey] = frozenset()
     conflicts: tuple[SchemaConflict, ...] = ()
     steps: tuple[Step, ...] = ()
 
@@ -253,21 +249,6 @@ def bridge(
     return Bridge(View(snapshot, stored, target.tables), merged, target, stored, effects)
 
 
-def revalidation(merged: MergedSchema, target: View) -> dict[TypeKey, pa.Table]:
-    """All rows of the types whose rules became stricter than those that ours was written by."""
-    found: dict[TypeKey, pa.Table] = {}
-    for key in sorted(merged.revalidate, key=str):
-        type_ = merged.types[key]
-        assert type_.ours is not None, "only rows of ours need another look"
-        system = [
-            name for name in type_.shape.schema.names if name not in type_.shape.columns.values()
-        ]
-        columns = [*system, *type_.ours.columns.values()]
-        rows = target.table(type_.ours.key).scan(columns=columns)
-        found[key] = in_shape(rows, type_.ours, type_.shape)
-    return found
-
-
 def _written(stored: StoredSchema) -> WrittenSchema:
     return WrittenSchema(stored.source, stored.accepted)
 
@@ -317,7 +298,6 @@ def _described(
         is_ours=is_ours,
         types=types,
         dropped=merge.dropped,
-        revalidate=frozenset(_stricter(ours.accepted, accepted, types)),
         conflicts=merge.conflicts,
         steps=() if is_ours else tuple(steps_between(ours.accepted, accepted)),
     )
@@ -361,42 +341,3 @@ def _holds_the_same(place: _Place, name: str, shape: TableShape, column: str) ->
     ours = place.shape.schema.field(place.shape.columns[name])
     merged = shape.schema.field(column)
     return bool(ours.type == merged.type) and is_blob(ours) == is_blob(merged)
-
-
-def _stricter(
-    ours: AcceptedSchema, merged: AcceptedSchema, types: Mapping[TypeKey, MergedType]
-) -> Iterator[TypeKey]:
-    """The types of ours that get a rule which their rows were not written by."""
-    old, new = tabled_types(ours.catalog), tabled_types(merged.catalog)
-    for key, type_ in types.items():
-        if type_.ours is None:
-            continue
-        known = {column: name for name, column in table_shape(ours, type_.ours.key).columns.items()}
-        names = {
-            known[there]: name
-            for name, column in type_.shape.columns.items()
-            if (there := type_.ours.columns.get(column)) is not None
-        }
-        if _rules(new[key], {}) - _rules(old[type_.ours.key], names):
-            yield key
-
-
-def _rules(type_: NodeType | EdgeType, names: Mapping[str, str]) -> set[tuple[object, ...]]:
-    """What a type demands of its rows, with its properties under other names."""
-    constraints = type_.constraints
-    groups = [("unique", *group) for group in constraints.uniques]
-    groups += [("key", *constraints.key)] if constraints.key else []
-    found: set[tuple[object, ...]] = {
-        (kind, frozenset(names.get(each, each) for each in members)) for kind, *members in groups
-    }
-    found |= {
-        ("range", names.get(each.property, each.property), each.minimum, each.maximum)
-        for each in constraints.ranges
-    }
-    found |= {
-        ("check", names.get(each.property, each.property), each.pattern)
-        for each in constraints.checks
-    }
-    if isinstance(type_, EdgeType):
-        found.add(("card", type_.cardinality))
-    return found

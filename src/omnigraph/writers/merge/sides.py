@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from omnigraph.errors import HistoryGone
 from omnigraph.execution.view import View
+from omnigraph.storage.pins import Pin
 from omnigraph.versioning.lineage import Lineage, is_on_line
 
 
@@ -26,7 +29,7 @@ class Sides:
     def do_theirs_descend(self) -> bool:
         """Whether the base is one of the first parents of theirs.
 
-        Then every table of theirs was made from that of the base, and a row id that both have
+        Then a table of theirs that the base has too was made from that, and a row id that both have
         means the same copy of the same entity.
         """
         return is_on_line(self.theirs.snapshot, self.base.snapshot.ref)
@@ -35,6 +38,32 @@ class Sides:
     def do_ours_descend(self) -> bool:
         """The same of ours."""
         return is_on_line(self.ours.snapshot, self.base.snapshot.ref)
+
+    def may_begin(self, pin: Pin) -> bool:
+        """Whether a type that is new on ours may begin with a table of theirs.
+
+        Not with an older version of one that the line of ours has had: the next rows would get the
+        row ids of rows that it had then.
+        """
+        if self._last_pins is None:
+            return False
+        return self._last_pins.get(pin.path, pin) == pin
+
+    @cached_property
+    def _last_pins(self) -> Mapping[str, Pin] | None:
+        """The newest version of each table that ours has had since the lines of both parted.
+
+        None if nobody knows any more. Tables that were gone by then need no look: a line that has
+        one again has it as it was, or made from that.
+        """
+        ours = self.ours.snapshot
+        try:
+            start = self.lineage.last_shared(ours, self.theirs.snapshot)
+            records = self.lineage.between(ours, start.seq)
+        except HistoryGone:
+            return None
+        found = [start.pins, *(record.pins for record in records), ours.pins]
+        return {pin.path: pin for pins in found for pin in pins.values()}
 
     @property
     def are_strangers(self) -> bool:

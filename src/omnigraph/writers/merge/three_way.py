@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import HistoryGone
-from omnigraph.execution.changes import Counts, TypePair, all_ids, candidates, pair_types
+from omnigraph.execution.changes import Counts, TypePair, candidates, pair_types
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning.footprint import Reads
@@ -91,22 +90,7 @@ def _candidates(sides: Sides, wanted: Container[TypeKey]) -> list[tuple[TypePair
     """The ids that theirs may have changed since the base, by type; some types, by their names."""
     pairs = pair_types(sides.base, sides.theirs, sides.lineage)
     pairs = [pair for pair in pairs if pair.new is not None and pair.new in wanted]
-    try:
-        return list(candidates(sides.base, sides.theirs, sides.lineage, pairs=pairs))
-    except HistoryGone:
-        # Who was written cannot be told any more; both states can still be compared.
-        return [(pair, _everybody(sides, pair)) for pair in pairs if _has_moved(sides, pair)]
-
-
-def _has_moved(sides: Sides, pair: TypePair) -> bool:
-    before = sides.base.snapshot.pins.get(str(pair.old))
-    return before is None or before != sides.theirs.snapshot.pins.get(str(pair.new))
-
-
-def _everybody(sides: Sides, pair: TypePair) -> pa.Array:
-    found = [] if pair.old is None else [all_ids(sides.base, pair.old)]
-    found += [] if pair.new is None else [all_ids(sides.theirs, pair.new)]
-    return IdSet(pa.chunked_array(found, pa.large_string())).to_array()
+    return list(candidates(sides.base, sides.theirs, sides.lineage, pairs=pairs))
 
 
 def _is_ours_theirs(type_: MergedType, sides: Sides) -> bool:
@@ -126,8 +110,8 @@ def _counts(
     found = {each.type_.key: _counted(each) for each in verdicts}
     for key, change in forwarded.items():
         ours = schema.types[key].ours
-        assert ours is not None, "a table that is replaced was there"
-        found[key] = counts_of(change, rows_before=sides.ours.snapshot.pins[str(ours.key)].rows)
+        rows = 0 if ours is None else sides.ours.snapshot.pins[str(ours.key)].rows
+        found[key] = counts_of(change, rows_before=rows)
     return {key: found[key] for key in schema.types if key in found and found[key].total}
 
 

@@ -15,13 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.changes import ColumnPair, keys_at
+from omnigraph.execution.changes import ColumnPair, is_heavy, keys_at
 from omnigraph.execution.changes.comparison import compare_stored
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.execution.exact import numpy_of
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKind
-from omnigraph.storage.blobs import is_blob
 from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.storage.table import Table
 from omnigraph.versioning.effects import ID_COLUMN
@@ -133,7 +132,7 @@ def differ(
     """Which of the ids are not in the same state on two sides."""
     found: Mask = left.is_there != right.is_there
     is_open = left.is_there & right.is_there
-    if shares_copies:
+    if shares_copies and is_open.any() and left.table.pin.path == right.table.pin.path:
         is_open &= left.row_ids != right.row_ids
     places = np.flatnonzero(is_open)
     if not len(places):
@@ -164,11 +163,6 @@ def column_pairs(
         elif name in ours:
             lost.append(ColumnPair(None, ours[name], is_heavy(field)))
     return pairs, lost
-
-
-def is_heavy(field: pa.Field) -> bool:
-    """Whether a column holds vectors or blobs: reading it costs more than all others together."""
-    return is_blob(field) or bool(pa.types.is_fixed_size_list(field.type))
 
 
 def _located(view: View, there: There | None, ids: pa.Array) -> Located:

@@ -1,28 +1,19 @@
-"""Rows of one branch in the shape of the merged schema, and rules that ours was not written by."""
+"""Rows of one branch in the shape of the merged schema."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 
-from omnigraph.schema import evolve_schema, load_catalog
-from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.merging import WrittenSchema
 from omnigraph.versioning.schemas import StoredSchema
 from omnigraph.writers.merge.schemas import (
-    MergedSchema,
     NewNumbers,
     There,
-    bridge,
     in_shape,
     merge_schemas,
-    revalidation,
 )
 from unit.schema.merges import first, migrated
-from unit.writers.plain_graph import ADA, BOB, PEOPLE, PlainGraph, created
 
-PERSON = TypeKey(TypeKind.NODE, "Person")
 CITY = "node City { name: String @key  size: I32? }"
 
 
@@ -65,27 +56,4 @@ def test_equal_schemas_and_old_ones_of_theirs_leave_ours_as_it_is() -> None:
         merged = merge_schemas(*map(stored, (start, ours, theirs)))
         assert merged.is_ours
         assert (merged.source, merged.accepted) == (ours.source, ours.accepted)
-        assert (merged.steps, merged.revalidate) == ((), frozenset())
-
-
-def test_rules_that_only_theirs_was_written_by_need_another_look_at_ours(tmp_path: Path) -> None:
-    graph = created(tmp_path / "graph", PEOPLE)
-    graph.insert("node:Person", ADA, BOB)
-    view = graph.view()
-    merged = _with_a_range(graph)
-    assert merged.revalidate == {PERSON}
-    (rows,) = revalidation(merged, view).values()
-    assert rows.num_rows == 2
-    assert rows.schema.names == merged.types[PERSON].shape.schema.names
-    crossed = bridge(merged, view, schemas=graph.schemas)
-    assert crossed.view.accepted == merged.accepted
-    assert crossed.view.snapshot.pins == view.snapshot.pins
-
-
-def _with_a_range(graph: PlainGraph) -> MergedSchema:
-    # No migration adds a rule to a type that has entities.
-    base = graph.view().schema
-    text = PEOPLE.replace("age: I32? }", "age: I32?  @range(age, 0..30) }")
-    evolved = evolve_schema(base.accepted, load_catalog(text)).schema
-    assert evolved is not None
-    return merge_schemas(base, base, stored(WrittenSchema(text, evolved)))
+        assert merged.steps == ()
