@@ -23,6 +23,7 @@ def test_readers_of_an_old_snapshot_notice_neither_commits_nor_maintenance(tmp_p
     with create(uri) as made:
         made.branch().load(workers.seed(), mode="append")
         commit = made.branch().head.id
+        made.tag("held", commit)
     held = {access: workers.opened_snapshot(uri, commit, access) for access in Access}
     expected = workers.answers(held[Access.AUTO])
     # Lance does not survive a fork.
