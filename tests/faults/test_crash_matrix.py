@@ -90,6 +90,11 @@ def _optimize(graph: Graph) -> object:
     return done
 
 
+def _merge_commit(graph: Graph) -> object:
+    """By its id, so that it has to be held meanwhile."""
+    return graph.branch().merge(graph.branch("review").head)
+
+
 def _merge(graph: Graph) -> object:
     done = graph.branch().merge("review", prefer="theirs")
     assert done.commit is not None
@@ -158,6 +163,7 @@ WRITERS = [
     Writer("optimize", _optimize),
     Writer("fast-forward", _merge),
     Writer("merge-branch", _merge),
+    Writer("merge-commit", _merge_commit),
     Writer("merge-schemas", _merge),
     Writer("revert", _revert),
     Writer("cherry-pick", _cherry_pick),
@@ -192,6 +198,7 @@ SIDES: dict[str, tuple[tuple[str, Callable[[Branch], object]], ...]] = {
         ("review", _delete_bob),
         ("main", _change_others),
     ),
+    "merge-commit": (("review", _delete_bob), ("main", _change_others)),
     "merge-schemas": (
         ("review", _change_people),
         ("review", _migrate),
