@@ -25,6 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bless", action="store_true", help="rewrite the expectations of data-file cases"
     )
     parser.addoption(
+        "--arm", choices=["spark"], help="run the data-file cases on this arm alone (use -n0)"
+    )
+    parser.addoption(
         "--on", choices=["s3"], help="where graphs live (default: in memory and on the disk)"
     )
 

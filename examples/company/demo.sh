@@ -87,5 +87,25 @@ run load "$folder/copy.omni" --data "$folder/export.jsonl" --mode append | sed -
 omnigraph export "$folder/copy.omni" | cmp - "$folder/export.jsonl"
 printf '%s entities, the same bytes\n' "$(wc -l < "$folder/export.jsonl" | tr -d ' ')"
 
+say "A pipeline on Spark reads three systems, each with records of its own shape: a table of partners, nested projects, papers. Its definition is checked before anything is read."
+cp -R $here/intake "$folder/intake"
+run pipeline validate "$folder/intake/intake.yaml"
+
+say "A run loads all of them into a branch of its own, in one commit (Spark takes a while to start) ..."
+run pipeline run "$folder/intake/intake.yaml" --slot partners --as ada
+
+say "... where words and meaning find papers, and edges lead from these to their authors and to what they work on."
+run query answers --store "$store" --branch intake/partners --query $queries/knowledge.gq \
+  --params '{"text": "archive ranking", "probe": [0.85, 0.15, 0.05, 0.1]}'
+
+say "What the run would change on main, ..."
+run diff intake/partners --store "$store" --stat
+
+say "... merged after review."
+run branch merge intake/partners --store "$store" --delete-branch --as ada
+
+say "The ledger of the pipeline: what ran, and what became of it."
+run pipeline runs "$folder/intake/intake.yaml"
+
 say "Everything is checked: records, tables, keys, ends, change sets."
 run check "$store"

@@ -1,7 +1,14 @@
-"""Runs every `.gqt` case on every arm; files in `lenient` compile in lenient mode."""
+"""Runs every `.gqt` case on every arm; files in `lenient` compile in lenient mode.
+
+With `--arm spark`, the cases that read run on Spark alone.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +20,7 @@ from logic.embedded_arm import EmbeddedArm
 from logic.model_arms import ARMS
 from logic.parse import parse_case
 from logic.runner import run_case
+from logic.spark_arm import SparkArm, small_session
 from omnigraph.syntax import Mode
 
 FOLDER = Path(__file__).parent
@@ -34,7 +42,29 @@ def case_id(value: object) -> str:
     return str(getattr(value, "name", value))
 
 
-@pytest.mark.parametrize(("path", "arm"), RUNS, ids=case_id)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "arm" not in metafunc.fixturenames:
+        return
+    runs = RUNS
+    if metafunc.config.getoption("--arm") == "spark":
+        folder = Path(tempfile.gettempdir()) / f"cases-on-spark-{os.getpid()}"
+        reading = [path for path in CASES if b"\n--- query" in path.read_bytes()]
+        runs = [(path, SparkArm(folder)) for path in reading]
+    metafunc.parametrize(("path", "arm"), runs, ids=case_id)
+
+
+@pytest.fixture(autouse=True)
+def _spark_is_there(request: pytest.FixtureRequest) -> Iterator[None]:
+    arm = request.node.callspec.params["arm"] if hasattr(request.node, "callspec") else None
+    if not isinstance(arm, SparkArm):
+        yield
+        return
+    small_session()
+    arm.folder.mkdir(exist_ok=True)
+    yield
+    shutil.rmtree(arm.folder)
+
+
 def test_a_case_gives_what_it_expects(path: Path, arm: Arm, bless: bool) -> None:
     data = path.read_bytes()
     case = parse_case(data, name=path.name)

@@ -363,6 +363,8 @@ def _check_crashes(place: Place, writer: Writer) -> int:
     return len(windows)
 
 
+# One kind: what a failed step leaves behind is no other in memory than on a disk.
+@pytest.mark.parametrize("place", places.kinds()[:1], indirect=True)
 @pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer.name)
 def test_a_failing_store_at_any_durable_step_leaves_the_old_state_or_the_new_one(
     place: Place, writer: Writer

@@ -181,7 +181,11 @@ class Lives(RuleBasedStateMachine):
 
     @rule(name=BRANCHES)
     def delete_branch(self, name: str) -> None:
+        was_there = name in self.graph.branches()
         self._both(lambda graph: graph.delete_branch(name), lambda model: model.delete(name))
+        if was_there and name not in self.graph.branches():
+            # A later branch of that name is another one: what only this one held is gone.
+            self.old = [each for each in self.old if each[0] != name]
 
     @rule(schema=st.sampled_from(SCHEMAS), place=PLACES)
     def migrate(self, schema: str, place: int) -> None:

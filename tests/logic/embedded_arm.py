@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 import places
 from logic.answers import (
@@ -24,6 +25,7 @@ from logic.case import Dialect, LoadMode
 from logic.model_arms import NOW_MS, _table, _tiebreak, _type_name
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.graph import Graph, create_on, open_on
+from omnigraph.engine.reads import ReadEngine
 from omnigraph.engine.resources import Environment, Storage
 from omnigraph.errors import OmnigraphError
 from omnigraph.execution.options import Access
@@ -47,6 +49,8 @@ class EmbeddedArm:
     kind: places.Kind = "memory"
     # Whether every write is followed by one that builds the declared indexes.
     is_indexed: bool = False
+    # Where graphs on the disk live.
+    folder: Path | None = None
 
     def open(self, schema: str, *, mode: Mode) -> EmbeddedSession:
         """A session on a new graph."""
@@ -57,7 +61,7 @@ class EmbeddedSession:
     """A graph; a restart opens it again with nothing kept in memory."""
 
     def __init__(self, schema: str, arm: EmbeddedArm, *, mode: Mode) -> None:
-        self._uri = places.uri_of(arm.kind)
+        self._uri = places.uri_of(arm.kind, arm.folder)
         self._is_indexed = arm.is_indexed
         self._mode = mode
         self._graph = create_on(
@@ -68,18 +72,23 @@ class EmbeddedSession:
     def query(self, text: str, request: Request) -> RowsAnswer:
         """Run the one read of a text on every access path."""
         first, *others = (
-            self._answer(graph, text, request) for graph in (self._graph, *self._readers)
+            self.answer(graph, text, request) for graph in (self._graph, *self._readers)
         )
         for access, other in zip(READERS, others, strict=True):
-            assert _is_alike(first, other), f"{access}: {other}\n{Access.AUTO}: {first}"
+            assert is_alike(first, other), f"{access}: {other}\n{Access.AUTO}: {first}"
         if isinstance(first, OmnigraphError):
             raise first
         return first.rows
 
-    def _answer(self, graph: Graph, text: str, request: Request) -> _Read | OmnigraphError:
+    def answer(
+        self, graph: Graph, text: str, request: Request, *, engine: ReadEngine = "local"
+    ) -> Read | OmnigraphError:
+        """What a handle on the graph says to a read."""
         try:
             branch = graph.branch(request.branch)
-            result = branch.query(text, params=request.params, settings=request.settings)
+            result = branch.query(
+                text, params=request.params, settings=request.settings, engine=engine
+            )
         except OmnigraphError as error:
             return error
         parsed = read_file(text, mode=self._mode)
@@ -94,7 +103,7 @@ class EmbeddedSession:
             is_ordered=bool(query.body.order),
             tiebreak=_tiebreak(plan.root),
         )
-        return _Read(rows, is_any=query.body.limit is not None and not query.body.order)
+        return Read(rows, is_any=query.body.limit is not None and not query.body.order)
 
     def mutate(self, text: str, request: Request) -> AffectedAnswer:
         """Run the one mutation of a text."""
@@ -170,14 +179,14 @@ class EmbeddedSession:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class Read:
     """The answer to a read, and whether other rows would do as well."""
 
     rows: RowsAnswer
     is_any: bool
 
 
-def _is_alike(left: _Read | OmnigraphError, right: _Read | OmnigraphError) -> bool:
+def is_alike(left: Read | OmnigraphError, right: Read | OmnigraphError) -> bool:
     """Whether two access paths agree."""
     if isinstance(left, OmnigraphError) or isinstance(right, OmnigraphError):
         # How far a query came before it met a limit is nobody's business.

@@ -22,8 +22,10 @@ from omnigraph.cli import (
     lint,
     load,
     merge_commands,
+    pipeline_commands,
     query_commands,
     schema_commands,
+    spark_commands,
     upkeep_commands,
 )
 from omnigraph.cli.scope import Capability, Scope
@@ -38,9 +40,9 @@ Commands by what they need:
 history, blame, diff, revert, cherry-pick, tag, snapshot, export, blob, schema show, schema apply.
 
 [bold]direct[/bold] (files, or a graph's storage): init, lint, check, pins, schema plan, \
-optimize, cleanup, repair, index.
+optimize, cleanup, repair, index, pipeline.
 
-[bold]local[/bold] (nothing but this machine): schema check, fmt, version.
+[bold]local[/bold] (nothing but this machine): schema check, fmt, spark, version.
 
 [bold]served[/bold] and [bold]control[/bold] (a server, a cluster): none in this version.
 """
@@ -67,6 +69,8 @@ for _part in (
     blob_commands,
     index_commands,
     upkeep_commands,
+    pipeline_commands,
+    spark_commands,
     lint,
     fmt,
 ):

@@ -28,16 +28,15 @@ class States:
         list[str],
         typer.Argument(
             metavar="[OLD] NEW",
-            help="Branches, tags, commits or times: what changed from OLD to NEW."
-            " NEW alone: what it has that main has not.",
+            help="Two states: what changed from OLD to NEW. One branch: what it changed since it"
+            " left main. A state is a branch, a tag, a commit, a version, a time or a date.",
         ),
     ]
     is_review: Annotated[
         bool,
         typer.Option(
             "--review",
-            help="Only what NEW changed since both parted, as a merge into OLD would take it;"
-            " this is what NEW alone means.",
+            help="Show only what NEW changed since it left OLD: what a merge into OLD would bring.",
         ),
     ] = False
 

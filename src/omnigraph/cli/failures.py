@@ -24,6 +24,10 @@ LOST_PRECONDITION: Final = 4
 # What shells report of a program that Ctrl-C ended.
 INTERRUPTED: Final = 130
 _PREFER_HINT: Final = "change one side, or say which one counts: --prefer ours, or --prefer theirs"
+_PICK_HINT: Final = (
+    "keep what the branch has with --prefer ours, or take what the {} makes of it with"
+    " --prefer theirs"
+)
 
 
 def report(error: OmnigraphError, *, is_json: bool) -> int:
@@ -39,18 +43,23 @@ def report(error: OmnigraphError, *, is_json: bool) -> int:
         case WriteRefused() if error.violations:
             _print_violations(error)
         case MergeConflict():
-            print_problems([f"{counted(error.count, 'merge conflict')}: nothing was written"])
+            conflicts = counted(error.count, f"{error.operation} conflict")
+            print_problems([f"{conflicts}: nothing was written"])
             typer.echo("\n".join(conflict_lines(error.conflicts, error.count)), err=True)
         case _:
             print_problems([error.message])
-    hint = _PREFER_HINT if _is_preferable(error) else error.hint
+    hint = _hint(error)
     if hint is not None:
         print_hint(hint)
     return code
 
 
-def _is_preferable(error: OmnigraphError) -> bool:
-    return isinstance(error, MergeConflict) and error.is_preferable
+def _hint(error: OmnigraphError) -> str | None:
+    """What to do, in the options of the command line."""
+    if not isinstance(error, MergeConflict) or not error.is_preferable:
+        return error.hint
+    is_merge = error.operation == "merge"
+    return _PREFER_HINT if is_merge else _PICK_HINT.format(error.operation)
 
 
 def _document(error: OmnigraphError) -> dict[str, object] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import unquote, urlsplit
@@ -20,10 +22,23 @@ from omnigraph.cli.options import (
 )
 from omnigraph.cli.schema_files import schema_text
 from omnigraph.cli.scope import Capability, Scope, is_local
+from omnigraph.cli.spark_options import ReadEngine, SparkPlace
 from omnigraph.cli.verbs import ACTOR, STORE, STORE_AND_ACTOR, verb
 from omnigraph.cli.views import fail, print_bytes, print_lines
+from omnigraph.cli.views.alignment import aligned
 from omnigraph.cli.views.documents import Checked, Pins, Tables, show
+from omnigraph.cli.views.progress import load_bars
 from omnigraph.errors import GraphExists, GraphNotFound
+
+
+class ExportFormat(StrEnum):
+    """What Spark writes."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+    CSV = "csv"
+    GRAPHML = "graphml"
+
 
 # What a graph consists of. Without a first commit it is what an `init` that failed left behind.
 GRAPH_FOLDERS: Final = frozenset({"__manifest", "t"})
@@ -72,18 +87,67 @@ def snapshot(
         show(Tables(graph.branch(branch).snapshot()), is_json=is_json)
 
 
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files of an export, which Spark writes."""
+
+    engine: Annotated[
+        ReadEngine,
+        typer.Option("--engine", help="Print in this process, or write files by tasks on Spark."),
+    ] = ReadEngine.LOCAL
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="PATH", help="With Spark: a new directory, or s3://…"),
+    ] = None
+    format: Annotated[
+        ExportFormat | None,
+        typer.Option("--format", show_default="parquet", help="With Spark: what to write."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        is_spark = self.engine is ReadEngine.SPARK
+        if is_spark and self.out is None:
+            raise typer.BadParameter("--engine spark writes files: give --out PATH")
+        if not is_spark and (self.out is not None or self.format is not None):
+            raise typer.BadParameter("--out and --format need --engine spark")
+
+
 def export(
     scope: Scope,
     target: ReadTarget,
+    files: Files,
+    spark: SparkPlace,
     uri: POSITIONAL_URI = None,
     type_names: Annotated[
         list[str] | None,
         typer.Option("--type", metavar="TYPE", help="Only this type; may be repeated."),
     ] = None,
 ) -> None:
-    """Print every entity of a branch or a commit as JSON lines, ready for `load`."""
+    """Print every entity of a branch or a commit as JSON lines, ready for `load`.
+
+    With Spark, write files instead, in folders by type.
+    """
+    is_spark = files.engine is ReadEngine.SPARK
+    if spark.is_given and not is_spark:
+        raise typer.BadParameter("options about Spark need --engine spark")
     with open_graph(scope, scope.address(uri, ways=POSITIONAL_WAYS)) as graph:
-        print_bytes(target.open(graph).export(types=type_names or None))
+        state = target.open(graph)
+        if not is_spark:
+            print_bytes(state.export(types=type_names or None))
+            return
+        assert files.out is not None, "checked with the options"
+        spark.start()
+        with load_bars() as bars:
+            result = graph.spark.export(
+                files.out,
+                format=(files.format or ExportFormat.PARQUET).value,
+                types=type_names or None,
+                at=state,
+                progress=bars.stages,
+            )
+    rows = [("node", name, str(count)) for name, count in sorted(result.nodes.items())]
+    rows += [("edge", name, str(count)) for name, count in sorted(result.edges.items())]
+    print_lines([*aligned(rows, right={2}), f"wrote {result.files} files to {result.uri}"])
 
 
 def pins(

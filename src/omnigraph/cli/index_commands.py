@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from omnigraph.cli.graphs import echo_write, open_graph, writing
 from omnigraph.cli.options import BRANCH, JSON, MAIN_BRANCH, POSITIONAL_URI, POSITIONAL_WAYS
 from omnigraph.cli.scope import Capability, Scope
+from omnigraph.cli.spark_options import ReadEngine, SparkPlace
 from omnigraph.cli.verbs import STORE, group, verb
 from omnigraph.cli.views.documents import show
 from omnigraph.cli.views.maintenance import Indexes, IndexesBuilt, Optimized
+from omnigraph.cli.views.progress import load_bars
+
+WORKERS = Annotated[
+    ReadEngine, typer.Option("--engine", help="Work in this process, or by tasks on Spark.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -22,17 +30,23 @@ def register(app: typer.Typer) -> None:
 
 def optimize(
     scope: Scope,
+    spark: SparkPlace,
     uri: POSITIONAL_URI = None,
     branch: BRANCH = MAIN_BRANCH,
+    engine: WORKERS = ReadEngine.LOCAL,
     is_json: JSON = False,
 ) -> None:
     """Join small fragments and extend the declared indexes to all rows; no entity changes."""
     address = scope.address(uri, ways=POSITIONAL_WAYS)
     with open_graph(scope, address) as graph:
         place = graph.branch(branch)
+        is_here = _works_here(engine, spark)
         echo_write(scope, "optimize", address)
-        with writing(place):
-            result = place.optimize()
+        with writing(place), load_bars() as bars:
+            if is_here:
+                result = place.optimize()
+            else:
+                result = graph.spark.optimize(branch, progress=bars.stages)
     show(Optimized(address, result), is_json=is_json)
 
 
@@ -50,15 +64,31 @@ def status(
 
 def build(
     scope: Scope,
+    spark: SparkPlace,
     uri: POSITIONAL_URI = None,
     branch: BRANCH = MAIN_BRANCH,
+    engine: WORKERS = ReadEngine.LOCAL,
     is_json: JSON = False,
 ) -> None:
     """Build the declared indexes that are missing; no answer depends on them."""
     address = scope.address(uri, ways=POSITIONAL_WAYS)
     with open_graph(scope, address) as graph:
         place = graph.branch(branch)
+        is_here = _works_here(engine, spark)
         echo_write(scope, "index build", address)
-        with writing(place):
-            result = place.ensure_indices()
+        with writing(place), load_bars() as bars:
+            if is_here:
+                result = place.ensure_indices()
+            else:
+                result = graph.spark.ensure_indices(branch, progress=bars.stages)
     show(IndexesBuilt(address, result), is_json=is_json)
+
+
+def _works_here(engine: ReadEngine, spark: SparkPlace) -> bool:
+    """Whether this process does the work; otherwise Spark is started."""
+    if engine is ReadEngine.LOCAL:
+        if spark.is_given:
+            raise typer.BadParameter("options about Spark need --engine spark")
+        return True
+    spark.start()
+    return False

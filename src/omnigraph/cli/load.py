@@ -19,10 +19,11 @@ from omnigraph.cli.graphs import (
 )
 from omnigraph.cli.options import IF_COMMIT, JSON, MAIN_BRANCH, POSITIONAL_URI, POSITIONAL_WAYS
 from omnigraph.cli.scope import Capability, Scope
+from omnigraph.cli.spark_options import SparkPlace
 from omnigraph.cli.verbs import STORE_AND_ACTOR, verb
 from omnigraph.cli.views import fail
 from omnigraph.cli.views.documents import Loaded, show
-from omnigraph.cli.views.progress import progress_bar
+from omnigraph.cli.views.progress import load_bars
 from omnigraph.diagnostics.shown import escaped
 from omnigraph.errors import BranchNotFound
 
@@ -46,16 +47,32 @@ class Dialect(StrEnum):
     COMPATIBLE = "compatible"
 
 
+class Engine(StrEnum):
+    """Who makes the load."""
+
+    AUTO = "auto"
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+class OnError(StrEnum):
+    """What becomes of a load with records that cannot be written."""
+
+    FAIL = "fail"
+    QUARANTINE = "quarantine"
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """The data and how to read it."""
 
     path: Annotated[
-        Path,
+        str,
         typer.Option(
             "--data",
             metavar="PATH",
-            help="A .jsonl, .parquet or .csv file, a folder of them, or a pattern in quotes.",
+            help="A .jsonl, .parquet, .csv or .orc file, a folder of them, or a pattern in quotes, "
+            "on the disk or on s3://.",
         ),
     ]
     mode: Annotated[
@@ -74,6 +91,34 @@ class Input:
         Dialect,
         typer.Option("--dialect", help="strict: one entity per line. compatible: any JSON."),
     ] = Dialect.STRICT
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Who makes the load, and what becomes of records that cannot be written."""
+
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            "--engine",
+            help="local: in this process. spark: by tasks on Spark. auto: large files by Spark.",
+        ),
+    ] = Engine.AUTO
+    on_error: Annotated[
+        OnError,
+        typer.Option(
+            "--on-error",
+            help="fail: nothing is written if a record cannot be. quarantine: it is left out.",
+        ),
+    ] = OnError.FAIL
+    rejects: Annotated[
+        str | None,
+        typer.Option(
+            "--rejects",
+            metavar="FOLDER",
+            help="Where to write a Parquet file of records that cannot be written, with reasons.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +149,21 @@ def register(app: typer.Typer) -> None:
     verb(app, Capability.DATA, takes=STORE_AND_ACTOR)(load)
 
 
-def load(
+def load(  # noqa: PLR0913 — one group of options for each concern
     scope: Scope,
     data: Input,
     target: WriteTarget,
+    running: Running,
+    spark: SparkPlace,
     uri: POSITIONAL_URI = None,
     is_json: JSON = False,
 ) -> None:
     """Load entities into a branch: all of them in one commit, or none."""
     address = scope.address(uri, ways=POSITIONAL_WAYS)
-    if str(data.path) == "-":
+    if data.path == "-":
         fail("standard input is not read", hint="write the data to a file and name that")
+    if spark.is_given and running.engine is Engine.LOCAL:
+        raise typer.BadParameter("options about Spark need --engine spark")
     if data.mode is Mode.OVERWRITE:
         confirm(scope, address, "load --mode overwrite", is_json=is_json)
     echo_write(scope, "load", address)
@@ -122,7 +171,7 @@ def load(
     with answering_interrupts(lambda: outcome), open_graph(scope, address) as graph:
         branch, is_created = _branch(graph, target)
         try:
-            result = _load(branch, data, target)
+            result = _load(branch, data, target, running, spark)
         except BaseException:
             # It is not deleted: somebody may have written to it meanwhile.
             if is_created:
@@ -132,17 +181,27 @@ def load(
     show(Loaded(address, result, target.base, is_created), is_json=is_json)
 
 
-def _load(branch: Branch, data: Input, target: WriteTarget) -> LoadResult:
-    with writing(branch), progress_bar() as progressed:
+def _load(
+    branch: Branch, data: Input, target: WriteTarget, running: Running, spark: SparkPlace
+) -> LoadResult:
+    engine = Engine.SPARK if spark.is_given else running.engine
+    if engine is Engine.SPARK:
+        spark.start()
+    source = data.path if "://" in data.path else Path(data.path)
+    with writing(branch), load_bars() as bars:
         return branch.load(
-            data.path,
+            source,
             mode=data.mode.value,
             type=data.type_name,
             dialect=data.dialect.value,
             if_commit=target.expected,
             message=target.message,
             key=target.key,
-            progress=progressed,
+            engine=engine.value,
+            on_error=running.on_error.value,
+            rejects=running.rejects,
+            progress=bars.records,
+            stages=bars.stages,
         )
 
 

@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.graphs import answering_interrupts, echo_write, open_graph
-from omnigraph.cli.options import BRANCH, IF_COMMIT, JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
+from omnigraph.cli.options import (
+    BRANCH,
+    IF_COMMIT,
+    JSON,
+    MAIN_BRANCH,
+    MESSAGE,
+    OPTION_WAYS,
+    URI_OPTION,
+)
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.verbs import STORE_AND_ACTOR, verb
 from omnigraph.cli.views import print_problems
@@ -16,9 +24,6 @@ from omnigraph.cli.views.merges import Merged, Planned
 
 _UNSURE = "look at `omnigraph commit list` to see whether it happened"
 _COMMIT = Annotated[str, typer.Argument(metavar="COMMIT", help="The id of the commit, or a tag.")]
-_MESSAGE = Annotated[
-    str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the commit says.")
-]
 _PREFER = Annotated[
     list[str] | None,
     typer.Option(
@@ -49,7 +54,7 @@ def merge(  # noqa: PLR0913 — one parameter for each option
         bool, typer.Option("--delete-branch", help="End the merged branch afterwards.")
     ] = False,
     prefer: _PREFER = None,
-    message: _MESSAGE = None,
+    message: MESSAGE = None,
     if_commit: IF_COMMIT = None,
     is_dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would happen, with every conflict.")
@@ -86,14 +91,17 @@ def revert(  # noqa: PLR0913 — one parameter for each option
     uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     prefer: _PREFER = None,
-    message: _MESSAGE = None,
+    message: MESSAGE = None,
+    if_commit: IF_COMMIT = None,
     is_json: JSON = False,
 ) -> None:
     """Undo what a commit changed, in a new commit."""
     address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
     echo_write(scope, "revert", address)
     with open_graph(scope, address) as graph, answering_interrupts(lambda: _UNSURE):
-        result = graph.branch(branch).revert(commit, prefer=preferred, message=message)
+        result = graph.branch(branch).revert(
+            commit, prefer=preferred, message=message, if_commit=if_commit
+        )
     show(Merged(result), is_json=is_json)
 
 
@@ -103,14 +111,17 @@ def cherry_pick(  # noqa: PLR0913 — one parameter for each option
     uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     prefer: _PREFER = None,
-    message: _MESSAGE = None,
+    message: MESSAGE = None,
+    if_commit: IF_COMMIT = None,
     is_json: JSON = False,
 ) -> None:
     """Change on a branch what a commit of another one changed there, in a new commit."""
     address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
     echo_write(scope, "cherry-pick", address)
     with open_graph(scope, address) as graph, answering_interrupts(lambda: _UNSURE):
-        result = graph.branch(branch).cherry_pick(commit, prefer=preferred, message=message)
+        result = graph.branch(branch).cherry_pick(
+            commit, prefer=preferred, message=message, if_commit=if_commit
+        )
     show(Merged(result), is_json=is_json)
 
 

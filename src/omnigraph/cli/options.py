@@ -14,7 +14,9 @@ import typer
 from omnigraph.cli.files import read_source
 from omnigraph.cli.views import fail
 from omnigraph.query import ParsedFile
-from omnigraph.query.compile import read_file
+from omnigraph.query.ast import File, Query
+from omnigraph.query.compile import find_query, read_file
+from omnigraph.query.parameters import require_declared
 
 if TYPE_CHECKING:
     from omnigraph import Graph, Snapshot
@@ -33,6 +35,9 @@ IF_COMMIT = Annotated[
         metavar="COMMIT",
         help="Only if this is the branch's newest commit; exit with 4 if not.",
     ),
+]
+MESSAGE = Annotated[
+    str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the commit says.")
 ]
 POSITIONAL_URI = Annotated[
     str | None, typer.Argument(metavar="URI", help="The graph's address, unless --store gives it.")
@@ -80,6 +85,12 @@ class QuerySource:
         """What diagnostics call the text."""
         return "-e" if self.path is None else str(self.path)
 
+    def query(self, file: File) -> Query:
+        """The query of a text that is meant; a parameter that it does not declare is refused."""
+        found = find_query(file, self.name)
+        require_declared([each.name.text for each in found.parameters], self.parameters())
+        return found
+
     def parameters(self) -> Mapping[str, object] | None:
         """The parameters, as JSON has them."""
         if self.params_path is not None:
@@ -103,7 +114,7 @@ class QuerySource:
 
 @dataclass(frozen=True, slots=True)
 class ReadTarget:
-    """What a read is about: the head of a branch, or one commit."""
+    """What a read is about: the head of a branch, or a state of the past."""
 
     branch: Annotated[
         str | None,
@@ -113,7 +124,11 @@ class ReadTarget:
     ] = None
     snapshot: Annotated[
         str | None,
-        typer.Option("--snapshot", metavar="COMMIT", help="Read the graph as of a commit."),
+        typer.Option(
+            "--snapshot",
+            metavar="STATE",
+            help="Read the graph as it was: a commit, a tag, a version, a time or a date of main.",
+        ),
     ] = None
 
     def __post_init__(self) -> None:

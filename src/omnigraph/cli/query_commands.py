@@ -14,6 +14,7 @@ from omnigraph.cli.options import (
     IF_COMMIT,
     JSON,
     MAIN_BRANCH,
+    MESSAGE,
     Format,
     QuerySource,
     ReadTarget,
@@ -21,6 +22,7 @@ from omnigraph.cli.options import (
 )
 from omnigraph.cli.read_options import Bounds, TableOptions
 from omnigraph.cli.scope import Capability, Scope
+from omnigraph.cli.spark_options import ReadPlace
 from omnigraph.cli.statements import check_lone, reading_name, statement_rows, write_statement
 from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, verb
 from omnigraph.cli.views import fail, print_json, print_lines
@@ -29,7 +31,6 @@ from omnigraph.cli.views.explanation import Explanation
 from omnigraph.cli.views.rows import LINE_FORMATS, Rows, table_lines
 from omnigraph.diagnostics import Source
 from omnigraph.errors import CompileError
-from omnigraph.query.compile import find_query
 
 
 def register(app: typer.Typer) -> None:
@@ -39,22 +40,29 @@ def register(app: typer.Typer) -> None:
     verb(app, Capability.DATA, takes=STORE_AND_ACTOR)(mutate)
 
 
-def query(
+def query(  # noqa: PLR0913 — one group for each decision of the caller
     scope: Scope,
     source: QuerySource,
     target: ReadTarget,
     bounds: Bounds,
     output: RowFormat,
     table: TableOptions,
+    place: ReadPlace,
 ) -> None:
     """Run a query that reads, and print its rows."""
     parsed, params = source.parsed(), source.parameters()
     file, text = parsed.file, parsed.source.text
     if file.statement is None:
-        name = find_query(file, source.name).name.text
+        name = source.query(file).name.text
     else:
-        check_lone(source, ("--branch", target.branch), ("--snapshot", target.snapshot))
+        check_lone(
+            source,
+            ("--branch", target.branch),
+            ("--snapshot", target.snapshot),
+            ("--engine", place.asked),
+        )
         name = reading_name(file.statement)
+    place.prepare()
     with _naming(source.text_name), open_graph(scope, scope.address()) as graph:
         snapshot = target.open(graph)
         if file.statement is None:
@@ -64,6 +72,7 @@ def query(
                 params=params,
                 timeout=bounds.timeout,
                 memory=bounds.memory_bytes,
+                engine=place.engine.value,
             )
             columns, rows = [each.name for each in result.columns], result.to_json_rows()
         else:
@@ -95,7 +104,7 @@ def explain(
     parsed, params = source.parsed(), source.parameters()
     if parsed.file.statement is not None:
         fail("the text is a statement, not a query", hint="run it with `omnigraph query`")
-    name = find_query(parsed.file, source.name).name.text
+    name = source.query(parsed.file).name.text
     with _naming(source.text_name), open_graph(scope, scope.address()) as graph:
         snapshot = target.open(graph)
         explained = snapshot.explain(
@@ -120,15 +129,18 @@ def mutate(
         ),
     ] = None,
     expected: IF_COMMIT = None,
+    message: MESSAGE = None,
     is_json: JSON = False,
 ) -> None:
     """Run a query that inserts, updates or deletes, as one commit."""
     parsed, params = source.parsed(), source.parameters()
     file, text = parsed.file, parsed.source.text
     if file.statement is not None:
-        check_lone(source, ("--branch", branch), ("--if-commit", expected))
+        flags = (("--branch", branch), ("--if-commit", expected), ("--message", message))
+        check_lone(source, *flags)
         write_statement(scope, file.statement, is_json=is_json)
         return
+    source.query(file)
     outcome = NOTHING_WRITTEN
     with (
         _naming(source.text_name),
@@ -137,7 +149,9 @@ def mutate(
     ):
         target = graph.branch(branch or MAIN_BRANCH)
         with writing(target):
-            result = target.mutate(text, name=source.name, params=params, if_commit=expected)
+            result = target.mutate(
+                text, name=source.name, params=params, if_commit=expected, message=message
+            )
         if result.commit is not None:
             outcome = f"commit {result.commit.id} was written"
     show(Mutated(result), is_json=is_json)

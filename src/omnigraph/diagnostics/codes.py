@@ -126,6 +126,7 @@ _LINT = """
 L201 an updatable property is set by no update query
 L202 a mutation declares no parameters
 L203 a mutation mixes writes and deletes, which is always refused when it runs
+L204 an enum is compared with a literal that is not one of its values
 L310 an edge named by a reserved word should be quoted
 L311 a reserved word is used as a name
 L312 hop bounds on an edge between two types act as one hop

@@ -15,6 +15,7 @@ forked child has none of the threads its parent's store works with, and waits fo
     writing       a write from its snapshot to its commit
     merging       merges, cherry-picks and reverts; `merge_results` are what they answer
     maintenance   indexes and fragments, which change no answer
+    bulk_loading  loads of every size, and which engine makes them
     operations    what a load, a mutation and a schema change prepare
     snapshot      a graph as of one commit: everything that reads
     reads         a read from what is asked to what runs

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar, assert_never
+from typing import TYPE_CHECKING, TypeVar
 
 from omnigraph.engine import arguments, feed, maintenance
 from omnigraph.engine.blobs import Blob
+from omnigraph.engine.bulk_loading import (
+    AnySource,
+    LoadEngine,
+    LoadRequest,
+    OnError,
+    load_source,
+)
 from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.diff import Diff, Place, diff_between, place_of
 from omnigraph.engine.entity_change.filters import filters_of
@@ -16,7 +24,8 @@ from omnigraph.engine.history import EntityVersion, blame_of, entity_of, history
 from omnigraph.engine.maintenance import IndexBuildResult, OptimizeResult
 from omnigraph.engine.merge_results import MergePlan, MergeResult
 from omnigraph.engine.merging import Mergeable, Merger, Prefer
-from omnigraph.engine.operations import Loading, Migrating, Mutating
+from omnigraph.engine.operations import Migrating, Mutating
+from omnigraph.engine.reads import ReadEngine
 from omnigraph.engine.results import LoadResult, MutationResult, SchemaResult
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import EntityKind, Snapshot
@@ -26,10 +35,10 @@ from omnigraph.execution.planner.explain import Explained
 from omnigraph.execution.result import Result
 from omnigraph.query.settings import SettingValue
 from omnigraph.schema import load_catalog
-from omnigraph.schema.accepted import TypeKind
 from omnigraph.schema.migration import MigrationPlan, plan_migration
-from omnigraph.versioning import Bulk, Changed, ChangeSet, Maintenance, Record, Spilled, Stream
-from omnigraph.writers.inputs import Dialect, InputOptions, Progress, Source
+from omnigraph.versioning import Stream
+from omnigraph.writers.bulk.runner import StageProgress
+from omnigraph.writers.inputs import Dialect, InputOptions, Progress
 from omnigraph.writers.load import LoadMode
 
 if TYPE_CHECKING:
@@ -71,7 +80,7 @@ class Branch:
 
     def load(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
-        source: Source,
+        source: AnySource,
         *,
         mode: str,
         type: str | None = None,  # noqa: A002
@@ -79,36 +88,37 @@ class Branch:
         if_commit: Commit | str | None = None,
         message: str | None = None,
         key: str | None = None,
+        engine: str = "auto",
+        on_error: str = "fail",
+        rejects: str | os.PathLike[str] | None = None,
         progress: Progress | None = None,
+        stages: StageProgress | None = None,
     ) -> LoadResult:
         """Write entities from a path, records, Arrow data or a frame, in one commit or none.
 
-        `mode` is `append` (an existing id is refused), `merge` (its entity is replaced) or
-        `overwrite` (a type that occurs keeps only what is loaded). A call repeated with its `key`
-        answers with the commit of the first one, if that is among the newest 1,000 commits of
-        this branch; commits made before the branch was created do not count.
+        Files of tables may be given by the type of their rows, to be loaded together. `mode` is
+        `append` (an existing id is refused), `merge` (its entity is replaced) or `overwrite` (a
+        type that occurs keeps only what is loaded). A call repeated with its `key` answers with the
+        commit of the first one, if that is among the newest 1,000 commits of this branch; commits
+        made before the branch was created do not count.
+
+        `engine` is `local`, `spark`, or `auto`, which leaves large files to Spark. With `on_error`
+        `quarantine`, records that cannot be written are left out; `rejects` is a folder for a
+        Parquet file that tells of all of them. `progress` hears how many records were read by a
+        local load, `stages` how far each step of a larger one is.
         """
-        chosen = _choice(LoadMode, "mode", mode)
-        options = InputOptions(
-            _choice(Dialect, "dialect", dialect), arguments.text_or_none("type", type), progress
+        request = LoadRequest(
+            mode=_choice(LoadMode, "mode", mode),
+            options=InputOptions(
+                _choice(Dialect, "dialect", dialect), arguments.text_or_none("type", type), progress
+            ),
+            engine=_choice(LoadEngine, "engine", engine),
+            on_error=_choice(OnError, "on_error", on_error),
+            rejects=None if rejects is None else arguments.address(rejects),
+            stages=stages,
         )
         terms = _terms(if_commit, message=message, key=key)
-        operation = Loading(self._session.resources, source, mode=chosen, options=options)
-        written = write(self._session, self._stream, operation, terms)
-        assert written.record is not None, "an empty load is a commit too"
-        # A record may hold the loads of others too, unless it was made by a request with a key.
-        if written.is_repeated:
-            nodes, edges = _counts(written.record)
-        else:
-            nodes, edges = operation.loaded.nodes, operation.loaded.edges
-        return LoadResult(
-            uri=self._session.uri,
-            branch=self.name,
-            mode=chosen.value,
-            nodes=nodes,
-            edges=edges,
-            commit=commit_of(written.record),
-        )
+        return load_source(self._session, self._stream, source, request, terms)
 
     def mutate(
         self,
@@ -136,7 +146,7 @@ class Branch:
             commit=None if record is None else commit_of(record),
         )
 
-    def query(
+    def query(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
         text: str,
         *,
@@ -145,14 +155,17 @@ class Branch:
         timeout: float | None = None,
         memory: int | None = None,
         settings: Mapping[str, SettingValue] | None = None,
+        engine: ReadEngine = "local",
     ) -> Result:
-        """Run a read on the newest snapshot; a text with one declaration needs no name.
-
-        After `timeout` seconds it is stopped, and one that needs more than `memory` bytes is
-        refused. `settings` hold unless the text changes them.
-        """
+        """Run a read on the newest snapshot; see `Snapshot.query`."""
         return self.snapshot().query(
-            text, name=name, params=params, timeout=timeout, memory=memory, settings=settings
+            text,
+            name=name,
+            params=params,
+            timeout=timeout,
+            memory=memory,
+            settings=settings,
+            engine=engine,
         )
 
     def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
@@ -204,6 +217,12 @@ class Branch:
         arguments.count_or_none("limit", limit)
         self._session.head(self._stream)
         return islice(map(commit_of, self._session.resources.history.commits(self._stream)), limit)
+
+    def commit_with_key(self, key: str) -> Commit | None:
+        """The commit that a load with this key made here, if it is among the newest 1,000."""
+        self._session.head(self._stream)
+        found = self._session.resources.history.by_key(self._stream, arguments.text("key", key))
+        return None if found is None else commit_of(found)
 
     def changes(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
@@ -396,27 +415,3 @@ def _terms(if_commit: Commit | str | None, *, message: str | None, key: str | No
         arguments.text_or_none("message", message),
         arguments.text_or_none("key", key),
     )
-
-
-def _counts(record: Record) -> tuple[Mapping[str, int], Mapping[str, int]]:
-    """How many entities of which node and edge types a commit wrote."""
-    counts: dict[TypeKind, dict[str, int]] = {TypeKind.NODE: {}, TypeKind.EDGE: {}}
-    for type_key, change in record.changes.items():
-        kind, _, name = type_key.partition(":")
-        if count := _count(change):
-            counts[TypeKind(kind)][name] = count
-    return counts[TypeKind.NODE], counts[TypeKind.EDGE]
-
-
-def _count(change: ChangeSet) -> int:
-    match change:
-        case Changed():
-            return len(change.inserted) + len(change.updated)
-        case Spilled():
-            return change.inserted + change.updated
-        case Bulk():
-            return change.rows
-        case Maintenance():
-            return 0
-        case _:
-            assert_never(change)

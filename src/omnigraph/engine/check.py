@@ -145,7 +145,7 @@ def _checked(
     pinned = [*walked.values(), *map(_tagged, roots.tags)]
     PinCheck(objects, torn, schemas, problems).check(pinned, read=entities.read)
     newest = [each for stream in streams for each in _newest(walked, stream.id, commits_max)]
-    compared = _compare(newest, ChangeSetCheck(objects, torn, problems))
+    compared = _compare(newest, ChangeSetCheck(objects, torn, schemas, problems))
     report = CheckReport(
         problems=problems.all(),
         notices=problems.all_notices(),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from omnigraph import versioning
 from omnigraph.engine import arguments, feed, statements
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.check import COMMITS_MAX, CheckReport, check_graph
 from omnigraph.engine.commit import Commit, commit_of
-from omnigraph.engine.diff import Diff, Place, diff_between, place_of
+from omnigraph.engine.diff import Diff, Place, diff_between, named_place, place_of
+from omnigraph.engine.distributed import spark_entry
 from omnigraph.engine.entity_change.filters import filters_of
 from omnigraph.engine.repair import RepairReport, repair
 from omnigraph.engine.resources import Environment, Storage, storage_at
@@ -28,6 +30,9 @@ from omnigraph.versioning import Signature
 from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.writers.maintain import IndexStatus, index_status
 from omnigraph.writers.migrate import SchemaText, creation
+
+if TYPE_CHECKING:
+    from omnigraph.spark.entry import GraphOnSpark
 
 
 def create_graph(
@@ -141,6 +146,12 @@ class Graph:
         """Who signs what is committed through this object."""
         return self._session.actor
 
+    @property
+    def spark(self) -> GraphOnSpark:
+        """The graph on Spark: types as DataFrames, and bulk work done by tasks."""
+        made: GraphOnSpark = spark_entry().GraphOnSpark(self, self._session)
+        return made
+
     def branch(self, name: str = MAIN_BRANCH) -> Branch:
         """A branch that exists."""
         arguments.text("name", name)
@@ -165,7 +176,11 @@ class Graph:
         self._session.resources.branches.delete(name, actor=self.actor)
 
     def snapshot(self, at: str | int | datetime | Commit, *, branch: str = MAIN_BRANCH) -> Snapshot:
-        """The graph as of a commit, its id or a tag, a version of a branch, or a time on one."""
+        """The graph as of a commit, a version of a branch, or a time on one.
+
+        A text is the name of a branch or of a tag, the id of a commit, or a version, a time or a
+        date of the branch. One in whole seconds covers its second; a date is its start in UTC.
+        """
         arguments.text("branch", branch)
         return Snapshot(self._session, self._found(at, branch))
 
@@ -205,8 +220,8 @@ class Graph:
     ) -> Diff:
         """What changed from one state to another, of any branches.
 
-        A text is the name of a branch or the id of a commit, a time one of main. `kinds` are
-        `node` and `edge`; `ops` are `insert`, `update` and `delete`.
+        A text is what `snapshot` takes; times and versions are those of main. `kinds` are `node`
+        and `edge`; `ops` are `insert`, `update` and `delete`.
         """
         session = self._session
         states = place_of(session, "old", old), place_of(session, "new", new)
@@ -326,7 +341,7 @@ class Graph:
             case Commit():
                 return resources.history.by_commit(at.id)
             case str():
-                return resources.history.by_name(at)
+                return named_place(self._session, arguments.text("at", at), branch=branch)
             case bool():
                 raise InvalidArgument("at", f"{at} is not a version")
             case int():

@@ -53,16 +53,22 @@ class OptimizeResult:
         }
 
 
-def ensure_indices(session: Session, stream: Stream) -> IndexBuildResult:
-    """Build the declared indexes that a branch lacks."""
-    done = maintain.ensure_indices(_newest(session, stream), session.resources.publishers)
+def ensure_indices(
+    session: Session, stream: Stream, workers: maintain.Workers | None = None
+) -> IndexBuildResult:
+    """Build the declared indexes that a branch lacks; workers may do it elsewhere."""
+    publishers = session.resources.publishers
+    done = maintain.ensure_indices(_newest(session, stream), publishers, workers)
     commit = None if done.record is None else commit_of(done.record)
     return IndexBuildResult(session.uri, stream.branch, done.built, done.pending, commit)
 
 
-def optimize(session: Session, stream: Stream) -> OptimizeResult:
+def optimize(
+    session: Session, stream: Stream, workers: maintain.Workers | None = None
+) -> OptimizeResult:
     """Join the fragments of a branch, and extend its indexes to all rows."""
-    done = maintain.optimize(_newest(session, stream), session.resources.publishers)
+    publishers = session.resources.publishers
+    done = maintain.optimize(_newest(session, stream), publishers, workers)
     commit = None if done.record is None else commit_of(done.record)
     return OptimizeResult(session.uri, stream.branch, done.tables, commit)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from omnigraph import versioning
 from omnigraph.engine import arguments
@@ -29,6 +30,7 @@ from omnigraph.writers.merge.preference import preferences
 from omnigraph.writers.merge.publication import Checked, checked, transaction
 from omnigraph.writers.merge.sides import Sides
 from omnigraph.writers.merge.three_way import three_way
+from omnigraph.writers.merge.wording import Action
 from omnigraph.writers.prepare import Request
 from omnigraph.writers.staging import Staging
 
@@ -46,6 +48,13 @@ REVERTED = "reverted"
 CHERRY_PICKED = "cherry_picked"
 NOTHING_TO_DO = "nothing_to_do"
 
+# The message of a commit that was picked without one: what it did, and what that had done before.
+_PICKED: Final = re.compile(
+    rf"(?P<action>{Action.REVERT}|{Action.CHERRY_PICK}) (?P<commit>[0-9A-Z]{{26}})"
+    r"(, the [a-z-]+ of [0-9A-Z]{26})?(: (?P<text>.*))?",
+    re.DOTALL,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Source:
@@ -58,11 +67,18 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Picked:
-    """A commit and its first parent, and what is said of it."""
+    """A commit and its first parent, what is done with them, and how the commit is called."""
 
     own: versioning.Snapshot
     parent: versioning.Snapshot
+    action: Action
     title: str
+
+    @property
+    def between(self) -> tuple[versioning.Snapshot, versioning.Snapshot]:
+        """Where what is done starts, and where it leads."""
+        is_revert = self.action is Action.REVERT
+        return (self.own, self.parent) if is_revert else (self.parent, self.own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +132,7 @@ class Merging:
             self._staging,
             request,
             source=self._source.ref,
-            requires_ours_unchanged=found.outcome == FAST_FORWARD,
+            schemas=self._session.resources.schemas,
         )
 
     def abandon(self) -> None:
@@ -132,11 +148,11 @@ class Picking:
     def __init__(
         self,
         session: Session,
-        between: tuple[versioning.Snapshot, versioning.Snapshot],
+        picked: _Picked,
         chosen: Mapping[str, str],
     ) -> None:
         self._session = session
-        self._between = between
+        self._picked = picked
         self._preferences = chosen
         self._staging = Staging(session.resources.storage.tables)
         self._checked: Checked | None = None
@@ -149,15 +165,16 @@ class Picking:
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The change on a view; None when there is nothing left of it."""
-        found = _checked(self._session, self._between, view, self._preferences, is_pick=True)
+        picked = self._picked
+        between, chosen = picked.between, self._preferences
+        found = _checked(self._session, between, view, chosen, action=picked.action)
         self._checked = found
         # Numbers alone, of what both sides call the same, are nothing that anybody could see.
         is_same_schema = found.merged.schema.source == view.schema.source
         if is_same_schema and not found.merged.change and not found.conflicts.count:
             return None
-        return transaction(
-            found, self._staging, request, source=None, requires_ours_unchanged=False
-        )
+        schemas = self._session.resources.schemas
+        return transaction(found, self._staging, request, source=None, schemas=schemas)
 
     def abandon(self) -> None:
         """Remove what was written for a change that will never be a commit."""
@@ -171,16 +188,15 @@ def _checked(
     chosen: Mapping[str, str],
     *,
     is_forward: bool = False,
-    is_pick: bool = False,
+    action: Action = Action.MERGE,
 ) -> Checked:
     """What happened between two commits, brought to a view."""
     resources = session.resources
     base, theirs = map(session.view, between)
-    sides = Sides(base, ours=view, theirs=theirs, lineage=resources.lineage, is_pick=is_pick)
+    sides = Sides(base, ours=view, theirs=theirs, lineage=resources.lineage, action=action)
     with session.reading(base.snapshot), session.reading(theirs.snapshot):
         merged = three_way(sides, chosen, is_forward=is_forward)
-        schemas, keys = resources.schemas, resources.keys
-        return checked(merged, schemas=schemas, keys=keys, is_forward=is_forward)
+        return checked(merged, keys=resources.keys, is_forward=is_forward)
 
 
 class Merger:
@@ -227,20 +243,19 @@ class Merger:
 
     def revert(self, commit: Commit | str, *, prefer: Prefer, terms: Terms) -> MergeResult:
         """Undo what a commit changed, as a commit of its own."""
-        picked = self._picked(commit)
-        terms = replace(terms, message=terms.message or f"revert {picked.title}")
-        operation = Picking(self._session, (picked.own, picked.parent), preferences(prefer))
-        record = write(self._session, self._stream, operation, terms).record
-        outcome = NOTHING_TO_DO if record is None else REVERTED
-        return self._result(outcome, operation.checked, picked.own.commit, record)
+        return self._pick(self._picked(commit, Action.REVERT), prefer, terms)
 
     def cherry_pick(self, commit: Commit | str, *, prefer: Prefer, terms: Terms) -> MergeResult:
         """Do what a commit changed on this branch too, as a commit of its own."""
-        picked = self._picked(commit)
-        terms = replace(terms, message=terms.message or f"cherry-pick {picked.title}")
-        operation = Picking(self._session, (picked.parent, picked.own), preferences(prefer))
-        record = write(self._session, self._stream, operation, terms).record
-        outcome = NOTHING_TO_DO if record is None else CHERRY_PICKED
+        return self._pick(self._picked(commit, Action.CHERRY_PICK), prefer, terms)
+
+    def _pick(self, picked: _Picked, prefer: Prefer, terms: Terms) -> MergeResult:
+        terms = replace(terms, message=terms.message or f"{picked.action} {picked.title}")
+        operation = Picking(self._session, picked, preferences(prefer))
+        with self._session.resources.branches.holds.held(picked.own, picked.parent):
+            record = write(self._session, self._stream, operation, terms).record
+        done = REVERTED if picked.action is Action.REVERT else CHERRY_PICKED
+        outcome = NOTHING_TO_DO if record is None else done
         return self._result(outcome, operation.checked, picked.own.commit, record)
 
     def _result(
@@ -304,7 +319,7 @@ class Merger:
             return error.message
         return None
 
-    def _picked(self, commit: Commit | str) -> _Picked:
+    def _picked(self, commit: Commit | str, action: Action) -> _Picked:
         name = arguments.text("commit", commit.id if isinstance(commit, Commit) else commit)
         resources = self._session.resources
         commit_id = resources.history.by_name(name).commit
@@ -315,8 +330,17 @@ class Merger:
         # The stream of a snapshot owns its record; what it started from is below its first seq.
         try:
             parent = resources.log.at(own.stream, own.seq - 1)
+            resources.branches.require_held(parent)
         except CommitNotFound as error:
             what = f"the commit before '{commit_id}' was collected: what it changed is not known"
             raise SnapshotGone(what, oldest=resources.history.oldest(own.stream)) from error
-        message = record.signature.message
-        return _Picked(own, parent, f"{commit_id}{f': {message}' if message else ''}")
+        return _Picked(own, parent, action, title_of(commit_id, record.signature.message))
+
+
+def title_of(commit_id: str, message: str | None) -> str:
+    """How a message calls a commit: by its id, and by its message without what that picked."""
+    picked = _PICKED.fullmatch(message or "")
+    if picked is None:
+        return f"{commit_id}: {message}" if message else commit_id
+    action, first, text = picked["action"], picked["commit"], picked["text"]
+    return f"{commit_id}, the {action} of {first}{f': {text}' if text else ''}"

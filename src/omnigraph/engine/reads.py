@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from omnigraph.engine import arguments
+from omnigraph.engine.distributed import spark_module
 from omnigraph.engine.resources import Resources
 from omnigraph.errors import InvalidArgument, WrongQueryKind
 from omnigraph.execution.expressions import Params
@@ -20,6 +22,9 @@ from omnigraph.query import bind_parameters
 from omnigraph.query.ast import Setting
 from omnigraph.query.plan import ReadPlan
 from omnigraph.query.settings import EffectiveSetting, SettingValue, effective_settings
+
+# Who answers a read: this process, or the tasks of a Spark session.
+ReadEngine: TypeAlias = Literal["local", "spark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,14 @@ class PreparedRead:
         """Its result."""
         return self.reads.run(self.plan, self.view, self.params, now=self.now, options=self.options)
 
+    def run_on_spark(self) -> Result:
+        """Its result, found by tasks of the Spark session of this process."""
+        spark = spark_module("session").session()
+        result: Result = spark_module("query").run_query(
+            spark, self.plan, self.view, self.params, now=self.now, options=self.options
+        )
+        return result
+
     def explain(self, *, analyze: bool) -> Explained:
         """How it runs."""
         return self.reads.explain(
@@ -58,7 +71,7 @@ class PreparedRead:
         )
 
 
-def prepared_read(
+def prepared_read(  # noqa: PLR0913 — one keyword for each decision of the caller
     resources: Resources,
     view: View,
     text: object,
@@ -66,8 +79,9 @@ def prepared_read(
     name: object,
     params: object,
     bounds: Bounds,
+    is_partial: bool = False,
 ) -> PreparedRead:
-    """The read of a text, compiled and with its parameters."""
+    """The read of a text, compiled and with its parameters: all, or those there are, to explain."""
     checked, named = arguments.text("text", text), arguments.text_or_none("name", name)
     compiled = resources.plans.get(checked, name=named, schema=view.schema)
     plan, environment = compiled.plan, resources.environment
@@ -75,7 +89,10 @@ def prepared_read(
         raise WrongQueryKind(plan.name, is_mutation=True)
     options = _options(bounds, compiled.settings, environment.access)
     bound = bind_parameters(
-        plan.parameters, arguments.plain_parameters(params), strictness=environment.mode
+        plan.parameters,
+        arguments.plain_parameters(params),
+        strictness=environment.mode,
+        is_partial=is_partial,
     )
     return PreparedRead(resources.reads, view, plan, bound, environment.now_ms(), options)
 
@@ -107,3 +124,12 @@ def _seconds_or_none(argument: str, value: object) -> float | None:
     if math.isnan(value) or value < 0:
         raise InvalidArgument(argument, f"{value} is not a time to wait")
     return float(value)
+
+
+def checked_engine(engine: object) -> ReadEngine:
+    """The engine that a caller named."""
+    match engine:
+        case "local" | "spark":
+            return engine
+        case _:
+            raise InvalidArgument("engine", f"{engine!r} is neither 'local' nor 'spark'")

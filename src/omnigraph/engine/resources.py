@@ -52,13 +52,16 @@ class Storage:
     """Where the bytes of a graph live.
 
     Storages with equal keys are one and the same; a storage without a key is like no other.
-    `reopened` gives tables that know nothing yet of what is stored.
+    `reopened` gives tables that know nothing yet of what is stored. `options` and `is_durable` are
+    what another process needs besides the address.
     """
 
     objects: Objects
     tables: Tables
     key: Hashable | None = field(default=None, repr=False)
     reopened: Callable[[], Tables] | None = None
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    is_durable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,8 @@ def storage_at(uri: str, *, is_durable: bool, options: Mapping[str, str] | None)
     def tables() -> Tables:
         return Tables(objects.uri, is_durable=is_durable, options=options)
 
-    return Storage(objects, tables(), (objects.uri, is_durable, credentials), tables)
+    key = (objects.uri, is_durable, credentials)
+    return Storage(objects, tables(), key, tables, dict(options or {}), is_durable)
 
 
 class Resources:

@@ -15,7 +15,8 @@ class LoadResult:
     """A load that was committed: how many records of which types it wrote.
 
     For a repeated request they are counted from its commit, where records of one load that
-    replaced each other are one.
+    replaced each other are one. `rejected` is how many records were left out by a load that may do
+    so, and `rejects` the file that tells of them.
     """
 
     uri: str
@@ -24,6 +25,8 @@ class LoadResult:
     nodes: Mapping[str, int]
     edges: Mapping[str, int]
     commit: Commit
+    rejected: int | None = None
+    rejects: str | None = None
 
     @property
     def total_entities(self) -> int:
@@ -42,7 +45,12 @@ class LoadResult:
             "total_entities": self.total_entities,
             "actor_id": self.commit.actor,
             "commit": self.commit.to_json(),
+            **({} if self.rejected is None else _rejected(self.rejected, self.rejects)),
         }
+
+
+def _rejected(count: int, file: str | None) -> JsonObject:
+    return {"rejected": count, "rejects": file}
 
 
 @dataclass(frozen=True, slots=True)

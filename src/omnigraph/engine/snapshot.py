@@ -15,7 +15,7 @@ from omnigraph.engine.blobs import Blob, open_blob
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff import Diff, Place, diff_between, place_of
 from omnigraph.engine.entity_change.filters import filters_of
-from omnigraph.engine.reads import Bounds, PreparedRead, prepared_read
+from omnigraph.engine.reads import Bounds, ReadEngine, checked_engine, prepared_read
 from omnigraph.engine.results import TableInfo
 from omnigraph.engine.session import Session
 from omnigraph.errors import InvalidArgument, TypeNotFound
@@ -80,7 +80,7 @@ class Snapshot:
     def _view(self) -> View:
         return self._session.view(self._at)
 
-    def query(
+    def query(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
         text: str,
         *,
@@ -89,15 +89,21 @@ class Snapshot:
         timeout: float | None = None,
         memory: int | None = None,
         settings: Mapping[str, SettingValue] | None = None,
+        engine: ReadEngine = "local",
     ) -> Result:
         """Run a read; a text with one declaration needs no name.
 
         After `timeout` seconds it is stopped, and one that needs more than `memory` bytes is
-        refused. `settings` hold unless the text changes them.
+        refused. `settings` hold unless the text changes them. The `spark` engine answers the same
+        by tasks of the active Spark session, or of one it makes; it does not rank.
         """
         bounds = Bounds(timeout, memory, settings)
+        chosen = checked_engine(engine)
         with self._session.reading(self._at):
-            return self._read(text, name=name, params=params, bounds=bounds).run()
+            read = prepared_read(
+                self._session.resources, self.view, text, name=name, params=params, bounds=bounds
+            )
+            return read.run_on_spark() if chosen == "spark" else read.run()
 
     def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
@@ -113,10 +119,19 @@ class Snapshot:
         """How a read is answered: its operators, where they read, and their rows.
 
         To analyze it, it is run, within the bounds of `query`; then rows and times are measured.
+        Otherwise no parameter is needed.
         """
         bounds = Bounds(timeout, memory, settings)
         with self._session.reading(self._at):
-            read = self._read(text, name=name, params=params, bounds=bounds)
+            read = prepared_read(
+                self._session.resources,
+                self.view,
+                text,
+                name=name,
+                params=params,
+                bounds=bounds,
+                is_partial=not analyze,
+            )
             return read.explain(analyze=analyze)
 
     def dataset(self, type_name: str, kind: EntityKind | None = None) -> TypeDataset:
@@ -232,10 +247,3 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return f"Snapshot({self.branch!r}, version={self.version}, commit={self._at.commit!r})"
-
-    def _read(
-        self, text: str, *, name: str | None, params: Mapping[str, object] | None, bounds: Bounds
-    ) -> PreparedRead:
-        return prepared_read(
-            self._session.resources, self.view, text, name=name, params=params, bounds=bounds
-        )

@@ -5,8 +5,12 @@
     ├── QueryNotFound           no query of that name is in the text
     ├── WrongQueryKind          a mutation was to be queried, or a read to mutate
     ├── ParameterError          a parameter is missing, unknown in shape, or of the wrong type
+    │   └── UnknownParameter    the query declares none of that name; carries the declared ones
     ├── InvalidArgument         an argument of a call has no meaning; carries its name
     ├── LibraryMissing          an optional library is not installed; carries its name
+    │   └── SparkMissing        PySpark is not installed
+    ├── JavaMissing             there is no Java that Spark can run on; carries what was tried
+    ├── SparkFailed             Spark gave a job up; carries the job and the reason
     ├── MigrationUnsupported    the planned schema change cannot be applied
     ├── StoredSchemaError       a graph's accepted schema cannot be read by this program
     ├── WriteRefused            a write breaks a rule of the schema; carries its violations
@@ -16,6 +20,7 @@
     ├── ExecutionError          a checked query could not be evaluated
     │   ├── TypeNotFound        the schema has no type of that name
     │   ├── EmbeddingError      a text has no usable vector; carries its reason
+    │   ├── EngineUnsupported   the chosen engine cannot run the query; carries engine and what
     │   ├── QueryTimeout        a query took longer than it may; carries timeout_s
     │   └── QueryCancelled      somebody stopped a query before its end
     ├── StorageError            a step of the store failed and did not happen; carries its path
@@ -47,6 +52,13 @@
     ├── InDoubt                 a commit may or may not have happened; carries its commit id
     ├── CorruptObject           a stored object cannot be read; carries its path
     ├── FormatTooNew            an object was written by a newer program
+    ├── PipelineInvalid         a pipeline's definition cannot be run; carries its problems
+    ├── PipelineNotFound        no pipeline of that name is defined
+    ├── SecretMissing           a value that a pipeline takes from the environment is not set
+    ├── SourceFailed            a source of a pipeline cannot be read now
+    ├── SourceRefused           a source of a pipeline does not hold what its definition says
+    ├── ApprovalRequired        a run would replace data, and nobody approved it
+    ├── RunFailed               targets of a run failed; carries the id of the run
     └── ResourceLimit           a bound was exceeded; carries resource, limit and actual
 
 Every error has `code` (a stable snake_case word), `retryable`, and `hint` (what to do, or None).
@@ -57,6 +69,7 @@ from __future__ import annotations
 from omnigraph.errors.asking import (
     CompileError,
     EmbeddingError,
+    EngineUnsupported,
     ExecutionError,
     InvalidArgument,
     LibraryMissing,
@@ -66,6 +79,7 @@ from omnigraph.errors.asking import (
     QueryTimeout,
     ResourceLimit,
     TypeNotFound,
+    UnknownParameter,
     WrongQueryKind,
 )
 from omnigraph.errors.base import (
@@ -79,6 +93,17 @@ from omnigraph.errors.following import (
     EntityNotFound,
 )
 from omnigraph.errors.merging import EntityConflict, MergeConflict
+from omnigraph.errors.pipelines import (
+    ApprovalRequired,
+    PipelineInvalid,
+    PipelineNotFound,
+    Problem,
+    RunFailed,
+    SecretMissing,
+    SourceFailed,
+    SourceRefused,
+)
+from omnigraph.errors.spark import JavaMissing, SparkFailed, SparkMissing
 from omnigraph.errors.stored import (
     BlobNotFound,
     BranchExists,
@@ -118,6 +143,7 @@ from omnigraph.errors.writing import (
 
 __all__ = [
     "VIOLATIONS_SHOWN_MAX",
+    "ApprovalRequired",
     "BlobNotFound",
     "BranchExists",
     "BranchGone",
@@ -132,6 +158,7 @@ __all__ = [
     "Conflict",
     "CorruptObject",
     "EmbeddingError",
+    "EngineUnsupported",
     "EntityConflict",
     "EntityNotFound",
     "ExecutionError",
@@ -142,6 +169,7 @@ __all__ = [
     "HistoryGone",
     "InDoubt",
     "InvalidArgument",
+    "JavaMissing",
     "KeyConflict",
     "LibraryMissing",
     "LoadError",
@@ -149,13 +177,22 @@ __all__ = [
     "MigrationUnsupported",
     "OmnigraphError",
     "ParameterError",
+    "PipelineInvalid",
+    "PipelineNotFound",
     "PreconditionFailed",
+    "Problem",
     "QueryCancelled",
     "QueryNotFound",
     "QueryTimeout",
     "RangeNotSatisfiable",
     "ResourceLimit",
+    "RunFailed",
+    "SecretMissing",
     "SnapshotGone",
+    "SourceFailed",
+    "SourceRefused",
+    "SparkFailed",
+    "SparkMissing",
     "StagingExpired",
     "StorageError",
     "StorageRefused",
@@ -164,6 +201,7 @@ __all__ = [
     "TagExists",
     "TagNotFound",
     "TypeNotFound",
+    "UnknownParameter",
     "UnusableKey",
     "Violation",
     "WriteRefused",

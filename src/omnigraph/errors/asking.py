@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from omnigraph.diagnostics import Diagnostic, Severity, render_human
+from omnigraph.diagnostics import Diagnostic, Severity, render_human, shown
 from omnigraph.errors.base import OmnigraphError
+
+_NAMES_MAX: Final = 12
 
 
 class CompileError(OmnigraphError):
@@ -45,6 +48,20 @@ class ParameterError(OmnigraphError):
     """A supplied parameter does not fit its declaration."""
 
     code = "parameter_error"
+
+
+class UnknownParameter(ParameterError):
+    """A supplied parameter that the query does not declare; `name` and `declared` say which."""
+
+    code = "unknown_parameter"
+
+    def __init__(self, name: str, declared: Sequence[str], *, hint: str | None = None) -> None:
+        known = ", ".join(f"${each}" for each in declared[:_NAMES_MAX])
+        more = ", …" if len(declared) > _NAMES_MAX else ""
+        has = f"it has {known}{more}" if declared else "it has no parameters"
+        super().__init__(f"the query declares no parameter '{shown(name)}'; {has}", hint=hint)
+        self.name = name
+        self.declared = tuple(declared)
 
 
 class InvalidArgument(OmnigraphError):
@@ -97,6 +114,19 @@ class EmbeddingError(ExecutionError):
         self.reason = reason
 
 
+class EngineUnsupported(ExecutionError):
+    """A query that an engine cannot run; `engine` and `what` say which, and why not."""
+
+    code = "engine_unsupported"
+
+    def __init__(self, engine: str, what: str) -> None:
+        super().__init__(
+            f"the {engine} engine cannot run {what}", hint="run it with the local engine"
+        )
+        self.engine = engine
+        self.what = what
+
+
 class QueryTimeout(ExecutionError):
     """A query that was not done when its time was over; `timeout_s` is what it had."""
 
@@ -104,10 +134,19 @@ class QueryTimeout(ExecutionError):
 
     def __init__(self, timeout_s: float) -> None:
         super().__init__(
-            f"the query was not done after {timeout_s:g} seconds",
-            hint="give it more time, or ask for less",
+            f"the query was not done after {_duration(timeout_s)}",
+            hint="give it more time (--timeout, or timeout=), or ask for less",
         )
         self.timeout_s = timeout_s
+
+
+def _duration(seconds: float) -> str:
+    milliseconds = round(seconds * 1000)
+    if milliseconds < 1:
+        return "less than a millisecond"
+    if milliseconds < 1000:
+        return f"{milliseconds} milliseconds"
+    return "1 second" if milliseconds == 1000 else f"{milliseconds / 1000:.12g} seconds"
 
 
 class QueryCancelled(ExecutionError):

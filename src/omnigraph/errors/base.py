@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 
 class OmnigraphError(Exception):
@@ -15,3 +16,15 @@ class OmnigraphError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Callable[..., OmnigraphError], tuple[Any, ...]]:
+        """Pickled by its fields: errors cross processes, and each has arguments of its own."""
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(
+    error: type[OmnigraphError], args: tuple[Any, ...], fields: dict[str, Any]
+) -> OmnigraphError:
+    made = error.__new__(error, *args)
+    made.__dict__.update(fields)
+    return made

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from omnigraph.errors.base import OmnigraphError
+
+_AGAIN: Final = (
+    "start again: from a new baseline, or with the start 'beginning' or 'after:COMMIT' and the last"
+    " commit that you have"
+)
 
 
 class ChangeCursorRejected(OmnigraphError):
@@ -11,7 +18,7 @@ class ChangeCursorRejected(OmnigraphError):
     code = "change_cursor_rejected"
 
     def __init__(self, reason: str, *, hint: str | None = None) -> None:
-        super().__init__(f"change cursor rejected: {reason}", hint=hint)
+        super().__init__(f"change cursor rejected: {reason}", hint=hint or _AGAIN)
         self.reason = reason
 
 

@@ -53,25 +53,43 @@ class EntityConflict:
 class MergeConflict(OmnigraphError):
     """Both sides of a merge changed the same entities, or break a rule together.
 
+    So it is of a revert or a cherry-pick and what the branch has become; `operation` tells which.
     Nothing was written. `conflicts` are all of them, or the first thousands; `count` is how many
     there are.
     """
 
     code = "merge_conflicts"
 
-    def __init__(self, conflicts: Sequence[EntityConflict], *, count: int | None = None) -> None:
+    def __init__(
+        self,
+        conflicts: Sequence[EntityConflict],
+        *,
+        count: int | None = None,
+        operation: str = "merge",
+    ) -> None:
+        self.operation = operation
         self.conflicts = tuple(conflicts)
         self.count = len(self.conflicts) if count is None else count
         told = "; ".join(str(each) for each in self.conflicts[:CONFLICTS_TOLD_MAX])
         more = self.count - min(len(self.conflicts), CONFLICTS_TOLD_MAX)
         super().__init__(
-            f"merge conflicts: {told}{f'; and {more} more' if more else ''}",
-            hint="change one side, or pass prefer='ours' or 'theirs'"
-            if self.is_preferable
-            else "change one side so that both go together, and merge again",
+            f"{operation} conflicts: {told}{f'; and {more} more' if more else ''}",
+            hint=self._hint(),
         )
 
     @property
     def is_preferable(self) -> bool:
         """Whether a preference for one side would decide every conflict."""
         return all(each.kind in _PREFERABLE for each in self.conflicts)
+
+    def _hint(self) -> str:
+        match self.operation == "merge", self.is_preferable:
+            case True, True:
+                return "change one side, or pass prefer='ours' or 'theirs'"
+            case True, False:
+                return "change one side so that both go together, and merge again"
+            case _, True:
+                way = "keep what the branch has with prefer='ours'"
+                return f"{way}, or take what the {self.operation} makes of it with 'theirs'"
+            case _:
+                return f"change the branch so that the {self.operation} fits, and try again"

@@ -60,7 +60,8 @@ class Budget:
                 MEMORY,
                 limit=limit,
                 actual=actual,
-                hint="ask for less, put a selective condition first, or allow more memory",
+                hint="ask for less, put a selective condition first, or allow more memory"
+                " (--memory, or memory=)",
             )
 
     def check(self) -> None:

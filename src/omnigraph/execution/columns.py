@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import assert_never
 
 import pyarrow as pa
@@ -64,6 +65,13 @@ class TableShape:
     columns: Mapping[str, str]
     # The members of the key and their columns, in the order an id lists them; empty without a key.
     key: Mapping[str, str]
+
+    @cached_property
+    def id_columns(self) -> frozenset[str]:
+        """The columns that hold the id: also the key, if it is one text."""
+        columns = list(self.key.values())
+        is_text = len(columns) == 1 and pa.types.is_string(self.schema.field(columns[0]).type)
+        return frozenset({ID_COLUMN, *columns} if is_text else {ID_COLUMN})
 
 
 def table_shape(accepted: AcceptedSchema, type_key: TypeKey) -> TableShape:

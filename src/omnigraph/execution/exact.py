@@ -32,6 +32,14 @@ _KERNELS: Final[dict[CompareOp, Callable[..., Any]]] = {  # Any: pyarrow is unty
     CompareOp.GT: pc.greater,
     CompareOp.GE: pc.greater_equal,
 }
+COMPARED: Final[dict[CompareOp, Callable[..., _Flags]]] = {
+    CompareOp.EQ: np.equal,
+    CompareOp.NE: np.not_equal,
+    CompareOp.LT: np.less,
+    CompareOp.LE: np.less_equal,
+    CompareOp.GT: np.greater,
+    CompareOp.GE: np.greater_equal,
+}
 MIRRORED: Final = {
     CompareOp.EQ: CompareOp.EQ,
     CompareOp.NE: CompareOp.NE,

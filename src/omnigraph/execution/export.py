@@ -69,7 +69,7 @@ def _type_lines(view: View, type_key: TypeKey) -> Iterator[bytes]:
         rows = table.take(wanted, columns=shape.schema.names)
         bytes_per_row = max(1, rows.nbytes // len(rows))
         for chunk in _chunks(rows, rows_max=max(1, CHUNK_BYTES // bytes_per_row)):
-            yield _lines(chunk, shape)
+            yield lines_of(chunk, shape)
         start += len(wanted)
         rows_max = min(max(1, READ_BYTES // bytes_per_row), GROWTH_MAX * len(wanted))
 
@@ -84,7 +84,8 @@ def _first_rows(shape: TableShape) -> int:
     return FIRST_ROWS_WITH_BLOBS if has_blobs else FIRST_ROWS
 
 
-def _lines(rows: pa.Table, shape: TableShape) -> bytes:
+def lines_of(rows: pa.Table, shape: TableShape) -> bytes:
+    """Rows of a type, with all columns of its table, as lines."""
     columns = {name: rows[name].combine_chunks() for name in rows.column_names}
     is_edge = shape.type_key.kind is TypeKind.EDGE
     opening = f'{{"{"edge" if is_edge else "type"}":{json.dumps(shape.type_key.name)},"id":'

@@ -23,7 +23,7 @@ from omnigraph.execution.membership import constant_in, in_constants, in_lists
 from omnigraph.query import typed
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.typed import NOW_NAME, Expr, SystemName, Value
-from omnigraph.query.walk import subexpressions
+from omnigraph.query.walk import child_expressions
 from omnigraph.schema.types import PropertyType
 
 Params: TypeAlias = Mapping[str, Value]
@@ -67,7 +67,7 @@ def evaluate(expr: Expr, rows: RowColumns, params: Params) -> Values | pa.Scalar
 
 def is_constant(expr: Expr) -> bool:
     """Whether no row can change the value of an expression."""
-    return not any(isinstance(part, _READS_ROWS) for part in subexpressions(expr))
+    return not isinstance(expr, _READS_ROWS) and all(map(is_constant, child_expressions(expr)))
 
 
 def constant(expr: Expr, params: Params) -> Value:

@@ -26,7 +26,7 @@ COMBINATIONS_MAX = 100_000
 
 # The ids in the order they were named, without repetitions.
 _Ids: TypeAlias = dict[str, None]
-# What the columns of a type may hold, where conditions say so.
+# What the columns of an id may hold, where conditions say so.
 _Allowed: TypeAlias = dict[str, dict[Value, None]]
 
 
@@ -93,16 +93,16 @@ def _restrict(allowed: _Allowed, condition: Expr, shape: TableShape, params: Par
         case typed.Compare(CompareOp.EQ, left, right):
             if is_constant(left):
                 left, right = right, left
-            if not is_constant(right):
-                return
-            items: Value = (constant(right, params),)
-        case typed.Member(left, right) if is_constant(right):
-            items = constant(right, params)
+        case typed.Member(left, right):
+            pass
         case _:
             return
     column = column_of(left, shape)
-    if column is None:
+    is_part = column == ID_COLUMN or column in shape.key.values()
+    if column is None or not is_part or not is_constant(right):
         return
+    found = constant(right, params)
+    items = found if isinstance(condition, typed.Member) else (found,)
     assert items is None or isinstance(items, tuple)
     possible = dict.fromkeys(matchable(items or (), shape.schema.field(column).type))
     known = allowed.get(column, possible)

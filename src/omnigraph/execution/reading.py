@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import pyarrow as pa
 from omnigraph.execution.batch import Batch, BoundEdges
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.columns import arrow_type
-from omnigraph.execution.exact import flat, numpy_of
+from omnigraph.execution.exact import COMPARED, flat, numpy_of
 from omnigraph.execution.expressions import Params, evaluate
 from omnigraph.execution.numbers import distinct
 from omnigraph.execution.order import ordered_codes
@@ -40,14 +40,6 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 # From so many rows on, telling nodes apart costs less than testing some of them again.
 _DISTINCT_MIN = 4_096
 _Field: TypeAlias = PropertyValue | SystemValue
-_COMPARED: Final[dict[CompareOp, Callable[..., Mask]]] = {
-    CompareOp.EQ: np.equal,
-    CompareOp.NE: np.not_equal,
-    CompareOp.LT: np.less,
-    CompareOp.LE: np.less_equal,
-    CompareOp.GT: np.greater,
-    CompareOp.GE: np.greater_equal,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +148,7 @@ class Reading:
             codes = numpy_of(texts.dictionary_encode().indices)
         else:
             codes = ordered_codes(texts)
-        found: Mask = _COMPARED[op](*(codes.take(at) for at in places))
+        found: Mask = COMPARED[op](*(codes.take(at) for at in places))
         if texts.null_count:
             is_known = numpy_of(texts.is_valid())
             found &= is_known.take(places[0]) & is_known.take(places[1])

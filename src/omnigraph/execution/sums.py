@@ -139,7 +139,8 @@ def _summed_singly(values: _Floats, groups: _Integers, count: int) -> _Floats:
         sums[counts == 2] = ordered[pairs] + ordered[pairs + 1]
     for place in np.flatnonzero(counts > 2):
         sums[place] = _float_sum(ordered[starts[place] : ends[place]].tolist())
-    return sums
+    # One zero, as in sums that are made together.
+    return sums + 0.0
 
 
 def _float_sum(values: list[float]) -> float:

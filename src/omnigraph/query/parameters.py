@@ -8,14 +8,16 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
 
 from omnigraph.diagnostics import did_you_mean
-from omnigraph.errors import ParameterError
+from omnigraph.errors import ParameterError, UnknownParameter
 from omnigraph.query.typed import NOW_NAME, Parameter, Value
 from omnigraph.schema.types import (
+    NUMERIC,
     EnumType,
     ListType,
     PropertyType,
@@ -38,6 +40,8 @@ ENGINE_INTEGER_MAX = 2**63 - 1
 SAFE_INTEGER_MAX = 2**53 - 1
 _DECIMAL = re.compile(r"[+-]?\d{1,40}", re.ASCII)
 _SHOWN_MAX = 40
+# A name this near to a parameter that is left out was meant for it.
+_SIMILARITY_MIN = 0.7
 
 
 class ParameterMode(StrEnum):
@@ -53,20 +57,62 @@ def bind_parameters(
     *,
     mode: ParameterMode = ParameterMode.STANDARD,
     strictness: Mode = Mode.LENIENT,
+    is_partial: bool = False,
 ) -> dict[str, Value]:
     """The value of every declared parameter; raises `ParameterError` naming the first bad one.
 
     `supplied` is a mapping from names without `$`, or None. Undeclared names are ignored, but
-    their values must be plain. Strict refuses DateTime digits beyond milliseconds.
+    their values must be plain, and none may look like a declared parameter that is left out.
+    Strict refuses DateTime digits beyond milliseconds. Of a partial binding, which is only to be
+    explained, what is left out is null, or 0.
     """
     given = _as_mapping(supplied)
     reader = _Reader(mode, strictness)
     declared = {parameter.name for parameter in parameters}
-    bound = {each.name: _bind(each, given, declared, reader) for each in parameters}
+    bound = {
+        each.name: _stand_in(each)
+        if is_partial and each.name not in given
+        else _bind(each, given, declared, reader)
+        for each in parameters
+    }
     for name in given:
         if name not in declared:
             _refuse_extra(name, given[name], reader)
+    _refuse_misspelt(declared, given)
     return bound
+
+
+def _stand_in(parameter: Parameter) -> Value:
+    # The bound of a text search must be a number even to be planned.
+    is_number = parameter.type.scalar in NUMERIC and not parameter.type.is_nullable
+    return 0 if is_number else None
+
+
+def require_declared(declared: Collection[str], supplied: Mapping[str, object] | None) -> None:
+    """Refuse the first name that a query does not declare."""
+    for name in supplied or {}:
+        if name not in declared and name != NOW_NAME:
+            missing = [each for each in declared if each not in (supplied or {})]
+            raise UnknownParameter(name, sorted(declared), hint=_meant(name, missing))
+
+
+def _refuse_misspelt(declared: Collection[str], given: Mapping[str, object]) -> None:
+    """Refuse a name that was meant for a parameter that may be left out."""
+    missing = [each for each in declared if each not in given]
+    for name in given:
+        if name not in declared and missing and _resembles(name, missing):
+            raise UnknownParameter(name, sorted(declared), hint=_meant(name, missing))
+
+
+def _resembles(name: str, names: Collection[str]) -> bool:
+    return bool(get_close_matches(name.removeprefix("$"), names, n=1, cutoff=_SIMILARITY_MIN))
+
+
+def _meant(name: str, declared: Collection[str]) -> str | None:
+    plain = name.removeprefix("$")
+    if plain in declared:
+        return f"write '{plain}' without $"
+    return did_you_mean(plain, declared)
 
 
 def _as_mapping(supplied: object) -> Mapping[str, object]:

@@ -12,6 +12,7 @@ or dead writer leaves behind cannot be seen. Errors are `StorageError` (it did n
     local_objects      a directory: hard links and fsync
     empty_folders      what deletions leave of folders whose names are used once
     remote_objects     process memory and S3, through obstore
+    source_files       files of others, to be loaded from
     s3_options         how S3 is reached: options and the AWS_* environment
     tables             every effect on a table, as a detached Lance version
     pins               what the layers above hold of a table: a version, and rows nobody sees yet

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import dataclass, replace
 
 from lance import LanceDataset
-from lance.fragment import FragmentMetadata, LanceFragment
+from lance.fragment import DeletionFile, FragmentMetadata, LanceFragment
 
 from omnigraph.errors import StorageRefused
 from omnigraph.storage.pins import Pin, Staged, file_names
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """What a version says of one of its fragments: its files, and what is deleted of them."""
+
+    data: FragmentMetadata
+    deletions: DeletionFile | None
+    rows: int
+
+
+def fragments_of(dataset: LanceDataset) -> dict[int, Fragment]:
+    """Every fragment of a version, by id."""
+    found = ((each.fragment_id, each.metadata) for each in dataset.get_fragments())
+    return {
+        id_: Fragment(replace(each, deletion_file=None), each.deletion_file, each.num_rows)
+        for id_, each in found
+    }
 
 
 def fragment_of(dataset: LanceDataset, fragment_id: int) -> LanceFragment:

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Final
 
+import numpy as np
 from lance import LanceDataset, LanceOperation
 from lance.bitmap import Bitmap
 from lance.dataset import Index as Segment
 
 from omnigraph.storage import indexes
 from omnigraph.storage.fragments import fragment_of
-from omnigraph.storage.indexes import BTREE, IndexKind
+from omnigraph.storage.indexes import IndexKind
 from omnigraph.storage.pins import Pin, file_names
+
+# Fragments of different segments are never joined, so each has some of full size.
+PART_ROWS_MIN: Final = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +33,20 @@ class IndexSpec:
     name: str
     column: str
     kind: IndexKind
-    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPart:
+    """Fragments that become one segment of an index; none are all that it does not cover."""
+
+    spec: IndexSpec
+    fragment_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltSegment:
     """A segment of one index; `known` are all segments it had, `replaced` those that leave."""
 
-    kind: IndexKind
     segment: Segment
     known: frozenset[str]
     replaced: frozenset[str]
@@ -56,7 +66,7 @@ class Indexed:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the indexes."""
-        return tuple(part.segment.name for part in self.parts)
+        return tuple(dict.fromkeys(part.segment.name for part in self.parts))
 
     @property
     def folders(self) -> list[str]:
@@ -68,39 +78,55 @@ def build(
     dataset: LanceDataset, pin: Pin, specs: Sequence[IndexSpec], *, staged_at: float
 ) -> Indexed | None:
     """Index what the indexes do not cover; None when there is nothing to do."""
-    parts = [part for spec in specs if (part := _built(dataset, spec)) is not None]
+    parts = [part for spec in specs if (part := build_part(dataset, IndexPart(spec))) is not None]
     return Indexed(pin, tuple(parts), staged_at) if parts else None
 
 
-def apply(dataset: LanceDataset, indexed: Indexed) -> LanceOperation.CreateIndex | None:
-    """The operation that adds the segments to a version; None when none of them fits it."""
-    new: list[Segment] = []
-    removed: list[Segment] = []
-    for part in indexed.parts:
-        known = indexes.segments_of(dataset, part.segment.name)
-        segment = _fitted(dataset, part, known)
-        if segment is not None:
-            new.append(segment)
-            removed += [old for old in known if old.uuid in part.replaced]
-    return LanceOperation.CreateIndex(new, removed) if new else None
-
-
-def _built(dataset: LanceDataset, spec: IndexSpec) -> BuiltSegment | None:
+def cut(dataset: LanceDataset, spec: IndexSpec) -> list[IndexPart]:
+    """What is to be indexed, in parts that become segments of their own, if it may have several."""
     known = indexes.segments_of(dataset, spec.name)
-    if known:
+    present = set(dataset.fragment_ids())
+    live = [part for part in known if not present.isdisjoint(part.fragment_ids)]
+    gap = sorted(present.difference(*(part.fragment_ids for part in known)))
+    count = min(indexes.SEGMENTS_MAX - len(live), _rows(dataset, gap) // PART_ROWS_MIN)
+    if not gap or count < 2:
+        return [IndexPart(spec)] if gap else []
+    parts = np.array_split(np.array(gap), min(count, len(gap)))
+    return [IndexPart(spec, tuple(ids.tolist())) for ids in parts]
+
+
+def build_part(dataset: LanceDataset, part: IndexPart) -> BuiltSegment | None:
+    """The segment of a part; None when there is nothing to index."""
+    spec, known = part.spec, indexes.segments_of(dataset, part.spec.name)
+    found: tuple[Segment, list[Segment]] | None
+    if part.fragment_ids:
+        found = indexes.own_segment(dataset, spec.column, known, part.fragment_ids)
+    elif known:
         found = indexes.tail_segment(dataset, spec.name, known)
     else:
-        found = indexes.whole_segment(dataset, spec.column, spec.kind, options=dict(spec.options))
+        found = indexes.whole_segment(dataset, spec.column, spec.kind)
     if found is None:
         return None
     segment, replaced = found
     return BuiltSegment(
-        kind=spec.kind,
         segment=dataclasses.replace(segment, name=spec.name),
         known=frozenset(old.uuid for old in known),
         replaced=frozenset(old.uuid for old in replaced),
         files={id_: _files(dataset, id_) for id_ in segment.fragment_ids},
     )
+
+
+def apply(dataset: LanceDataset, indexed: Indexed) -> LanceOperation.CreateIndex | None:
+    """The operation that adds the segments to a version; None when none of them fits it."""
+    new: list[Segment] = []
+    removed: dict[str, Segment] = {}
+    for part in indexed.parts:
+        known = indexes.segments_of(dataset, part.segment.name)
+        segment = _fitted(dataset, part, known)
+        if segment is not None:
+            new.append(segment)
+            removed |= {old.uuid: old for old in known if old.uuid in part.replaced}
+    return LanceOperation.CreateIndex(new, list(removed.values())) if new else None
 
 
 def _fitted(dataset: LanceDataset, part: BuiltSegment, known: list[Segment]) -> Segment | None:
@@ -112,12 +138,14 @@ def _fitted(dataset: LanceDataset, part: BuiltSegment, known: list[Segment]) -> 
     left = {id_ for id_ in part.files if id_ in present}
     if any(_files(dataset, id_) != part.files[id_] for id_ in left):
         return None
-    # Full-text and vector segments know rows by row ids, which outlive their fragments: those of
-    # a compacted one would be found twice, here and by the scan of what is uncovered.
-    if not left or (part.kind != BTREE and len(left) < len(part.files)):
+    if not left:
         return None
     return dataclasses.replace(part.segment, fragment_ids=Bitmap(sorted(left)))
 
 
 def _files(dataset: LanceDataset, fragment_id: int) -> tuple[str, ...]:
     return tuple(file_names(fragment_of(dataset, fragment_id).metadata))
+
+
+def _rows(dataset: LanceDataset, fragment_ids: Sequence[int]) -> int:
+    return sum(fragment_of(dataset, id_).metadata.num_rows for id_ in fragment_ids)

@@ -11,8 +11,10 @@
     __manifest/changes/{id}.arrow                     change sets too large for a record
     __manifest/schemas/{digest}.json                  accepted schemas, by the hash of their content
     __manifest/cleanup.json                           when the last automatic clean-up began
+    __manifest/staging/{load}/{name}                  notes of a bulk load, removed at its end
     __manifest/probes/{id}                            written and removed to try out a store
     t/{type}-{life}.lance/                            one table life, managed by Lance
+    __pipelines/{pipeline}/…                          what runs of pipelines did, append only
 
 Numbers have a fixed width, so that the byte order of a listing is their order. A stream's name has
 a dot, so that it is never one of the other folders.
@@ -35,6 +37,7 @@ CHANGES = f"{MANIFEST}/changes"
 SCHEMAS = f"{MANIFEST}/schemas"
 CLEANUP = f"{MANIFEST}/cleanup.json"
 PROBES = f"{MANIFEST}/probes"
+STAGING = f"{MANIFEST}/staging"
 TABLES = "t"
 
 # How much of a branch's name its stream repeats, for the eyes of people only.
@@ -123,6 +126,11 @@ def schema(digest: str) -> str:
 def hold(hold_id: str) -> str:
     """The path of a hold."""
     return f"{HOLDS}/{hold_id}.json"
+
+
+def staging_folder(load_id: str) -> str:
+    """The folder for what the parts of a bulk load tell each other."""
+    return f"{STAGING}/{load_id}"
 
 
 def probe(probe_id: str) -> str:

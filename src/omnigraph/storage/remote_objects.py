@@ -57,6 +57,11 @@ class RemoteObjects:
         # The same store, through a client that never repeats a request.
         self._once = once
 
+    @property
+    def store(self) -> ObjectStore:
+        """The client, for reading."""
+        return self._store
+
     def get(self, path: str) -> bytes | None:
         """The whole object, or None when it is absent."""
         with self._translated("get", check_path(path)):
@@ -157,6 +162,11 @@ def open_s3(uri: str, options: Mapping[str, str]) -> RemoteObjects:
     except (BaseError, ValueError, TypeError) as error:
         raise StorageRefused("open", root, reason_of(error)) from error
     return RemoteObjects(root, store, once=once)
+
+
+def s3_client(uri: str, options: Mapping[str, str]) -> ObjectStore:
+    """A client of `s3://bucket/prefix`, for reading what is no graph."""
+    return open_s3(uri, options).store
 
 
 def _kind(error: Exception, *, is_put: bool) -> type[StorageError]:

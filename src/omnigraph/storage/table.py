@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset, LanceScanner
 from lance.blob import BlobFile
+from lance.fragment import LanceFragment
+from lance.schema import LanceSchema
 
 from omnigraph.errors import StorageRefused
 from omnigraph.storage.blobs import is_blob, logical_schema
-from omnigraph.storage.fragments import fragment_of
+from omnigraph.storage.fragments import Fragment, fragment_of, fragments_of
 from omnigraph.storage.indexes import BTREE, Index, indexes_of
 from omnigraph.storage.lance_steps import lance_step
 from omnigraph.storage.pins import Pin, file_names
@@ -50,6 +53,20 @@ class Table:
         """The ids of its fragments."""
         return list(self._dataset.fragment_ids())
 
+    @property
+    def fragments(self) -> dict[int, Fragment]:
+        """What this version says of each of its fragments, by id.
+
+        Where two versions of a table with the same field ids say the same, their rows are the same.
+        """
+        with lance_step("fragments", self.pin.path):
+            return fragments_of(self._dataset)
+
+    @property
+    def field_ids(self) -> list[Any]:
+        """Which data each column is bound to."""
+        return field_ids_of(self._dataset.lance_schema)
+
     def covered_rows(self, index: Index) -> int:
         """How many rows an index of this version covers."""
         if not index.uncovered:
@@ -77,12 +94,21 @@ class Table:
         *,
         columns: Sequence[str] | None = None,
         filter: str | None = None,  # noqa: A002
+        fragments: Collection[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The same rows as `scan`, a batch at a time."""
+        """The same rows as `scan`, or those in some fragments, a batch at a time."""
         names = self._names(columns)
         with lance_step("scan", self.pin.path):
-            for batch in self._scanner(names, filter).to_batches():
+            among = None
+            if fragments is not None:
+                among = [fragment_of(self._dataset, id_) for id_ in fragments]
+            for batch in self._scanner(names, filter, fragments=among).to_batches():
                 yield from self._logical(pa.Table.from_batches([batch]), names).to_batches()
+
+    def require_filter(self, filter: str) -> None:  # noqa: A002
+        """Refuse an SQL filter that this table cannot evaluate; no row is read."""
+        with lance_step("filter", self.pin.path):
+            self._scanner(self.schema.names[:1], filter).explain_plan()
 
     def rows_of_files(self, files: Sequence[str], *, columns: Sequence[str]) -> pa.Table:
         """The rows in some data files, by their paths from the graph's root.
@@ -97,10 +123,18 @@ class Table:
             reason = f"{len(missing)} of {len(wanted)} files are not in it, first {missing[0]}"
             raise StorageRefused("rows_of_files", self.pin.path, reason)
         fragments = [each for each, names_of in held.items() if not wanted.isdisjoint(names_of)]
-        with lance_step("rows_of_files", self.pin.path):
-            if not fragments:
-                return self._projected(names).empty_table()
-            scanner = self._dataset.scanner(columns=names, fragments=fragments)
+        return self._scanned(fragments, names)
+
+    def rows_of_fragments(self, ids: Collection[int], *, columns: Sequence[str]) -> pa.Table:
+        """The rows in some fragments of this version."""
+        fragments = [fragment_of(self._dataset, id_) for id_ in ids]
+        return self._scanned(fragments, self._names(columns))
+
+    def _scanned(self, fragments: list[LanceFragment], names: list[str]) -> pa.Table:
+        if not fragments:
+            return self._projected(names).empty_table()
+        with lance_step("scan", self.pin.path):
+            scanner = self._scanner(names, None, fragments=fragments)
             return self._logical(scanner.to_table(), names)
 
     def find(
@@ -160,12 +194,15 @@ class Table:
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         return self.schema.names if columns is None else list(columns)
 
-    def _scanner(self, names: list[str], text: str | None) -> LanceScanner:
+    def _scanner(
+        self, names: list[str], text: str | None, *, fragments: list[LanceFragment] | None = None
+    ) -> LanceScanner:
         # Among the columns, the row id would cost a point look-up a tenth more.
         columns = [name for name in names if name != ROW_ID] or names
         return self._dataset.scanner(
             columns=columns,
             filter=text,
+            fragments=fragments,
             blob_handling="all_binary" if self._blobs else None,
             with_row_id=ROW_ID in names,
         )
@@ -212,6 +249,16 @@ class StoredBlob:
             return b""
         with lance_step("read_blob", self._path):
             return bytes(self._file.read_range(start, length))
+
+
+def field_ids_of(schema: LanceSchema) -> list[Any]:
+    """The ids of all fields, as nested as the fields are."""
+
+    # Lance's fields are typed by stubs that its own module does not export.
+    def ids(field: Any) -> tuple[Any, ...]:
+        return (field.name(), field.id(), *map(ids, field.children()))
+
+    return [ids(field) for field in schema.fields()]
 
 
 def _literals(values: pa.Array) -> str:

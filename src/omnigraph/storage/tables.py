@@ -12,10 +12,10 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import TypeAlias
 
 import pyarrow as pa
-from lance import LanceDataset, LanceOperation
+from lance import LanceOperation
 from lance.fragment import write_fragments
 from lance.schema import LanceSchema
 
@@ -27,7 +27,7 @@ from omnigraph.storage.disk import Disk
 from omnigraph.storage.fragments import admitted
 from omnigraph.storage.handles import Handles, pin_of
 from omnigraph.storage.incoming import conformed
-from omnigraph.storage.index_files import Indexed, IndexSpec
+from omnigraph.storage.index_files import Indexed, IndexPart, IndexSpec
 from omnigraph.storage.indexes import Index, IndexKind
 from omnigraph.storage.kills import Kills
 from omnigraph.storage.lance_steps import lance_step
@@ -35,13 +35,14 @@ from omnigraph.storage.linear import Linear, linear_of
 from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Pin, Staged, file_names
 from omnigraph.storage.references import manifest_of, references_of, sidecars_of
-from omnigraph.storage.table import Table
+from omnigraph.storage.table import Table, field_ids_of
 
 __all__ = [
     "Compacted",
     "Compaction",
     "Index",
     "IndexKind",
+    "IndexPart",
     "IndexSpec",
     "Indexed",
     "Pin",
@@ -50,6 +51,9 @@ __all__ = [
     "Tables",
     "blob_field",
 ]
+
+# What makes segments of indexes of a version that no version has yet.
+BuildIndexes: TypeAlias = Callable[[Pin, Sequence[IndexSpec]], Indexed | None]
 
 
 class Tables:
@@ -68,6 +72,16 @@ class Tables:
         self._kills = Kills()
         self._disk = Disk(self._handles.root, is_durable=is_durable)
         self._clock = clock
+
+    @property
+    def root(self) -> str:
+        """The address that the paths of tables start from."""
+        return self._handles.root
+
+    @property
+    def options(self) -> Mapping[str, str] | None:
+        """What leads to the store beside its address, for a process that opens it too."""
+        return self._options
 
     def create(self, path: str, schema: pa.Schema) -> Pin:
         """A new, empty table; its linear history ends here."""
@@ -119,8 +133,8 @@ class Tables:
         """The version without the rows of these row ids, and with the staged rows added.
 
         `addresses` are those of the same rows in this very version, if they are known.
-        A new copy of a row always has a new row id: under its old one, indexes that were built
-        before the update would go on finding it by its old values.
+        A new copy of a row always has a new row id: who has read one version finds what came since
+        by the row ids it does not know.
         """
         dataset = self._handles.get(pin)
         fragments = admitted(dataset, staged, pin=pin)
@@ -152,7 +166,7 @@ class Tables:
             wider = LanceSchema.from_pyarrow(pa.schema([*dataset.schema, *stored_schema(schema)]))
             # Numbered from scratch, fields get their old ids only while none was ever dropped;
             # another id would bind the column to the data of another one.
-            if _field_ids(wider)[: len(dataset.schema)] != _field_ids(dataset.lance_schema):
+            if field_ids_of(wider)[: len(dataset.schema)] != field_ids_of(dataset.lance_schema):
                 raise StorageRefused("add_columns", pin.path, "field ids would change")
             fragments = [fragment.metadata for fragment in dataset.get_fragments()]
             operation = LanceOperation.Merge(fragments, wider, preserves_nullability=True)
@@ -169,11 +183,15 @@ class Tables:
 
     def compact(self, plan: Compaction) -> Compacted:
         """Write the files of a planned compaction; no version shows them yet."""
+        return self.with_indexes(self.rewrite(plan), self.build_indexes)
+
+    def rewrite(self, plan: Compaction) -> Compacted:
+        """Write the data files of a planned compaction, or of some of its tasks."""
         dataset, started = self._handles.get(plan.pin), self._clock()
         with lance_step("compact", plan.pin.path):
             compacted = compaction_files.execute(dataset, plan, staged_at=started)
         self._persist_data(plan.pin.path, compacted.files, logical_schema(dataset.schema))
-        return dataclasses.replace(compacted, indexed=self._index_outputs(dataset, compacted))
+        return compacted
 
     def replay(self, work: Compacted | Indexed, pin: Pin) -> Pin | None:
         """Maintenance applied to a version as new as you like.
@@ -204,19 +222,28 @@ class Tables:
             self._disk.persist(pin.path, indexed.folders)
         return indexed
 
-    def build_index(
-        self,
-        pin: Pin,
-        column: str,
-        kind: IndexKind,
-        *,
-        name: str,
-        options: Mapping[str, Any] | None = None,
-    ) -> Pin:
+    def cut_indexes(self, pin: Pin, specs: Sequence[IndexSpec]) -> list[IndexPart]:
+        """What indexes do not cover, in parts that can be built at the same time."""
+        dataset = self._handles.get_own(pin)
+        with lance_step("cut_indexes", pin.path):
+            return [part for spec in specs for part in index_files.cut(dataset, spec)]
+
+    def build_part(self, pin: Pin, part: IndexPart) -> Indexed | None:
+        """Build one part; no version shows it yet."""
+        dataset, started = self._handles.get_own(pin), self._clock()
+        with lance_step("build_indexes", pin.path):
+            built = index_files.build_part(dataset, part)
+        if built is None:
+            return None
+        indexed = Indexed(pin, (built,), started)
+        self._disk.persist(pin.path, indexed.folders)
+        return indexed
+
+    def build_index(self, pin: Pin, column: str, kind: IndexKind, *, name: str) -> Pin:
         """The version with an index over all its rows; one of the same name is replaced."""
         dataset = self._handles.get_own(pin)
         with lance_step("build_index", pin.path):
-            found = indexes.whole_segment(dataset, column, kind, options=dict(options or {}))
+            found = indexes.whole_segment(dataset, column, kind)
             if found is None:
                 return pin
             segment = dataclasses.replace(found[0], name=name)
@@ -255,20 +282,22 @@ class Tables:
             pin=pin,
         )
 
-    def _index_outputs(self, dataset: LanceDataset, compacted: Compacted) -> Indexed | None:
-        """Segments for the indexes that forget rewritten rows, made before anybody waits for them.
+    def with_indexes(self, compacted: Compacted, build: BuildIndexes) -> Compacted:
+        """A compaction with segments for the indexes that forget rewritten rows.
 
-        They are built on a version of our own, whose new fragments have the ids that they will
-        also have in the version that is given away.
+        They are made before anybody waits for them, on a version of our own, whose new fragments
+        have the ids that they will also have in the version that is given away.
         """
-        forgetful = indexes.lost_coverage(dataset, compacted.inputs)
+        dataset = self._handles.get(compacted.pin)
+        with lance_step("lost_coverage", compacted.pin.path):
+            forgetful = indexes.lost_coverage(dataset, compacted.inputs)
         if not forgetful:
-            return None
+            return compacted
         step = self._rewrite(compacted, compacted.pin)
         assert step is not None, "a compaction fits the version it was planned on"
         tip = self._commit(compacted.pin, step.rewrite)
         specs = [IndexSpec(index.name, index.column, index.kind) for index in forgetful]
-        return self.build_indexes(tip, specs)
+        return dataclasses.replace(compacted, indexed=build(tip, specs))
 
     def _with_segments(self, indexed: Indexed, pin: Pin) -> Pin:
         with lance_step("add_segments", pin.path):
@@ -287,13 +316,3 @@ class Tables:
         tip = self._handles.commit(pin, operation)
         self._disk.persist(pin.path, [*files, manifest_of(self._handles.get(tip))])
         return tip
-
-
-def _field_ids(schema: LanceSchema) -> list[Any]:
-    """The ids of all fields, as nested as the fields are."""
-
-    # Lance's fields are typed by stubs that its own module does not export.
-    def ids(field: Any) -> tuple[Any, ...]:
-        return (field.name(), field.id(), *map(ids, field.children()))
-
-    return [ids(field) for field in schema.fields()]

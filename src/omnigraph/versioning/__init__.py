@@ -16,6 +16,7 @@ any step needs no repair; no commit that was acknowledged is lost.
     effects       what a commit does to tables, as data, and the function that applies it
     floors        how far back the commits of a branch can be read
     transaction   stage, publish, rebase: the only module that creates records
+    names         what may be the name of a branch or a tag
     events        what happens to names, append only
     tags          names for commits, which keep them
     holders       who holds a commit, asked before and after it is referred to

@@ -6,7 +6,6 @@ tells which names are live, and one put-if-absent decides between two creators o
 
 from __future__ import annotations
 
-import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -23,6 +22,7 @@ from omnigraph.errors import (
 )
 from omnigraph.ids import new_ulid
 from omnigraph.storage import layout
+from omnigraph.versioning import names
 from omnigraph.versioning.codec import read_ref, ref_json
 from omnigraph.versioning.events import is_live, newest, put_event, read_event
 from omnigraph.versioning.fields import Fields
@@ -35,11 +35,9 @@ from omnigraph.versioning.snapshot import Snapshot, encode_checkpoint
 from omnigraph.versioning.tags import Tags
 from omnigraph.versioning.transaction import BranchAt, Committer
 
-NAME_LENGTH_MAX: Final = 200
 # A remembered name saves a listing; a graph with more branches than this is rare.
 _KNOWN_MAX: Final = 4096
 _READERS: Final = 8
-_FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f\\]|^\s|\s$")
 
 
 class Branches:
@@ -49,7 +47,9 @@ class Branches:
         self._committer = committer
         self._log = committer.log
         settings = committer.settings
-        self.tags = Tags(committer.log.objects, settings.now_us, self.require_held)
+        self.tags = Tags(
+            committer.log.objects, settings.now_us, self.require_held, is_branch=self._is_live
+        )
         self.holds = Holds(committer.log.objects, settings.now_us, self.require_held)
         self._holders = Holders(
             committer.log, self, self.tags, now_us=settings.now_us, grace_s=settings.grace_s
@@ -93,10 +93,12 @@ class Branches:
 
     def create(self, name: str, *, at: Snapshot, actor: str | None = None) -> Stream:
         """Start a branch at any commit. No table is touched and no commit is made."""
-        _check_name(name)
+        _require_name(name, names.reason_against_new(name))
         generation = self._generation(name)
         if is_live(generation):
             raise BranchExists(name)
+        if self.tags.has(name):
+            _require_name(name, "it is the name of a tag")
         oldest = self.require_held(at)
         stream = Stream(layout.stream_name(name, new_ulid().lower()), name, _origins(at))
         base = replace(at, stream=stream)
@@ -185,16 +187,14 @@ class Branches:
             raise BranchNotFound(name, hint="it was deleted by somebody else just now")
 
     def _deletion(self, actor: str | None) -> dict[str, object]:
-        return {
-            "op": "delete",
-            "id": new_ulid(),
-            "created_at": self._committer.settings.now_us(),
-            "actor": actor,
-        }
+        return names.deletion(now_us=self._committer.settings.now_us(), actor=actor)
+
+    def _is_live(self, name: str) -> bool:
+        return name == MAIN_BRANCH or is_live(self._generation(name))
 
     def _generation(self, name: str) -> int:
         """The number of the newest event of a name; 0 when there is none."""
-        _check_name(name)
+        _require_name(name, names.reason_against(name))
         folder = layout.branch_folder(name)
         return newest(self._log.objects, folder, layout.branch_of_ref_event).get(name, 0)
 
@@ -230,21 +230,6 @@ def _read_origins(fields: Fields) -> tuple[CommitRef, ...]:
     return (read_ref(fields.child("fork")), *ancestors)
 
 
-def _check_name(name: str) -> None:
-    reason = _reason_against(name)
+def _require_name(name: str, reason: str | None) -> None:
     if reason is not None:
         raise BranchRefused(f"'{name}' is not a branch name: {reason}", branch=name)
-
-
-def _reason_against(name: str) -> str | None:
-    if not name:
-        return "it is empty"
-    if name == MAIN_BRANCH:
-        return "it is the name of the first branch"
-    if len(name) > NAME_LENGTH_MAX:
-        return f"it has more than {NAME_LENGTH_MAX} characters"
-    if _FORBIDDEN.search(name):
-        return "it has control characters, a backslash, or space at an end"
-    if any(part in ("", ".", "..") for part in name.split("/")):
-        return "a part between slashes is empty or only dots"
-    return None

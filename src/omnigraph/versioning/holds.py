@@ -38,16 +38,19 @@ class Holds:
         return [hold for hold in holds if hold.created_at >= since]
 
     @contextmanager
-    def held(self, at: Snapshot) -> Iterator[None]:
-        """Around work that refers to a commit in the end; one that nobody holds is refused."""
-        self._require_held(at)
-        path = layout.hold(new_ulid().lower())
-        event = event_of(Tag(path, at, self._now_us()))
-        try:
-            put_event(self._objects, path, event, what=f"the hold of commit '{at.commit}'")
-            # A collector that did not see the hold has said by now what it lets go.
+    def held(self, *commits: Snapshot) -> Iterator[None]:
+        """Around work that refers to commits in the end; those that nobody holds are refused."""
+        for at in commits:
             self._require_held(at)
+        paths = [layout.hold(new_ulid().lower()) for _ in commits]
+        try:
+            for path, at in zip(paths, commits, strict=True):
+                event = event_of(Tag(path, at, self._now_us()))
+                put_event(self._objects, path, event, what=f"the hold of commit '{at.commit}'")
+            # A collector that did not see the holds has said by now what it lets go.
+            for at in commits:
+                self._require_held(at)
             yield
         finally:
             with suppress(StorageError):
-                self._objects.delete([path])
+                self._objects.delete(paths)

@@ -6,23 +6,19 @@ snapshot, so that a tag is enough to read its commit by, whatever becomes of the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from omnigraph.errors import CommitNotFound, InvalidArgument, TagExists, TagNotFound
-from omnigraph.ids import new_ulid, ulid_milliseconds
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
+from omnigraph.versioning import names
 from omnigraph.versioning.codec import pins_json, read_pins, read_ref, ref_json
 from omnigraph.versioning.events import is_live, newest, put_event, read_event
 from omnigraph.versioning.fields import Fields
 from omnigraph.versioning.record import Stream
 from omnigraph.versioning.snapshot import Snapshot
-
-NAME_LENGTH_MAX: Final = 200
-_FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f\\]|^\s|\s$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +42,17 @@ class Tags:
     """The tags of one graph."""
 
     def __init__(
-        self, objects: Objects, now_us: Callable[[], int], require_held: RequireHeld
+        self,
+        objects: Objects,
+        now_us: Callable[[], int],
+        require_held: RequireHeld,
+        *,
+        is_branch: Callable[[str], bool],
     ) -> None:
         self._objects = objects
         self._now_us = now_us
         self._require_held = require_held
+        self._is_branch = is_branch
 
     def list(self, *, deleted_since: int | None = None) -> list[Tag]:
         """Every tag, by name; with those deleted since a time (µs), if one is given."""
@@ -70,10 +72,12 @@ class Tags:
 
     def create(self, name: str, *, at: Snapshot, actor: str | None = None) -> Tag:
         """Give a commit a name. It is kept, with everything in it, until the tag is deleted."""
-        _check_name(name)
+        _require_name(name, names.reason_against_new(name))
         generation = self._generation(name)
         if is_live(generation):
             raise TagExists(name)
+        if self._is_branch(name):
+            _require_name(name, "it is the name of a branch")
         self._require_held(at)
         tag = Tag(name, at, self._now_us(), actor)
         if not self._put(name, generation + 1, event_of(tag)):
@@ -86,6 +90,10 @@ class Tags:
             self._put(name, generation + 2, self._deletion(actor))
             raise
         return tag
+
+    def has(self, name: str) -> bool:
+        """Whether a tag has a name."""
+        return is_live(self._generation(name))
 
     def delete(self, name: str, *, actor: str | None = None) -> None:
         """Free a name; its commit is kept only as long as its branch keeps it."""
@@ -100,11 +108,10 @@ class Tags:
         return tuple(tag for tag in self.list() if tag.snapshot.commit == commit)
 
     def _deletion(self, actor: str | None) -> dict[str, object]:
-        # The id makes two deletions different objects, of which one is told that it came late.
-        return {"op": "delete", "id": new_ulid(), "created_at": self._now_us(), "actor": actor}
+        return names.deletion(now_us=self._now_us(), actor=actor)
 
     def _generation(self, name: str) -> int:
-        _check_name(name)
+        _require_name(name, names.reason_against(name))
         found = newest(self._objects, layout.tag_folder(name), layout.tag_of_event)
         return found.get(name, 0)
 
@@ -158,21 +165,6 @@ def _snapshot(fields: Fields) -> Snapshot:
     )
 
 
-def _check_name(name: str) -> None:
-    reason = _reason_against(name)
+def _require_name(name: str, reason: str | None) -> None:
     if reason is not None:
         raise InvalidArgument("name", f"'{name}' is not a name of a tag: {reason}")
-
-
-def _reason_against(name: str) -> str | None:
-    if not name:
-        return "it is empty"
-    if len(name) > NAME_LENGTH_MAX:
-        return f"it has more than {NAME_LENGTH_MAX} characters"
-    if ulid_milliseconds(name) is not None:
-        return "it looks like the id of a commit"
-    if _FORBIDDEN.search(name):
-        return "it has control characters, a backslash, or space at an end"
-    if any(part in ("", ".", "..") for part in name.split("/")):
-        return "a part between slashes is empty or only dots"
-    return None

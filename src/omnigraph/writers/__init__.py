@@ -6,6 +6,8 @@ that breaks a rule of the schema is refused with its violations, and leaves no r
 
     inputs      records, files and frames as rows by type
     load        those rows as a change, with the id of every entity
+    refusals    what is said of ids and keys that cannot stand
+    bulk        loads of any size, in units
     mutate      the statements of a query as a change; `mutations` are its parts
     migrate     a new schema as a transaction of its own
     merge       what another line of commits changed, as a transaction on this one

@@ -16,18 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.diagnostics.shown import shown
 from omnigraph.errors import (
     VIOLATIONS_SHOWN_MAX,
     LoadError,
     UnusableKey,
-    Violation,
     WriteRefused,
     told,
 )
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.execution.distinct import are_distinct
-from omnigraph.execution.entity_ids import canonical_texts, entity_ids
+from omnigraph.execution.entity_ids import entity_ids
 from omnigraph.execution.fresh_ids import fresh_ids
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
@@ -36,6 +34,15 @@ from omnigraph.writers.change import NO_COPIES, NO_IDS, GraphChange, TypeChange,
 from omnigraph.writers.inputs.data import Dialect, FileOrigins, Input
 from omnigraph.writers.inputs.legacy_ids import Renames, spell_keys
 from omnigraph.writers.inputs.required import Found, load_error, missing_values, type_of
+from omnigraph.writers.refusals import (
+    AMBIGUOUS,
+    MISMATCH,
+    OWN_ID_HINT,
+    id_twice,
+    key_twice,
+    unfit_id,
+    unusable_key,
+)
 from omnigraph.writers.staging import AHEAD_ROWS_MIN
 
 Rows: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
@@ -172,7 +179,7 @@ class _Loading:
         places = pa.array(others)
         old, new = given.take(places).combine_chunks(), ids.take(places).combine_chunks()
         if renames is None:
-            raise self._disagree(others, old, new, "does not match its canonical @key id '{new}'")
+            raise self._disagree(others, old, new, MISMATCH)
         types = {name: property_.type for name, property_ in self.type_.properties.items()}
         is_legacy = spell_keys(old, rows.take(places), self.shape, types)
         if not is_legacy.all():
@@ -181,7 +188,7 @@ class _Loading:
                 others[~is_legacy],
                 old.filter(wrong),
                 new.filter(wrong),
-                "does not match its canonical @key id '{new}'",
+                MISMATCH,
             )
         ambiguous = renames.note(self.type_.name, old, new)
         if ambiguous.any():
@@ -190,82 +197,61 @@ class _Loading:
                 others[ambiguous],
                 old.filter(chosen),
                 new.filter(chosen),
-                "is ambiguous: it names two entities",
+                AMBIGUOUS,
             )
 
     def _disagree(self, rows: Rows, old: pa.Array, new: pa.Array, problem: str) -> LoadError:
         """The error for given ids that cannot stand for what the keys say."""
         found = []
         for place, row in enumerate(rows[:VIOLATIONS_SHOWN_MAX].tolist()):
-            given, derived = old[place].as_py(), new[place].as_py()
-            violation = Violation(
-                "id",
-                f"id '{shown(given)}' {problem.format(new=shown(derived))}",
-                type_name=self.type_.name,
-                value=shown(given),
-                entity_id=derived,
+            violation = unfit_id(
+                self.type_.name,
+                given=old[place].as_py(),
+                derived=new[place].as_py(),
+                problem=problem,
                 place=self.origins.place(row),
             )
             found.append(Found(self.origins.order(row), violation))
         return load_error(found, len(rows))
 
     def _unusable(self, failure: UnusableKey) -> LoadError:
-        message = f"{self.type_.name}.{failure.member}: {failure.value} cannot identify an entity"
-        violation = Violation(
-            "key",
-            message,
-            type_name=self.type_.name,
-            property=failure.member,
-            value=failure.value,
+        violation = unusable_key(
+            self.type_.name,
+            failure.member,
+            failure.value,
             place=self.origins.place(failure.row),
         )
         return load_error([Found(self.origins.order(failure.row), violation)], 1)
 
     def _twice(self, rows: pa.Table, ids: pa.ChunkedArray, codes: Rows) -> WriteRefused:
         """The error for keys that several records have."""
-        members = self.type_.key or ()
-        name = members[0] if len(members) == 1 else f"({', '.join(members)})"
         pairs, count = _first_pairs(codes)
-        violations = []
-        for first, second in pairs:
-            key = rows.slice(second, 1)
-            texts = [
-                canonical_texts(key[self.shape.key[member]].combine_chunks())[0].as_py()
-                for member in members
-            ]
-            message = f"@unique violation on {self.type_.name}.{name}: {shown(', '.join(texts))}"
-            violations.append(
-                Violation(
-                    "unique",
-                    f"{message} (also {self.origins.place(first)})",
-                    type_name=self.type_.name,
-                    property=name,
-                    value=shown(", ".join(texts)),
-                    entity_id=ids[second].as_py(),
-                    place=self.origins.place(second),
-                )
+        identified = _identified(rows, ids, self.shape)
+        violations = [
+            key_twice(
+                self.type_,
+                self.shape,
+                identified.slice(second, 1),
+                places=(self.origins.place(first), self.origins.place(second)),
             )
+            for first, second in pairs
+        ]
         return WriteRefused(told(violations, count), violations=violations, count=count)
 
     def _same_id(self, ids: pa.ChunkedArray, codes: Rows) -> WriteRefused:
         """The error for given ids that several records have."""
         pairs, count = _first_pairs(codes)
-        violations = []
-        for first, second in pairs:
-            given = ids[second].as_py()
-            violations.append(
-                Violation(
-                    "id",
-                    f"{self.type_.name} '{shown(given)}' is there twice "
-                    f"(also {self.origins.place(first)})",
-                    type_name=self.type_.name,
-                    value=shown(given),
-                    entity_id=given,
-                    place=self.origins.place(second),
-                )
+        violations = [
+            id_twice(
+                self.type_.name,
+                ids[second].as_py(),
+                places=(self.origins.place(first), self.origins.place(second)),
             )
-        hint = "give every record an id of its own, or none"
-        return WriteRefused(told(violations, count), violations=violations, count=count, hint=hint)
+            for first, second in pairs
+        ]
+        return WriteRefused(
+            told(violations, count), violations=violations, count=count, hint=OWN_ID_HINT
+        )
 
 
 def _identified(rows: pa.Table, ids: pa.ChunkedArray, shape: TableShape) -> pa.Table:

@@ -158,14 +158,14 @@ def test_a_baseline_that_fails_leaves_the_file_and_prints_no_cursor(
 ) -> None:
     out = tmp_path / "base.jsonl"
     out.write_text("old")
-    failing = export._lines
+    failing = export.lines_of
 
     def lines(rows: Any, shape: Any) -> bytes:
         if shape.type_key.name == "Person":
             raise omnigraph.errors.StorageError("scan", "t", "the disk is gone")
         return failing(rows, shape)
 
-    monkeypatch.setattr(export, "_lines", lines)
+    monkeypatch.setattr(export, "lines_of", lines)
     failed = run("changes", "baseline", "--uri", busy, "--out", out, "--json")
     assert (failed.exit_code, failed.stdout, out.read_text()) == (1, "", "old")
     assert [path.name for path in tmp_path.glob(".base*")] == []

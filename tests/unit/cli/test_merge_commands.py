@@ -143,6 +143,22 @@ def test_a_commit_is_picked_and_reverted(answer: Answer, review: Path, folder: P
     assert (again["outcome"], again["commit"]) == ("nothing_to_do", None)
 
 
+def test_conflicts_of_a_revert_speak_of_the_commit(
+    run: Run, answer: Answer, review: Path, folder: Path
+) -> None:
+    _load(run, review, folder, "review", {"name": "eve", "age": 50})
+    (last,) = answer("commit", "list", review, "--branch", "review", "--limit", "1")["commits"]
+    _load(run, review, folder, "review", {"name": "eve", "age": 51})
+    undo = ("revert", last["graph_commit_id"], "--branch", "review", "--uri", review)
+    shown = run(*undo, "--quiet")
+    assert shown.exit_code == 1
+    lines = shown.stderr.splitlines()
+    assert lines[0] == "error: 1 revert conflict: nothing was written"
+    assert "Person 'eve' was changed by the commit, and again since: age" in lines[1]
+    assert "what the revert makes of it with --prefer theirs" in lines[-1]
+    assert answer(*undo, "--prefer", "ours")["outcome"] == "nothing_to_do"
+
+
 def test_a_statement_merges_too(answer: Answer, review: Path) -> None:
     merged = answer("mutate", "--store", review, "-e", "branch merge review into main")
     assert merged["outcome"] == "fast_forward"

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from omnigraph.cli.views.progress import progress_bar
+from omnigraph.cli.views.progress import load_bars
+from omnigraph.writers.bulk.runner import Stage
 
 
 class Terminal(io.StringIO):
@@ -17,9 +18,12 @@ def test_a_terminal_shows_how_far_a_load_is(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("TERM", "xterm")
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with progress_bar() as progressed:
-        assert progressed is not None
-        progressed(1200)
+    with load_bars() as bars:
+        assert bars.records is not None
+        assert bars.stages is not None
+        bars.records(1200)
+        bars.stages(Stage("write", 3, 9))
+    assert "3/9 units" in terminal.getvalue()
     assert "loading" in terminal.getvalue()
     assert "1,200 records" in terminal.getvalue()
 
@@ -27,6 +31,7 @@ def test_a_terminal_shows_how_far_a_load_is(monkeypatch: pytest.MonkeyPatch) -> 
 def test_nothing_is_shown_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    with progress_bar() as progressed:
-        assert progressed is None
+    with load_bars() as bars:
+        assert bars.records is None
+        assert bars.stages is None
     assert stream.getvalue() == ""

@@ -6,18 +6,38 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from omnigraph.engine.checks.change_sets import ChangeSetCheck
+from omnigraph.engine.checks.damage import TornFiles
+from omnigraph.engine.checks.problems import Problems
+from omnigraph.engine.checks.schemas import SchemaCheck
+from omnigraph.storage.table import Table
 from omnigraph.versioning import (
     MAIN,
     AddColumns,
     Bulk,
     Changed,
+    IdSet,
     Maintenance,
     Overwrite,
+    Record,
     Replace,
     Transaction,
+    mark,
 )
+from omnigraph.writers.validate import marks_of
 from places import fresh_uri
-from unit.engine.damaged_graph import NOTE, PERSON, Damaged, build, check, found, ids
+from unit.engine.damaged_graph import (
+    KNOWS,
+    LEADS,
+    NOTE,
+    PERSON,
+    RED,
+    Damaged,
+    build,
+    check,
+    found,
+    ids,
+)
 from unit.writers.plain_graph import PlainGraph, rows_of, type_key
 
 
@@ -219,3 +239,72 @@ def test_commits_that_branches_share_are_compared_once(damaged: Damaged) -> None
     path = damaged.record_path(graph.head().seq)
     graph.branches.create("later", at=graph.head())
     assert found(damaged) == [f"change_set: {path} {NOTE}: 'new' was inserted and is not listed"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "entity", "marks"),
+    [
+        (PERSON, {"name": "zoe", "mail": "z@x"}, 1),
+        (PERSON, {"name": "zoe"}, 0),
+        (KNOWS, {"@src": "bob", "@dst": "cleo"}, 2),
+        (NOTE, NEW, 0),
+    ],
+)
+def test_a_mark_that_is_not_listed_is_named(
+    damaged: Damaged, type_: str, entity: dict[str, Any], marks: int
+) -> None:
+    view = damaged.graph.view()
+    rows = rows_of(view.shape(type_key(type_)), [entity])
+    honest = marks_of(view.shape(type_key(type_)), view.types[type_key(type_)], rows)
+    assert honest is not None
+    damaged.lie(type_, Changed(inserted=IdSet(rows["__id"]), marks=IdSet()), entity)
+    assert found(damaged) == [
+        change_set(damaged, f"mark '{mark}' of an end or a unique value is not listed", type_)
+        for mark in honest
+    ]
+    assert len(honest) == marks
+
+
+@pytest.mark.parametrize("listed", [["ada"], ["ada", RED, "more"]])
+def test_the_ends_of_a_deleted_edge_are_marks_and_others_are_harmless(
+    damaged: Damaged, listed: list[str]
+) -> None:
+    graph = damaged.graph
+    marks = {"ada": mark("src", "ada"), RED: mark("dst", RED), "more": mark("dst", "more")}
+    change = Changed(deleted=ids("l1"), marks=ids(*(marks[name] for name in listed)))
+    graph.commit(graph.view(), Replace(LEADS, ids("l1")), change)
+    message = f"mark '{marks[RED]}' of an end or a unique value is not listed"
+    missing = [] if RED in listed else [change_set(damaged, message, LEADS)]
+    assert found(damaged) == missing
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_rows_that_a_commit_left_alone_are_not_read(
+    damaged: Damaged, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    for number in range(count):
+        rewrite(damaged.graph, Changed(updated=ids("ada")), age=number)
+        damaged.append(PERSON, {"name": f"new{number}"})
+    read: list[int] = []
+    reading = Table.rows_of_fragments
+
+    def watched(table: Table, chosen: Any, *, columns: list[str]) -> pa.Table:
+        found = reading(table, chosen, columns=columns)
+        read.append(found.num_rows if "__id" in columns else 0)
+        return found
+
+    monkeypatch.setattr(Table, "rows_of_fragments", watched)
+    monkeypatch.setattr(Table, "scan", None)
+    graph = damaged.graph
+    last = graph.head().seq
+    problems = Problems()
+    torn, schemas = TornFiles(graph.objects, graph.tables), SchemaCheck(graph.objects, problems)
+    check = ChangeSetCheck(graph.objects, torn, schemas, problems)
+    for seq in range(last - 2 * count + 1, last + 1):
+        record = graph.log.read(MAIN.id, seq)
+        assert isinstance(record, Record)
+        check.check(record, graph.log.at(MAIN, seq - 1), graph.log.at(MAIN, seq))
+    assert problems.all() == ()
+    assert graph.head().pins[PERSON].rows > 1000
+    # The row that came of each commit, and its copy before unless that was in a large fragment.
+    assert 2 * count <= sum(read) <= 3 * count

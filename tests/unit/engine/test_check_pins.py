@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from omnigraph.engine.check import COMMITS_MAX, check_graph
+from omnigraph.engine.checks import pins
 from omnigraph.storage import layout
+from omnigraph.storage.table import Table
 from omnigraph.versioning import MAIN
 from places import fresh_uri
-from unit.engine.damaged_graph import NOTE, TEAM, Damaged, build, check
+from unit.engine.damaged_graph import NOTE, PERSON, TEAM, Damaged, build, check
 from unit.writers.plain_graph import created, type_key
 
 OLD = 6
@@ -90,6 +93,26 @@ def test_a_version_that_many_commits_pin_is_told_once(damaged: Damaged) -> None:
     damaged.remove(damaged.graph.log.at(MAIN, OLD).pins[TEAM].path)
     told = [each for each in found(damaged) if "open failed" in each]
     assert len(told) == 2, "the empty version, and the one that all later commits share"
+
+
+def test_rows_that_versions_share_are_counted_once(
+    damaged: Damaged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(8):
+        damaged.append(PERSON, {"name": f"new{number}"})
+    counted: list[int] = []
+    reading = Table.rows_of_fragments
+
+    def watched(table: Table, chosen: Any, *, columns: list[str]) -> pa.Table:
+        found = reading(table, chosen, columns=columns)
+        counted.append(found.num_rows)
+        return found
+
+    monkeypatch.setattr(Table, "rows_of_fragments", watched)
+    monkeypatch.setattr(pins, "_READERS", 1)
+    assert found(damaged) == []
+    assert damaged.graph.head().pins[PERSON].rows > 1000
+    assert 1000 < sum(counted) < 2000
 
 
 def test_the_contents_of_the_newest_commits_are_compared_unless_all_are_asked_for(

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from faults.world import problems
-from omnigraph import Branch, Graph, Snapshot, errors
+from faults.world import SCHEMA, problems
+from omnigraph import Branch, Commit, Graph, Snapshot, errors
+from omnigraph.engine import merging
 from omnigraph.storage import layout
 from omnigraph.versioning.collect.run import Collector
+from omnigraph.writers.merge.three_way import three_way
 from unit.engine.aging_graph import Aging, add, numbered, people
 
 Use = Callable[[Graph, Snapshot], object]
@@ -110,16 +114,9 @@ def test_nobody_refers_to_a_deleted_branch_while_it_is_removed(
     _require_whole(aging)
 
 
-def test_a_merge_keeps_what_it_merges_until_it_is_a_commit(
-    aging: Aging, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    graph = aging.create()
-    add(graph.branch(), "ada")
-    review = graph.create_branch("review")
-    add(review, "r1", "r2")
-    held = review.snapshot()
-    add(review, *numbered(1, 3))
-    aging.later()
+@contextmanager
+def _overtaken(aging: Aging, graph: Graph) -> Iterator[list[int]]:
+    """A clean-up between the preparation of the next write and its commit; what it let go."""
     publishers = type(graph._session.resources.publishers)
     of = publishers.of
     done: list[int] = []
@@ -129,12 +126,90 @@ def test_a_merge_keeps_what_it_merges_until_it_is_a_commit(
             done.append(aging.open().cleanup(keep=1, dry_run=False).commits)
         return of(self, stream)  # type: ignore[arg-type]
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(publishers, "of", overtaken)
-        assert graph.branch().merge(held).outcome == "fast_forward"
+        yield done
     assert done[0] > 0
+    assert not any(name.startswith(layout.HOLDS) for name in aging.files())
+
+
+def test_a_merge_keeps_what_it_merges_until_it_is_a_commit(aging: Aging) -> None:
+    graph = aging.create()
+    add(graph.branch(), "ada")
+    review = graph.create_branch("review")
+    add(review, "r1", "r2")
+    held = review.snapshot()
+    add(review, *numbered(1, 3))
+    aging.later()
+    with _overtaken(aging, graph):
+        assert graph.branch().merge(held).outcome == "fast_forward"
     assert people(aging.open().branch()) == ["ada", "r1", "r2"]
     assert list(problems(aging.open())) == []
+
+
+def test_a_cherry_pick_keeps_what_it_picks_until_it_is_a_commit(aging: Aging) -> None:
+    graph = aging.create()
+    add(graph.branch(), "ada")
+    review = graph.create_branch("review")
+    add(review, "r1")
+    picked = review.head
+    add(review, *numbered(1, 3))
+    aging.later()
+    with _overtaken(aging, graph):
+        assert graph.branch().cherry_pick(picked).outcome == "cherry_picked"
+    assert people(aging.open().branch()) == ["ada", "r1"]
+    assert list(problems(aging.open())) == []
+
+
+def test_a_revert_keeps_what_it_brings_back_until_it_is_a_commit(tmp_path: Path) -> None:
+    wide = SCHEMA + "node Extra { name: String @key }\n"
+    aging = Aging(tmp_path / "wide.omni", schema=wide)
+    graph = aging.create()
+    main = graph.branch()
+    main.load([{"type": "Extra", "data": {"name": "x"}}], mode="append")
+    main.apply_schema(SCHEMA)
+    drop = main.head
+    add(main, *numbered(1, 3))
+    aging.later()
+    with _overtaken(aging, graph):
+        assert main.revert(drop).outcome == "reverted"
+    assert aging.open().branch().count("Extra") == 1
+    assert list(problems(aging.open())) == []
+
+
+@pytest.mark.parametrize("act", [Branch.revert, Branch.cherry_pick])
+def test_a_commit_whose_parent_was_let_go_is_not_picked(
+    aging: Aging, act: Callable[[Branch, Commit], object]
+) -> None:
+    graph = aging.create()
+    add(graph.branch(), *numbered(1, 6))
+    aging.later()
+    graph.cleanup(keep=3, dry_run=False)
+    main = aging.open().branch()
+    *_, oldest = main.commits()
+    with pytest.raises(errors.SnapshotGone, match=f"the commit before '{oldest.id}' was collected"):
+        act(main, oldest)
+
+
+def test_a_plan_that_a_clean_up_overtakes_says_what_is_gone(
+    aging: Aging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = aging.create()
+    add(graph.branch(), "ada")
+    review = graph.create_branch("review")
+    add(review, "r1", "r2")
+    held = review.snapshot()
+    add(review, *numbered(1, 3))
+    add(graph.branch(), "bob")
+    aging.later()
+
+    def overtaken(*args: Any, **options: Any) -> object:
+        aging.open().cleanup(keep=1, dry_run=False)
+        return three_way(*args, **options)
+
+    monkeypatch.setattr(merging, "three_way", overtaken)
+    with pytest.raises(errors.SnapshotGone, match=f"commit '{held.at.commit}' was collected"):
+        aging.open().branch().plan_merge(held.at.commit)
     assert not any(name.startswith(layout.HOLDS) for name in aging.files())
 
 

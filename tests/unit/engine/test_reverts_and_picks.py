@@ -42,11 +42,35 @@ def test_a_revert_undoes_one_commit_and_keeps_what_came_later(graph: Graph) -> N
 def test_a_revert_of_a_revert_does_it_again(graph: Graph) -> None:
     main = graph.branch()
     set_age(main, "bob", 1)
-    reverted = main.revert(main.head)
+    first = main.head
+    reverted = main.revert(first)
     assert ages(main)["bob"] is None
     assert reverted.id is not None
-    main.revert(reverted.id)
+    again = main.revert(reverted.id)
     assert ages(main)["bob"] == 1
+    assert again.id is not None
+    assert main.head.message == f"revert {reverted.id}, the revert of {first.id}"
+    thrice = main.revert(again.id)
+    assert ages(main)["bob"] is None
+    assert thrice.commit is not None
+    assert thrice.commit.message == f"revert {again.id}, the revert of {reverted.id}"
+
+
+def test_the_message_of_what_is_undone_is_said_once(graph: Graph) -> None:
+    main, review = graph.branch(), graph.create_branch("review")
+    text = 'query q() { update Person set { age: 2 } where name = "dan" }'
+    first = review.mutate(text, message="dan: is two\nor so").commit
+    assert first is not None
+    picked = main.cherry_pick(first).commit
+    assert picked is not None
+    assert picked.message == f"cherry-pick {first.id}: dan: is two\nor so"
+    ids = [picked.id]
+    for _ in range(3):
+        undone = main.revert(ids[-1]).commit
+        assert undone is not None
+        ids.append(undone.id)
+    told = f"revert {ids[2]}, the revert of {ids[1]}: dan: is two\nor so"
+    assert main.head.message == told
 
 
 def test_a_revert_of_what_changed_since_is_a_conflict(graph: Graph) -> None:
@@ -58,6 +82,10 @@ def test_a_revert_of_what_changed_since_is_a_conflict(graph: Graph) -> None:
         main.revert(first)
     (conflict,) = caught.value.conflicts
     assert (conflict.base, conflict.ours, conflict.theirs) == ({"age": 1}, {"age": 2}, {})
+    assert conflict.message == "Person 'bob' was changed by the commit, and again since: age"
+    assert caught.value.message.startswith("revert conflicts: divergent_update Person 'bob'")
+    assert caught.value.hint is not None
+    assert "what the revert makes of it" in caught.value.hint
     assert main.revert(first, prefer="ours").outcome == "nothing_to_do"
     main.revert(first, prefer="theirs", message="away with it")
     assert ages(main)["bob"] is None
@@ -71,7 +99,13 @@ def test_a_revert_of_an_insert_whose_node_has_edges_by_now_is_a_conflict(graph: 
     put(main, edge("Knows", "eve", "bob"))
     with pytest.raises(errors.MergeConflict) as caught:
         main.revert(added)
-    assert [each.kind for each in caught.value.conflicts] == ["orphan_edge"]
+    (conflict,) = caught.value.conflicts
+    assert conflict.kind == "orphan_edge"
+    assert conflict.message == (
+        f"edge Knows '{conflict.entity_id}' needs Person 'eve' as its source,"
+        " which the commit inserted and the revert would delete"
+    )
+    assert caught.value.hint == "change the branch so that the revert fits, and try again"
 
 
 def test_a_merge_is_reverted_relative_to_what_it_was_merged_into(graph: Graph) -> None:
@@ -122,6 +156,10 @@ def test_a_cherry_pick_of_an_edge_needs_its_nodes(graph: Graph) -> None:
     main, review = graph.branch(), graph.create_branch("review")
     put(review, person("eve"))
     put(review, edge("Knows", "eve", "bob"))
-    with pytest.raises(errors.MergeConflict) as caught:
+    with pytest.raises(errors.MergeConflict, match="cherry-pick conflicts: orphan_edge") as caught:
         main.cherry_pick(review.head)
-    assert [each.kind for each in caught.value.conflicts] == ["orphan_edge"]
+    (conflict,) = caught.value.conflicts
+    assert conflict.message == (
+        f"edge Knows '{conflict.entity_id}' of the commit needs Person 'eve' as its source,"
+        " which is not on this branch"
+    )

@@ -140,7 +140,8 @@ def test_hints_name_what_was_meant() -> None:
     assert hint('$auth.id = "x"') == "the system field is '@id'"
     assert hint('$auht.name = "x"') == "did you mean 'auth'?"
     assert hint('$auth.bornOn = "1980-01-02"') == 'write date("…")'
-    assert hint("$auth folows $x") == "did you mean 'Follows'?"
+    assert hint("$auth folows $x") == "did you mean 'follows'?"
+    assert hint('$auth wrote $b  $b.state = "drat"') == "did you mean 'draft'?"
     assert hint("$x: Autor") == "did you mean 'Author'?"
 
 

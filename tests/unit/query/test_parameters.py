@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.errors import ParameterError
-from omnigraph.query.parameters import ParameterMode, bind_parameters
+from omnigraph.errors import ParameterError, UnknownParameter
+from omnigraph.query.parameters import ParameterMode, bind_parameters, require_declared
 from omnigraph.query.typed import Parameter, Value
 from omnigraph.schema.types import (
     ListType,
@@ -176,6 +176,25 @@ def test_a_missing_parameter_hints_at_the_name_that_was_meant() -> None:
 def test_extra_plain_values_are_ignored() -> None:
     extra = {"a": 1, "b": "x", "c": [1, 2.5], "d": None, "e": True}
     assert bind_parameters((), extra) == {}
+
+
+@pytest.mark.parametrize("name", ["hnadle", "$handle", "Handle"])
+def test_an_extra_that_was_meant_for_a_parameter_left_out_is_refused(name: str) -> None:
+    nullable = scalar_type(Scalar.STRING, is_nullable=True)
+    parameters = (Parameter("handle", nullable), Parameter("age", nullable))
+    with pytest.raises(UnknownParameter) as refused:
+        bind_parameters(parameters, {name: "a"})
+    assert f"no parameter '{name}'; it has $age, $handle" in refused.value.message
+    assert refused.value.declared == ("age", "handle")
+    assert "'handle'" in (refused.value.hint or "")
+    assert bind_parameters(parameters, {"handle": "a", name: "b"})["handle"] == "a"
+
+
+def test_a_closed_surface_refuses_every_name_that_is_not_declared() -> None:
+    require_declared(["a"], None)
+    require_declared(["a"], {"a": 1})
+    with pytest.raises(UnknownParameter, match="'extra'; it has no parameters"):
+        require_declared([], {"extra": 1})
 
 
 @pytest.mark.parametrize("value", [{"k": 1}, [{"k": 1}], [[1]], object(), float("inf"), 2**63])

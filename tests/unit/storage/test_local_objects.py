@@ -13,7 +13,7 @@ import pytest
 from disks import CrashingSystem, FailingSystem, SystemCalls
 from omnigraph.errors import StorageError, StorageRefused, StorageUnknown
 from omnigraph.storage.faults import Fault, Result, SimulatedCrash, Steps, every_fault
-from omnigraph.storage.local_objects import TEMPORARY_AGE_S, LocalObjects
+from omnigraph.storage.local_objects import DELETE_PIECE, TEMPORARY_AGE_S, LocalObjects
 
 OLD, NEW = b"the old data", b"the new, longer data"
 
@@ -219,3 +219,16 @@ def test_a_listing_follows_a_link_to_another_disk(tmp_path: Path) -> None:
     objects = LocalObjects(str(tmp_path / "graph"))
     objects.put_new("t/x", b"1")
     assert [entry.path for entry in objects.list("")] == ["t/x"]
+
+
+def test_many_objects_are_removed_together_and_a_failure_is_told(tmp_path: Path) -> None:
+    objects = LocalObjects(str(tmp_path), is_durable=False)
+    paths = [f"a{number % 3}/{number}" for number in range(2 * DELETE_PIECE + 1)]
+    for path in paths:
+        objects.put(path, b"")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StorageError, match="folder"):
+        objects.delete([*paths[:DELETE_PIECE], "folder", paths[-1]])
+    assert len(list(objects.list(""))) == len(paths) - DELETE_PIECE
+    objects.delete([*paths, "absent"])
+    assert list(objects.list("")) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.errors import InvalidArgument, TagExists, TagNotFound
+from omnigraph.errors import TagExists, TagNotFound
 from unit.versioning.small_graph import SmallGraph
 
 
@@ -41,11 +41,3 @@ def test_a_deleted_tag_can_be_listed_for_a_while(fast_graph: SmallGraph) -> None
     assert tags.list() == []
     assert [tag.name for tag in tags.list(deleted_since=0)] == ["v1"]
     assert tags.list(deleted_since=2**62) == []
-
-
-@pytest.mark.parametrize(
-    "name", ["", " x", "a//b", "..", "a\\b", "x" * 201, "01M7H4BFFZ2QBTZH2MSVAZA12T"]
-)
-def test_a_name_that_would_mislead_is_refused(fast_graph: SmallGraph, name: str) -> None:
-    with pytest.raises(InvalidArgument, match="is not a name of a tag"):
-        fast_graph.branches.tags.create(name, at=fast_graph.head())

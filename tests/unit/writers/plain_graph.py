@@ -40,6 +40,7 @@ from omnigraph.versioning import (
 )
 from omnigraph.versioning.schemas import Schemas
 from omnigraph.writers.migrate import Migrated, SchemaText, creation, migration
+from omnigraph.writers.validate import marks_of
 
 Entity = Mapping[str, Any]
 
@@ -99,8 +100,9 @@ class PlainGraph:
         view = self.view(stream=stream)
         shape = view.shape(type_key(type_))
         rows = rows_of(shape, entities)
+        marks = marks_of(shape, view.types[type_key(type_)], rows)
         effect = Append(type_, (rows,))
-        return self.commit(view, effect, Changed(inserted=IdSet(rows["__id"]), marks=IdSet()))
+        return self.commit(view, effect, Changed(inserted=IdSet(rows["__id"]), marks=marks))
 
     def update(self, type_: str, *entities: Entity, stream: Stream = MAIN) -> Record:
         view = self.view(stream=stream)

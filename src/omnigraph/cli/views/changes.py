@@ -6,11 +6,11 @@ import json
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
 from omnigraph.cli.views.alignment import aligned
-from omnigraph.cli.views.streams import json_text, print_lines
+from omnigraph.cli.views.streams import json_text, print_lines, time_text
 from omnigraph.diagnostics.shown import escaped
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.history import EntityVersion
 
 _STEP = "  "
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def print_commit(pages: Iterator[ChangesPage], *, is_json: bool) -> None:
@@ -101,7 +102,7 @@ def _block_lines(cause: Cause, changes: Iterable[EntityChange]) -> Iterator[str]
 
 
 def _cause_line(cause: Cause) -> str:
-    time = datetime.fromtimestamp(cause.authored_at // 1_000_000, UTC)
+    time = _EPOCH + timedelta(microseconds=cause.authored_at)
     return _line(cause.commit_id, time, cause.branch, cause.actor)
 
 
@@ -111,8 +112,7 @@ def _commit_line(commit: Commit) -> str:
 
 
 def _line(commit: str, time: datetime, branch: str, actor: str | None) -> str:
-    shown = time.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return f"commit {commit}  {shown}  {escaped(branch)}  {escaped(actor or '-')}"
+    return f"commit {commit}  {time_text(time)}  {escaped(branch)}  {escaped(actor or '-')}"
 
 
 def _change_lines(change: EntityChange) -> Iterator[str]:

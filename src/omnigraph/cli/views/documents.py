@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from omnigraph.cli.views.alignment import aligned
-from omnigraph.cli.views.streams import counted, print_json, print_lines
+from omnigraph.cli.views.streams import counted, print_json, print_lines, time_text
 from omnigraph.diagnostics.shown import escaped
 
 if TYPE_CHECKING:
@@ -84,6 +84,9 @@ class Loaded:
         total = counted(self.result.total_entities, "entity", plural="entities")
         new = f", created from {self.base_branch}" if self.is_branch_created else ""
         yield f"loaded {total} into {self.result.branch}{new}: commit {self.result.commit.id}"
+        if self.result.rejected:
+            told = f", see {self.result.rejects}" if self.result.rejects else ""
+            yield f"left out {counted(self.result.rejected, 'record')}{told}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +157,7 @@ class OneCommit:
             "version": str(commit.version),
             "parents": " ".join(commit.parents) or "none",
             "actor": commit.actor or "none",
-            "created": _time(commit),
+            "created": time_text(commit.created_at),
             "message": commit.message,
             "maintenance": "no entity changed" if commit.is_maintenance else None,
         }
@@ -297,8 +300,5 @@ class Checked:
 def _commit_cells(commit: Commit) -> tuple[str, ...]:
     message = "(maintenance)" if commit.is_maintenance else commit.message or ""
     actor = commit.actor or "-"
-    return commit.id, str(commit.version), _time(commit), commit.branch, actor, message
-
-
-def _time(commit: Commit) -> str:
-    return commit.created_at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    when = time_text(commit.created_at)
+    return commit.id, str(commit.version), when, commit.branch, actor, message

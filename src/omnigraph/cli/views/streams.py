@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import NoReturn
 
 import typer
@@ -105,3 +106,8 @@ def fail(message: str, *, hint: str | None = None) -> NoReturn:
 def counted(number: int, noun: str, *, plural: str | None = None) -> str:
     """`1 step`, `2 steps`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def time_text(time: datetime) -> str:
+    """A time for people, as commands take it too: to the millisecond, so that commits differ."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -13,5 +13,7 @@ that names its place, never an error; only an interrupt ends a check.
     pins          the tables of every commit: there, with their rows, columns and files
     rows          the rows of a pinned table, read completely
     entities      ids, keys, values, uniques, ends and cardinalities at one snapshot
+    moved         the rows that a commit inserted, deleted and wrote again
+    marks         the marks of what a commit moved
     change_sets   what a commit says it changed, compared with what it changed
 """

@@ -12,9 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.checks.damage import TornFiles
+from omnigraph.engine.checks.marks import marks_between
+from omnigraph.engine.checks.moved import Moved, common, moved_between, without
 from omnigraph.engine.checks.problems import Problems
 from omnigraph.engine.checks.rows import blobs
+from omnigraph.engine.checks.schemas import SchemaCheck
 from omnigraph.execution.changes.equality import differing
+from omnigraph.execution.view import View
 from omnigraph.storage import layout
 from omnigraph.storage.blobs import is_blob
 from omnigraph.storage.objects import Objects
@@ -28,48 +32,38 @@ from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Maintenance, R
 from omnigraph.versioning.snapshot import Snapshot
 
 KIND = "change_set"
-_NO_IDS = pa.array([], pa.large_string())
-_NOBODY = pa.table({ID_COLUMN: _NO_IDS, ROW_ID: pa.array([], pa.uint64())})
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One type over one commit: its table before and after, and where to report."""
+    """One type over one commit: its table before and after, and where to report.
+
+    `view` is the commit, if it leaves the schema alone.
+    """
 
     where: str
+    type_key: str
+    view: View | None
     before: Pin | None
     after: Pin
 
 
-@dataclass(frozen=True, slots=True)
-class _Moved:
-    """The ids that a commit inserted, deleted and wrote again, as the tables tell it.
-
-    Along a line of versions a row id names one row for good: a row that both versions have needs
-    no comparison, and a row that was written again has another one.
-    """
-
-    before: pa.Table
-    after: pa.Table
-    inserted: pa.Array
-    deleted: pa.Array
-    rewritten: pa.Array
-    new_rows: int
-
-
 class ChangeSetCheck:
-    """Follows tables from commit to commit, the older first."""
+    """Compares what commits say with their tables; what a commit left alone is not read."""
 
-    def __init__(self, objects: Objects, torn: TornFiles, problems: Problems) -> None:
+    def __init__(
+        self, objects: Objects, torn: TornFiles, schemas: SchemaCheck, problems: Problems
+    ) -> None:
         self._objects = objects
         self._torn = torn
         self._tables = torn.tables
+        self._schemas = schemas
         self._problems = problems
-        # The ids of the last version of each table: the version before of the next commit.
-        self._ids: dict[str, tuple[str, pa.Table]] = {}
 
     def check(self, record: Record, before: Snapshot, after: Snapshot) -> None:
         """Report where a commit and its change sets disagree."""
+        stored = self._schemas.get(after.schema) if before.schema == after.schema else None
+        view = None if stored is None else View(after, stored, self._tables)
         old_names = {new: old for old, new in record.renamed.items()}
         for type_key, pin in sorted(after.pins.items()):
             is_new = type_key in record.registered
@@ -77,7 +71,7 @@ class ChangeSetCheck:
             change = record.changes.get(type_key)
             where = f"{layout.record(record.stream, record.seq)} {type_key}"
             if change is not None or (old is not None and old != pin):
-                step = _Step(where, old, pin)
+                step = _Step(where, type_key, view, old, pin)
                 self._problems.attempt(KIND, where, partial(self._check_type, step, change))
 
     def _check_type(self, step: _Step, change: ChangeSet | None) -> None:
@@ -86,7 +80,7 @@ class ChangeSetCheck:
             # All rows are new, and their number was compared with the pin: no id is needed.
             self._check_bulk_rows(step, loaded, new=step.after.rows, kept=0)
             return
-        moved = self._moved(step)
+        moved = moved_between(step.before, step.after, self._torn)
         match loaded:
             case Changed():
                 self._check_counts(step, change, loaded)
@@ -97,46 +91,6 @@ class ChangeSetCheck:
                 self._check_unchanged(step, moved)
             case _:
                 assert_never(loaded)
-
-    def _moved(self, step: _Step) -> _Moved:
-        before = _NOBODY if step.before is None else self._ids_of(step.before)
-        after = self._ids_of(step.after)
-        # Most commits add a few rows behind all others: those need not be looked up one by one.
-        same = _rows_in_common(before, after)
-        old, new = before.slice(same), after.slice(same)
-        if old.num_rows == 0:
-            came = _whole(new[ID_COLUMN])
-            return _Moved(before, after, came, _NO_IDS, _NO_IDS, len(came))
-        places = pc.index_in(new[ROW_ID], value_set=_whole(old[ROW_ID]))
-        is_same = pc.equal(new[ID_COLUMN], old[ID_COLUMN].take(places))
-        is_same = pc.fill_null(is_same, fill_value=False)
-        is_kept = np.zeros(old.num_rows, np.bool_)
-        is_kept[places.filter(is_same).to_numpy()] = True
-        came = _whole(new[ID_COLUMN].filter(pc.invert(is_same)))
-        gone = _whole(old[ID_COLUMN].filter(pa.array(~is_kept)))
-        return _Moved(
-            before=before,
-            after=after,
-            inserted=_without(came, gone),
-            deleted=_without(gone, came),
-            rewritten=_common(came, gone),
-            new_rows=len(came),
-        )
-
-    def _ids_of(self, pin: Pin) -> pa.Table:
-        version, ids = self._ids.get(pin.path, (None, _NOBODY))
-        if version == pin.version:
-            return ids
-        with self._torn.naming(pin):
-            found = self._tables.open(pin).scan(columns=[ID_COLUMN, ROW_ID])
-        ids = pa.table(
-            {
-                ID_COLUMN: _whole(found[ID_COLUMN].cast(pa.large_string())),
-                ROW_ID: _whole(found[ROW_ID].cast(pa.uint64())),
-            }
-        )
-        self._ids[pin.path] = (pin.version, ids)
-        return ids
 
     # ---- each form of a change set ----
 
@@ -149,23 +103,33 @@ class ChangeSetCheck:
             message = f"{change.file} lists {found} ids, and the record says {counts}"
             self._problems.add(KIND, step.where, message)
 
-    def _check_changed(self, step: _Step, listed: Changed, moved: _Moved) -> None:
+    def _check_changed(self, step: _Step, listed: Changed, moved: Moved) -> None:
         inserted, updated, deleted = map(
             IdSet.to_array, (listed.inserted, listed.updated, listed.deleted)
         )
         report = partial(self._problems.add_ids, KIND, step.where)
-        report(_without(moved.inserted, inserted), "'{id}' was inserted and is not listed")
-        report(_without(inserted, moved.inserted), "'{id}' is listed as inserted and was not")
-        report(_without(moved.deleted, deleted), "'{id}' was deleted and is not listed")
-        report(_without(deleted, moved.deleted), "'{id}' is listed as deleted and was not")
-        # The few are looked for among the many, which hashes only the few.
-        present = _common(moved.before[ID_COLUMN], _common(moved.after[ID_COLUMN], updated))
-        report(_without(updated, present), "'{id}' is listed as updated and was not")
-        self._check_values(step, moved, _without(moved.rewritten, updated))
+        report(without(moved.inserted, inserted), "'{id}' was inserted and is not listed")
+        report(without(inserted, moved.inserted), "'{id}' is listed as inserted and was not")
+        report(without(moved.deleted, deleted), "'{id}' was deleted and is not listed")
+        report(without(deleted, moved.deleted), "'{id}' is listed as deleted and was not")
+        unseen = without(updated, moved.rewritten)
+        present = self._present(step.before, self._present(step.after, unseen))
+        report(without(unseen, present), "'{id}' is listed as updated and was not")
+        self._check_values(step, moved, without(moved.rewritten, updated))
+        self._check_marks(step, listed, moved)
 
-    def _check_bulk(self, step: _Step, bulk: Bulk, moved: _Moved) -> None:
-        kept = moved.after.num_rows - moved.new_rows
-        self._check_bulk_rows(step, bulk, new=moved.new_rows, kept=kept)
+    def _check_marks(self, step: _Step, listed: Changed, moved: Moved) -> None:
+        """Report marks that are not listed; one too many costs a retry, no more."""
+        types = {} if step.view is None else {str(key): key for key in step.view.types}
+        if step.view is None or listed.marks is None or step.type_key not in types:
+            return
+        held = marks_between(step.view, types[step.type_key], step.before, moved).to_array()
+        missing = without(held, listed.marks.to_array())
+        message = "mark '{id}' of an end or a unique value is not listed"
+        self._problems.add_ids(KIND, step.where, missing, message)
+
+    def _check_bulk(self, step: _Step, bulk: Bulk, moved: Moved) -> None:
+        self._check_bulk_rows(step, bulk, new=moved.came.num_rows, kept=moved.kept_rows)
         if not bulk.replaces:
             message = "'{id}' was deleted by a load that only adds"
             self._problems.add_ids(KIND, step.where, moved.deleted, message)
@@ -180,34 +144,46 @@ class ChangeSetCheck:
         for file in unknown:
             self._problems.add(KIND, step.where, f"{file} is listed and not in the table")
 
-    def _check_unchanged(self, step: _Step, moved: _Moved) -> None:
+    def _check_unchanged(self, step: _Step, moved: Moved) -> None:
         report = partial(self._problems.add_ids, KIND, step.where)
         report(moved.inserted, "'{id}' was inserted without a change set")
         report(moved.deleted, "'{id}' was deleted without a change set")
         if step.before is not None:
+            self._check_columns(step, step.before)
             # A copied row keeps its row id, so here having it says nothing about its values.
-            self._check_values(
-                step, moved, _common(moved.after[ID_COLUMN], moved.before[ID_COLUMN])
-            )
+            self._check_values(step, moved, common(moved.after[ID_COLUMN], moved.before[ID_COLUMN]))
             self._check_new_columns(step)
 
-    def _check_values(self, step: _Step, moved: _Moved, ids: pa.Array) -> None:
+    def _check_values(self, step: _Step, moved: Moved, ids: pa.Array) -> None:
         """Report the entities among these whose values are not what they were."""
         if len(ids) == 0 or step.before is None:
             return
         old, new = self._tables.open(step.before), self._tables.open(step.after)
         ours, theirs = (_row_ids(rows, ids) for rows in (moved.before, moved.after))
         found = np.zeros(len(ids), np.bool_)
-        for column in old.schema.names:
-            if column not in new.schema.names or old.schema.field(column) != new.schema.field(
-                column
-            ):
-                self._problems.add(KIND, step.where, f"column {column} is not what it was")
-                continue
+        for column in self._check_columns(step, step.before):
             found |= _differing(column, (old, ours), (new, theirs))
         changed = ids.filter(pa.array(found))
         message = "'{id}' was changed and is not listed"
         self._problems.add_ids(KIND, step.where, changed, message)
+
+    def _check_columns(self, step: _Step, before: Pin) -> list[str]:
+        """The columns that are what they were, after reporting the others."""
+        old, new = self._tables.open(before).schema, self._tables.open(step.after).schema
+        is_kept = {
+            name: name in new.names and old.field(name) == new.field(name) for name in old.names
+        }
+        for column in (name for name in old.names if not is_kept[name]):
+            self._problems.add(KIND, step.where, f"column {column} is not what it was")
+        return [name for name in old.names if is_kept[name]]
+
+    def _present(self, pin: Pin | None, ids: pa.Array) -> pa.Array:
+        """The ids that a version has among some."""
+        if pin is None or not len(ids):
+            return ids.slice(0, 0)
+        with self._torn.naming(pin):
+            found = self._tables.open(pin).find(ID_COLUMN, ids, columns=[ID_COLUMN])
+        return common(ids, found[ID_COLUMN].cast(ids.type))
 
     def _check_new_columns(self, step: _Step) -> None:
         assert step.before is not None
@@ -238,30 +214,3 @@ def _values(column: str, table: Table, row_ids: pa.Array) -> Iterator[pa.Chunked
 def _row_ids(rows: pa.Table, ids: pa.Array) -> pa.Array:
     places = pc.index_in(ids, value_set=rows[ID_COLUMN].combine_chunks())
     return rows[ROW_ID].combine_chunks().take(places)
-
-
-def _rows_in_common(before: pa.Table, after: pa.Table) -> int:
-    """How many rows two versions start with are the same."""
-    count = min(before.num_rows, after.num_rows)
-    ours, theirs = before.slice(0, count), after.slice(0, count)
-    is_same = pc.and_(
-        pc.equal(ours[ROW_ID], theirs[ROW_ID]), pc.equal(ours[ID_COLUMN], theirs[ID_COLUMN])
-    )
-    first = pc.index(is_same, value=False).as_py()
-    return count if first < 0 else int(first)
-
-
-def _without(ids: pa.Array, others: pa.Array | pa.ChunkedArray) -> pa.Array:
-    if not len(ids) or not len(others):
-        return ids
-    return ids.filter(pc.invert(pc.is_in(ids, value_set=_whole(others))))
-
-
-def _common(ids: pa.Array | pa.ChunkedArray, others: pa.Array | pa.ChunkedArray) -> pa.Array:
-    if not len(ids) or not len(others):
-        return _NO_IDS
-    return _whole(ids.filter(pc.is_in(ids, value_set=_whole(others))))
-
-
-def _whole(ids: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids

@@ -5,13 +5,13 @@ type, every entity that changed with its images before and after, and the change
 Guarantee: the same two commits have the same diff for ever; images are read only when somebody
 looks at them, a bounded number at a time.
 
-    places   the commit that a branch, a name, an id or a time stands for
+    places   the commit that a branch, a name, an id, a version or a time stands for
     diff     the diff itself
     lines    the view for people
     page     the view for browsers and notebooks
 """
 
 from omnigraph.engine.diff.diff import Diff, TypeSummary, diff_between
-from omnigraph.engine.diff.places import Place, place_of
+from omnigraph.engine.diff.places import Place, named_place, place_of
 
-__all__ = ["Diff", "Place", "TypeSummary", "diff_between", "place_of"]
+__all__ = ["Diff", "Place", "TypeSummary", "diff_between", "named_place", "place_of"]

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from datetime import datetime
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from omnigraph import versioning
 from omnigraph.engine import arguments
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.session import Session
 from omnigraph.errors import BranchRefused, CommitNotFound, InvalidArgument
+from omnigraph.versioning.names import time_of
 from omnigraph.versioning.record import MAIN_BRANCH
+
+_VERSION: Final = re.compile(r"\d{1,18}", re.ASCII)
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_FRACTION: Final = re.compile(r"[.,](\d+)", re.ASCII)
+_DIGITS_MAX: Final = 6
+_HINT: Final = (
+    "name a branch, a tag, the id of a commit, a version such as 3, a date, or a time such as"
+    " 2026-01-31T12:00:00Z"
+)
 
 
 @runtime_checkable
@@ -39,7 +50,7 @@ class Line(Protocol):
         """The graph as it is now."""
 
 
-# A text is the name of a branch, or a time, or a tag, or the id of a commit. A time is one of main.
+# A text is what `named_place` takes. A time is one of main.
 Place: TypeAlias = Line | State | Commit | str | datetime
 
 
@@ -50,10 +61,9 @@ def place_of(session: Session, argument: str, given: Place) -> versioning.Snapsh
         case Commit():
             return resources.history.by_commit(given.id)
         case str():
-            return _named(session, arguments.text(argument, given))
+            return named_place(session, arguments.text(argument, given))
         case datetime():
-            stream = resources.branches.resolve(MAIN_BRANCH)
-            return resources.history.by_time(stream, arguments.microseconds(given))
+            return _at_time(session, MAIN_BRANCH, arguments.microseconds(given))
         case State():
             return _own(session, argument, given)
         case Line():
@@ -72,26 +82,38 @@ def _own(session: Session, argument: str, state: State) -> versioning.Snapshot:
     return state.at
 
 
-def _named(session: Session, name: str) -> versioning.Snapshot:
+def named_place(session: Session, name: str, *, branch: str = MAIN_BRANCH) -> versioning.Snapshot:
+    """The state that a text names; a time, a date and a version are those of a branch.
+
+    A time covers what it is written in: one in whole seconds means the end of its second, so that
+    a time that somebody was shown finds the commit it was shown for. A date means its start in UTC.
+    """
     # A text that is no name of a branch may still be the id of a commit.
     with suppress(BranchRefused):
         return session.head(session.resources.branches.resolve(name))
-    time = _time(name)
+    time = time_of(name)
     if time is not None:
-        return place_of(session, "time", time)
+        return _at_time(session, branch, arguments.microseconds(time) + _covered(name))
     try:
         return session.resources.history.by_name(name)
     except CommitNotFound:
+        if _VERSION.fullmatch(name):
+            stream = session.resources.branches.resolve(branch)
+            return session.resources.history.by_seq(stream, int(name))
+        if _DATE.fullmatch(name) and (time := time_of(f"{name}T00:00:00Z")) is not None:
+            return _at_time(session, branch, arguments.microseconds(time))
         raise CommitNotFound(
-            f"there is no branch, no tag and no commit '{name}'",
-            hint="name a branch, a tag, the id of a commit, or a time such as 2026-01-31T12:00:00Z",
+            f"there is no branch, no tag and no commit '{name}'", hint=_HINT
         ) from None
 
 
-def _time(text: str) -> datetime | None:
-    """A text that is a time with its zone."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return None if found.tzinfo is None else found
+def _at_time(session: Session, branch: str, time_us: int) -> versioning.Snapshot:
+    resources = session.resources
+    return resources.history.by_time(resources.branches.resolve(branch), time_us)
+
+
+def _covered(text: str) -> int:
+    """How many microseconds a time covers behind the one it names."""
+    fraction = _FRACTION.search(text)
+    digits = 0 if fraction is None else min(len(fraction[1]), _DIGITS_MAX)
+    return int(10 ** (_DIGITS_MAX - digits)) - 1

@@ -107,19 +107,9 @@ def _written_since(
         records = [*lineage.between(old.snapshot, start), *lineage.between(new.snapshot, start)]
     except HistoryGone:
         return dict.fromkeys(paths, Touched(is_all=True))
-    found = touched(records, lineage.log.objects, new.tables, paths=paths)
-    # A table that was away meanwhile came back as a line without its records had made it.
-    return found | dict.fromkeys(_registered(records) & set(paths), Touched(is_all=True))
-
-
-def _registered(records: Iterable[Record]) -> set[str]:
-    """The paths of the tables that records gave to types which were new by then."""
-    return {
-        pin.path
-        for record in records
-        for key in record.registered
-        if (pin := record.pins.get(key)) is not None
-    }
+    # A table that a record brings leaves nobody out: one of another line comes with the ids of all
+    # its rows, and one that was away comes back as the line has had it last.
+    return touched(records, lineage.log.objects, new.tables, paths=paths)
 
 
 def bulk_ids(bulk: Bulk, pin: Pin, tables: Tables) -> IdSet:

@@ -19,7 +19,6 @@ from omnigraph.query.typed import Compare, Expr, PropertyValue, SystemValue, Tex
 from omnigraph.query.walk import subexpressions
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.types import Scalar
-from omnigraph.storage.indexes import BTREE
 from omnigraph.versioning.effects import ID_COLUMN
 
 
@@ -110,7 +109,7 @@ class AccessPaths:
 
     def _index(self, key: TypeKey, column: str) -> str:
         """The name of the index that serves comparisons of a column; empty without one."""
-        serving = (each for each in self.reading.view.table(key).indexes if each.kind == BTREE)
+        serving = self.reading.view.table(key).indexes
         return next((index.name for index in serving if index.column == column), "")
 
 

@@ -124,13 +124,12 @@ class Weights:
         self,
         add: Callable[[Amount], Amount],
         choose: Callable[[Item, npt.NDArray[np.int64]], npt.NDArray[np.int64]],
-        counts: Amount,
+        count: Callable[[], Amount],
     ) -> Weights:
-        """The weights of others, to which each of these is added."""
+        """The weights of others, to which each of these is added, or counted if it has no count."""
         cleaned = self.without_strangers()
-        if self.counts is not None:
-            with counting():
-                counts = add(self.counts)
+        with counting():
+            counts = count() if self.counts is None else add(self.counts)
         return Weights(
             counts,
             {item: add(amount) for item, amount in cleaned.sums.items()},

@@ -27,14 +27,9 @@ _summed = 0
 _ones: Final[dict[np.dtype[Any], npt.NDArray[Any]]] = {}  # Any: of each type that is asked for
 
 
-def degree_max(adjacency: Adjacency) -> int:
-    """The most neighbours that a node has."""
-    return int(adjacency.degrees.max(initial=0))
-
-
 def neighbour_sums(adjacency: Adjacency, amount: Amount, budget: Budget) -> Amount:
     """For each node the sum of the amounts of the nodes next to it."""
-    bound = amount.bound * degree_max(adjacency)
+    bound = amount.bound * adjacency.degree_max
     if bound >= AMOUNT_MAX:
         shadow = _products(adjacency, np.abs(amount.values.astype(np.float64)), budget)
         bound = checked(float(shadow.max(initial=0.0)))

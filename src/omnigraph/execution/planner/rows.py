@@ -51,7 +51,7 @@ class Rows:
             self.weights.summed(
                 lambda amount: added_at(amount, of_row, count, most),
                 lambda item, codes: chosen_at(item, codes, of_row, count),
-                Amount(np.bincount(of_row, minlength=count), most),
+                lambda: Amount(np.bincount(of_row, minlength=count), most),
             ),
         )
 

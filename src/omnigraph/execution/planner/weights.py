@@ -20,16 +20,14 @@ from omnigraph.execution.expressions import constant
 from omnigraph.execution.planner.amounts import Amount, Weights, added_at, chosen_at, nothing
 from omnigraph.execution.planner.blocks import Blocks, BlockTrees
 from omnigraph.execution.planner.graph import Variable
-from omnigraph.execution.planner.neighbours import (
-    degree_max,
-    neighbour_extremes,
-    neighbour_sums,
-)
+from omnigraph.execution.planner.neighbours import neighbour_extremes, neighbour_sums
 from omnigraph.execution.planner.trees import Branch, Item, Kind, Tree
 from omnigraph.execution.planner.values import order_codes, summed_values
+from omnigraph.execution.pushdown import conjuncts
 from omnigraph.execution.reading import Mask, Reading
 from omnigraph.execution.source import Numbers, Places
 from omnigraph.execution.topology.adjacency import Adjacency
+from omnigraph.execution.topology.comparisons import compared
 from omnigraph.execution.topology.edges import DenseEdges
 from omnigraph.execution.topology.nodes import DenseNodes
 from omnigraph.execution.topology.source import TopologySource
@@ -88,10 +86,16 @@ class Weighing:
         if known is None:
             if at is not None and WHOLE_TYPE_FACTOR * len(at) < self.nodes(variable).size:
                 return self._tested(variable, at)
-            known = np.zeros(self.nodes(variable).size, np.bool_)
-            known[self.candidates(variable)] = True
-            self._holding[id(variable)] = known
+            known = self._holding[id(variable)] = self._holds(variable)
         return known if at is None else known.take(at)
+
+    def _holds(self, variable: Variable) -> Mask:
+        nodes = self.nodes(variable)
+        if variable.given_id is None and not variable.blocks:
+            return nodes.holding(variable.conditions, self._reading.params)
+        found = np.zeros(nodes.size, np.bool_)
+        found[self.candidates(variable)] = True
+        return found
 
     def _tested(self, variable: Variable, at: Numbers) -> Mask:
         mask = self._satisfying(variable, variable.conditions, at)
@@ -108,9 +112,18 @@ class Weighing:
         return places
 
     def _satisfying(self, variable: Variable, conditions: Sequence[Expr], at: Numbers) -> Mask:
+        found: Mask | None = None
+        for condition in conjuncts(conditions):
+            truth = compared(self.nodes(variable), condition, self._reading.params, at)
+            if truth is None:
+                truth = self._evaluated(variable, condition, at)
+            found = truth if found is None else found & truth
+        return np.ones(len(at), np.bool_) if found is None else found
+
+    def _evaluated(self, variable: Variable, condition: Expr, at: Numbers) -> Mask:
         # Variables of different blocks may have the same name, and different types.
         reading = replace(self._reading, nodes_of={variable.name: variable.type_name})
-        return reading.mask(Batch(len(at), {variable.name: at}), conditions)
+        return reading.mask(Batch(len(at), {variable.name: at}), (condition,))
 
     # ---- trees ----
 
@@ -177,7 +190,7 @@ class Weighing:
         link, tree = branch.link, branch.tree
         adjacency = self.adjacency(link.step)
         if tree.is_bare:
-            degrees = Amount(adjacency.degrees, degree_max(adjacency))
+            degrees = Amount(adjacency.degrees, adjacency.degree_max)
             return Weights(degrees if at is None else degrees.take(at))
         if adjacency.is_functional:
             ends = adjacency.ends if at is None else adjacency.ends.take(at)
@@ -192,7 +205,7 @@ class Weighing:
         """From the neighbours of single nodes."""
         reached = adjacency.reach(at)
         below = self.weights(branch.tree, reached.ends)
-        return self._added(below, reached.places, count=len(at), most=degree_max(adjacency))
+        return self._added(below, reached.places, count=len(at), most=adjacency.degree_max)
 
     def _spread(
         self, branch: Branch, adjacency: Adjacency, below: Weights, parent: Variable
@@ -204,12 +217,12 @@ class Weighing:
             few = np.flatnonzero(below.counts.values).astype(np.int32)
             is_one_each = back.is_functional and not below.sums and not below.extremes
             if is_one_each or self._cost(back, len(few)) < len(back.ends):
-                count, most = self.nodes(parent).size, degree_max(adjacency)
+                count, most = self.nodes(parent).size, adjacency.degree_max
                 return self._scattered(below.nonzero(few), few, back, count=count, most=most)
         return below.summed(
             lambda amount: neighbour_sums(adjacency, amount, budget),
             lambda item, codes: neighbour_extremes(adjacency, item, codes, budget),
-            Amount(adjacency.degrees, degree_max(adjacency)),
+            lambda: Amount(adjacency.degrees, adjacency.degree_max),
         )
 
     def _scattered(
@@ -224,11 +237,10 @@ class Weighing:
         return self._added(below, ends.astype(np.int64), count=count, most=most)
 
     def _added(self, below: Weights, places: Places, *, count: int, most: int) -> Weights:
-        ones = Amount(np.bincount(places, minlength=count), most)
         return below.summed(
             lambda amount: added_at(amount, places, count, most),
             lambda item, codes: chosen_at(item, codes, places, count),
-            ones,
+            lambda: Amount(np.bincount(places, minlength=count), most),
         )
 
     def adjacency(self, step: EdgeStep, *, is_back: bool = False) -> Adjacency:

@@ -9,6 +9,7 @@ Modules in order of control flow:
     nodes, edges       one type each
     entities           what both have: ids, ranks, properties
     conditions         which entities satisfy conditions
+    comparisons        those that compare a property with a constant
     columns            values in the order of numbers
     adjacency          neighbours, and every edge
     changed            the same after a few changes

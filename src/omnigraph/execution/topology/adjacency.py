@@ -45,6 +45,11 @@ class Adjacency(ABC):
         return np.diff(self.offsets).astype(np.int32, copy=False)
 
     @cached_property
+    def degree_max(self) -> int:
+        """The most neighbours that a node has."""
+        return int(self.degrees.max(initial=0))
+
+    @cached_property
     def is_functional(self) -> bool:
         """Whether every node has exactly one neighbour."""
         return bool(self.size) and bool(np.all(self.degrees == 1))

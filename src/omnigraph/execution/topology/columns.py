@@ -31,6 +31,8 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 # An array of all codes is searched so often before it is worth to list the entities of each.
 SEARCHES_MIN: Final = 8
+# The codes of so many texts that were asked for lately are at hand.
+_CODES_MAX: Final = 64
 
 
 class Postings(NamedTuple):
@@ -168,6 +170,7 @@ class TextColumn(DenseColumn):
         # What is derived belongs to these very codes: read again, the same texts may have others.
         self._derived = f"{name}{DERIVED}{next(parts.memory.ticks)}"
         self._searches = 0
+        self._code_of: dict[str, int] = {}
 
     @property
     def nbytes(self) -> int:
@@ -190,7 +193,14 @@ class TextColumn(DenseColumn):
 
     def code_of(self, text: str) -> int:
         """The code of a text; -1 if no entity ever had it."""
-        return self._index.find_one(text)
+        code = self._code_of.get(text)
+        if code is None:
+            code = self._index.find_one(text)
+            if code >= 0:
+                if len(self._code_of) >= _CODES_MAX:
+                    self._code_of.clear()
+                self._code_of[text] = code
+        return code
 
     def codes_of(self, texts: pa.Array) -> Codes:
         """The codes of texts; -1 for those that no entity ever had."""

@@ -18,12 +18,12 @@ from omnigraph.execution.pushdown import SYSTEM_COLUMNS, column_of, conjuncts
 from omnigraph.execution.source import Numbers
 from omnigraph.execution.text_predicates import check_options
 from omnigraph.execution.topology.columns import Mask, TextColumn
+from omnigraph.execution.topology.comparisons import compared
 from omnigraph.execution.topology.entities import DenseEntities
 from omnigraph.query import typed
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.typed import Expr, SystemName
 from omnigraph.query.walk import subexpressions
-from omnigraph.versioning.effects import ID_COLUMN
 
 # How true something is: false, unknown or true. The least is that of all, the greatest of any.
 Levels: TypeAlias = npt.NDArray[np.uint8]
@@ -50,15 +50,47 @@ def satisfying(
     """The entities that satisfy all conditions, ascending."""
     if not conditions:
         return entities.all()
-    check_options(conditions, lambda expr: constant(expr, params))
-    left = list(conjuncts(conditions))
-    candidates = _named(entities, left, params)
-    if candidates is None:
-        candidates = _posted(entities, left, params)
-    candidates, left = narrowed(candidates, left, params)
+    candidates, left = _by_index(entities, conditions, params, narrowed=narrowed)
     if candidates is None:
         return np.flatnonzero(mask(entities, left, params)).astype(np.int32)
     return among(entities, candidates, left, params)
+
+
+def holding(
+    entities: DenseEntities,
+    conditions: Sequence[Expr],
+    params: Params,
+    *,
+    narrowed: Narrowing,
+) -> Mask:
+    """Which numbers have an entity that satisfies all conditions, by any index there is."""
+    # To compare all codes with one takes no longer than to mark those that have it.
+    is_posted = len(conditions) > 1
+    candidates, left = _by_index(
+        entities, conditions, params, narrowed=narrowed, is_posted=is_posted
+    )
+    if candidates is None:
+        return mask(entities, left, params)
+    found = np.zeros(entities.size, np.bool_)
+    found[among(entities, candidates, left, params)] = True
+    return found
+
+
+def _by_index(
+    entities: DenseEntities,
+    conditions: Sequence[Expr],
+    params: Params,
+    *,
+    narrowed: Narrowing,
+    is_posted: bool = True,
+) -> tuple[Numbers | None, list[Expr]]:
+    """The candidates that indexes give, or None if they give none, and the other conditions."""
+    check_options(conditions, lambda expr: constant(expr, params))
+    left = list(conjuncts(conditions))
+    candidates = _named(entities, left, params)
+    if candidates is None and is_posted:
+        candidates = _posted(entities, left, params)
+    return narrowed(candidates, left, params)
 
 
 def among(
@@ -68,12 +100,18 @@ def among(
     for condition in conditions:
         if not len(candidates):
             break
-        if 2 * len(candidates) > entities.size and _only_text(entities, condition) is not None:
-            kept = _truth(entities, condition, params).take(candidates)
-        else:
-            kept = numpy_of(_evaluated(condition, _Some(entities, candidates), params))
-        candidates = candidates[kept]
+        candidates = candidates[_truth_at(entities, condition, params, candidates)]
     return candidates
+
+
+def _truth_at(entities: DenseEntities, condition: Expr, params: Params, at: Numbers) -> Mask:
+    """Where a condition is true, at some entities."""
+    found = compared(entities, condition, params, at)
+    if found is not None:
+        return found
+    if 2 * len(at) > entities.size and _only_text(entities, condition) is not None:
+        return _truth(entities, condition, params).take(at)
+    return numpy_of(_evaluated(condition, _Some(entities, at), params))
 
 
 def mask(entities: DenseEntities, conditions: Iterable[Expr], params: Params) -> Mask:
@@ -91,13 +129,9 @@ def mask(entities: DenseEntities, conditions: Iterable[Expr], params: Params) ->
 def _named(entities: DenseEntities, left: list[Expr], params: Params) -> Numbers | None:
     """The entities whose ids the conditions name, directly or by key."""
     shape = entities.shape
-    keys = list(shape.key.values())
-    is_text = len(keys) == 1 and pa.types.is_string(shape.schema.field(keys[0]).type)
-    # The id of an entity with one key that is a text is that text.
-    names = {ID_COLUMN, *keys} if is_text else {ID_COLUMN}
     for place, condition in enumerate(left):
         equality = _equality(condition)
-        if equality is not None and column_of(equality[0], shape) in names:
+        if equality is not None and column_of(equality[0], shape) in shape.id_columns:
             del left[place]
             text = constant(equality[1], params)
             number = entities.find_one(text) if isinstance(text, str) else -1
@@ -140,6 +174,9 @@ def _equality(condition: Expr) -> tuple[Expr, Expr] | None:
 
 def _truth(entities: DenseEntities, condition: Expr, params: Params) -> Mask:
     """Where a condition is true, for every number."""
+    found = compared(entities, condition, params, None)
+    if found is not None:
+        return found
     if isinstance(condition, typed.AllOf | typed.AnyOf | typed.Negation):
         is_true: Mask = _levels(entities, condition, params) == _TRUE
         return is_true

@@ -20,7 +20,6 @@ from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.execution.source import Numbers
 from omnigraph.execution.topology.growing import GrowingArray
 from omnigraph.execution.topology.rows import NO_ROW, DenseRows, Mask, News, RowIds
-from omnigraph.storage.indexes import BTREE
 from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.storage.table import LOOKUPS_MAX, Table
 from omnigraph.versioning.changes import LoadedChange
@@ -147,7 +146,7 @@ def _row_ids(older: DenseRows, new: RowIds, at: Numbers) -> GrowingArray:
 def _are_dead(row_ids: RowIds, older: DenseRows, table: Table, told: _Told) -> Mask:
     """Which rows were there and are not in the version any more."""
     ids = pa.concat_arrays([told.living, told.dead])
-    indexed = {index.column for index in older.table.indexes if index.kind == BTREE}
+    indexed = {index.column for index in older.table.indexes}
     if ID_COLUMN in indexed and len(ids) <= LOOKUPS_MAX:
         ended = older.table.find(ID_COLUMN, ids)[ROW_ID].to_numpy()
         return np.isin(row_ids, ended)

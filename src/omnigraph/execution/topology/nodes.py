@@ -9,7 +9,8 @@ import numpy as np
 
 from omnigraph.execution.expressions import Params
 from omnigraph.execution.source import Numbers
-from omnigraph.execution.topology.conditions import satisfying
+from omnigraph.execution.topology.columns import Mask
+from omnigraph.execution.topology.conditions import holding, satisfying
 from omnigraph.execution.topology.entities import DenseEntities
 from omnigraph.execution.view import View
 from omnigraph.query.typed import Expr, TextMatch
@@ -24,6 +25,10 @@ class DenseNodes(DenseEntities):
     def where(self, conditions: Sequence[Expr], params: Params) -> Numbers:
         """The nodes that satisfy all conditions, ascending; each is about one variable."""
         return satisfying(self, conditions, params, narrowed=self._narrowed)
+
+    def holding(self, conditions: Sequence[Expr], params: Params) -> Mask:
+        """Which numbers have a node that satisfies all conditions."""
+        return holding(self, conditions, params, narrowed=self._narrowed)
 
     def _narrowed(
         self, candidates: Numbers | None, conditions: list[Expr], params: Params

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from omnigraph.diagnostics import Span
+from omnigraph.diagnostics import Span, shown
 from omnigraph.query import ast, typed
 from omnigraph.query.check.context import Context
 from omnigraph.query.check.literals import are_compatible, converted, is_empty_list
-from omnigraph.schema.types import ListType, PropertyType, Scalar
+from omnigraph.schema.types import EnumType, ListType, PropertyType, Scalar
 
 Operand = tuple[typed.Expr | None, Span]
 
@@ -34,12 +34,32 @@ def compare(
             hint=_conversion_hint(left, right),
         )
         return None
+    if comparison.op in (ast.CompareOp.EQ, ast.CompareOp.NE):
+        _warn_of_misfits(context, left, (right, comparison.right.span))
+        _warn_of_misfits(context, right, (left, comparison.left.span))
     return typed.Compare(
         comparison.op,
         converted(left, scalar_of(right)),
         converted(right, scalar_of(left)),
         truth_type(left, right),
     )
+
+
+def _warn_of_misfits(context: Context, value: typed.Expr, other: Operand) -> None:
+    """Warn of a literal that an enum never equals: nothing is wrong, and nothing is found."""
+    literal, span = other
+    enum = value.type.value if isinstance(value.type, PropertyType) else None
+    if not isinstance(enum, EnumType) or not isinstance(literal, typed.Constant):
+        return
+    found = literal.value
+    for word in found if isinstance(found, tuple) else (found,):
+        if isinstance(word, str) and word not in enum.values:
+            context.collector.warning(
+                "L204",
+                span,
+                f"'{shown(word)}' is never a value of {enum}",
+                hint=context.similar(word, enum.values),
+            )
 
 
 def check_text_test(
@@ -106,6 +126,7 @@ def member(context: Context, span: Span, item: Operand, items: typed.Expr) -> ty
     elif not are_compatible(scalar, element):
         context.error("T7", span, f"membership needs an item of type {element}, got {value.type}")
         return None
+    _warn_of_misfits(context, value, (items, span))
     return typed.Member(
         converted(value, element), converted(items, scalar), truth_type(value, items)
     )
@@ -128,8 +149,8 @@ def join(context: Context, word: str, operands: Sequence[Operand]) -> typed.Expr
     known = [value for value, _ in operands if value is not None]
     wrong = [(value, span) for value, span in operands if value and not is_boolean(value)]
     if wrong:
-        shown = known if len(operands) == 2 else [wrong[0][0]]
-        got = " and ".join(str(value.type) for value in shown)
+        told = known if len(operands) == 2 else [wrong[0][0]]
+        got = " and ".join(str(value.type) for value in told)
         context.error("T41", wrong[0][1], f"'{word}' needs Bool operands, got {got}")
     if wrong or len(known) < len(operands):
         return None

@@ -169,10 +169,15 @@ def _find_edge(context: Context, name: ast.EdgeName) -> EdgeType | None:
     return edge
 
 
+def _as_written(edge_type: str) -> str:
+    # As queries write it; a capital letter is read too.
+    return edge_type[:1].lower() + edge_type[1:]
+
+
 def _edge_hint(context: Context, name: str) -> str | None:
     if name in set(ast.TextOp):
         return f"to compare values, put the filter in parentheses: '($a {name} $b)', or use 'in'"
-    return context.similar(name, context.catalog.edges)
+    return context.similar(name, map(_as_written, context.catalog.edges))
 
 
 def _are_declared(context: Context, scope: Scope, ends: tuple[_End, _End]) -> bool:

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     STREAM = "streams"
     CHANGE_SET = "change sets"
     PROBE = "probes"
+    STAGED = "staged files"
     HOLD = "holds"
     DATA = "data files"
     VERSION = "versions"
@@ -80,6 +81,8 @@ def _kind_of_manifest(path: str) -> Kind | None:
         return Kind.CHANGE_SET
     if path.startswith(f"{layout.PROBES}/"):
         return Kind.PROBE
+    if path.startswith(f"{layout.STAGING}/"):
+        return Kind.STAGED
     if path.startswith(f"{layout.HOLDS}/"):
         return Kind.HOLD
     stream = layout.stream_of(path)

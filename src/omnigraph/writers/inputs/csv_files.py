@@ -36,7 +36,7 @@ def read_csv(stream: pa.NativeFile, reading: Reading) -> None:
     names = [*type_of(reading.accepted, named_type(reading)).properties, "id", "@id", "from", "to"]
     ragged: list[pcsv.InvalidRow] = []
     try:
-        batches = _open(stream, names, ragged)
+        batches = open_texts(stream, names, ragged)
         columns = batches.schema
         read_table(batches, columns, reading, convert_column=texts_to)
     except UnicodeDecodeError as failure:
@@ -48,7 +48,7 @@ def read_csv(stream: pa.NativeFile, reading: Reading) -> None:
         raise reading.fail(*_ragged(ragged[0])) from failure
 
 
-def _open(
+def open_texts(
     stream: pa.NativeFile, names: list[str], ragged: list[pcsv.InvalidRow]
 ) -> pcsv.CSVStreamingReader:
     """A reader of texts, which notes the row that has not as many values as the header."""

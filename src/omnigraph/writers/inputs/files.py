@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from omnigraph.diagnostics.shown import readable
@@ -75,7 +76,7 @@ def _read_file(file: Path, reading: Reading) -> None:
     is_compressed = bool(suffixes) and suffixes[-1] in _COMPRESSED
     kinds = suffixes[:-1] if is_compressed else suffixes
     read = _READERS.get(kinds[-1] if kinds else "")
-    if read is None or (is_compressed and read is _read_parquet):
+    if read is None or (is_compressed and read in (_read_parquet, _read_orc)):
         reading.begin(str(file), noun="record")
         known = ", ".join(_READERS)
         raise reading.fail(
@@ -107,6 +108,13 @@ def _read_parquet(file: Path, reading: Reading) -> None:
         read_table(parquet.iter_batches(BATCH_ROWS), parquet.schema_arrow, reading)
 
 
+def _read_orc(file: Path, reading: Reading) -> None:
+    reading.begin(str(file), noun="row")
+    with pa.OSFile(str(file), "rb") as stream:
+        found = orc.ORCFile(stream)
+        read_table(map(found.read_stripe, range(found.nstripes)), found.schema, reading)
+
+
 def _read_csv(file: Path, reading: Reading) -> None:
     lines = CsvLines(lambda: pa.input_stream(str(file), compression="detect"))
     reading.begin(str(file), noun="row", line_of=lines.of_row)
@@ -120,4 +128,5 @@ _READERS: dict[str, Callable[[Path, Reading], None]] = {
     ".json": _read_json,
     ".parquet": _read_parquet,
     ".csv": _read_csv,
+    ".orc": _read_orc,
 }

@@ -74,22 +74,26 @@ def _read_text(source: Text, reading: Reading) -> None:
 
 
 def _reader_of(source: Any, reading: Reading) -> pa.RecordBatchReader | None:
-    """A reader of a table or frame; None for anything else."""
     try:
-        if isinstance(source, pa.RecordBatchReader):
-            return source
-        if isinstance(source, pds.Dataset):
-            return source.scanner().to_reader()
-        if type(source).__module__.partition(".")[0] == "pandas":
-            # Pandas has its missing numbers as NaN, which become nulls here, and its index apart.
-            return pa.Table.from_pandas(source, preserve_index=False).to_reader()
-        if isinstance(source, pa.RecordBatch) or hasattr(source, "__arrow_c_array__"):
-            return pa.Table.from_batches([pa.record_batch(source)]).to_reader()
-        if hasattr(source, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(source)
+        return table_reader(source)
     except (AttributeError, OSError, TypeError, ValueError) as failure:
         reading.begin("table", noun="row")
         raise reading.fail(0, Refused(readable(str(failure)), rule="source")) from failure
+
+
+def table_reader(source: Any) -> pa.RecordBatchReader | None:
+    """A reader of a table or frame; None for anything else."""
+    if isinstance(source, pa.RecordBatchReader):
+        return source
+    if isinstance(source, pds.Dataset):
+        return source.scanner().to_reader()
+    if type(source).__module__.partition(".")[0] == "pandas":
+        # Pandas has its missing numbers as NaN, which become nulls here, and its index apart.
+        return pa.Table.from_pandas(source, preserve_index=False).to_reader()
+    if isinstance(source, pa.RecordBatch) or hasattr(source, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(source)]).to_reader()
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(source)
     return None
 
 

@@ -58,6 +58,8 @@ class Reading:
         self.options = options
         self.is_strict = options.dialect is Dialect.STRICT
         self.records = 0
+        # How many bad values of one column of one batch are told one by one.
+        self.told_max = VIOLATIONS_SHOWN_MAX
         self._shapes: dict[TypeKey, TableShape] = {}
         self._rows: dict[TypeKey, _Rows] = {}
         self._files: list[File] = []

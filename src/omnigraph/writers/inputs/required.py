@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import VIOLATIONS_SHOWN_MAX, LoadError, Violation, told
-from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.writers.inputs.data import Incoming
@@ -38,7 +38,7 @@ def missing_values(
     found: list[Found] = []
     count = 0
     for type_key, incoming in types.items():
-        for column, name, message in _required(type_of(accepted, type_key), incoming):
+        for column, name, message in required_columns(type_of(accepted, type_key), incoming.shape):
             nulls = incoming.rows[column].null_count
             count += nulls
             for row in _first_nulls(incoming.rows[column]) if nulls else ():
@@ -67,8 +67,8 @@ def load_error(found: Sequence[Found], count: int) -> LoadError:
     )
 
 
-def _required(
-    type_: NodeType | EdgeType, incoming: Incoming
+def required_columns(
+    type_: NodeType | EdgeType, shape: TableShape
 ) -> Iterator[tuple[str, str | None, str]]:
     """The columns that must be full, the property of each, and what to say of a null."""
     for end, column in _ENDS.items() if isinstance(type_, EdgeType) else ():
@@ -76,7 +76,7 @@ def _required(
     for name, property_ in type_.properties.items():
         if not property_.type.is_nullable:
             problem = f"non-nullable property '{name}' has null or invalid values ({type_.name})"
-            yield incoming.shape.columns[name], name, problem
+            yield shape.columns[name], name, problem
 
 
 def _first_nulls(values: pa.ChunkedArray) -> list[int]:

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.diagnostics.shown import shown
-from omnigraph.errors import VIOLATIONS_SHOWN_MAX
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.types import PropertyType
@@ -127,10 +126,10 @@ class _Columns:
             if (bad := found[column].bad) is not None:
                 rows = np.flatnonzero(bad.to_numpy(zero_copy_only=False))
                 is_good[rows] = False
-                for row in rows[:VIOLATIONS_SHOWN_MAX].tolist():
+                for row in rows[: reading.told_max].tolist():
                     refused = self._refused(values, row, (name, type_), reading)
                     reading.refuse(int(numbers[row]), refused)
-                reading.refuse_more(len(rows) - VIOLATIONS_SHOWN_MAX)
+                reading.refuse_more(len(rows) - reading.told_max)
         schema = incoming_schema(shape)
         arrays = [
             found[field.name].values

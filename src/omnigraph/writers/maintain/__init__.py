@@ -38,6 +38,7 @@ from omnigraph.writers.maintain.status import (
     PendingIndex,
     index_status,
 )
+from omnigraph.writers.maintain.work import Workers
 
 __all__ = [
     "BuiltIndex",
@@ -49,6 +50,7 @@ __all__ = [
     "Optimized",
     "OptimizedTable",
     "PendingIndex",
+    "Workers",
     "ensure_indices",
     "index_status",
     "optimize",

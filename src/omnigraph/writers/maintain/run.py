@@ -17,7 +17,7 @@ from omnigraph.versioning.record import Maintenance, Record, Signature
 from omnigraph.versioning.transaction import Transaction
 from omnigraph.writers.maintain.declared import declared_indexes
 from omnigraph.writers.maintain.status import PendingIndex
-from omnigraph.writers.maintain.work import TableWork, everything, missing_indexes
+from omnigraph.writers.maintain.work import TableWork, Workers, everything, missing_indexes
 
 # Each round does again what another compaction or another schema made worthless.
 ROUNDS_MAX: Final = 8
@@ -72,14 +72,16 @@ class Optimized:
     record: Record | None
 
 
-def ensure_indices(newest: Newest, publishers: Publishers) -> Ensured:
+def ensure_indices(
+    newest: Newest, publishers: Publishers, workers: Workers | None = None
+) -> Ensured:
     """Build every declared index that is missing, in one commit."""
     built: dict[BuiltIndex, None] = {}
     last: Record | None = None
     for _ in range(ROUNDS_MAX):
         view = newest()
         declared = declared_indexes(view)
-        works = {key: missing_indexes(view, each) for key, each in declared.items()}
+        works = {key: missing_indexes(view, each, workers) for key, each in declared.items()}
         record = publish(view, works, publishers, message="index build")
         if not any(work.pieces for work in works.values()):
             pending = tuple(one for work in works.values() for one in work.pending)
@@ -89,12 +91,12 @@ def ensure_indices(newest: Newest, publishers: Publishers) -> Ensured:
     raise _busy(newest())
 
 
-def optimize(newest: Newest, publishers: Publishers) -> Optimized:
+def optimize(newest: Newest, publishers: Publishers, workers: Workers | None = None) -> Optimized:
     """Join small fragments and extend every declared index to all rows, in one commit."""
     for _ in range(ROUNDS_MAX):
         view = newest()
         works = {
-            key: everything(view, declared, view.snapshot.pins[str(key)])
+            key: everything(view, declared, view.snapshot.pins[str(key)], workers)
             for key, declared in declared_indexes(view).items()
         }
         record = publish(view, works, publishers, message="optimize")

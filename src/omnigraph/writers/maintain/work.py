@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from omnigraph.execution.view import View
 from omnigraph.storage.pins import Pin
 from omnigraph.storage.table import Table
-from omnigraph.storage.tables import Compacted, Indexed, Tables
+from omnigraph.storage.tables import Compacted, Compaction, Indexed, IndexSpec, Tables
 from omnigraph.writers.maintain.declared import DeclaredIndex
 from omnigraph.writers.maintain.status import PendingIndex, pending_reason
 
@@ -20,6 +20,16 @@ from omnigraph.writers.maintain.status import PendingIndex, pending_reason
 STEPS_MAX: Final = 4
 
 Piece: TypeAlias = Compacted | Indexed
+
+
+class Workers(Protocol):
+    """Who writes the files of maintenance: the tables themselves, or tasks elsewhere."""
+
+    def compact(self, plan: Compaction) -> Compacted:
+        """The files of a planned compaction."""
+
+    def build_indexes(self, pin: Pin, specs: Sequence[IndexSpec]) -> Indexed | None:
+        """Segments over what some indexes do not cover; None when there is nothing to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +44,16 @@ class TableWork:
     fragments_added: int = 0
 
 
-def missing_indexes(view: View, declared: Sequence[DeclaredIndex]) -> TableWork:
+def missing_indexes(
+    view: View, declared: Sequence[DeclaredIndex], workers: Workers | None = None
+) -> TableWork:
     """The indexes that a table lacks, over all its rows."""
     if not declared:
         return TableWork()
     table = view.table(declared[0].type_key)
     known = {index.name for index in table.indexes}
-    return _indexed(view.tables, table, [one for one in declared if one.spec.name not in known])
+    missing = [one for one in declared if one.spec.name not in known]
+    return _indexed(workers or view.tables, table, missing)
 
 
 def extended_indexes(view: View, declared: Sequence[DeclaredIndex]) -> TableWork:
@@ -48,15 +61,18 @@ def extended_indexes(view: View, declared: Sequence[DeclaredIndex]) -> TableWork
     return _indexed(view.tables, view.table(declared[0].type_key), declared)
 
 
-def everything(view: View, declared: Sequence[DeclaredIndex], pin: Pin) -> TableWork:
+def everything(
+    view: View, declared: Sequence[DeclaredIndex], pin: Pin, workers: Workers | None = None
+) -> TableWork:
     """Fragments joined as far as they can be, and every declared index over all rows."""
     tables, tip = view.tables, pin
+    doing = workers or tables
     done = _Done({one.spec.name: one for one in declared})
     for _ in range(STEPS_MAX):
         plan = tables.plan_compaction(tip, is_thorough=True)
         if plan is not None:
-            tip = done.add(tables, tables.compact(plan), tip)
-        work = _indexed(tables, tables.open(tip), declared)
+            tip = done.add(tables, doing.compact(plan), tip)
+        work = _indexed(doing, tables.open(tip), declared)
         done.pending = work.pending
         for piece in work.pieces:
             tip = done.add(tables, piece, tip)
@@ -94,7 +110,7 @@ class _Done:
         return following
 
 
-def _indexed(tables: Tables, table: Table, wanted: Sequence[DeclaredIndex]) -> TableWork:
+def _indexed(workers: Workers, table: Table, wanted: Sequence[DeclaredIndex]) -> TableWork:
     """Segments for what the wanted indexes do not cover."""
     known = {index.name for index in table.indexes}
     reason = pending_reason(table)
@@ -104,7 +120,7 @@ def _indexed(tables: Tables, table: Table, wanted: Sequence[DeclaredIndex]) -> T
         if reason is not None and declared.spec.name not in known
     }
     ready = {one.spec.name: one for one in wanted if one not in reasons}
-    built = tables.build_indexes(table.pin, [one.spec for one in ready.values()])
+    built = workers.build_indexes(table.pin, [one.spec for one in ready.values()])
     return TableWork(
         pieces=() if built is None else (built,),
         pending=tuple(

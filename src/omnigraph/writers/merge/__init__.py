@@ -5,6 +5,7 @@ with everything it depends on, or the conflicts of both sides. Guarantee: only w
 since the base is looked at; values decide, never copies; what is published is valid as a whole. A
 merge, a cherry-pick and a revert differ in nothing but their base and their source.
 
+    wording      what is said of conflicts of a merge, a revert or a cherry-pick
     sides        the three views, and which of them lie on one line
     schemas      the schema of the merged state, and where its columns lie on each side
     preference   which side wins in conflicts of which kind
@@ -13,6 +14,7 @@ merge, a cherry-pick and a revert differ in nothing but their base and their sou
     forwards     fast-forwards whose change sets are known without a look at rows
     images       entities in conflict, on all three sides
     holders      who holds a unique value that both sides want
+    foreseen     ours under the merged schema, before anything is written
     conflicts    row conflicts and broken rules, as one list
     three_way    all of it, from three views to a merged change
     publication  from a merged change to a transaction

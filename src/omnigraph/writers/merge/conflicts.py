@@ -12,13 +12,15 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import EntityConflict, Violation
 from omnigraph.schema.accepted import TypeKey, TypeKind
-from omnigraph.writers.change import GraphChange
+from omnigraph.schema.catalog import SOURCE, EdgeType
+from omnigraph.writers.change import NO_IDS, GraphChange, TypeChange
 from omnigraph.writers.committed import Committed
 from omnigraph.writers.merge.holders import holders
 from omnigraph.writers.merge.images import Image, differing_only, images_at
 from omnigraph.writers.merge.schemas import MergedSchema, MergedType, SchemaConflict, There
 from omnigraph.writers.merge.sides import Sides
 from omnigraph.writers.merge.verdicts import KINDS, Verdicts
+from omnigraph.writers.merge.wording import Action, holder_message, orphan_message, row_message
 from omnigraph.writers.validate import Findings
 
 # A report of more conflicts than this helps nobody; all of them are counted.
@@ -60,35 +62,80 @@ def schema_conflicts(found: Sequence[SchemaConflict]) -> Conflicts:
     return Conflicts(listed, len(listed))
 
 
-def row_conflicts(verdicts: Iterable[Verdicts]) -> Conflicts:
+def row_conflicts(verdicts: Iterable[Verdicts], action: Action) -> Conflicts:
     """Entities that both sides changed differently, and for which no side is preferred."""
     listed: list[EntityConflict] = []
     count = 0
     for each in verdicts:
         places = np.flatnonzero(each.is_open)
         count += len(places)
-        listed += _row_conflicts(each, places[: max(LISTED_MAX - len(listed), 0)])
+        listed += _row_conflicts(each, places[: max(LISTED_MAX - len(listed), 0)], action)
     return Conflicts(tuple(listed), count)
 
 
-def rule_conflicts(change: GraphChange, committed: Committed, findings: Findings) -> Conflicts:
+def rule_conflicts(
+    change: GraphChange,
+    committed: Committed,
+    findings: Findings,
+    merged: MergedSchema,
+    sides: Sides,
+) -> Conflicts:
     """Rules of the schema that the merged state would break."""
-    violations = findings.violations
-    listed = [_rule_conflict(_type_of(change, each), each) for each in violations]
-    wanted: dict[TypeKey, list[tuple[int, str, str]]] = {}
-    for place, each in enumerate(violations[:IMAGES_MAX]):
-        if each.rule == "unique" and each.entity_id is not None and each.property is not None:
-            asked = (place, each.entity_id, each.property)
-            wanted.setdefault(_type_of(change, each), []).append(asked)
-    for key, broken in wanted.items():
-        pairs = [(id_, spelling) for _, id_, spelling in broken]
-        found = holders(committed, key, change[key], pairs)
-        images = images_at(committed.view, key, pa.array(sorted(set(found.values())), pa.utf8()))
-        for place, id_, spelling in broken:
-            if (other := found.get((id_, spelling))) is not None:
-                message = f"{listed[place].message}, which ours has in {key.name} '{other}'"
-                listed[place] = replace(listed[place], message=message, ours=images[other])
-    return Conflicts(tuple(listed), findings.count)
+    keys = [_type_of(change, each) for each in findings.violations]
+    told = [_rule_conflict(key, each) for key, each in zip(keys, findings.violations, strict=True)]
+    orphans: dict[TypeKey, list[tuple[int, Violation]]] = {}
+    taken: dict[TypeKey, list[tuple[int, Violation]]] = {}
+    for place, (key, each) in enumerate(zip(keys, findings.violations, strict=True)):
+        if each.rule == "reference":
+            orphans.setdefault(key, []).append((place, each))
+        elif each.rule == "unique" and place < IMAGES_MAX:
+            taken.setdefault(key, []).append((place, each))
+    for key, broken in orphans.items():
+        for place, message in _orphans(committed, key, change.get(key), broken, sides.action):
+            told[place] = replace(told[place], message=message)
+    for key, broken in taken.items():
+        found = _holders(committed, key, change[key], broken)
+        ids = pa.array(sorted(set(found.values())), pa.utf8())
+        images = images_at(sides.ours, _key(merged.types[key].ours), ids)
+        for place, other in found.items():
+            holder = f"{key.name} '{other}'"
+            message = holder_message(sides.action, told[place].message, holder)
+            told[place] = replace(told[place], message=message, ours=images[other])
+    return Conflicts(tuple(told), findings.count)
+
+
+def _holders(
+    committed: Committed, key: TypeKey, change: TypeChange, broken: list[tuple[int, Violation]]
+) -> dict[int, str]:
+    """The places of broken unique groups whose values somebody of ours holds, with their ids."""
+    asked = {
+        place: (each.entity_id, each.property)
+        for place, each in broken
+        if each.entity_id is not None and each.property is not None
+    }
+    found = holders(committed, key, change, list(asked.values()))
+    return {place: found[pair] for place, pair in asked.items() if pair in found}
+
+
+def _orphans(
+    committed: Committed,
+    key: TypeKey,
+    change: TypeChange | None,
+    broken: list[tuple[int, Violation]],
+    action: Action,
+) -> Iterator[tuple[int, str]]:
+    """What is said of edges without one of their nodes, by place."""
+    type_ = committed.view.types[key]
+    assert isinstance(type_, EdgeType), "only edges have ends"
+    ids = pa.array([each.entity_id for _, each in broken], pa.utf8())
+    written = NO_IDS if change is None else change.written
+    are_theirs = pc.is_in(ids, value_set=written.cast(ids.type)).to_pylist()
+    for (place, each), is_theirs in zip(broken, are_theirs, strict=True):
+        is_source = each.property == SOURCE
+        node, end = (type_.source, "source") if is_source else (type_.target, "target")
+        edge = f"edge {key.name} '{each.entity_id}'"
+        end_node = f"{node} '{each.value}' as its {end}"
+        yield place, orphan_message(action, edge, end_node, is_edge_theirs=is_theirs)
 
 
 def joined(parts: Sequence[Conflicts]) -> Conflicts:
@@ -142,27 +189,15 @@ def _differing(ours: Image, theirs: Image) -> Iterator[str]:
 
 
 def _row_conflicts(
-    verdicts: Verdicts, places: np.ndarray[tuple[int], np.dtype[np.intp]]
+    verdicts: Verdicts, places: np.ndarray[tuple[int], np.dtype[np.intp]], action: Action
 ) -> Iterator[EntityConflict]:
     key = verdicts.type_.key
     ids = verdicts.ids.take(pa.array(places)).to_pylist()
     for place, id_ in zip(places.tolist(), ids, strict=True):
         kind = KINDS[verdicts.kinds[place]]
-        what = _what_happened(kind, is_ours_gone=not verdicts.ours.is_there[place])
-        message = f"{key.name} '{id_}' {what}"
+        is_gone = not verdicts.ours.is_there[place]
+        message = row_message(action, kind, f"{key.name} '{id_}'", is_ours_gone=is_gone)
         yield EntityConflict(kind, str(key.kind), key.name, id_, message)
-
-
-def _what_happened(kind: str, *, is_ours_gone: bool) -> str:
-    match kind:
-        case "divergent_insert":
-            return "was inserted on both sides with different values"
-        case "delete_vs_update" if is_ours_gone:
-            return "was deleted by ours and changed by theirs"
-        case "delete_vs_update":
-            return "was changed by ours and deleted by theirs"
-        case _:
-            return "was changed on both sides"
 
 
 def _rule_conflict(key: TypeKey, violation: Violation) -> EntityConflict:

@@ -10,20 +10,21 @@ from omnigraph.errors import HistoryGone
 from omnigraph.execution.view import View
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning.lineage import Lineage, is_on_line
+from omnigraph.writers.merge.wording import Action
 
 
 @dataclass(frozen=True)
 class Sides:
     """A base, ours that is merged into, and theirs that is merged.
 
-    Of a merge the base is an ancestor of both; with `is_pick` ours may be of any other line.
+    Of a merge the base is an ancestor of both; otherwise ours may be of any other line.
     """
 
     base: View
     ours: View
     theirs: View
     lineage: Lineage
-    is_pick: bool = False
+    action: Action = Action.MERGE
 
     @cached_property
     def do_theirs_descend(self) -> bool:
@@ -68,4 +69,4 @@ class Sides:
     @property
     def are_strangers(self) -> bool:
         """Whether ours may know by name only what the base and theirs know by number."""
-        return self.is_pick and not self.do_ours_descend
+        return self.action is not Action.MERGE and not self.do_ours_descend

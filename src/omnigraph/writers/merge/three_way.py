@@ -66,7 +66,9 @@ def three_way(
         counts=_counts(sides, schema, verdicts, forwarded),
         reads=dict(_reads(verdicts)),
         preferred={kind: preferences[kind] for kind in sorted(used)},
-        conflicts=joined([schema_conflicts(schema.conflicts), row_conflicts(verdicts)]),
+        conflicts=joined(
+            [schema_conflicts(schema.conflicts), row_conflicts(verdicts, sides.action)]
+        ),
     )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,12 +20,35 @@ from omnigraph.writers.validate.marks import END_KINDS
 from omnigraph.writers.validate.references import ends_of
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many edges sources have after a write, and which of them have too few or too many."""
+
+    bounds: Cardinality
+    sources: pa.Array
+    counts: Positions
+    is_bad: npt.NDArray[np.bool_]
+
+    def violation(self, subject: Subject, source: int) -> Violation:
+        """What is wrong with one of the sources."""
+        return _violation(subject, self.bounds, self.sources[source], int(self.counts[source]))
+
+
 def check_cardinality(subject: Subject, image: Image, findings: Findings) -> None:
     """The sources of written edges, and the former ones of replaced and deleted edges."""
+    found = counted(subject, image)
+    if found is None:
+        return
+    places = _by_name(np.flatnonzero(found.is_bad), found.sources)
+    findings.add(Finding(places, lambda source: found.violation(subject, source)))
+
+
+def counted(subject: Subject, image: Image) -> Counted | None:
+    """The edges of every source that a write touches; None for a type that is not bounded."""
     assert isinstance(subject.type_, EdgeType)
     bounds = subject.type_.cardinality
     if bounds == Cardinality():
-        return
+        return None
     written = subject.change.rows[SOURCE_COLUMN]
     former = image.committed.ending(subject.type_key)[SOURCE_COLUMN]
     node_key = ends_of(subject.type_)[SOURCE_COLUMN]
@@ -33,11 +59,7 @@ def check_cardinality(subject: Subject, image: Image, findings: Findings) -> Non
     is_bad = counts < bounds.minimum
     if bounds.maximum is not None:
         is_bad |= counts > bounds.maximum
-
-    def tell(source: int) -> Violation:
-        return _violation(subject, bounds, sources[source], int(counts[source]))
-
-    findings.add(Finding(_by_name(np.flatnonzero(is_bad), sources), tell))
+    return Counted(bounds, sources, counts, is_bad)
 
 
 def _existing(node_key: TypeKey, touched: pa.Array, image: Image) -> tuple[pa.Array, pa.Array]:

@@ -106,12 +106,17 @@ class Findings:
                 told(self.violations, self.count),
                 violations=self.violations,
                 count=self.count,
-                hint=_HINTS[self.violations[0].rule],
+                hint=hint_for(self.violations[0].rule),
             )
 
     @property
     def _room(self) -> int:
         return self._shown_max - len(self.violations)
+
+
+def hint_for(rule: str) -> str | None:
+    """What to do about a broken rule of the schema."""
+    return _HINTS.get(rule)
 
 
 def positions(mask: pa.Array | pa.ChunkedArray) -> Positions:

@@ -44,12 +44,15 @@ class Group:
         return [by_column[column] for column in sorted(self.columns)]
 
     def bound(self, rows: pa.Table) -> pa.Table:
-        """The columns of the group without exempt rows: a member is null, or no usable number."""
-        chosen = rows.select(self.columns)
+        """The columns of the group without exempt rows."""
+        return self.bound_rows(rows.select(self.columns))
+
+    def bound_rows(self, rows: pa.Table) -> pa.Table:
+        """All columns without exempt rows: a member is null, or no usable number."""
         for column in self.columns:
-            if (is_usable := _usable(chosen[column])) is not None:
-                chosen = chosen.filter(is_usable)
-        return chosen
+            if (is_usable := _usable(rows[column])) is not None:
+                rows = rows.filter(is_usable)
+        return rows
 
 
 def groups_of(shape: TableShape, type_: NodeType | EdgeType) -> tuple[Group, ...]:

@@ -38,7 +38,7 @@ def check_written_edges(subject: Subject, image: Image, findings: Findings) -> N
     missing = _missing_ends(subject.change.rows, subject.type_, image)
     findings.add_by_row(
         [
-            _dangling(subject, column, node_key.name, missing[column])
+            dangling(subject, column, node_key.name, missing[column])
             for column, node_key in ends_of(subject.type_).items()
         ]
     )
@@ -54,7 +54,7 @@ def check_kept_edges(type_key: TypeKey, type_: EdgeType, image: Image, findings:
         image.reads.looked_up(type_key, END_KINDS[column], [ended])
         found = image.committed.edges_at(type_key, column, ended)
         left = image.surviving(type_key, found).sort_by(ID_COLUMN)
-        findings.add(_left_behind(type_, column, node_key.name, left))
+        findings.add(left_behind(type_, column, node_key.name, left))
 
 
 def _missing_ends(rows: pa.Table, type_: EdgeType, image: Image) -> dict[str, Positions]:
@@ -86,7 +86,8 @@ def _missing(node_key: TypeKey, ids: pa.ChunkedArray, image: Image) -> Positions
     return positions(pc.is_in(ids, value_set=missing))
 
 
-def _dangling(subject: Subject, column: str, node_type: str, rows: Positions) -> Finding:
+def dangling(subject: Subject, column: str, node_type: str, rows: Positions) -> Finding:
+    """Written edges whose node at an end does not exist."""
     ids = subject.change.rows[column]
 
     def tell(row: int) -> Violation:
@@ -99,7 +100,9 @@ def _dangling(subject: Subject, column: str, node_type: str, rows: Positions) ->
     return Finding(rows, tell)
 
 
-def _left_behind(type_: EdgeType, column: str, node_type: str, edges: pa.Table) -> Finding:
+def left_behind(type_: EdgeType, column: str, node_type: str, edges: pa.Table) -> Finding:
+    """Committed edges at nodes that end: the id and the end of each."""
+
     def tell(row: int) -> Violation:
         node_id, edge_id = edges[column][row], edges[ID_COLUMN][row]
         message = f"{_message(column, node_id, node_type)}: edge {type_.name} '{edge_id}' needs it"

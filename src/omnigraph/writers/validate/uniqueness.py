@@ -39,7 +39,7 @@ def check_unique(subject: Subject, image: Image, findings: Findings) -> None:
     for group in groups_of(subject.change.shape, subject.type_):
         is_told = _check_inside(subject, group, findings)
         if not group.has_key and image.keeps_committed(subject.type_key):
-            rows = _rows_held_by_others(subject, group, image)
+            rows = rows_held_by_others(subject, group, image)
             _tell(subject, group, findings, scope=subject.change.rows, rows=rows[~is_told[rows]])
 
 
@@ -60,10 +60,10 @@ def _check_inside(subject: Subject, group: Group, findings: Findings) -> Mask:
         is_shared = np.bincount(own[own != _EXEMPT], minlength=kinds) > 1
         is_shared &= ~is_told
         is_told |= is_shared
-        _tell(subject, group, findings, scope=scope, rows=_late_rows(own, is_shared))
+        _tell(subject, group, findings, scope=scope, rows=late_rows(own, is_shared))
     if group.has_key:
         return np.zeros(change.rows.num_rows, np.bool_)
-    return _holds_any(codes[start - change.rows.num_rows :], is_told)
+    return holds_any(codes[start - change.rows.num_rows :], is_told)
 
 
 def _is_surely_unique(scope: pa.Table, columns: Sequence[str]) -> bool:
@@ -72,16 +72,16 @@ def _is_surely_unique(scope: pa.Table, columns: Sequence[str]) -> bool:
     return len(columns) == 1 and pa.types.is_string(values.type) and are_distinct(values)
 
 
-def _late_rows(codes: Codes, is_shared: Mask) -> Positions:
+def late_rows(codes: Codes, is_shared: Mask) -> Positions:
     """The last row of each shared tuple, which came too late, in the order of the first rows."""
-    rows = np.flatnonzero(_holds_any(codes, is_shared))
+    rows = np.flatnonzero(holds_any(codes, is_shared))
     shared = codes[rows]
     _, firsts = np.unique(shared, return_index=True)
     _, lasts = np.unique(shared[::-1], return_index=True)
     return rows[::-1][lasts][np.argsort(firsts)]
 
 
-def _holds_any(codes: Codes, is_wanted: Mask) -> Mask:
+def holds_any(codes: Codes, is_wanted: Mask) -> Mask:
     """Which rows hold one of the wanted tuples."""
     if not is_wanted.any():
         return np.zeros(len(codes), np.bool_)
@@ -89,7 +89,7 @@ def _holds_any(codes: Codes, is_wanted: Mask) -> Mask:
     return holds
 
 
-def _rows_held_by_others(subject: Subject, group: Group, image: Image) -> Positions:
+def rows_held_by_others(subject: Subject, group: Group, image: Image) -> Positions:
     """The rows whose tuple a committed entity has and keeps."""
     rows = subject.change.rows
     bound = group.bound(rows)
@@ -110,13 +110,13 @@ def _rows_held_by_others(subject: Subject, group: Group, image: Image) -> Positi
     codes, kinds = tuple_codes([rows, holders], group.columns)
     theirs = codes[rows.num_rows :]
     is_held = np.bincount(theirs[theirs != _EXEMPT], minlength=kinds) > 0
-    return np.flatnonzero(_holds_any(codes[: rows.num_rows], is_held))
+    return np.flatnonzero(holds_any(codes[: rows.num_rows], is_held))
 
 
 def _tell(
     subject: Subject, group: Group, findings: Findings, *, scope: pa.Table, rows: Positions
 ) -> None:
-    findings.add(Finding(rows, lambda row: _violation(subject, group, scope, row)))
+    findings.add(Finding(rows, lambda row: tuple_violation(subject, group, scope, row)))
 
 
 def tuple_codes(tables: Sequence[pa.Table], columns: Sequence[str]) -> tuple[Codes, int]:
@@ -157,7 +157,8 @@ def _most_telling_first(bound: pa.Table, columns: Sequence[str]) -> list[str]:
     return sorted(columns, key=lambda column: -pc.count_distinct(bound[column]).as_py())
 
 
-def _violation(subject: Subject, group: Group, scope: pa.Table, row: int) -> Violation:
+def tuple_violation(subject: Subject, group: Group, scope: pa.Table, row: int) -> Violation:
+    """What is said of a row of a scope whose tuple another entity has."""
     texts = [texts[0] for texts in group.texts(scope.slice(row, 1))]
     value = ", ".join(shortened(text) for text in texts)
     message = f"@unique violation on {subject.type_.name}.{group.spelling}: {value}"

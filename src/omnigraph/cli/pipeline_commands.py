@@ -1,0 +1,247 @@
+"""`omnigraph pipeline`: validate, plan and run pipelines, and read their ledger."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from omnigraph.cli.failures import FAILED
+from omnigraph.cli.graphs import answering_interrupts
+from omnigraph.cli.options import JSON
+from omnigraph.cli.scope import Capability, Scope
+from omnigraph.cli.spark_options import SparkPlace, spark_module
+from omnigraph.cli.verbs import ACTOR, group, verb
+from omnigraph.cli.views import fail, print_problems
+from omnigraph.cli.views.documents import show
+from omnigraph.cli.views.pipelines import (
+    CheckedPipelines,
+    PipelinePlan,
+    PipelineRun,
+    PipelineRuns,
+    PipelinesRan,
+    PipelineStatuses,
+)
+from omnigraph.errors import OmnigraphError
+
+if TYPE_CHECKING:
+    from omnigraph.pipelines.definition import Pipeline
+    from omnigraph.pipelines.resolving import Resolver
+
+_UNSURE: Final = "run it again: what is in the graph already is not written twice"
+# A schedule that is followed looks at least this often, so that a clock that is set is seen.
+_NAP_S: Final = 30.0
+
+_NAME = Annotated[
+    str, typer.Argument(metavar="NAME", help="The pipeline: its name, or the path of its file.")
+]
+_NAMES = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME]...", help="Pipelines; all of the folder.")
+]
+_FOLDER = Annotated[
+    Path, typer.Option("--folder", metavar="PATH", help="The folder of the definitions.")
+]
+_DEFAULT_FOLDER: Final = Path("pipelines")
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """What a run stands for, who approved it, and whether it takes files as they come."""
+
+    slot: Annotated[
+        str | None,
+        typer.Option(
+            "--slot", metavar="TEXT", help="What the run stands for; one slot is written once."
+        ),
+    ] = None
+    approve: Annotated[
+        str | None,
+        typer.Option(
+            "--approve", metavar="DIGEST", help="The digest of a definition that overwrites data."
+        ),
+    ] = None
+    is_stream: Annotated[
+        bool, typer.Option("--stream", help="Take new files as they come, until interrupted.")
+    ] = False
+    is_available_now: Annotated[
+        bool, typer.Option("--available-now", help="With --stream: stop behind what is there.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.is_available_now and not self.is_stream:
+            raise typer.BadParameter("--available-now needs --stream")
+        if self.is_stream and self.slot is not None:
+            raise typer.BadParameter("--slot and --stream exclude each other")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    below = group(app, "pipeline", "Load graphs from sources by definitions, on Spark.")
+    verb(below, Capability.DIRECT)(validate)
+    verb(below, Capability.DIRECT)(plan)
+    verb(below, Capability.DIRECT, takes=ACTOR)(run)
+    verb(below, Capability.DIRECT)(status)
+    verb(below, Capability.DIRECT)(runs)
+    verb(below, Capability.DIRECT, takes=ACTOR)(schedule)
+
+
+def validate(
+    names: _NAMES = None, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False
+) -> None:
+    """Check definitions, and their mappings against the schemas of their graphs."""
+    review = _module("review")
+    found = [review.checked(each, _resolver(each)) for each in _all(names, folder)]
+    show(CheckedPipelines(found), is_json=is_json)
+    problems = [str(problem) for each in found for problem in each.problems]
+    if problems:
+        if not is_json:
+            print_problems(problems)
+        raise typer.Exit(FAILED)
+
+
+def plan(name: _NAME, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) -> None:
+    """Show what a run would do; no source is asked."""
+    pipeline = _one(name, folder)
+    found = _module("review").planned(pipeline, _resolver(pipeline), datetime.now(UTC))
+    show(PipelinePlan(found), is_json=is_json)
+    if found.checked.problems:
+        if not is_json:
+            print_problems(map(str, found.checked.problems))
+        raise typer.Exit(FAILED)
+
+
+def run(
+    scope: Scope,
+    name: _NAME,
+    occasion: Occasion,
+    spark: SparkPlace,
+    folder: _FOLDER = _DEFAULT_FOLDER,
+    is_json: JSON = False,
+) -> None:
+    """Run a pipeline: one commit for each target, once for each slot."""
+    pipeline = _one(name, folder)
+    options = _module("run").RunOptions(
+        slot=occasion.slot,
+        approve=occasion.approve,
+        actor=scope.actor,
+        spark=_spark_options(spark),
+    )
+    with answering_interrupts(lambda: _UNSURE):
+        if occasion.is_stream:
+            stream = _module("stream")
+            ended = stream.stream_pipeline(
+                pipeline, options, is_available_now=occasion.is_available_now
+            )
+            show(PipelineRuns(ended), is_json=is_json)
+            return
+        ended = _module("run").run_pipeline(pipeline, options)
+    show(PipelineRun(ended), is_json=is_json)
+    if ended.status != "succeeded":
+        raise typer.Exit(FAILED)
+
+
+def status(names: _NAMES = None, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) -> None:
+    """Show the last run of pipelines, and when they run again."""
+    review, now = _module("review"), datetime.now(UTC)
+    found = [review.status_of(each, _resolver(each), now) for each in _all(names, folder)]
+    show(PipelineStatuses(found), is_json=is_json)
+
+
+def runs(
+    name: _NAME,
+    folder: _FOLDER = _DEFAULT_FOLDER,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, help="The newest runs.")
+    ] = 20,
+    is_json: JSON = False,
+) -> None:
+    """List the newest runs of a pipeline, and what became of their targets."""
+    pipeline = _one(name, folder)
+    found = _module("review").runs_of(pipeline, _resolver(pipeline), limit=limit)
+    show(PipelineRuns(found), is_json=is_json)
+
+
+def schedule(
+    scope: Scope,
+    spark: SparkPlace,
+    folder: _FOLDER = _DEFAULT_FOLDER,
+    is_followed: Annotated[
+        bool, typer.Option("--follow", help="Go on with what becomes due, until interrupted.")
+    ] = False,
+    is_json: JSON = False,
+) -> None:
+    """Run the pipelines of a folder whose schedule says that they are due."""
+    due = _module("due")
+    options = _module("run").RunOptions(actor=scope.actor, spark=_spark_options(spark))
+    with answering_interrupts(lambda: _UNSURE):
+        while True:
+            # Definitions may be changed while a schedule is followed.
+            pipelines = _all(None, folder)
+            found = list(due.run_due(pipelines, datetime.now(UTC), options))
+            if found or not is_followed:
+                show(PipelinesRan(found), is_json=is_json)
+            if not is_followed:
+                break
+            _wait_for(due.next_due(pipelines, datetime.now(UTC)))
+    if any(each.run is None or each.run.status != "succeeded" for each in found):
+        raise typer.Exit(FAILED)
+
+
+def _wait_for(slot: datetime | None) -> None:
+    if slot is None:
+        fail("no pipeline of the folder has a schedule")
+    left = (slot - datetime.now(UTC)).total_seconds()
+    time.sleep(min(max(left, 0.0), _NAP_S))
+
+
+def _module(name: str) -> Any:  # Any: a module that is imported when it is needed
+    try:
+        return importlib.import_module(f"omnigraph.pipelines.{name}")
+    except ModuleNotFoundError as missing:
+        if missing.name is not None and missing.name.startswith("omnigraph"):
+            raise
+        fail(f"pipelines need {missing.name}", hint="pip install 'omnigraph[pipelines]'")
+
+
+def _one(name: str, folder: Path) -> Pipeline:
+    reading = _module("reading")
+    pipeline: Pipeline = reading.read_pipeline(reading.find_definition(name, folder))
+    return pipeline
+
+
+def _all(names: Sequence[str] | None, folder: Path) -> list[Pipeline]:
+    reading = _module("reading")
+    if names:
+        return [_one(name, folder) for name in names]
+    if not folder.is_dir():
+        fail(f"{folder} is no folder", hint="name the folder of the definitions with --folder")
+    paths = reading.definitions_in(folder)
+    problems: list[str] = []
+    pipelines: list[Pipeline] = []
+    for path in paths:
+        try:
+            pipelines.append(reading.read_pipeline(path))
+        except OmnigraphError as failure:
+            problems += failure.message.splitlines()
+    if problems:
+        print_problems(problems)
+        raise typer.Exit(FAILED)
+    return pipelines
+
+
+def _resolver(pipeline: Pipeline) -> Resolver:
+    found: Resolver = _module("resolving").Resolver.of(pipeline)
+    return found
+
+
+def _spark_options(spark: SparkPlace) -> Any:  # Any: options of a module that may not be there
+    if not spark.is_given:
+        return None
+    module = spark_module("session")
+    return module.SparkOptions(spark.master, spark.remote, spark.settings)

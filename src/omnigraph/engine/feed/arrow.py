@@ -1,0 +1,136 @@
+"""What commits changed as Arrow batches, for readers that take all of it: a window of ids each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.arguments import datetime_of
+from omnigraph.engine.entity_change.filters import Filters
+from omnigraph.engine.feed.content import candidate_ids, commit_content, gone, told_states
+from omnigraph.engine.session import Session
+from omnigraph.errors import CommitNotFound, InvalidArgument
+from omnigraph.execution.changes import Op, TypeDifference, difference, images
+from omnigraph.versioning.record import Bulk, Changed, Record, Spilled, Stream
+from omnigraph.versioning.snapshot import Snapshot
+
+# Ids that are looked up at once.
+WINDOW_ROWS: Final = 8_192
+# A commit that wrote more is told by several readers, each with its share of the windows.
+SHARE_ROWS: Final = 16 * WINDOW_ROWS
+SCHEMA: Final = pa.schema(
+    [
+        ("commit", pa.utf8()),
+        ("version", pa.int64()),
+        ("committed_at", pa.timestamp("us", "UTC")),
+        ("kind", pa.utf8()),
+        ("type", pa.utf8()),
+        ("id", pa.utf8()),
+        ("op", pa.utf8()),
+        ("before", pa.utf8()),
+        ("after", pa.utf8()),
+    ]
+)
+_WORDS: Final = pa.array([op.word for op in sorted(Op)])
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A part of what one commit changed: each `shares`-th window of its ids, from `number` on."""
+
+    commit: str
+    number: int
+    shares: int
+
+
+def shares_between(session: Session, start: Snapshot, end: Snapshot) -> list[Share]:
+    """The commits behind one state up to another one of the same line, in order."""
+    log, stream = session.resources.log, end.stream
+    if start.seq > end.seq or log.at(stream, start.seq).commit != start.commit:
+        raise InvalidArgument(
+            "start",
+            f"commit {start.commit} is not on the way to {end.commit}",
+            hint="the two must be on one branch; `diff` compares any two commits",
+        )
+    found = []
+    for seq in range(start.seq + 1, end.seq + 1):
+        record = log.read(stream.owner(seq).id, seq)
+        if not isinstance(record, Record):
+            raise CommitNotFound(f"version {seq} of branch '{stream.branch}' is gone")
+        if not record.is_maintenance:
+            count = max(1, -(-_rows(record) // SHARE_ROWS))
+            found += [Share(record.commit, number, count) for number in range(count)]
+    return found
+
+
+def change_batches(session: Session, share: Share, filters: Filters) -> Iterator[pa.RecordBatch]:
+    """The changes of a share, nodes before edges, in the order of ids."""
+    stream, record = _found(session, share.commit)
+    states = told_states(session, stream, record)
+    content = commit_content(session, states, filters.at(states.after, states.before))
+    window = 0
+    for each in content.types:
+        ids = candidate_ids(session, each, content.ops)
+        for start in range(0, len(ids), WINDOW_ROWS):
+            window += 1
+            if window % share.shares != share.number:
+                continue
+            with gone(session, stream, record):
+                found = difference(
+                    states.before,
+                    states.after,
+                    each.pair,
+                    ids.slice(start, WINDOW_ROWS),
+                    shares_copies=record.merged is None,
+                ).only(frozenset(content.ops))
+                if len(found):
+                    yield _batch(record, found)
+
+
+def _found(session: Session, commit_id: str) -> tuple[Stream, Record]:
+    place = session.resources.history.find(commit_id)
+    record = None if place is None else session.resources.log.read(place[0].id, place[1])
+    if place is None or not isinstance(record, Record):
+        raise CommitNotFound(f"no live branch holds commit '{commit_id}'")
+    return place[0], record
+
+
+def _batch(record: Record, found: TypeDifference) -> pa.RecordBatch:
+    before, after = images(found)
+    count = len(found)
+
+    def same(value: object, field: str) -> pa.Array:
+        return pa.repeat(pa.scalar(value, SCHEMA.field(field).type), count)
+
+    columns = [
+        same(record.commit, "commit"),
+        same(record.seq, "version"),
+        same(datetime_of(record.created_at), "committed_at"),
+        same(str(found.kind), "kind"),
+        same(found.type_key.name, "type"),
+        found.ids.cast(pa.utf8()),
+        _WORDS.take(pa.array(found.ops.astype(np.int64))),
+        before.cast(pa.utf8()),
+        after.cast(pa.utf8()),
+    ]
+    return pa.record_batch(columns, schema=SCHEMA)
+
+
+def _rows(record: Record) -> int:
+    """How many entities a commit wrote, about."""
+    total = 0
+    for change in record.changes.values():
+        match change:
+            case Bulk():
+                total += change.rows
+            case Changed():
+                total += len(change.inserted) + len(change.updated) + len(change.deleted)
+            case Spilled():
+                total += change.inserted + change.updated + change.deleted
+            case _:
+                pass
+    return total

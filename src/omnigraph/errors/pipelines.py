@@ -1,0 +1,89 @@
+"""A pipeline whose definition, secrets, source or run is at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from omnigraph.errors.base import OmnigraphError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with a definition: where it is, what it is, and what to do about it."""
+
+    file: str
+    line: int
+    message: str
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        told = f"{self.file}:{self.line}: {self.message}"
+        return told if self.hint is None else f"{told} ({self.hint})"
+
+
+class PipelineInvalid(OmnigraphError):
+    """A definition or mapping that cannot be run; `problems` are all of them."""
+
+    code = "pipeline_invalid"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class PipelineNotFound(OmnigraphError):
+    """No definition of that name is there."""
+
+    code = "pipeline_not_found"
+
+    def __init__(self, name: str, *, hint: str | None = None) -> None:
+        super().__init__(f"pipeline '{name}' not found", hint=hint)
+        self.name = name
+
+
+class SecretMissing(OmnigraphError):
+    """A value that a definition takes from the environment is not set; `names` are its names."""
+
+    code = "secret_missing"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        told = ", ".join(f"${{{name}}}" for name in names)
+        super().__init__(f"not set: {told}", hint="set it in the environment, or in the env_file")
+        self.names = tuple(names)
+
+
+class SourceFailed(OmnigraphError):
+    """A source that could not be read this time; later it may be."""
+
+    code = "source_failed"
+    retryable = True
+
+
+class SourceRefused(OmnigraphError):
+    """A source that does not hold what the definition says."""
+
+    code = "source_refused"
+
+
+class ApprovalRequired(OmnigraphError):
+    """A run that would replace data and that nobody approved; `digest` is what to approve."""
+
+    code = "approval_required"
+
+    def __init__(self, pipeline: str, digest: str) -> None:
+        super().__init__(
+            f"pipeline '{pipeline}' overwrites data, and this definition is not approved",
+            hint=f"look at `omnigraph pipeline plan`, then run it with --approve {digest}",
+        )
+        self.digest = digest
+
+
+class RunFailed(OmnigraphError):
+    """A run whose targets did not all succeed; `run_id` names it in the ledger."""
+
+    code = "run_failed"
+
+    def __init__(self, message: str, *, run_id: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.run_id = run_id

@@ -1,0 +1,26 @@
+"""Pipelines as code: records from sources become entities of graphs, on Spark.
+
+In: a definition, which is a YAML file, and the secrets of its environment. Out: for each target one
+commit, and events in a ledger that tell what became of it. Guarantee: a slot of a pipeline is
+written once to each target, wherever a process ends and however often it is run, because the key of
+the target is on the record of its commit.
+
+    fields, shapes                what a definition may hold, and reading that strictly
+    definition, mapping           definitions as data
+    reading, read_sources, read_mappings     YAML to data, with the line of every problem
+    secrets, resolving            `${NAME}`, and definitions with their values
+    check                         mappings against the schemas of their targets
+    sql, frames                   mappings as Spark SQL, and the rows of each type
+    sources                       where records come from
+    ledger, slots                 what runs did, and what a run stands for
+    targets, run                  one target, and all of them
+    schedule, due, stream         when: by the clock, or as files come
+    review                        looking at pipelines without running them
+"""
+
+from omnigraph.pipelines.definition import Pipeline
+from omnigraph.pipelines.ledger import Run, TargetRun
+from omnigraph.pipelines.reading import read_pipeline
+from omnigraph.pipelines.run import RunOptions, run_pipeline
+
+__all__ = ["Pipeline", "Run", "RunOptions", "TargetRun", "read_pipeline", "run_pipeline"]

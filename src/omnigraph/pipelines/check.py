@@ -1,0 +1,135 @@
+"""Mappings against the schema of their target, before anything is read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from omnigraph.diagnostics.shown import shown
+from omnigraph.diagnostics.suggest import did_you_mean
+from omnigraph.pipelines.fields import Findings
+from omnigraph.pipelines.mapping import Constant, Embedded, End, Mapped, Phrase, Rule, Value
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.schema.types import (
+    FLOATS,
+    EnumType,
+    PropertyType,
+    Scalar,
+    ScalarType,
+    VectorType,
+)
+from omnigraph.writers.inputs.value_reading import Misfit, value_reader
+
+_TEMPLATED = frozenset({Scalar.STRING, Scalar.DATE, Scalar.DATETIME, Scalar.BLOB})
+
+
+def check_mapping(mapped: Mapped, catalog: Catalog) -> Findings:
+    """Everything in a mapping that its target's schema does not have or cannot hold."""
+    findings = Findings(mapped.file)
+    for rule in mapped.rules:
+        type_ = _type(rule, catalog, findings)
+        if type_ is None:
+            continue
+        _check_values(rule, type_, findings)
+        if isinstance(type_, EdgeType) and rule.ends is not None:
+            for end, node in zip(rule.ends, (type_.source, type_.target), strict=True):
+                _check_end(rule, end, catalog.nodes[node], findings)
+    return findings
+
+
+def _type(rule: Rule, catalog: Catalog, findings: Findings) -> NodeType | EdgeType | None:
+    noun = "edge" if rule.is_edge else "node"
+    name = shown(rule.type_name)
+    found: NodeType | EdgeType | None
+    if rule.is_edge:
+        found = catalog.edge(rule.type_name)
+        names: Iterable[str] = catalog.edges
+    else:
+        found, names = catalog.nodes.get(rule.type_name), catalog.nodes
+    if found is None:
+        hint = did_you_mean(rule.type_name, names)
+        findings.add(rule.line, f"the schema has no {noun} type '{name}'", hint=hint)
+    return found
+
+
+def _check_values(rule: Rule, type_: NodeType | EdgeType, findings: Findings) -> None:
+    for name, value in rule.values.items():
+        property_ = type_.properties.get(name)
+        if property_ is None:
+            hint = did_you_mean(name, type_.properties)
+            message = f"{type_.name} has no property '{shown(name)}'"
+            findings.add(value.line, message, hint=hint)
+            continue
+        problem = _misfit(value, property_.type)
+        if problem is not None:
+            findings.add(value.line, f"{type_.name}.{name}: {problem}")
+    missing = [
+        name
+        for name, property_ in type_.properties.items()
+        if not property_.type.is_nullable and name not in rule.values
+    ]
+    if missing:
+        message = f"{type_.name}: no value is set for {', '.join(missing)}"
+        findings.add(rule.line, message, hint="the schema requires one")
+    if rule.id is not None and type_.key is not None:
+        message = f"{type_.name} has a key, which makes its ids"
+        findings.add(rule.id.line, message, hint="leave 'id' out")
+
+
+def _check_end(rule: Rule, end: End, node: NodeType, findings: Findings) -> None:
+    if isinstance(end.value, Embedded):
+        findings.add(end.line, f"{rule.type_name}: the end of an edge is no vector")
+    if not end.members:
+        if end.value is not None and len(node.key or ()) > 1:
+            members = ", ".join(node.key or ())
+            message = f"{rule.type_name}: the key of {node.name} has several members"
+            findings.add(end.line, message, hint=f"give a value for each of {members}")
+        return
+    key = node.key or ()
+    for name in end.members:
+        if name not in key:
+            hint = did_you_mean(name, key) or f"it has {', '.join(key) or 'no key'}"
+            message = f"{rule.type_name}: the key of {node.name} has no member '{shown(name)}'"
+            findings.add(end.line, message, hint=hint)
+    missing = [name for name in key if name not in end.members]
+    if missing:
+        message = f"{rule.type_name}: the key of {node.name} needs {', '.join(missing)} too"
+        findings.add(end.line, message)
+    for message in _float_members(rule, node):
+        findings.add(end.line, message)
+
+
+def _float_members(rule: Rule, node: NodeType) -> Iterator[str]:
+    for name in node.key or ():
+        if node.properties[name].type.scalar in FLOATS:
+            yield f"{rule.type_name}: '{name}' of the key of {node.name} is a float"
+
+
+def _misfit(value: Value, type_: PropertyType) -> str | None:
+    """Why a property cannot hold a value, as far as that shows before records are read."""
+    match value:
+        case Embedded():
+            is_vector = isinstance(type_.value, VectorType)
+            return None if is_vector else f"an embedding needs a Vector, this is {type_}"
+        case Phrase():
+            is_text = isinstance(type_.value, EnumType) or type_.scalar in _TEMPLATED
+            return None if is_text else f"a template gives a text, this is {type_}"
+        case Constant(constant):
+            return _constant_misfit(constant, type_)
+        case _:
+            return None
+
+
+def _constant_misfit(constant: object, type_: PropertyType) -> str | None:
+    if constant is None:
+        return None if type_.is_nullable else "it may not be null"
+    if type_.value == ScalarType(Scalar.BLOB):
+        return "a blob is no constant"
+    try:
+        value_reader(type_, is_strict=True)(constant)
+    except Misfit as misfit:
+        return str(misfit)
+    except (ValueError, OverflowError, TypeError) as failure:
+        return str(failure)
+    if isinstance(type_.value, EnumType) and constant not in type_.value.values:
+        return f"'{shown(str(constant))}' is not one of {', '.join(type_.value.values)}"
+    return None

@@ -1,0 +1,161 @@
+"""Definitions as data: what a pipeline reads, and where that goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from omnigraph.pipelines.mapping import Mapped
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Files on disk or S3; paths are absolute, or addresses."""
+
+    kind = "files"
+    paths: tuple[str, ...]
+    format: str | None = None
+    columns: str | None = None
+    is_multiline: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSource:
+    """A table or a query of PostgreSQL."""
+
+    kind = "postgres"
+    url: str
+    table: str | None = None
+    query: str | None = None
+    key: str | None = None
+    ranges: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """How to get the next page of an HTTP service; without any, there is one page."""
+
+    link: str | None = None
+    cursor: str | None = None
+    page: str | None = None
+    offset: str | None = None
+    param: str = "cursor"
+    first: int = 1
+    pages_max: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSource:
+    """JSON from an HTTP service."""
+
+    kind = "http"
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = field(default_factory=dict)
+    token: str | None = None
+    records: str | None = None
+    paging: Paging = Paging()
+    timeout_s: int = 30
+    columns: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedSource:
+    """The change feed of another graph."""
+
+    kind = "graph"
+    uri: str
+    branch: str = "main"
+    types: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ("insert", "update")
+    start: str = "beginning"
+    changes_max: int = 1_000_000
+    columns: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSource:
+    """Messages of topics."""
+
+    kind = "kafka"
+    servers: str
+    topics: tuple[str, ...]
+    start: str = "beginning"
+    options: Mapping[str, str] = field(default_factory=dict)
+    messages_max: int = 10_000_000
+    columns: str | None = None
+
+
+Source: TypeAlias = FileSource | PostgresSource | HttpSource | FeedSource | KafkaSource
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPlace:
+    """A graph that is written to: its address, and a schema to check with before it exists."""
+
+    uri: str
+    schema: Path | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunBranch:
+    """A branch for each run; `is_automatic` says that the run merges it."""
+
+    name: str
+    is_automatic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One commit on one branch of one graph."""
+
+    graph: str
+    branch: str
+    mode: str
+    mapped: Mapped
+    line: int
+    run_branch: RunBranch | None = None
+    on_error: str = "fail"
+    rejects: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What keys and the ledger call the target."""
+        return f"{self.graph}/{self.branch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often a target is tried, and the pause before the second attempt."""
+
+    attempts: int = 3
+    wait_s: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A definition; `digest` covers it and every mapping, `folder` is where paths start."""
+
+    name: str
+    file: str
+    folder: Path
+    sources: Mapping[str, Source]
+    graphs: Mapping[str, GraphPlace]
+    targets: tuple[Target, ...]
+    digest: str
+    # Covers only what decides which data is written: sources, targets and mappings.
+    content: str
+    schedule: str | None = None
+    retry: Retry = Retry()
+    env_file: Path | None = None
+    ledger: str | None = None
+    description: str | None = None
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether a run replaces data of whole types."""
+        return any(target.mode == "overwrite" for target in self.targets)

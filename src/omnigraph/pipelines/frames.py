@@ -1,0 +1,186 @@
+"""Records as rows of types: one Spark frame for each type of a target, checked before it is read.
+
+What a mapping says is resolved against the columns of the source, and what it gives against the
+schema of the target, by the rules of the load. No row is read for that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from omnigraph.embedding.configured import ConfiguredEmbedder
+from omnigraph.pipelines.check import check_mapping
+from omnigraph.pipelines.fields import Findings
+from omnigraph.pipelines.mapping import Mapped
+from omnigraph.pipelines.sql import Column, Steps, quoted, steps_of
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.schema.types import PropertyType, Scalar, ScalarType, VectorType
+from omnigraph.spark.analysis import Unresolved, arrow_types, filtered, selected, written_types
+from omnigraph.writers.inputs.arrow_values import WrongArrowType, convert
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_CASTS: Final = {
+    Scalar.STRING: "string",
+    Scalar.BOOL: "boolean",
+    Scalar.I32: "int",
+    Scalar.I64: "bigint",
+    Scalar.U32: "bigint",
+    Scalar.U64: "decimal(20, 0)",
+    Scalar.F32: "float",
+    Scalar.F64: "double",
+    Scalar.DATE: "date",
+    Scalar.DATETIME: "timestamp",
+}
+
+
+def mapped_frames(
+    mapped: Mapped, catalog: Catalog, sources: Mapping[str, DataFrame]
+) -> dict[str, DataFrame]:
+    """The rows of each type, by `node:Name` or `edge:Name`; raises all that cannot work."""
+    findings = check_mapping(mapped, catalog)
+    findings.raise_if_any()
+    frames: dict[str, DataFrame] = {}
+    for rule in mapped.rules:
+        steps = steps_of(rule, catalog)
+        source = sources[steps.source or next(iter(sources))]
+        frame = _Rows(steps, catalog, findings).of(source)
+        if frame is None:
+            continue
+        name = f"{'edge' if steps.is_edge else 'node'}:{steps.type_name}"
+        known = frames.get(name)
+        frames[name] = (
+            frame if known is None else known.unionByName(frame, allowMissingColumns=True)
+        )
+    findings.raise_if_any()
+    return frames
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of one rule; what is wrong goes to the findings, and then there are none."""
+
+    steps: Steps
+    catalog: Catalog
+    findings: Findings
+
+    def of(self, records: DataFrame) -> DataFrame | None:
+        expanded = self._expanded(records)
+        if expanded is None:
+            return None
+        before = len(self.findings.problems)
+        for column in self.steps.columns:
+            self._check(column, expanded)
+        if len(self.findings.problems) > before:
+            return None
+        rows = expanded.selectExpr(*(column.item for column in self.steps.columns))
+        rows = rows.distinct() if self.steps.is_distinct else rows
+        return _embedded(rows, self.steps.embedded) if self.steps.embedded else rows
+
+    def _expanded(self, records: DataFrame) -> DataFrame | None:
+        taken = set(records.columns)
+        try:
+            for step in self.steps.expansions:
+                records = selected(records, step.items)
+            if self.steps.where is not None:
+                records = filtered(records, self.steps.where)
+        except Unresolved as failure:
+            self.findings.add(self.steps.line, f"{self.steps.type_name}: {failure}")
+            return None
+        new = [
+            name for name in records.columns if name in taken and records.columns.count(name) > 1
+        ]
+        if new:
+            message = f"{self.steps.type_name}: a record has '{new[0]}' already"
+            self.findings.add(self.steps.line, message, hint="give the elements another name")
+            return None
+        return records
+
+    def _check(self, column: Column, records: DataFrame) -> None:
+        place = f"{self.steps.type_name}.{column.name}"
+        try:
+            found = arrow_types(selected(records, [column.item]))[column.name]
+        except Unresolved as failure:
+            self.findings.add(column.line, f"{place}: {failure}")
+            return
+        except TypeError as failure:
+            self.findings.add(column.line, f"{place}: {failure}")
+            return
+        type_ = self._type(column.name)
+        if type_ is None:
+            return
+        if column.name in self.steps.embedded:
+            if not pa.types.is_string(found):
+                message = f"{place}: a text is embedded, the expression gives {found}"
+                self.findings.add(column.line, message)
+        elif not fits(found, type_):
+            message = f"{place}: expects {type_}, the expression gives {found}"
+            self.findings.add(column.line, message, hint=_cast_hint(type_))
+
+    def _type(self, name: str) -> PropertyType | None:
+        """The type of a property; None for ids and ends, which are texts already."""
+        type_: NodeType | EdgeType = (
+            self.catalog.edges[self.steps.type_name]
+            if self.steps.is_edge
+            else self.catalog.nodes[self.steps.type_name]
+        )
+        property_ = type_.properties.get(name)
+        return None if property_ is None else property_.type
+
+
+def fits(found: pa.DataType, type_: PropertyType) -> bool:
+    """Whether the load takes columns of an Arrow type for a property."""
+    try:
+        convert(pa.array([], found), type_, is_strict=True)
+    except (WrongArrowType, pa.ArrowException):
+        return False
+    return True
+
+
+def _cast_hint(type_: PropertyType) -> str | None:
+    match type_.value:
+        case ScalarType(scalar) if scalar in _CASTS:
+            return f"write cast(… AS {_CASTS[scalar]})"
+        case VectorType():
+            return "write cast(… AS array<float>), or {embed: …}"
+        case _:
+            return None
+
+
+def _embedded(rows: DataFrame, dimensions: Mapping[str, int]) -> DataFrame:
+    types = written_types(rows) | dict.fromkeys(dimensions, "array<float>")
+    columns = ", ".join(f"{quoted(name)} {type_}" for name, type_ in types.items())
+    # Keys are secrets and stay out of the plan: tasks have them in their own environment.
+    settings = {name: text for name, text in os.environ.items() if _is_setting(name)}
+    return rows.mapInArrow(partial(embed_batches, dict(dimensions), settings), columns)
+
+
+def _is_setting(name: str) -> bool:
+    return name.startswith(("OMNIGRAPH_EMBED_", "OMNIGRAPH_EMBEDDINGS_"))
+
+
+def embed_batches(
+    dimensions: Mapping[str, int],
+    settings: Mapping[str, str],
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Batches with the vectors of texts in place of the texts; each text is embedded once."""
+    embedder = ConfiguredEmbedder({**os.environ, **settings})
+    for batch in batches:
+        for name, dimension in dimensions.items():
+            at = batch.schema.get_field_index(name)
+            texts = batch.column(at).dictionary_encode()
+            vectors = [
+                None if text is None else list(embedder(text, dimension))
+                for text in texts.dictionary.to_pylist()
+            ]
+            column = pa.array(vectors, pa.list_(pa.float32())).take(texts.indices)
+            batch = batch.set_column(at, name, column)  # noqa: PLW2901 — columns in turn
+        yield batch

@@ -1,0 +1,211 @@
+"""Looking at pipelines without running them: what is wrong, what a run would do, what runs did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import omnigraph
+from omnigraph.errors import OmnigraphError, Problem
+from omnigraph.pipelines.check import check_mapping
+from omnigraph.pipelines.definition import Pipeline, Target
+from omnigraph.pipelines.ledger import INTERRUPTED, RUNNING, Ledger, Run
+from omnigraph.pipelines.resolving import Resolver
+from omnigraph.pipelines.schedule import next_slot, slot_name
+from omnigraph.pipelines.secrets import missing_in, names_in
+from omnigraph.pipelines.sql import Steps, steps_of
+from omnigraph.pipelines.targets import catalog_of, reconciled
+from omnigraph.schema import load_catalog
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.shape import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is wrong with a pipeline, and what could not be looked at."""
+
+    pipeline: Pipeline
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> JsonObject:
+        """The document of a checked pipeline."""
+        return {
+            "pipeline": self.pipeline.name,
+            "file": self.pipeline.file,
+            "valid": not self.problems,
+            "problems": [
+                {"file": each.file, "line": each.line, "message": each.message, "hint": each.hint}
+                for each in self.problems
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def checked(pipeline: Pipeline, resolver: Resolver) -> Checked:
+    """The mappings of a pipeline against the schemas of their targets; no source is asked."""
+    problems: list[Problem] = []
+    notes: list[str] = []
+    for target in pipeline.targets:
+        try:
+            catalog = _catalog(target, resolver)
+        except OmnigraphError as failure:
+            line = pipeline.graphs[target.graph].line
+            message = f"graph '{target.graph}': {failure.message}"
+            problems.append(Problem(pipeline.file, line, message, failure.hint))
+            continue
+        if catalog is None:
+            missing = ", ".join(
+                missing_in([pipeline.graphs[target.graph].uri], resolver.environment)
+            )
+            notes.append(f"graph '{target.graph}' is not checked: {missing} is not set")
+            continue
+        problems += check_mapping(target.mapped, catalog).problems
+    return Checked(pipeline, tuple(problems), tuple(notes))
+
+
+def _catalog(target: Target, resolver: Resolver) -> Catalog | None:
+    """The schema of a target: that of a file if the definition names one, else of the graph."""
+    place = resolver.pipeline.graphs[target.graph]
+    if place.schema is not None:
+        try:
+            return load_catalog(place.schema.read_text(encoding="utf-8"))
+        except OSError as failure:
+            raise OmnigraphError(f"{place.schema} cannot be read: {failure.strerror}") from failure
+    if not resolver.can_address(target.graph):
+        return None
+    with omnigraph.open(resolver.graph(target.graph)) as graph:
+        return catalog_of(graph.branch(target.branch))
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a run of a pipeline would do, as far as its definition says."""
+
+    pipeline: Pipeline
+    checked: Checked
+    next_slot: str | None
+    missing: tuple[str, ...]
+    steps: tuple[tuple[Target, tuple[Steps, ...]], ...]
+
+    def to_json(self) -> JsonObject:
+        """The document of a plan."""
+        pipeline = self.pipeline
+        return {
+            "pipeline": pipeline.name,
+            "definition_digest": pipeline.digest,
+            "schedule": pipeline.schedule,
+            "next_slot": self.next_slot,
+            "sources": [
+                {"name": name, "kind": source.kind} for name, source in pipeline.sources.items()
+            ],
+            "targets": [
+                {
+                    "graph": f"graph.{target.graph}",
+                    "branch": target.branch,
+                    "mode": target.mode,
+                    "run_branch": None if target.run_branch is None else target.run_branch.name,
+                    "types": [_steps_json(each) for each in steps],
+                }
+                for target, steps in self.steps
+            ],
+            "approval": "human_required" if pipeline.overwrites else "none",
+            "missing_secrets": list(self.missing),
+            **{name: self.checked.to_json()[name] for name in ("valid", "problems", "notes")},
+        }
+
+
+def planned(pipeline: Pipeline, resolver: Resolver, now: datetime) -> Planned:
+    """The plan of a pipeline; its cost does not depend on any data."""
+    schedule = pipeline.schedule
+    return Planned(
+        pipeline,
+        checked(pipeline, resolver),
+        None if schedule is None else slot_name(next_slot(schedule, now)),
+        tuple(missing_in(_secret_texts(pipeline), resolver.environment)),
+        tuple((target, tuple(_steps(target, resolver))) for target in pipeline.targets),
+    )
+
+
+def _steps(target: Target, resolver: Resolver) -> Iterator[Steps]:
+    try:
+        catalog = _catalog(target, resolver)
+    except OmnigraphError:
+        return
+    if catalog is not None and not check_mapping(target.mapped, catalog).problems:
+        yield from (steps_of(rule, catalog) for rule in target.mapped.rules)
+
+
+def _steps_json(steps: Steps) -> JsonObject:
+    return {
+        "kind": "edge" if steps.is_edge else "node",
+        "type": steps.type_name,
+        "source": steps.source,
+        "where": steps.where,
+        "expand": [step.items[-1] for step in steps.expansions],
+        "columns": {column.name: column.sql for column in steps.columns},
+    }
+
+
+def _secret_texts(pipeline: Pipeline) -> Iterator[str]:
+    yield from (place.uri for place in pipeline.graphs.values())
+    for source in pipeline.sources.values():
+        yield from (f"${{{name}}}" for name in names_in(repr(source)))
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A pipeline and its last run; `next_slot` is when it runs again."""
+
+    pipeline: Pipeline
+    last: Run | None
+    next_slot: str | None
+
+    def to_json(self) -> JsonObject:
+        """The document of a status."""
+        return {
+            "pipeline": self.pipeline.name,
+            "schedule": self.pipeline.schedule,
+            "next_slot": self.next_slot,
+            "last_run": None if self.last is None else self.last.to_json(),
+        }
+
+
+def status_of(pipeline: Pipeline, resolver: Resolver, now: datetime) -> Status:
+    """The last run of a pipeline, and when the next one is due."""
+    last = next(iter(runs_of(pipeline, resolver, limit=1)), None)
+    schedule = pipeline.schedule
+    return Status(pipeline, last, None if schedule is None else slot_name(next_slot(schedule, now)))
+
+
+def runs_of(pipeline: Pipeline, resolver: Resolver, *, limit: int | None) -> list[Run]:
+    """The newest runs; of one that did not say how it ended, the records tell."""
+    ledger = Ledger.at(resolver.ledger(), pipeline.name)
+    runs = ledger.runs(limit=limit)
+    with ExitStack() as stack:
+        opened = {
+            graph: stack.enter_context(omnigraph.open(resolver.graph(graph)))
+            for graph in {
+                target.graph
+                for run in runs
+                if run.status in (RUNNING, INTERRUPTED)
+                for target in run.targets
+                if target.graph in pipeline.graphs
+            }
+        }
+        return [
+            run
+            if run.status not in (RUNNING, INTERRUPTED)
+            else replace(
+                run,
+                targets=tuple(
+                    reconciled(target, opened[target.graph])
+                    if target.graph in opened and target.commit is None
+                    else target
+                    for target in run.targets
+                ),
+            )
+            for run in runs
+        ]

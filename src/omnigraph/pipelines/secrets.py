@@ -1,0 +1,71 @@
+"""Values that definitions take from the environment: `${NAME}`, resolved when a run begins.
+
+A definition never holds a secret: it names one. Validation and plans do not need the values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from omnigraph.errors import SecretMissing, SourceRefused
+
+_NAME: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_LINE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*")
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The names that a text refers to."""
+    return tuple(_NAME.findall(text))
+
+
+def is_reference(text: str) -> bool:
+    """Whether a text is nothing but one `${NAME}`."""
+    return _NAME.fullmatch(text.strip()) is not None
+
+
+def holds_password(address: str) -> bool:
+    """Whether an address spells out a password instead of naming it."""
+    try:
+        password = urlsplit(address).password
+    except ValueError:
+        return False
+    return bool(password) and not _NAME.fullmatch(password or "")
+
+
+def resolved(text: str, environment: Mapping[str, str]) -> str:
+    """The text with every name replaced by its value; a name without a value is an error."""
+    missing = missing_in([text], environment)
+    if missing:
+        raise SecretMissing(missing)
+    return _NAME.sub(lambda found: environment[found[1]], text)
+
+
+def missing_in(texts: Iterable[str], environment: Mapping[str, str]) -> list[str]:
+    """The names in texts that have no value, each once."""
+    names = dict.fromkeys(name for text in texts for name in names_in(text))
+    return [name for name in names if not environment.get(name)]
+
+
+def environment_with(environment: Mapping[str, str], env_file: Path | None) -> Mapping[str, str]:
+    """The environment of a process, over the `NAME=value` lines of a file beside a definition."""
+    if env_file is None:
+        return environment
+    try:
+        lines = env_file.read_text(encoding="utf-8").splitlines()
+    except OSError as failure:
+        message = f"the env_file {env_file} cannot be read: {failure.strerror}"
+        raise SourceRefused(message) from failure
+    return {**dict(_variables(lines)), **environment}
+
+
+def _variables(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for line in lines:
+        found = _LINE.fullmatch(line)
+        if found and not line.lstrip().startswith("#"):
+            value = found[2]
+            is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+            yield found[1], value[1:-1] if is_quoted else value

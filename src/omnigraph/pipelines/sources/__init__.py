@@ -1,0 +1,17 @@
+"""Sources: where the records of a pipeline come from, as Spark frames.
+
+In: a source of a definition, with its secrets resolved. Out: first a position, which says what
+exactly a run reads, and then a frame of those records. Guarantee: a position is small and JSON, it
+is in the ledger before anything is written, and a source that is followed (`graph`, `kafka`) gives
+the same records for the same position.
+
+    survey        what there is to read now
+    reading       a frame of what a survey found
+    files, postgres, http, graph_feed, kafka     the kinds
+    json_lines    JSON texts as frames, for the kinds that have them
+"""
+
+from omnigraph.pipelines.sources.reading import opened
+from omnigraph.pipelines.sources.survey import Survey, is_followed, survey
+
+__all__ = ["Survey", "is_followed", "opened", "survey"]

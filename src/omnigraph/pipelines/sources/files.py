@@ -1,0 +1,234 @@
+"""Files on disk or S3: JSON lines, CSV with a header, Parquet and ORC.
+
+Files on the disk are read by Spark itself, those on S3 by tasks of ours, which need nothing of
+Java's. The position is the list of files with their sizes and marks, told as a digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+
+from omnigraph.errors import SourceRefused
+from omnigraph.pipelines.definition import FileSource
+from omnigraph.pipelines.sources.json_lines import TEXT_COLUMN, frame_of_lines, without_corrupt
+from omnigraph.schema.shape import JsonObject
+from omnigraph.storage.source_files import S3, SourceFile, source_files
+from omnigraph.storage.source_files import opened as opened_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+ENDINGS: Final = {
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".orc": "orc",
+}
+_NAMES_MAX: Final = 5
+_BATCH_ROWS: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The files of a source as they were found, their format, and how they are reached."""
+
+    files: tuple[SourceFile, ...]
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def listed(source: FileSource) -> Listed:
+    """The files that there are now; none is an error."""
+    found: dict[str, SourceFile] = {}
+    for path in source.paths:
+        files, problem = source_files(path, source.options)
+        if not files:
+            raise SourceRefused(f"{path}: {problem}")
+        found |= {file.uri: file for file in files}
+    files = [found[uri] for uri in sorted(found)]
+    return Listed(tuple(files), source.format or _format(files), source.options)
+
+
+def _format(files: Sequence[SourceFile]) -> str:
+    formats = {_format_of(file.uri) for file in files}
+    if len(formats) > 1:
+        told = ", ".join(sorted(formats))
+        raise SourceRefused(f"the files have several formats: {told}", hint="give one 'format'")
+    return next(iter(formats))
+
+
+def _format_of(uri: str) -> str:
+    name = uri.lower().removesuffix(".gz").removesuffix(".zst").removesuffix(".bz2")
+    ending = "." + name.rpartition(".")[2]
+    if ending not in ENDINGS:
+        hint = f"give its 'format', or an ending: {', '.join(ENDINGS)}"
+        raise SourceRefused(f"{uri}: the name does not tell the format", hint=hint)
+    return ENDINGS[ending]
+
+
+def content(found: Listed) -> str:
+    """The same for the same files; another when one of them changes."""
+    parts = [f"{file.uri}\0{file.size}\0{file.mark}" for file in found.files]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def position(found: Listed) -> JsonObject:
+    """What the ledger keeps of the files."""
+    return {
+        "kind": "files",
+        "files": len(found.files),
+        "bytes": sum(file.size for file in found.files),
+        "first": [file.uri for file in found.files[:_NAMES_MAX]],
+        "content": content(found),
+    }
+
+
+def frame(source: FileSource, found: Listed, spark: SparkSession) -> DataFrame:
+    """The records of the files."""
+    if any(file.uri.startswith(S3) for file in found.files):
+        return _remote(source, found, spark)
+    return local_frame(source, [file.uri for file in found.files], found.format, spark)
+
+
+def local_frame(
+    source: FileSource, paths: Sequence[str], format_: str, spark: SparkSession
+) -> DataFrame:
+    """The records of files that Spark can open itself."""
+    names = list(paths)
+    match format_:
+        case "json":
+            read = spark.read.option("multiLine", source.is_multiline)
+            if source.columns is not None:
+                return read.json(names, schema=source.columns, mode="FAILFAST")
+            return without_corrupt(read.json(names), "a file")
+        case "csv":
+            # Without columns every value is a text: nothing is guessed.
+            return spark.read.csv(
+                names, schema=source.columns, header=True, mode="FAILFAST", escape='"'
+            )
+        case "parquet":
+            return _declared(spark.read.parquet(*names), source)
+        case _:
+            return _declared(spark.read.orc(names), source)
+
+
+def _declared(records: DataFrame, source: FileSource) -> DataFrame:
+    if source.columns is not None:
+        hint = "JSON and CSV have them; other formats know their own"
+        raise SourceRefused("'columns' are not for this format", hint=hint)
+    return records
+
+
+def _remote(source: FileSource, found: Listed, spark: SparkSession) -> DataFrame:
+    """The records of files that tasks of ours read, one file each."""
+    names = spark.range(0, len(found.files), 1, len(found.files))
+    if found.format == "json":
+        task = partial(read_lines, found, source.is_multiline)
+        lines = names.mapInArrow(task, f"{TEXT_COLUMN} string")
+        return frame_of_lines(lines, source.columns, spark)
+    schema = _remote_schema(found)
+    rows = names.mapInArrow(partial(read_rows, found), _spark_schema(schema))
+    if found.format == "csv" and source.columns is not None:
+        return _cast(rows, source.columns, spark)
+    return _declared(rows, source)
+
+
+def _remote_schema(found: Listed) -> pa.Schema:
+    """The columns of the first file; the others must have them too."""
+    with opened_file(found.files[0], found.options) as stream:
+        match found.format:
+            case "parquet":
+                return pq.read_schema(stream)
+            case "orc":
+                return orc.ORCFile(stream).schema
+            case _:
+                with pcsv.open_csv(_plain(stream, found.files[0].uri)) as header:
+                    names = header.schema.names
+                return pa.schema([(name, pa.string()) for name in names])
+
+
+def _spark_schema(schema: pa.Schema) -> StructType:
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 — Spark is here by now
+
+    return from_arrow_schema(schema)
+
+
+def _cast(rows: DataFrame, columns: str, spark: SparkSession) -> DataFrame:
+    """Texts as the columns that a definition declares; a text that does not fit is refused."""
+    wanted = spark.createDataFrame([], columns).schema
+    items = [
+        f"cast(`{each.name}` AS {each.dataType.simpleString()}) AS `{each.name}`" for each in wanted
+    ]
+    return rows.selectExpr(*items)
+
+
+def read_lines(
+    found: Listed, is_multiline: bool, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The lines of the files whose numbers are in a partition, or each file as one text."""
+    for file in _files_of(found.files, batches):
+        opening = opened_file(file, found.options)
+        with opening as stream, io.TextIOWrapper(_plain(stream, file.uri)) as text:
+            if is_multiline:
+                yield _text_batch([text.read()])
+                continue
+            while lines := text.readlines(8 * 1024**2):
+                yield _text_batch([line for line in lines if line.strip()])
+
+
+def read_rows(found: Listed, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of the files whose numbers are in a partition."""
+    pa.set_cpu_count(1)
+    for file in _files_of(found.files, batches):
+        with opened_file(file, found.options) as stream:
+            match found.format:
+                case "parquet":
+                    yield from pq.ParquetFile(stream).iter_batches(batch_size=_BATCH_ROWS)
+                case "orc":
+                    yield from orc.ORCFile(stream).read().to_batches(max_chunksize=_BATCH_ROWS)
+                case _:
+                    yield from _csv_batches(stream, file.uri)
+
+
+def _csv_batches(stream: pa.NativeFile, uri: str) -> Iterator[pa.RecordBatch]:
+    with pcsv.open_csv(_plain(stream, uri)) as first:
+        names = first.schema.names
+    stream.seek(0)
+    texts = pcsv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
+    )
+    parsed = pcsv.ParseOptions(newlines_in_values=True)
+    yield from pcsv.open_csv(_plain(stream, uri), convert_options=texts, parse_options=parsed)
+
+
+def _plain(stream: pa.NativeFile, uri: str) -> pa.NativeFile:
+    """What is in a file that may be compressed."""
+    for ending, name in ((".gz", "gzip"), (".zst", "zstd"), (".bz2", "bz2")):
+        if uri.lower().endswith(ending):
+            return pa.CompressedInputStream(stream, name)
+    return stream
+
+
+def _files_of(
+    files: Sequence[SourceFile], batches: Iterator[pa.RecordBatch]
+) -> Iterator[SourceFile]:
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield files[number]
+
+
+def _text_batch(texts: Sequence[str]) -> pa.RecordBatch:
+    return pa.record_batch({TEXT_COLUMN: pa.array(texts, pa.string())})

@@ -1,0 +1,69 @@
+"""What Spark makes of expressions before any of them runs: the types they give, or why not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Observation, functions
+from pyspark.sql.pandas.types import to_arrow_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ROWS: Final = "rows"
+_CLASS: Final = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
+_STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*$", re.DOTALL)
+
+
+class Unresolved(Exception):
+    """An expression that Spark cannot understand over these columns; the text says why."""
+
+
+def selected(frame: DataFrame, items: Sequence[str]) -> DataFrame:
+    """A select of SQL items, analysed at once."""
+    try:
+        found = frame.selectExpr(*items)
+        _ = found.schema
+    except (AnalysisException, ParseException) as failure:
+        raise Unresolved(_told(failure)) from failure
+    return found
+
+
+def filtered(frame: DataFrame, condition: str) -> DataFrame:
+    """The rows for which a condition of SQL is true, analysed at once."""
+    try:
+        found = frame.where(condition)
+        _ = found.schema
+    except (AnalysisException, ParseException) as failure:
+        raise Unresolved(_told(failure)) from failure
+    return found
+
+
+def arrow_types(frame: DataFrame) -> dict[str, pa.DataType]:
+    """The Arrow type of each column, without reading any row."""
+    return {
+        field.name: to_arrow_type(field.dataType, timezone="UTC") for field in frame.schema.fields
+    }
+
+
+def written_types(frame: DataFrame) -> dict[str, str]:
+    """The type of each column as Spark writes it."""
+    return {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+
+
+def counted(frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:
+    """The same rows, and how many there are: to be asked behind a job that read all of them."""
+    seen = Observation()
+    watched = frame.observe(seen, functions.count(functions.lit(1)).alias(_ROWS))
+    return watched, lambda: seen.get.get(_ROWS)
+
+
+def _told(failure: Exception) -> str:
+    """The sentence of a failure, without its class, its state and its plan."""
+    text = str(failure).strip().split("\n\n")[0].split(";\n")[0]
+    first = text.splitlines()[0] if text else type(failure).__name__
+    return _STATE.sub("", _CLASS.sub("", first)).strip()

@@ -1,0 +1,199 @@
+"""Exports by tasks: files of each type below one address, visible as a whole or not at all.
+
+In a directory, everything is written beside it and renamed at the end. On S3, where nothing can be
+renamed, `_SUCCESS` is written last: without it, an export is not complete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from omnigraph.errors import InvalidArgument
+from omnigraph.execution.view import View
+from omnigraph.ids import new_ulid
+from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.schema.catalog import EdgeType
+from omnigraph.schema.shape import JsonObject
+from omnigraph.spark.formats import Exported, Format, file_bytes, graphml_end, graphml_start
+from omnigraph.spark.scans import Place, grouped_fragments, place_of
+from omnigraph.storage.objects import open_objects
+from omnigraph.storage.pins import Pin
+from omnigraph.writers.bulk.runner import Runner
+
+# Rows that become one file: so many bytes of them are in memory at once.
+FILE_BYTES: Final = 64 * 1024 * 1024
+SUCCESS: Final = "_SUCCESS"
+GRAPHML_FILE: Final = "graph.graphml"
+_FOLDERS: Final = {TypeKind.NODE: "nodes", TypeKind.EDGE: "edges"}
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult:
+    """What was written where: how many entities of which types, in how many files."""
+
+    uri: str
+    format: str
+    commit: str
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    files: int
+
+    def to_json(self) -> JsonObject:
+        """The document of an export, which is also what `_SUCCESS` holds."""
+        return {
+            "uri": self.uri,
+            "format": self.format,
+            "commit": self.commit,
+            "nodes": dict(self.nodes),
+            "edges": dict(self.edges),
+            "files": self.files,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Fragments of a type that one task writes, and where to."""
+
+    place: Place
+    pin: Pin
+    exported: Exported
+    format: Format
+    fragments: tuple[int, ...]
+    target: Place
+    # The path of its files, up to what tells them from each other.
+    stem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The files of a unit, and how many entities are in them."""
+
+    type_key: TypeKey
+    files: tuple[str, ...]
+    rows: int
+
+
+def export_types(
+    view: View, types: Sequence[TypeKey], runner: Runner, *, target: Place, form: Format
+) -> ExportResult:
+    """Write the entities of some types."""
+    with _whole(target, form) as writing:
+        units = _units(view, types, writing, form)
+        parts = runner.run(units, write_unit, stage="export")
+        if form is Format.GRAPHML:
+            files = [_joined_graphml(view, types, parts, Path(writing.root))]
+        else:
+            files = [name for part in parts for name in part.files]
+        result = ExportResult(
+            target.root,
+            form.value,
+            view.snapshot.commit,
+            _counts(types, parts, TypeKind.NODE),
+            _counts(types, parts, TypeKind.EDGE),
+            len(files),
+        )
+        _succeed(writing, files, result)
+    return result
+
+
+def write_unit(unit: Unit) -> Written:
+    """Write the files of a unit; another attempt of it writes others."""
+    objects = open_objects(unit.target.root, is_durable=False, options=dict(unit.target.options))
+    attempt, rows = new_ulid(), 0
+    files = []
+    for number, part in enumerate(_parts(unit)):
+        path = f"{unit.stem}-{attempt}-{number:04}.{unit.format.value}"
+        objects.put(path, file_bytes(part, unit.exported, unit.format))
+        files.append(path)
+        rows += part.num_rows
+    return Written(unit.exported.shape.type_key, tuple(files), rows)
+
+
+def _parts(unit: Unit) -> Iterator[pa.Table]:
+    """The rows of a unit, as many at a time as one file takes."""
+    table = unit.place.tables.open(unit.pin)
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in table.batches(columns=unit.exported.shape.schema.names, fragments=unit.fragments):
+        held.append(batch)
+        size += batch.nbytes
+        if size >= FILE_BYTES:
+            yield pa.Table.from_batches(held)
+            held, size = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _units(view: View, types: Sequence[TypeKey], writing: Place, form: Format) -> list[Unit]:
+    place, units = place_of(view.tables), []
+    for key in types:
+        type_, pin = view.types[key], view.snapshot.pins[str(key)]
+        ends = (type_.source, type_.target) if isinstance(type_, EdgeType) else None
+        exported = Exported(view.shape(key), ends)
+        for number, fragments in enumerate(grouped_fragments(view.table(key))):
+            stem = f"{_FOLDERS[key.kind]}/{key.name}/part-{number:05}"
+            units.append(Unit(place, pin, exported, form, fragments, writing, stem))
+    return units
+
+
+@contextmanager
+def _whole(target: Place, form: Format) -> Iterator[Place]:
+    """Where to write, so that all of it appears at the target when it is complete."""
+    if target.root.startswith("memory://"):
+        raise InvalidArgument("path", "executors cannot write to the memory of this process")
+    if target.root.startswith("s3://"):
+        if form is Format.GRAPHML:
+            raise InvalidArgument("format", "a GraphML file is written to a directory only")
+        if next(open_objects(target.root, options=dict(target.options)).list(""), None):
+            raise InvalidArgument("path", f"{target.root} is not empty")
+        yield target
+        return
+    folder = Path(target.root)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidArgument("path", f"{folder} is there and not empty", hint="choose another one")
+    beside = folder.with_name(f".{folder.name}.{new_ulid()}")
+    beside.mkdir(parents=True)
+    try:
+        yield Place(str(beside))
+        os.replace(beside, folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _succeed(writing: Place, files: Sequence[str], result: ExportResult) -> None:
+    """Remove what attempts left that did not count, then say that all is there."""
+    objects = open_objects(writing.root, options=dict(writing.options))
+    kept = set(files)
+    objects.delete([entry.path for entry in objects.list("") if entry.path not in kept])
+    objects.put(SUCCESS, json.dumps({**result.to_json(), "paths": sorted(files)}).encode())
+
+
+def _joined_graphml(
+    view: View, types: Sequence[TypeKey], parts: Sequence[Written], folder: Path
+) -> str:
+    """One document of all parts, nodes before edges."""
+    ordered = sorted(parts, key=lambda part: part.type_key.kind is TypeKind.EDGE)
+    with (folder / GRAPHML_FILE).open("wb") as whole:
+        whole.write(graphml_start(view.shape(key) for key in types))
+        for name in (name for part in ordered for name in part.files):
+            with (folder / name).open("rb") as part:
+                shutil.copyfileobj(part, whole)
+        whole.write(graphml_end())
+    return GRAPHML_FILE
+
+
+def _counts(types: Sequence[TypeKey], parts: Sequence[Written], kind: TypeKind) -> dict[str, int]:
+    counts = {key.name: 0 for key in types if key.kind is kind}
+    for part in parts:
+        if part.type_key.kind is kind:
+            counts[part.type_key.name] += part.rows
+    return counts

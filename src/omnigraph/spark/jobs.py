@@ -1,0 +1,108 @@
+"""The one way work is given to Spark: a function of ours on many units, one task each.
+
+Rows do not enter Java: units go in, and what their function answers comes out as rows. Spark
+accepts one attempt per task, so an answer counts once however often a unit was run.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+
+from omnigraph.errors import InvalidArgument, SparkFailed
+from omnigraph.spark.progress import watched
+from omnigraph.spark.session import first_line
+from omnigraph.spark.tasks import OUTCOMES, Done, Outcome, run_partition
+from omnigraph.writers.bulk.runner import StageProgress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+U = TypeVar("U")
+R = TypeVar("R")
+
+
+def run_units(
+    spark: SparkSession,
+    units: Sequence[U],
+    task: Callable[[U], R],
+    *,
+    stage: str,
+    progress: StageProgress | None = None,
+) -> list[R]:
+    """Run a module's function on every unit; its answers, in the order of the units.
+
+    Units and answers are pickled. A unit may be run more than once. An error of the library that
+    trying again would not cure is raised here, of the first unit that has one.
+    """
+    if not units:
+        return []
+    name = task_name(task)
+    payload = [pickle.dumps(unit) for unit in units]
+
+    # Pickled by value, and so is what it holds; the function it calls must be installed.
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return run_partition(batches, name, payload)
+
+    count = len(units)
+    frame = spark.range(0, count, 1, count).mapInArrow(work, OUTCOMES)
+    try:
+        with watched(spark, stage, count, progress):
+            rows = frame.toArrow()
+    except PySparkException as error:
+        raise SparkFailed(stage, _reason(error)) from error
+    return _answers(rows, count, stage)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRunner:
+    """Runs the units of a bulk operation as tasks of a session."""
+
+    spark: SparkSession
+    progress: StageProgress | None = None
+
+    def run(self, units: Sequence[U], task: Callable[[U], R], *, stage: str) -> list[R]:
+        """One answer per unit, in the order of the units."""
+        return run_units(self.spark, units, task, stage=stage, progress=self.progress)
+
+
+def task_name(task: Callable[..., object]) -> str:
+    """`module:function` of a function that executors can import."""
+    module, name = getattr(task, "__module__", None), getattr(task, "__qualname__", "")
+    if not module or module == "__main__" or not name.isidentifier():
+        raise InvalidArgument("task", f"{task!r} is not a function of an installed module")
+    return f"{module}:{name}"
+
+
+def _answers(rows: pa.Table, count: int, stage: str) -> list[R]:
+    in_order = rows.sort_by("unit")
+    if in_order["unit"].to_pylist() != list(range(count)):
+        raise SparkFailed(stage, f"{rows.num_rows} answers came back for {count} units")
+    answers: list[R] = []
+    for packed in in_order["outcome"].to_pylist():
+        outcome: Outcome = pickle.loads(packed)  # noqa: S301 — written by our own tasks
+        if not isinstance(outcome, Done):
+            raise outcome.error
+        answers.append(outcome.answer)
+    return answers
+
+
+def _reason(error: PySparkException) -> str:
+    """The last line of a Python trace if there is one, which names what was raised."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    traces = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent")]
+    if not traces:
+        return first_line(error)
+    for line in lines[traces[0] + 1 :]:
+        if (
+            not line.startswith(("File ", "^", "~"))
+            and ": " in line
+            and " " not in line.split(":")[0]
+        ):
+            return line
+    return first_line(error)

@@ -1,0 +1,237 @@
+"""Rows of a query in Spark: a data frame, and what tasks still have to do with its rows.
+
+Steps that run in tasks wait until something needs their result, so that one task does as many of
+them as possible: each task is another process that rows have to be sent to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Protocol
+
+import pyarrow as pa
+
+from omnigraph.execution.expressions import Params
+from omnigraph.query.typed import Expr
+from omnigraph.spark.query.layout import Field, Layout
+from omnigraph.spark.query.rows import FrameRows, satisfying
+from omnigraph.spark.query.tables import Piece, Scans, TableScan, cut
+from omnigraph.spark.query.wire import wire_type
+from omnigraph.spark.scans import Place
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What is few."""
+
+    # Tables of so few rows are read by whoever plans the query: a task costs more than they do.
+    local_rows: int = 2_000
+    # Tables of so few rows are read by one task, and every other task can have them.
+    small_rows: int = 200_000
+    # So many nodes can be told to every task that reads edges.
+    frontier_max: int = 100_000
+
+
+DEFAULT_SIZES: Final = Sizes()
+
+
+class Step(Protocol):
+    """Something that tasks do with rows, some at a time."""
+
+    def run(self, table: pa.Table) -> pa.Table:
+        """What rows become."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """Keeps the rows that satisfy conditions."""
+
+    layout: Layout
+    params: Params
+    conditions: tuple[Expr, ...]
+
+    def run(self, table: pa.Table) -> pa.Table:
+        """The rows whose conditions are true."""
+        return satisfying(FrameRows(table, self.layout), self.conditions, self.params)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a task does: reads units if there are any, then takes each step."""
+
+    fields: tuple[Field, ...]
+    steps: tuple[Step, ...]
+    scans: Scans | None = None
+    # Whether the steps need all rows of the partition at once.
+    is_whole: bool = False
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows that those of a partition become."""
+        # Other tasks use the other cores.
+        pa.set_cpu_count(1)
+        schema = pa.schema([(each.column, wire_type(each.kind)) for each in self.fields])
+        for table in self._tables(batches):
+            rows = table
+            for step in self.steps:
+                rows = step.run(rows)
+            if rows.num_rows:
+                yield from rows.select(schema.names).cast(schema).combine_chunks().to_batches()
+
+    def _tables(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        if self.scans is not None:
+            yield from self.scans.tables(batches)
+        elif self.is_whole:
+            if found := list(batches):
+                yield pa.Table.from_batches(found)
+        else:
+            for batch in batches:
+                yield pa.Table.from_batches([batch])
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Rows with some columns; they are small if there are so few that every task can have them."""
+
+    base: DataFrame
+    fields: tuple[Field, ...]
+    steps: tuple[Step, ...] = ()
+    scans: Scans | None = None
+    is_small: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [each.column for each in self.fields]
+
+    @property
+    def data(self) -> DataFrame:
+        """The rows as Spark's data frame."""
+        if not self.steps and self.scans is None:
+            return self.base
+        return mapped(self.base, Task(self.fields, self.steps, self.scans))
+
+    @property
+    def is_unrestricted(self) -> bool:
+        """Whether it is all of a table."""
+        return (
+            self.scans is not None
+            and not self.steps
+            and not any(scan.conditions for scan in self.scans.scans)
+        )
+
+    def then(self, step: Step, fields: Sequence[Field] | None = None) -> Frame:
+        """The rows after a step, which may give them other columns."""
+        return replace(
+            self,
+            fields=self.fields if fields is None else tuple(fields),
+            steps=(*self.steps, step),
+        )
+
+    def select(self, columns: frozenset[str]) -> Frame:
+        """The rows with those columns of them that are wanted, and at least one."""
+        kept = tuple(each for each in self.fields if each.column in columns) or self.fields[:1]
+        if len(kept) == len(self.fields):
+            return self
+        if self.steps or self.scans is not None:
+            # What tasks do not give back they need not send.
+            return replace(self, fields=kept)
+        return replace(self, base=self.base.select(*(each.column for each in kept)), fields=kept)
+
+    def renamed(self, names: dict[str, str]) -> Frame:
+        """The rows with other names for some columns."""
+        fields = tuple(
+            replace(each, column=names.get(each.column, each.column)) for each in self.fields
+        )
+        return Frame(self.data.withColumnsRenamed(names), fields, is_small=self.is_small)
+
+    def joined(self, other: Frame, on: Sequence[str], *, how: str = "inner") -> Frame:
+        """The rows with those of another frame that have equal values in some columns."""
+        data = self.data.join(other.hinted, list(on), how)
+        fields = self.fields
+        if how == "inner":
+            fields = (*fields, *(each for each in other.fields if each.column not in on))
+        return Frame(data.select(*(each.column for each in fields)), fields)
+
+    def crossed(self, other: Frame) -> Frame:
+        """Each row with each row of another frame."""
+        return Frame(self.data.crossJoin(other.hinted), (*self.fields, *other.fields))
+
+    def distinct(self) -> Frame:
+        """The rows, equal ones once."""
+        return Frame(self.data.distinct(), self.fields, is_small=self.is_small)
+
+    @property
+    def hinted(self) -> DataFrame:
+        """The rows, with word to Spark if they are few."""
+        return self.data.hint("broadcast") if self.is_small else self.data
+
+
+def mapped(data: DataFrame, task: Task) -> DataFrame:
+    """The rows that tasks make of others."""
+    return data.mapInArrow(task, ", ".join(each.spark for each in task.fields))
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What makes frames for one query, and what it keeps until the query is over."""
+
+    spark: SparkSession
+    place: Place
+    layout: Layout
+    params: Params
+    sizes: Sizes
+    kept: list[DataFrame] = field(default_factory=list)
+
+    def partner(
+        self, scans: Sequence[TableScan], fields: Sequence[Field], *, is_distinct: bool = False
+    ) -> Frame:
+        """The rows of scans, to be joined with others: so few that they go along with the plan."""
+        if sum(scan.pin.rows for scan in scans) > self.sizes.local_rows:
+            return self.scanned(scans, fields, is_distinct=is_distinct)
+        pieces = tuple(map(Piece, range(len(scans))))
+        task = Scans(self.place, self.params, tuple(scans), (pieces,), is_distinct)
+        schema = pa.schema([(each.column, wire_type(each.kind)) for each in fields])
+        tables = [table.select(schema.names).cast(schema) for table in task.unit(0)]
+        rows = pa.concat_tables([schema.empty_table(), *tables])
+        if not rows.num_rows:
+            return self.nothing(fields)
+        return Frame(self.spark.createDataFrame(rows), tuple(fields), is_small=True)
+
+    def scanned(
+        self, scans: Sequence[TableScan], fields: Sequence[Field], *, is_distinct: bool = False
+    ) -> Frame:
+        """The rows of scans; equal ones once, if they are to be distinct."""
+        units = cut(self.place, scans, self.sizes.small_rows)
+        is_alone = len(units) <= 1
+        task = Scans(self.place, self.params, tuple(scans), units, is_distinct and is_alone)
+        base = self.spark.range(0, len(units), 1, len(units))
+        is_small = sum(scan.pin.rows for scan in scans) <= self.sizes.small_rows
+        found = Frame(base, tuple(fields), scans=task, is_small=is_small)
+        return found if is_alone or not is_distinct else found.distinct()
+
+    def nothing(self, fields: Sequence[Field]) -> Frame:
+        """No rows."""
+        schema = ", ".join(each.spark for each in fields)
+        return Frame(self.spark.createDataFrame([], schema), tuple(fields), is_small=True)
+
+    def where(self, frame: Frame, conditions: Sequence[Expr]) -> Frame:
+        """The rows that satisfy conditions."""
+        if not conditions:
+            return frame
+        return frame.then(Where(self.layout, self.params, tuple(conditions)))
+
+    def persisted(self, frame: Frame) -> Frame:
+        """The same rows, which are kept once they are found."""
+        data = frame.data.persist()
+        self.kept.append(data)
+        return Frame(data, frame.fields, is_small=frame.is_small)
+
+    def close(self) -> None:
+        """Let go what was kept."""
+        for data in self.kept:
+            data.unpersist()
+        self.kept.clear()

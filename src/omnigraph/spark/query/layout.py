@@ -1,0 +1,201 @@
+"""Which columns of a data frame hold what the variables of a plan are bound to.
+
+Columns are numbered, not named after variables: Spark takes names that differ in case for the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from omnigraph.execution.columns import arrow_type
+from omnigraph.execution.result_types import object_properties
+from omnigraph.query import plan as plans
+from omnigraph.query.typed import (
+    Expr,
+    NodeValue,
+    PropertyValue,
+    SystemName,
+    SystemValue,
+    TextMatch,
+)
+from omnigraph.query.walk import (
+    bound_variables,
+    chain_of,
+    expressions_of,
+    subexpressions,
+    used_variables,
+)
+from omnigraph.schema.catalog import Catalog
+from omnigraph.spark.query.wire import spark_type, wire_type
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column, and the type of the values that it carries."""
+
+    column: str
+    kind: pa.DataType
+
+    @property
+    def spark(self) -> str:
+        """The column as Spark declares it."""
+        return f"{self.column} {spark_type(wire_type(self.kind))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A bound variable: the types it may be of, and its columns."""
+
+    name: str
+    types: tuple[str, ...]
+    is_edge: bool
+    system: Mapping[SystemName, Field]
+    properties: Mapping[str, Field]
+
+    @property
+    def id(self) -> str:
+        """The column of the id."""
+        return self.system[SystemName.ID].column
+
+    @property
+    def identity(self) -> tuple[SystemValue, ...]:
+        """What tells two of its entities apart: ids are unique within a type only."""
+        names = (SystemName.TYPE, SystemName.ID) if len(self.types) > 1 else (SystemName.ID,)
+        return tuple(SystemValue(self.name, name) for name in names)
+
+    @property
+    def fields(self) -> Iterator[Field]:
+        """All its columns."""
+        yield from self.system.values()
+        yield from self.properties.values()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The variables of a plan and its blocks, no two of which have the same name."""
+
+    variables: Mapping[str, Variable]
+    catalog: Catalog
+
+    def field(self, expr: PropertyValue | SystemValue | TextMatch | NodeValue) -> Field:
+        """The column of a field of a variable."""
+        variable = self.variables[expr.variable]
+        match expr:
+            case PropertyValue() | TextMatch():
+                return variable.properties[expr.property]
+            case SystemValue():
+                return variable.system[expr.name]
+            case NodeValue():
+                return variable.system[SystemName.ID]
+
+    def read_by(self, expr: Expr) -> frozenset[str]:
+        """The columns that an expression reads."""
+        return frozenset(
+            self.field(part).column
+            for part in subexpressions(expr)
+            if isinstance(part, PropertyValue | SystemValue | TextMatch | NodeValue)
+        )
+
+    def object_fields(self, node: NodeValue) -> dict[str, Field]:
+        """What a bare node shows beside its id."""
+        properties = self.variables[node.variable].properties
+        return {
+            each.name: properties[each.name] for each in object_properties(node.type, self.catalog)
+        }
+
+    def identity(self, names: Iterable[str]) -> tuple[SystemValue, ...]:
+        """What tells two bindings of some variables apart."""
+        return tuple(part for name in sorted(names) for part in self.variables[name].identity)
+
+    def columns_of(self, name: str) -> frozenset[str]:
+        """All columns of a variable."""
+        return frozenset(each.column for each in self.variables[name].fields)
+
+    def needed_by(self, operator: plans.Operator) -> frozenset[str]:
+        """The columns that an operator reads of its input."""
+        found = set().union(*map(self.read_by, expressions_of(operator)))
+        match operator:
+            case plans.Expand():
+                found.add(self.variables[operator.source].id)
+                if operator.target_is_bound:
+                    found.add(self.variables[operator.target].id)
+            case plans.Exists() | plans.CompareBlock():
+                found |= self._needed_by_block(operator)
+            case plans.Project() | plans.Aggregate():
+                for column in operator.columns:
+                    if isinstance(column.value, NodeValue):
+                        shown = self.object_fields(column.value).values()
+                        found |= {each.column for each in shown}
+            case _:
+                pass
+        return frozenset(found.difference(*map(self.columns_of, bound_variables(operator))))
+
+    def _needed_by_block(self, operator: plans.Exists | plans.CompareBlock) -> set[str]:
+        chain = chain_of(operator.block)
+        found = {self.field(each).column for each in self.identity(used_variables(operator))}
+        found |= set().union(*map(self.needed_by, chain), *_arguments(self, operator))
+        inner = frozenset().union(*map(bound_variables, chain))
+        return found.difference(*map(self.columns_of, inner))
+
+
+def _arguments(
+    layout: Layout, operator: plans.Exists | plans.CompareBlock
+) -> Iterator[frozenset[str]]:
+    if isinstance(operator, plans.CompareBlock) and operator.argument is not None:
+        yield layout.read_by(operator.argument)
+
+
+def layout_of(root: plans.Operator, catalog: Catalog) -> Layout:
+    """The columns of everything that a plan and its blocks bind."""
+    types: dict[str, tuple[tuple[str, ...], bool]] = {}
+    for operator in _operators(root):
+        match operator:
+            case plans.Scan(variable=variable, type_name=type_name):
+                types[variable] = (type_name,), False
+            case plans.Expand():
+                types[operator.source] = (operator.source_type,), False
+                types[operator.target] = (operator.target_type,), False
+                if operator.edge_variable is not None:
+                    members = dict.fromkeys(step.edge_type for step in operator.steps)
+                    types[operator.edge_variable] = tuple(members), True
+            case _:
+                pass
+    return Layout(
+        {
+            name: _variable(number, name, *found, catalog)
+            for number, (name, found) in enumerate(types.items())
+        },
+        catalog,
+    )
+
+
+def _variable(
+    number: int, name: str, types: tuple[str, ...], is_edge: bool, catalog: Catalog
+) -> Variable:
+    known = catalog.edges if is_edge else catalog.nodes
+    kinds = {
+        name: arrow_type(each.type)
+        for type_name in types
+        for name, each in known[type_name].properties.items()
+    }
+    system = list(SystemName) if is_edge else [SystemName.ID]
+    return Variable(
+        name,
+        types,
+        is_edge,
+        {each: Field(f"v{number}{each}", pa.utf8()) for each in system},
+        {
+            name: Field(f"v{number}p{place}", kinds[name])
+            for place, name in enumerate(sorted(kinds))
+        },
+    )
+
+
+def _operators(root: plans.Operator) -> Iterator[plans.Operator]:
+    for operator in chain_of(root):
+        yield operator
+        if isinstance(operator, plans.Exists | plans.CompareBlock):
+            yield from _operators(operator.block)

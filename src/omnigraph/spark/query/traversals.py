@@ -1,0 +1,249 @@
+"""Traversals as joins: with edges, with pairs of neighbours, or hop by hop with pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
+from omnigraph.query.plan import Expand
+from omnigraph.query.typed import EdgeStep, SystemName
+from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.spark.query.conditions import split_conditions
+from omnigraph.spark.query.frames import Frame
+from omnigraph.spark.query.layout import Field
+from omnigraph.spark.query.tables import Output
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from omnigraph.spark.query.pattern import Lowering
+
+# Pairs on the way: where a path started, where it is, and where the next hop leads.
+_START = Field("s", pa.utf8())
+_NODE = Field("n", pa.utf8())
+_NEXT = Field("t", pa.utf8())
+
+
+def expanded(lowering: Lowering, op: Expand, frame: Frame, live: frozenset[str]) -> Frame:
+    """Each row with each match of a traversal, or those that have a match."""
+    return _Expansion(lowering, op, live).of(frame)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """The edges of one step, walked in one direction."""
+
+    step: EdgeStep
+    is_reversed: bool
+    # The other direction of an undirected step, which must not give a loop again.
+    is_return: bool = False
+
+    @property
+    def key(self) -> TypeKey:
+        return TypeKey(TypeKind.EDGE, self.step.edge_type)
+
+    def ends(self, start: str, end: str) -> tuple[tuple[str, str], tuple[str, str]]:
+        """The columns of where an edge is entered and left."""
+        first, last = SOURCE_COLUMN, TARGET_COLUMN
+        if self.is_reversed:
+            first, last = last, first
+        return (start, first), (end, last)
+
+
+@dataclass(frozen=True)
+class _Expansion:
+    lowering: Lowering
+    op: Expand
+    live: frozenset[str]
+
+    @property
+    def _source(self) -> Field:
+        return self.lowering.workshop.layout.variables[self.op.source].system[SystemName.ID]
+
+    @property
+    def _target(self) -> Field:
+        return self.lowering.workshop.layout.variables[self.op.target].system[SystemName.ID]
+
+    @property
+    def _is_symmetric(self) -> bool:
+        return self.op.source_type == self.op.target_type
+
+    @property
+    def _maximum(self) -> int:
+        # Between two types there is nothing after the first hop.
+        return self.op.maximum if self._is_symmetric else 1
+
+    def of(self, frame: Frame) -> Frame:
+        op, workshop = self.op, self.lowering.workshop
+        own, others = split_conditions(op.conditions, op.target)
+        if op.target_is_bound:
+            own, others = (), op.conditions
+        wanted = self.live.union(*map(workshop.layout.read_by, others))
+        if op.is_selection or self._maximum > 1 or self._is_asked_first(frame):
+            frame = workshop.persisted(frame)
+        if op.target_is_bound:
+            found = self._closed(frame)
+        else:
+            found = frame.joined(self._matches(frame), [self._source.column])
+            columns = {each.column for each in workshop.layout.variables[op.target].fields}
+            # Every end of an edge is there: nodes are only asked for what edges do not know.
+            if own or columns & wanted - {self._target.column}:
+                nodes = self.lowering.nodes(op.target, own, wanted, is_partner=True)
+                found = found.select(wanted | {self._target.column})
+                found = found.joined(nodes, [self._target.column])
+        return workshop.where(found.select(wanted), others).select(self.live)
+
+    def _closed(self, frame: Frame) -> Frame:
+        """The rows whose ends a traversal connects."""
+        matches, on = self._matches(frame), [self._source.column, self._target.column]
+        if self.op.source == self.op.target:
+            loops = matches.data.where(f"{self._source.column} = {_NEXT.column}")
+            fields = tuple(each for each in matches.fields if each != _NEXT)
+            matches = Frame(loops.drop(_NEXT.column), fields, is_small=matches.is_small)
+            on = on[:1]
+        how = "left_semi" if self.op.edge_variable is None else "inner"
+        return frame.joined(matches, on, how=how)
+
+    # ---- matches ----
+
+    def _matches(self, frame: Frame) -> Frame:
+        """What is reached from the sources of rows: source, target, and columns of the edge."""
+        op, workshop = self.op, self.lowering.workshop
+        # A traversal from a variable to itself has two ends all the same.
+        end = _NEXT if op.source == op.target else self._target
+        fields = [self._source, end, *self._edge_fields()]
+        if not op.steps or op.minimum > self._maximum:
+            return workshop.nothing(fields)
+        if self._maximum == 1:
+            if op.is_selection:
+                self._count_work(frame.data.select(self._source.column))
+            return self._edges(fields, self._frontier(frame, self._source.column))
+        return self._reached(frame, end)
+
+    def _edge_fields(self) -> list[Field]:
+        if self.op.edge_variable is None:
+            return []
+        variable = self.lowering.workshop.layout.variables[self.op.edge_variable]
+        return [each for each in variable.fields if each.column in self.live]
+
+    def _is_asked_first(self, frame: Frame) -> bool:
+        """Whether it is worth knowing where a hop starts before edges are read."""
+        pins = self.lowering.view.snapshot.pins
+        rows = sum(pins[str(way.key)].rows for way in self._ways())
+        return rows > self.lowering.workshop.sizes.small_rows and not frame.is_unrestricted
+
+    def _frontier(self, frame: Frame, column: str) -> pa.Array | None:
+        """The nodes where a hop starts, if that is all that has to be read of many edges."""
+        if not self._is_asked_first(frame):
+            return None
+        most = self.lowering.workshop.sizes.frontier_max
+        distinct = frame.data.select(column).distinct().limit(most + 1)
+        nodes = distinct.toArrow().column(0).combine_chunks().cast(pa.utf8())
+        return None if len(nodes) > most else nodes
+
+    def _edges(self, fields: Sequence[Field], frontier: pa.Array | None = None) -> Frame:
+        """One hop: every edge if it is bound, else every pair of neighbours once.
+
+        With a frontier, only those that start there.
+        """
+        op, lowering = self.op, self.lowering
+        start, end = fields[0].column, fields[1].column
+        conditions = lowering.edge_conditions.get(op.edge_variable or "", ())
+        scans = []
+        for way in self._ways():
+            columns: tuple[tuple[str, str], ...] = way.ends(start, end)
+            constants: tuple[tuple[str, str], ...] = ()
+            if op.edge_variable is not None:
+                variable = lowering.workshop.layout.variables[op.edge_variable]
+                more, constants = lowering.edge_columns(variable, way.key, fields[2:])
+                columns = (*columns, *more)
+            output = Output(columns, constants, is_without_loops=self._is_again(way))
+            scan = lowering.table(way.key, conditions, [output])
+            if frontier is not None:
+                scan = replace(scan, among=(way.ends(start, end)[0][1], frontier))
+            scans.append(scan)
+        is_distinct = op.edge_variable is None and not op.target_is_bound
+        return lowering.workshop.partner(scans, fields, is_distinct=is_distinct)
+
+    def _is_again(self, way: _Way) -> bool:
+        return way.is_return and self.op.edge_variable is not None
+
+    def _ways(self) -> Iterator[_Way]:
+        for step in self.op.steps:
+            yield _Way(step, step.is_reversed)
+            if self.op.is_undirected:
+                yield _Way(step, not step.is_reversed, is_return=True)
+
+    # ---- several hops ----
+
+    def _reached(self, frame: Frame, end: Field) -> Frame:
+        """The nodes within the bounds of each source, by shortest distance."""
+        op, workshop = self.op, self.lowering.workshop
+        source = self._source.column
+        whole: Frame | None = None
+        data = frame.data.selectExpr(f"{source} as s", f"{source} as n").distinct()
+        frontier = seen = Frame(data, (_START, _NODE))
+        kept: list[Frame] = []
+        for hop in range(1, self._maximum + 1):
+            self.lowering.budget.check()
+            if op.is_selection:
+                self._count_work(_weighted(frame, frontier, source))
+            pairs, whole = self._pairs(frontier, whole)
+            # What was at `t` is where the next hop is.
+            found = frontier.joined(pairs, ["n"]).select(frozenset("st"))
+            reached = found.renamed({"t": "n"}).distinct()
+            if hop == 1 and op.minimum == 1:
+                kept.append(Frame(reached.data.where("s = n"), reached.fields))
+            fresh = workshop.persisted(reached.joined(seen, ["s", "n"], how="left_anti"))
+            if hop >= op.minimum:
+                kept.append(fresh)
+            if hop == self._maximum or fresh.data.isEmpty():
+                break
+            seen = Frame(seen.data.unionByName(fresh.data), seen.fields)
+            frontier = fresh
+        if not kept:
+            return workshop.nothing([self._source, end])
+        together = kept[0].data
+        for each in kept[1:]:
+            together = together.unionByName(each.data)
+        named = together.selectExpr(f"s as {source}", f"n as {end.column}")
+        return Frame(named, (self._source, end))
+
+    def _pairs(self, frontier: Frame, whole: Frame | None) -> tuple[Frame, Frame | None]:
+        """The pairs of neighbours of a hop, and all of them as soon as a hop needed all."""
+        if whole is not None:
+            return whole, whole
+        nodes = self._frontier(frontier, _NODE.column)
+        if nodes is not None:
+            return self._edges([_NODE, _NEXT], nodes), None
+        pairs = self._edges([_NODE, _NEXT])
+        if pairs.scans is not None or not pairs.is_small:
+            pairs = self.lowering.workshop.persisted(pairs)
+        return pairs, pairs
+
+    # ---- work ----
+
+    def _count_work(self, nodes: DataFrame) -> None:
+        """Count the edges at nodes, which are in the first column, on either side."""
+        (column,) = nodes.columns
+        scans = []
+        for step in self.op.steps:
+            way = _Way(step, step.is_reversed)
+            (entered, left) = way.ends(column, column)
+            outputs = [Output((entered,))]
+            if self._is_symmetric:
+                outputs.append(Output((left,), is_without_loops=True))
+            scans.append(self.lowering.table(way.key, (), outputs))
+        if scans:
+            ends = self.lowering.workshop.partner(scans, [Field(column, pa.utf8())])
+            self.lowering.budget.work(nodes.join(ends.hinted, column).count())
+
+
+def _weighted(frame: Frame, frontier: Frame, source: str) -> DataFrame:
+    """Where the paths of each row are, as often as there are rows."""
+    starts = frame.data.selectExpr(f"{source} as s")
+    return starts.join(frontier.data, "s").select("n")

@@ -1,0 +1,223 @@
+"""One Spark session per process: the caller's, or one made when it is first needed."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from omnigraph.errors import InvalidArgument, SparkFailed
+from omnigraph.spark.java import java_home, start_up_cache
+
+if TYPE_CHECKING:
+    from pyspark.sql.session import SparkSession as ClassicSession
+
+MASTER_VARIABLE: Final = "SPARK_MASTER_URL"
+REMOTE_VARIABLE: Final = "SPARK_REMOTE"
+JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+# A task that failed so often fails its job; plain `local[N]` would not retry at all.
+ATTEMPTS_MAX: Final = 4
+_LOOPBACK: Final = "127.0.0.1"
+_QUIET: Final = Path(__file__).with_name("quiet.properties")
+_LOCAL: Final = re.compile(r"local(?:\[(?P<cores>\*|\d+)\])?")
+
+_making: Final = threading.RLock()
+
+
+@dataclass(frozen=True, slots=True)
+class SparkOptions:
+    """Where Spark runs: a cluster's master, a Spark Connect address, or this machine if neither.
+
+    `conf` are settings of Spark, which win over those chosen here.
+    """
+
+    master: str | None = None
+    remote: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    def with_environment(self, environment: Mapping[str, str] | None = None) -> SparkOptions:
+        """With what the environment says where no argument does."""
+        if self.master and self.remote:
+            raise InvalidArgument(
+                "master", "a session has either a master or a remote address, not both"
+            )
+        if self.master or self.remote:
+            return self
+        variables = os.environ if environment is None else environment
+        remote = variables.get(REMOTE_VARIABLE) or None
+        master = None if remote else variables.get(MASTER_VARIABLE) or None
+        return SparkOptions(master, remote, self.conf)
+
+
+def session(options: SparkOptions | None = None) -> SparkSession:
+    """The active session of this process, else a new one, which ends with the process."""
+    with _making:
+        asked = options or SparkOptions()
+        if (active := active_session()) is not None:
+            _require_same(active, asked)
+            return active
+        return _made(asked.with_environment())
+
+
+def active_session() -> SparkSession | None:
+    """The session that is in use in this process, whoever made it."""
+    # On Spark Connect the classic class knows none, and the other way round.
+    found = SparkSession.getActiveSession()
+    if found is None and (connect := sys.modules.get("pyspark.sql.connect.session")) is not None:
+        return connect.SparkSession.getActiveSession()  # type: ignore[no-any-return]
+    if found is None and (context := _active_context()) is not None:
+        return SparkSession(context)
+    return found
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether a session talks to a Spark Connect server."""
+    return ".connect." in type(spark).__module__
+
+
+def _active_context() -> Any:  # a SparkContext, or None
+    """The running Spark of this process: another thread's session is not active in this one."""
+    core = sys.modules.get("pyspark.core.context")
+    return None if core is None else vars(core.SparkContext).get("_active_spark_context")
+
+
+def _require_same(active: SparkSession, asked: SparkOptions) -> None:
+    """Refuse to run somewhere else than asked: a process has one Spark."""
+    if asked.remote and not is_connect(active):
+        raise InvalidArgument("remote", "this process already has a session without a server")
+    if asked.master:
+        if is_connect(active):
+            raise InvalidArgument("master", "this process already has a Spark Connect session")
+        running = active.sparkContext.master
+        if running != _with_retries(asked.master):
+            raise InvalidArgument(
+                "master",
+                f"this process already has a session on {running}",
+                hint="stop it first, or pass no master",
+            )
+
+
+def _made(options: SparkOptions) -> SparkSession:
+    if options.remote and not options.remote.startswith("local"):
+        with _told(f"connect to {options.remote}"):
+            builder = SparkSession.builder.remote(options.remote)
+            for key, value in options.conf.items():
+                builder = builder.config(key, value)
+            made = builder.getOrCreate()
+    else:
+        with _told("start"), _environment(_variables(options)), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            builder = SparkSession.builder.appName("omnigraph")
+            for key, value in _configuration(options).items():
+                builder = builder.config(key, value)
+            made = _located(builder, options).getOrCreate()
+    atexit.register(_stop, made)
+    return made
+
+
+def _located(builder: SparkSession.Builder, options: SparkOptions) -> SparkSession.Builder:
+    if options.remote:
+        return builder.remote(options.remote)
+    return builder.master(_with_retries(options.master or "local[*]"))
+
+
+def _with_retries(master: str) -> str:
+    """A local master whose tasks are retried like those of a cluster."""
+    local = _LOCAL.fullmatch(master)
+    return f"local[{local['cores'] or 1},{ATTEMPTS_MAX}]" if local else master
+
+
+def _is_here(options: SparkOptions) -> bool:
+    """Whether all of Spark is on this machine, so that nothing needs to be reached from others."""
+    place = options.remote or options.master or "local"
+    return place.startswith(("local", f"spark://{_LOOPBACK}:", "spark://localhost:"))
+
+
+def _configuration(options: SparkOptions) -> dict[str, str]:
+    is_local = (options.remote or options.master or "local").startswith("local")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    chosen = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "1g",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.python.filterPushdown.enabled": "true",
+        "spark.task.maxFailures": str(ATTEMPTS_MAX),
+    }
+    if _is_here(options):
+        chosen |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
+    if is_local:
+        chosen["spark.sql.shuffle.partitions"] = str(2 * (cores or 1))
+    else:
+        chosen["spark.speculation"] = "true"
+    chosen |= options.conf
+    chosen[JAVA_OPTIONS] = _java_options(options.conf.get(JAVA_OPTIONS, ""))
+    return chosen
+
+
+def _java_options(given: str) -> str:
+    # What Java thinks of its own cache would go to standard output.
+    quiet = f"-Dlog4j2.configurationFile={_QUIET.as_uri()}", "-Xlog:disable"
+    ours = [*quiet, "-XX:+UseSerialGC"]
+    cache = None if "-XX:AOTCache" in given else start_up_cache()
+    if cache is not None:
+        ours.append(f"-XX:AOTCache={cache}")
+    return " ".join([*ours, *([given] if given else [])])
+
+
+def _variables(options: SparkOptions) -> dict[str, str]:
+    chosen = {
+        "JAVA_HOME": str(java_home()),
+        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+    }
+    if _is_here(options):
+        chosen |= {"SPARK_LOCAL_IP": _LOOPBACK, "SPARK_LOCAL_HOSTNAME": "localhost"}
+    return chosen
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Variables for the Java that is started meanwhile; the environment is as before afterwards."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _told(job: str) -> Iterator[None]:
+    try:
+        yield
+    except PySparkException as error:
+        raise SparkFailed(job, first_line(error)) from error
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _stop(made: ClassicSession) -> None:
+    """End a session that was made here, unless somebody did."""
+    # Whatever fails here: the process ends, and Java with it.
+    with suppress(Exception):
+        made.stop()

@@ -1,0 +1,65 @@
+"""Values as Spark has them, which knows fewer types than we do.
+
+Unsigned integers become wider ones, a DateTime a timestamp in UTC, a vector a list.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+_CARRIED: Final = {
+    pa.uint32(): pa.int64(),
+    # The largest of them has twenty digits.
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.date64(): pa.timestamp("us", "UTC"),
+    pa.large_binary(): pa.binary(),
+}
+_SPARK_NAMES: Final = {
+    pa.bool_(): "boolean",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.decimal128(20, 0): "decimal(20,0)",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.utf8(): "string",
+    pa.binary(): "binary",
+    pa.date32(): "date",
+    pa.timestamp("us", "UTC"): "timestamp",
+}
+
+
+def carried_type(kind: pa.DataType) -> pa.DataType:
+    """The Arrow type in which values of a column reach Spark."""
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        return pa.list_(carried_type(kind.value_type))
+    return _CARRIED.get(kind, kind)
+
+
+def spark_type(kind: pa.DataType) -> str:
+    """What Spark calls a type that carries values."""
+    if pa.types.is_list(kind):
+        return f"array<{spark_type(kind.value_type)}>"
+    return _SPARK_NAMES[kind]
+
+
+def spark_schema(schema: pa.Schema) -> str:
+    """A schema of carried values as Spark reads it."""
+    return ", ".join(f"`{field.name}` {spark_type(field.type)}" for field in schema)
+
+
+def carried(values: pa.Array) -> pa.Array:
+    """Values of a table as they reach Spark."""
+    kind = carried_type(values.type)
+    if kind == values.type:
+        return values
+    if pa.types.is_fixed_size_list(values.type):
+        values = values.cast(pa.list_(values.type.value_type))
+    if not pa.types.is_timestamp(getattr(kind, "value_type", kind)):
+        return values.cast(kind)
+    # By way of the milliseconds that it is: as a day, a DateTime would lose its hours.
+    number, moment = pa.int64(), pa.timestamp("ms", "UTC")
+    if pa.types.is_list(kind):
+        number, moment = pa.list_(number), pa.list_(moment)
+    return values.cast(number).cast(moment).cast(kind)

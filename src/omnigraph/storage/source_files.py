@@ -1,0 +1,179 @@
+"""Files that a graph is loaded from: on the disk or on S3, listed, opened and read in parts.
+
+They belong to somebody else: nothing here writes, and a file that changes while it is read is
+refused as far as that can be seen.
+"""
+
+from __future__ import annotations
+
+import glob
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final, cast
+
+import obstore
+import pyarrow as pa
+from obstore.store import ObjectStore
+
+from omnigraph.errors import StorageError, StorageRefused
+from omnigraph.storage.reasons import reason_of
+from omnigraph.storage.remote_objects import s3_client
+
+S3: Final = "s3://"
+_PATTERN: Final = "*?["
+# Part files are data; these are notes that their writers leave beside them.
+_HIDDEN: Final = ("_", ".")
+# A request costs as much time as some megabytes.
+_READ_BYTES: Final = 8 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file as it was found: `mark` changes when its content does."""
+
+    uri: str
+    size: int
+    mark: str
+
+
+def source_files(uri: str, options: Mapping[str, str]) -> tuple[list[SourceFile], str]:
+    """The files that an address stands for, by name, and what to say when there is none.
+
+    An address is a file, a folder, whose hidden files do not count, or a pattern.
+    """
+    if uri.startswith(S3):
+        return _on_s3(uri, options)
+    if os.path.isfile(uri):
+        return [_on_disk(uri)], ""
+    if os.path.isdir(uri):
+        found = (entry.path for entry in os.scandir(uri) if entry.is_file())
+        return _sorted(map(_on_disk, _shown(found))), "no files are in the folder"
+    if any(sign in uri for sign in _PATTERN):
+        found = (path for path in glob.glob(uri) if os.path.isfile(path))
+        return _sorted(map(_on_disk, _shown(found))), "no file matches the pattern"
+    return [], "no such file"
+
+
+@contextmanager
+def opened(file: SourceFile, options: Mapping[str, str]) -> Iterator[pa.NativeFile]:
+    """A file, for reading from anywhere in it; refused if it is not the one that was found."""
+    if file.uri.startswith(S3):
+        store, path = _s3(file.uri, options)
+        with _reading(file.uri):
+            now = _stored(file.uri, obstore.head(store, path))
+        _require_same(file, now)
+        source = io.BufferedReader(_Ranges(store, path, file), _READ_BYTES)
+        with pa.PythonFile(source, mode="r") as stream:
+            yield stream
+        return
+    _require_same(file, _on_disk(file.uri))
+    with pa.OSFile(file.uri, "rb") as stream:
+        yield stream
+
+
+def _on_disk(path: str) -> SourceFile:
+    found = os.stat(path)
+    return SourceFile(path, found.st_size, str(found.st_mtime_ns))
+
+
+def _on_s3(uri: str, options: Mapping[str, str]) -> tuple[list[SourceFile], str]:
+    bucket, _, key = uri.removeprefix(S3).partition("/")
+    store, _ = _s3(uri, options)
+    root = f"{S3}{bucket}/"
+    has_pattern = any(sign in key for sign in _PATTERN)
+    with _reading(uri):
+        if not has_pattern and not key.endswith("/"):
+            try:
+                return [_stored(uri, obstore.head(store, key))], ""
+            except FileNotFoundError:
+                pass
+        start = min((key.find(sign) for sign in _PATTERN if sign in key), default=len(key))
+        folder = key[:start].rpartition("/")[0] if has_pattern else key.rstrip("/")
+        depth = key.count("/") if has_pattern else folder.count("/") + bool(folder)
+        found = [
+            _stored(root + each["path"], each)
+            for page in obstore.list(store, folder or None)
+            for each in page
+            if each["path"].count("/") == depth
+            and (not has_pattern or fnmatchcase(each["path"], key))
+        ]
+    shown = set(_shown(each.uri for each in found))
+    problem = "no file matches the pattern" if has_pattern else "no such file, and none is below it"
+    return _sorted(each for each in found if each.uri in shown), problem
+
+
+def _stored(uri: str, entry: Any) -> SourceFile:  # Any: obstore types its entries loosely
+    return SourceFile(uri, entry["size"], str(entry.get("e_tag") or entry["last_modified"]))
+
+
+def _s3(uri: str, options: Mapping[str, str]) -> tuple[ObjectStore, str]:
+    bucket, _, key = uri.removeprefix(S3).partition("/")
+    return s3_client(f"{S3}{bucket}", options), key
+
+
+def _shown(paths: Iterable[str]) -> Iterator[str]:
+    return (path for path in paths if not path.rpartition("/")[2].startswith(_HIDDEN))
+
+
+def _sorted(files: Iterable[SourceFile]) -> list[SourceFile]:
+    return sorted(files, key=lambda file: file.uri)
+
+
+def _require_same(file: SourceFile, now: SourceFile) -> None:
+    if now != file:
+        raise StorageRefused("read", file.uri, "the file changed while it was being loaded")
+
+
+@contextmanager
+def _reading(uri: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise StorageRefused("read", uri, "no such file") from error
+    except obstore.exceptions.BaseError as error:
+        raise StorageError("read", uri, reason_of(error)) from error
+
+
+class _Ranges(io.RawIOBase):
+    """An object of a store as a file: every read is a request for a range."""
+
+    def __init__(self, store: ObjectStore, path: str, file: SourceFile) -> None:
+        self._store = store
+        self._path = path
+        self._file = file
+        self._place = 0
+
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """It can be read from anywhere."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go on from another place."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._file.size}[whence]
+        self._place = base + offset
+        return self._place
+
+    def tell(self) -> int:
+        """The place of the next byte."""
+        return self._place
+
+    def readinto(self, buffer: Any, /) -> int:  # Any: whatever has the buffer protocol
+        """Fill a buffer as far as the object goes."""
+        view = memoryview(buffer).cast("B")
+        end = min(self._place + len(view), self._file.size)
+        if end <= self._place:
+            return 0
+        with _reading(self._file.uri):
+            found = obstore.get_range(self._store, self._path, start=self._place, end=end)
+        data = memoryview(cast("Any", found))  # the buffer protocol is not in its types
+        view[: len(data)] = data
+        self._place += len(data)
+        return len(data)

@@ -1,0 +1,52 @@
+"""Names of branches and tags: what may be one, and what a new one would be mistaken for."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Final
+
+from omnigraph.ids import new_ulid, ulid_milliseconds
+from omnigraph.versioning.record import MAIN_BRANCH
+
+LENGTH_MAX: Final = 200
+_FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f\\]|^\s|\s$")
+
+
+def reason_against(name: str) -> str | None:
+    """Why a text cannot be a name; None if it can be."""
+    if not name:
+        return "it is empty"
+    if len(name) > LENGTH_MAX:
+        return f"it has more than {LENGTH_MAX} characters"
+    if _FORBIDDEN.search(name):
+        return "it has control characters, a backslash, or space at an end"
+    if any(part in ("", ".", "..") for part in name.split("/")):
+        return "a part between slashes is empty or only dots"
+    return None
+
+
+def reason_against_new(name: str) -> str | None:
+    """Why nothing may be given a name from now on: it means something else wherever it is read."""
+    if name == MAIN_BRANCH:
+        return "it is the name of the first branch"
+    if ulid_milliseconds(name) is not None:
+        return "it looks like the id of a commit"
+    if time_of(name) is not None:
+        return "it looks like a time"
+    return reason_against(name)
+
+
+def time_of(text: str) -> datetime | None:
+    """The time that a text with a zone is; None for any other text."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if found.tzinfo is None else found
+
+
+def deletion(*, now_us: int, actor: str | None) -> dict[str, object]:
+    """The event that ends a name."""
+    # The id makes two deletions different objects, of which one is told that it came late.
+    return {"op": "delete", "id": new_ulid(), "created_at": now_us, "actor": actor}

@@ -1,0 +1,300 @@
+"""A staged load compared with itself and with what is committed, by hashes.
+
+What is found here is suspected, no more: rows that share a hash need not share a text. That nothing
+is found is certain, for equal texts have equal hashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
+from omnigraph.execution.hashing import Hashes
+from omnigraph.execution.view import View
+from omnigraph.schema.accepted import TypeKey
+from omnigraph.schema.catalog import Cardinality, EdgeType
+from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.bulk.comparing import Question, Repeats, Strangers, compare, run_lengths
+from omnigraph.writers.bulk.hashes import (
+    NONE,
+    HashFile,
+    are_among,
+    text_hashes,
+    tuple_hashes,
+    union,
+    write_hashes,
+)
+from omnigraph.writers.bulk.probing import Probe, probed
+from omnigraph.writers.bulk.runner import Runner
+from omnigraph.writers.bulk.staged_load import StagedLoad
+from omnigraph.writers.bulk.stores import stores_of
+from omnigraph.writers.bulk.writing import IDS, SOURCES, ends_at, tuples_of
+from omnigraph.writers.limits import MARKS_MAX
+from omnigraph.writers.load import LoadMode
+from omnigraph.writers.validate.findings import Finding
+from omnigraph.writers.validate.groups import Group, groups_of
+from omnigraph.writers.validate.references import ends_of, left_behind
+
+_NO_IDS: Final = pa.array([], pa.utf8())
+
+
+@dataclass
+class Examined:
+    """What came out: suspected hashes by type and name, and what the load met in the tables.
+
+    needed   hashes of ids without which suspects cannot be judged
+    copies   the committed copies of the ids of a load, of types that have any
+    present  the committed nodes that the edges of the load need
+    left     committed edges that would lose a node, each with how to tell it
+    looked   types of which more was looked at than can be listed
+    """
+
+    suspects: dict[TypeKey, dict[str, Hashes]] = field(default_factory=dict)
+    needed: dict[TypeKey, Hashes] = field(default_factory=dict)
+    copies: dict[TypeKey, pa.Table] = field(default_factory=dict)
+    present: dict[TypeKey, pa.Array] = field(default_factory=dict)
+    left: list[Finding] = field(default_factory=list)
+    looked: set[TypeKey] = field(default_factory=set)
+
+    def suspect(self, type_key: TypeKey, name: str, hashes: Hashes) -> None:
+        """Suspect the rows of a type that have one of the hashes."""
+        if len(hashes):
+            of_type = self.suspects.setdefault(type_key, {})
+            of_type[name] = union([of_type.get(name, NONE), hashes])
+
+    def need(self, type_key: TypeKey, hashes: Hashes) -> None:
+        """Have the rows of a type with one of the hashes of ids at hand."""
+        self.needed[type_key] = union([self.needed.get(type_key, NONE), hashes])
+
+
+def examine_load(load: StagedLoad, view: View, runner: Runner) -> Examined:
+    """Compare a load with itself and with the tables of a view."""
+    return _Examination(load, view, runner).run()
+
+
+class _Examination:
+    """One comparison."""
+
+    def __init__(self, load: StagedLoad, view: View, runner: Runner) -> None:
+        self._load = load
+        self._view = view
+        self._runner = runner
+        self._is_overwrite = load.job.mode is LoadMode.OVERWRITE
+        self._found = Examined()
+        self._types = load.types(view)
+
+    def run(self) -> Examined:
+        """All comparisons, in the order in which they need each other."""
+        answers = compare(self._load.job, list(self._questions()), self._runner)
+        for type_key in self._types:
+            self._found.suspect(type_key, IDS, answers[f"{type_key} {IDS}"])
+            if not self._is_overwrite:
+                self._find_copies(type_key)
+        self._find_ends(answers)
+        for type_key in self._types:
+            for group in self._groups(type_key):
+                name = tuples_of(group)
+                self._found.suspect(type_key, name, answers[f"{type_key} {name}"])
+                self._find_holders(type_key, group)
+            if isinstance(self._view.types[type_key], EdgeType):
+                self._count_edges(type_key)
+        if self._is_overwrite:
+            self._find_left_behind()
+        return self._found
+
+    def _questions(self) -> Iterator[Question]:
+        load = self._load
+        for type_key in self._types:
+            yield Repeats(f"{type_key} {IDS}", load.hashes(type_key, IDS))
+            for group in self._groups(type_key):
+                name = tuples_of(group)
+                yield Repeats(f"{type_key} {name}", load.hashes(type_key, name))
+            for node_key in self._end_types(type_key):
+                name = ends_at(node_key)
+                among = load.hashes(node_key, IDS)
+                yield Strangers(f"{type_key} {name}", load.hashes(type_key, name), among)
+
+    def _find_copies(self, type_key: TypeKey) -> None:
+        """The committed copies of the ids: conflicts of an append, and what a merge replaces."""
+        files = self._load.hashes(type_key, IDS)
+        if not files or not self._pinned_rows(type_key):
+            return
+        is_append = self._load.job.mode is LoadMode.APPEND
+        columns = (ID_COLUMN,) if is_append else self._copied(type_key)
+        found = self._probed(Probe(str(type_key), columns, files))
+        if not found.num_rows:
+            return
+        if is_append:
+            self._found.suspect(type_key, IDS, union([text_hashes(found[ID_COLUMN])]))
+            self._found.copies[type_key] = found
+            return
+        ids = self._load.ids(type_key)
+        copies = found.filter(pc.is_in(found[ID_COLUMN], value_set=ids))
+        if copies.num_rows:
+            self._found.copies[type_key] = copies
+
+    def _copied(self, type_key: TypeKey) -> tuple[str, ...]:
+        """What has to be known of copies that are replaced."""
+        type_ = self._view.types[type_key]
+        columns = (ID_COLUMN, ROW_ID, ROW_ADDRESS)
+        if not isinstance(type_, EdgeType):
+            return columns
+        is_bounded = type_.cardinality != Cardinality()
+        are_few = self._load.rows(type_key) <= MARKS_MAX
+        return (*columns, SOURCE_COLUMN, TARGET_COLUMN) if is_bounded or are_few else columns
+
+    def _find_ends(self, answers: dict[str, Hashes]) -> None:
+        """Ends that are not in the load are asked for in the tables."""
+        missing: dict[TypeKey, dict[TypeKey, Hashes]] = {}
+        for type_key in self._types:
+            for node_key in self._end_types(type_key):
+                hashes = answers[f"{type_key} {ends_at(node_key)}"]
+                if len(hashes):
+                    missing.setdefault(node_key, {})[type_key] = hashes
+        for node_key, by_edge in missing.items():
+            known = self._committed_nodes(node_key, union(by_edge.values()))
+            for type_key, hashes in by_edge.items():
+                strangers = hashes[~are_among(hashes, known)]
+                self._found.suspect(type_key, ends_at(node_key), strangers)
+
+    def _committed_nodes(self, node_key: TypeKey, wanted: Hashes) -> Hashes:
+        """The hashes of those wanted nodes that are committed and stay."""
+        is_ending = self._is_overwrite and node_key in self._types
+        if is_ending or not self._pinned_rows(node_key):
+            return NONE
+        probe = Probe(str(node_key), (ID_COLUMN,), (self._written(wanted),))
+        ids = self._probed(probe)[ID_COLUMN].combine_chunks()
+        self._found.present[node_key] = ids
+        return union([text_hashes(ids)])
+
+    def _find_holders(self, type_key: TypeKey, group: Group) -> None:
+        """Committed entities that hold a tuple of the load and keep it."""
+        files = self._load.hashes(type_key, tuples_of(group))
+        if self._is_overwrite or not files or not self._pinned_rows(type_key):
+            return
+        self._found.looked.add(type_key)
+        columns = tuple(dict.fromkeys([ID_COLUMN, *group.columns]))
+        holders = self._probed(Probe(str(type_key), columns, files, group))
+        if not holders.num_rows:
+            return
+        own = self._found.copies.get(type_key)
+        replaced = _NO_IDS if own is None else own[ID_COLUMN].combine_chunks()
+        is_kept = pc.invert(pc.is_in(holders[ID_COLUMN], value_set=replaced))
+        kept = holders.filter(is_kept)
+        if kept.num_rows:
+            suspected = union([tuple_hashes(group.texts(kept))])
+            self._found.suspect(type_key, tuples_of(group), suspected)
+            # Whoever asks the table about these tuples also meets those that are replaced.
+            is_alike = are_among(tuple_hashes(group.texts(holders)), suspected)
+            self._found.need(type_key, text_hashes(holders.filter(pa.array(is_alike))[ID_COLUMN]))
+
+    def _count_edges(self, type_key: TypeKey) -> None:
+        """Sources with too few or too many edges after the load."""
+        type_ = self._view.types[type_key]
+        assert isinstance(type_, EdgeType)
+        bounds, files = type_.cardinality, self._load.hashes(type_key, SOURCES)
+        if bounds == Cardinality() or not files:
+            return
+        most = bounds.maximum if bounds.maximum is not None else np.iinfo(np.int64).max
+        notes, parts = stores_of(self._load.job.place).notes, self._load.job.parts
+        others, counts, replaced = self._committed_edges(type_key, files)
+        bad = []
+        for sources, lengths in run_lengths(notes, files, parts):
+            places = np.searchsorted(sources, others)
+            is_own = are_among(others, sources)
+            lengths[places[is_own]] += counts[is_own]
+            bad.append(sources[(lengths < bounds.minimum) | (lengths > most)])
+        all_sources = union(each for each, _ in run_lengths(notes, files, parts))
+        is_former = ~are_among(others, all_sources)
+        is_bad = (counts < bounds.minimum) | (counts > most)
+        suspected = union([*bad, others[is_former & is_bad]])
+        self._found.suspect(type_key, SOURCES, suspected)
+        # The check of the sources asks which of them, and which of their edges, the load writes.
+        self._found.need(ends_of(type_)[SOURCE_COLUMN], suspected)
+        is_theirs = are_among(text_hashes(replaced[SOURCE_COLUMN]), suspected)
+        self._found.need(type_key, text_hashes(replaced.filter(pa.array(is_theirs))[ID_COLUMN]))
+
+    def _committed_edges(
+        self, type_key: TypeKey, files: tuple[HashFile, ...]
+    ) -> tuple[Hashes, npt.NDArray[np.int64], pa.Table]:
+        """The sources of edges that stay, and of replaced ones, with how many stay at each.
+
+        The replaced ones are given too.
+        """
+        none = pa.table({ID_COLUMN: _NO_IDS, SOURCE_COLUMN: _NO_IDS})
+        if self._is_overwrite or not self._pinned_rows(type_key):
+            return NONE, np.empty(0, np.int64), none
+        self._found.looked.add(type_key)
+        copies = self._found.copies.get(type_key)
+        former = NONE
+        wanted: tuple[HashFile, ...] = files
+        if copies is not None:
+            former = union([text_hashes(copies[SOURCE_COLUMN])])
+            wanted = (*files, self._written(former))
+        probe = Probe(str(type_key), (ID_COLUMN, SOURCE_COLUMN), wanted, SOURCE_COLUMN)
+        edges = self._probed(probe)
+        replaced = none
+        if copies is not None:
+            is_replaced = pc.is_in(edges[ID_COLUMN], value_set=copies[ID_COLUMN].combine_chunks())
+            replaced, edges = edges.filter(is_replaced), edges.filter(pc.invert(is_replaced))
+        staying = text_hashes(edges[SOURCE_COLUMN])
+        sources = union([staying, former])
+        counts = np.zeros(len(sources), np.int64)
+        np.add.at(counts, np.searchsorted(sources, staying), 1)
+        return sources, counts, replaced
+
+    def _find_left_behind(self) -> None:
+        """Committed edges at nodes that end with the overwriting of their type."""
+        for type_key, type_ in self._view.types.items():
+            if not isinstance(type_, EdgeType) or type_key in self._types:
+                continue
+            for column, node_key in ends_of(type_).items():
+                has_rows = self._pinned_rows(node_key) and self._pinned_rows(type_key)
+                if node_key in self._types and has_rows:
+                    self._find_left_at(type_key, type_, column, node_key)
+
+    def _find_left_at(
+        self, type_key: TypeKey, type_: EdgeType, column: str, node_key: TypeKey
+    ) -> None:
+        files = self._load.hashes(node_key, IDS)
+        probe = Probe(str(node_key), (ID_COLUMN,), files, is_other=True)
+        ended = self._probed(probe)[ID_COLUMN].combine_chunks()
+        self._found.looked.add(type_key)
+        if not len(ended):
+            return
+        wanted = self._written(text_hashes(ended))
+        edges = self._probed(Probe(str(type_key), (ID_COLUMN, column), (wanted,), column))
+        edges = edges.filter(pc.is_in(edges[column], value_set=ended)).sort_by(ID_COLUMN)
+        if edges.num_rows:
+            self._found.left.append(left_behind(type_, column, node_key.name, edges))
+
+    def _probed(self, probe: Probe) -> pa.Table:
+        pin = self._view.snapshot.pins[probe.type_key]
+        return probed(self._load.job, pin, probe, self._runner)
+
+    def _written(self, hashes: Hashes) -> HashFile:
+        job = self._load.job
+        notes = stores_of(job.place).notes
+        return write_hashes(notes, job.folder, [hashes], parts=1, is_set=True)
+
+    def _groups(self, type_key: TypeKey) -> list[Group]:
+        type_ = self._view.types[type_key]
+        if not type_.constraints.uniques:
+            return []
+        groups = groups_of(self._view.shape(type_key), type_)
+        return [group for group in groups if not group.has_key]
+
+    def _end_types(self, type_key: TypeKey) -> list[TypeKey]:
+        type_ = self._view.types[type_key]
+        return list(dict.fromkeys(ends_of(type_).values())) if isinstance(type_, EdgeType) else []
+
+    def _pinned_rows(self, type_key: TypeKey) -> int:
+        return self._view.snapshot.pins[str(type_key)].rows

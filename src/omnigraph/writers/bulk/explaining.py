@@ -1,0 +1,322 @@
+"""Suspected rows judged by their texts, in the words of every other write.
+
+The rows that share a suspected hash are few. They are read back, and looked at by the rules that
+validate any change, with all that those rules ask of the other rows of the load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import KeyConflict, Violation
+from omnigraph.execution.columns import SOURCE_COLUMN
+from omnigraph.execution.hashing import Hashes
+from omnigraph.execution.view import View
+from omnigraph.schema.accepted import TypeKey
+from omnigraph.schema.catalog import EdgeType
+from omnigraph.storage.objects import Objects
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.bulk.examining import Examined
+from omnigraph.writers.bulk.gathering import NUMBER, UNIT, Gather, gather
+from omnigraph.writers.bulk.hashes import NONE, are_among, text_hashes, union, write_hashes
+from omnigraph.writers.bulk.problems import Step
+from omnigraph.writers.bulk.runner import Runner
+from omnigraph.writers.bulk.staged_load import StagedLoad
+from omnigraph.writers.bulk.stores import stores_of
+from omnigraph.writers.bulk.writing import IDS, SOURCES, ends_at
+from omnigraph.writers.change import NO_IDS, TypeChange, WriteMode
+from omnigraph.writers.committed import Committed
+from omnigraph.writers.keys import Keys
+from omnigraph.writers.load import LoadMode
+from omnigraph.writers.refusals import id_twice, key_twice
+from omnigraph.writers.validate.cardinality import counted
+from omnigraph.writers.validate.findings import Positions, Subject
+from omnigraph.writers.validate.groups import Group, groups_of
+from omnigraph.writers.validate.image import Image
+from omnigraph.writers.validate.references import dangling, ends_of
+from omnigraph.writers.validate.uniqueness import (
+    holds_any,
+    late_rows,
+    rows_held_by_others,
+    tuple_codes,
+    tuple_violation,
+)
+
+# Suspected hashes of one name that are looked at; a load with more of them is refused anyway.
+SUSPECTS_MAX: Final = 100_000
+_MODES: Final = {
+    LoadMode.OVERWRITE: WriteMode.OVERWRITE,
+    LoadMode.APPEND: WriteMode.INSERT,
+    LoadMode.MERGE: WriteMode.UPSERT,
+}
+_EXEMPT: Final = -1
+# The unit of what no record of the load can be blamed for.
+NOWHERE: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A row that cannot be written: the unit, the number in it, and why.
+
+    `lacks` is the node type and the id that an edge needs and nobody has.
+    """
+
+    step: Step
+    unit: int
+    number: int
+    violation: Violation
+    lacks: tuple[str, str] | None = None
+
+
+@dataclass
+class Judgement:
+    """All rows that cannot be written, and those that a later record of their type replaces.
+
+    `unseen` is how many suspected hashes were not looked at.
+    """
+
+    judged: list[Judged] = field(default_factory=list)
+    replaced: list[tuple[TypeKey, int, int]] = field(default_factory=list)
+    unseen: int = 0
+
+
+@dataclass(frozen=True)
+class Court:
+    """What judging needs; `is_complete` asks for every row to leave out, not for one per rule."""
+
+    load: StagedLoad
+    view: View
+    keys: Keys
+    runner: Runner
+    is_complete: bool
+
+
+def explain(examined: Examined, court: Court) -> Judgement:
+    """Which suspected rows are wrong indeed, and what is wrong with them."""
+    judgement = Judgement()
+    wanted = _wanted(examined, judgement)
+    gathered = _gathered(wanted, court)
+    change = {
+        type_key: _change(gathered.get(type_key), type_key, court)
+        for type_key in court.load.types(court.view)
+    }
+    judges = {
+        type_key: _TypeJudge(court, examined, type_key, rows) for type_key, rows in gathered.items()
+    }
+    for type_key, judge in judges.items():
+        judgement.judged += judge.judge_ids()
+        judgement.replaced += [(type_key, *key) for key in judge.replaced]
+        change[type_key] = judge.change()
+    image = Image(change, Committed(court.view, court.keys, change))
+    for judge in judges.values():
+        judgement.judged += judge.judge_rules(image)
+    return judgement
+
+
+def _wanted(examined: Examined, judgement: Judgement) -> dict[TypeKey, dict[str, Hashes]]:
+    wanted: dict[TypeKey, dict[str, Hashes]] = {}
+    for type_key, by_name in examined.suspects.items():
+        for name, hashes in by_name.items():
+            judgement.unseen += max(len(hashes) - SUSPECTS_MAX, 0)
+            wanted.setdefault(type_key, {})[name] = hashes[:SUSPECTS_MAX]
+    if wanted:
+        for type_key, hashes in examined.needed.items():
+            of_type = wanted.setdefault(type_key, {})
+            of_type[IDS] = union([of_type.get(IDS, NONE), hashes])
+    return wanted
+
+
+def _gathered(wanted: dict[TypeKey, dict[str, Hashes]], court: Court) -> dict[TypeKey, pa.Table]:
+    """The rows that share a wanted hash, in the order of the input."""
+    load = court.load
+    notes = stores_of(load.job.place).notes
+    questions: list[Gather] = []
+    for type_key, by_name in wanted.items():
+        if not load.rows(type_key):
+            continue
+        files = {
+            name: write_hashes(notes, load.job.folder, [hashes], parts=1, is_set=True)
+            for name, hashes in by_name.items()
+        }
+        version = load.version(type_key)
+        questions += [
+            Gather(load.job, number, type_key, written.types[str(type_key)], version, files)
+            for number, written in enumerate(load.written)
+            if str(type_key) in written.types and written.types[str(type_key)].rows
+        ]
+    answers = court.runner.run(questions, gather, stage="explain") if questions else []
+    found: dict[TypeKey, list[pa.Table]] = {}
+    for question, path in zip(questions, answers, strict=True):
+        if path is not None:
+            found.setdefault(question.type_key, []).append(_read(notes, path))
+    order = [type_key for type_key in court.view.types if type_key in found]
+    return {type_key: pa.concat_tables(found[type_key]).combine_chunks() for type_key in order}
+
+
+def _read(notes: Objects, path: str) -> pa.Table:
+    data = notes.get(path)
+    assert data is not None, "what a unit wrote stays until the load ends"
+    return pa.ipc.open_stream(data).read_all()
+
+
+def _change(rows: pa.Table | None, type_key: TypeKey, court: Court) -> TypeChange:
+    shape, mode = court.view.shape(type_key), _MODES[court.load.job.mode]
+    if rows is None:
+        return TypeChange(shape, mode, shape.schema.empty_table(), NO_IDS)
+    units, numbers = rows[UNIT].to_numpy(), rows[NUMBER].to_numpy()
+    origins = court.load.places.origins(units, numbers)
+    own = rows.select([name for name in rows.column_names if name not in (UNIT, NUMBER)])
+    return TypeChange(shape, mode, own, NO_IDS, origins=origins)
+
+
+class _TypeJudge:
+    """The suspected rows of one type."""
+
+    def __init__(self, court: Court, examined: Examined, type_key: TypeKey, rows: pa.Table) -> None:
+        self._court = court
+        self._examined = examined
+        self._type_key = type_key
+        self._type = court.view.types[type_key]
+        self._rows = rows
+        self._is_kept = np.ones(rows.num_rows, np.bool_)
+        is_keyless = not court.view.shape(type_key).key
+        self._may_repeat = is_keyless and court.load.job.mode is LoadMode.MERGE
+        self.replaced: list[tuple[int, int]] = []
+
+    def judge_ids(self) -> Iterator[Judged]:
+        """Ids that several rows have, and ids that an append meets in the table."""
+        yield from self._judge_repeated()
+        copies = self._examined.copies.get(self._type_key)
+        if copies is None or self._court.load.job.mode is not LoadMode.APPEND:
+            return
+        is_there = pc.is_in(self._rows[ID_COLUMN], value_set=copies[ID_COLUMN].combine_chunks())
+        for row in np.flatnonzero(is_there.to_numpy()).tolist():
+            entity_id, place = self._rows[ID_COLUMN][row].as_py(), self._place(row)
+            violation = KeyConflict.violation(self._type_key.name, entity_id, place)
+            yield self._judged(Step.EXISTS, row, violation)
+
+    def change(self) -> TypeChange:
+        """The rows as the rules see them: of several with one id, the one that counts."""
+        kept = self._rows.filter(pa.array(self._is_kept))
+        return _change(kept, self._type_key, self._court)
+
+    def judge_rules(self, image: Image) -> list[Judged]:
+        """What the rules of the schema say of the rows."""
+        change = image.change[self._type_key]
+        subject = Subject(self._type_key, self._type, change)
+        found: list[Judged] = []
+        for group in groups_of(change.shape, self._type):
+            if not group.has_key and self._type.constraints.uniques:
+                found += self._judge_tuples(subject, group, image)
+        if isinstance(self._type, EdgeType):
+            found += self._judge_ends(subject, self._type)
+            found += self._judge_counts(subject, image)
+        return found
+
+    def _judge_repeated(self) -> Iterator[Judged]:
+        ids = self._rows[ID_COLUMN].combine_chunks()
+        codes = np.asarray(ids.dictionary_encode().indices.to_numpy(zero_copy_only=False), np.int64)
+        places = np.arange(len(codes))
+        counting = places[::-1] if self._may_repeat else places
+        # The first row of each id counts, or the last one where a later record replaces it.
+        _, found = np.unique(codes[counting], return_index=True)
+        counts = counting[found][codes]
+        others = np.flatnonzero(counts != places)
+        self._is_kept[others] = False
+        if self._may_repeat:
+            self.replaced = [self._key(row) for row in others.tolist()]
+            return
+        if not self._court.is_complete:
+            _, firsts = np.unique(codes[others], return_index=True)
+            others = np.sort(others[firsts])
+        for row in others.tolist():
+            yield self._judged(Step.TWICE, row, self._twice(row, int(counts[row])))
+
+    def _twice(self, row: int, first: int) -> Violation:
+        places = (self._place(first), self._place(row))
+        shape = self._court.view.shape(self._type_key)
+        if shape.key:
+            return key_twice(self._type, shape, self._rows.slice(row, 1), places=places)
+        given = self._rows[ID_COLUMN][row].as_py()
+        return id_twice(self._type_key.name, given, places=places)
+
+    def _judge_tuples(self, subject: Subject, group: Group, image: Image) -> Iterator[Judged]:
+        """Tuples that several records of the load have, or a committed entity keeps."""
+        change = _change(self._unique_scope(), self._type_key, self._court)
+        scope = replace(subject, change=change)
+        codes, kinds = tuple_codes([change.rows], group.columns)
+        is_shared = np.bincount(codes[codes != _EXEMPT], minlength=kinds) > 1
+        is_told = holds_any(codes, is_shared)
+        inside = late_rows(codes, is_shared)
+        if self._court.is_complete:
+            holding = np.flatnonzero(is_told)
+            _, firsts = np.unique(codes[holding], return_index=True)
+            inside = np.delete(holding, firsts)
+        held = np.empty(0, np.int64)
+        if image.keeps_committed(self._type_key):
+            held = rows_held_by_others(scope, group, image)
+            held = held if self._court.is_complete else held[~is_told[held]]
+        rows = self._unique_scope()
+        for row in dict.fromkeys([*inside.tolist(), *held.tolist()]):
+            violation = tuple_violation(scope, group, change.rows, row)
+            unit, number = rows[UNIT][row].as_py(), rows[NUMBER][row].as_py()
+            yield Judged(Step.GRAPH, unit, number, violation)
+
+    def _unique_scope(self) -> pa.Table:
+        """Records that a later one replaces count too; those with a key of another one do not."""
+        if self._may_repeat:
+            return self._rows
+        return self._rows.filter(pa.array(self._is_kept))
+
+    def _judge_ends(self, subject: Subject, type_: EdgeType) -> Iterator[Judged]:
+        suspects = self._examined.suspects.get(self._type_key, {})
+        scope = replace(subject, change=_change(self._rows, self._type_key, self._court))
+        for column, node_key in ends_of(type_).items():
+            missing = suspects.get(ends_at(node_key), NONE)
+            # Nobody has the hash, so nobody has the id.
+            is_missing = are_among(text_hashes(self._rows[column]), missing)
+            found = dangling(scope, column, node_key.name, np.flatnonzero(is_missing))
+            for row in found.rows.tolist():
+                lacks = (node_key.name, self._rows[column][row].as_py())
+                yield replace(self._judged(Step.GRAPH, row, found.tell(row)), lacks=lacks)
+
+    def _judge_counts(self, subject: Subject, image: Image) -> Iterator[Judged]:
+        suspects = self._examined.suspects.get(self._type_key, {})
+        if SOURCES not in suspects:
+            return
+        found = counted(subject, image)
+        assert found is not None, "only bounded types are counted"
+        kept = np.flatnonzero(self._is_kept)
+        sources = subject.change.rows[SOURCE_COLUMN]
+        for place in np.flatnonzero(found.is_bad).tolist():
+            name = found.sources[place]
+            is_suspected = are_among(text_hashes(pa.array([name.as_py()])), suspects[SOURCES])
+            if not is_suspected.all():
+                continue
+            own = kept[np.flatnonzero(pc.equal(sources, name).to_numpy())]
+            if not len(own):
+                yield Judged(Step.GRAPH, NOWHERE, 0, found.violation(subject, place))
+            for row in self._excess(own, int(found.counts[place]), found.bounds.maximum).tolist():
+                yield self._judged(Step.GRAPH, row, found.violation(subject, place))
+
+    def _excess(self, own: Positions, count: int, maximum: int | None) -> Positions:
+        """The edges of a source to leave out; one of them stands for all if not all are asked."""
+        if not self._court.is_complete:
+            return own[:1]
+        return own[-(count - maximum) :] if maximum is not None and count > maximum else own
+
+    def _judged(self, step: Step, row: int, violation: Violation) -> Judged:
+        unit, number = self._key(row)
+        return Judged(step, unit, number, violation)
+
+    def _key(self, row: int) -> tuple[int, int]:
+        return self._rows[UNIT][row].as_py(), self._rows[NUMBER][row].as_py()
+
+    def _place(self, row: int) -> str:
+        return self._court.load.places.place(*self._key(row))

@@ -1,0 +1,83 @@
+"""A load whose units have been written: what there is of each type, and where to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from omnigraph.execution.view import View
+from omnigraph.schema.accepted import TypeKey
+from omnigraph.storage.pins import Pin, Staged
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.bulk.hashes import HashFile
+from omnigraph.writers.bulk.places import Places, places_of
+from omnigraph.writers.bulk.stores import stores_of
+from omnigraph.writers.bulk.units import Job, Unit
+from omnigraph.writers.bulk.writing import Written
+
+
+@dataclass(frozen=True)
+class StagedLoad:
+    """The units of a load and what each of them wrote."""
+
+    job: Job
+    units: tuple[Unit, ...]
+    written: tuple[Written, ...]
+
+    @cached_property
+    def places(self) -> Places:
+        """Where the records are."""
+        return places_of(self.units, [written.lines for written in self.written])
+
+    def types(self, view: View) -> list[TypeKey]:
+        """The types that occur, also without rows: nodes by name, then edges by name."""
+        found = {name for written in self.written for name in written.types}
+        return [type_key for type_key in view.types if str(type_key) in found]
+
+    def rows(self, type_key: TypeKey) -> int:
+        """How many rows of a type there are."""
+        name = str(type_key)
+        return sum(each.types[name].rows for each in self.written if name in each.types)
+
+    def hashes(self, type_key: TypeKey, name: str) -> tuple[HashFile, ...]:
+        """The files of the hashes of a name, one of each unit that has any."""
+        types = (each.types[str(type_key)] for each in self.written if str(type_key) in each.types)
+        return tuple(found.hashes[name] for found in types if name in found.hashes)
+
+    def staged(self, type_key: TypeKey) -> tuple[Staged, ...]:
+        """The rows of a type, in the order of the input."""
+        return self._staged.get(str(type_key), ())
+
+    def version(self, type_key: TypeKey) -> Pin:
+        """A version that nobody sees, in which the rows of a type can be read."""
+        name = str(type_key)
+        if name not in self._versions:
+            tables = stores_of(self.job.place).tables
+            self._versions[name] = tables.append(self.job.pins[name], self.staged(type_key))
+        return self._versions[name]
+
+    def read(self, type_key: TypeKey, columns: list[str]) -> pa.Table:
+        """Some columns of all rows of a type, in the order of the input."""
+        files = [name for part in self.staged(type_key) for name in part.files]
+        table = stores_of(self.job.place).tables.open(self.version(type_key))
+        return table.rows_of_files(files, columns=columns)
+
+    def ids(self, type_key: TypeKey) -> pa.Array:
+        """The ids of all rows of a type."""
+        return self.read(type_key, [ID_COLUMN])[ID_COLUMN].combine_chunks()
+
+    @cached_property
+    def _staged(self) -> Mapping[str, tuple[Staged, ...]]:
+        found: dict[str, list[Staged]] = {}
+        for written in self.written:
+            for name, type_written in written.types.items():
+                parts = map(Staged.from_json, type_written.staged)
+                found.setdefault(name, []).extend(parts)
+        return {name: tuple(parts) for name, parts in found.items()}
+
+    @cached_property
+    def _versions(self) -> dict[str, Pin]:
+        return {}

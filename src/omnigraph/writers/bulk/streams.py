@@ -1,0 +1,114 @@
+"""The bytes and batches of a unit: lines of a byte range, or batches of row groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.source_files import opened
+from omnigraph.writers.bulk.units import Format, Job, Piece
+from omnigraph.writers.inputs.lines import Stream
+from omnigraph.writers.inputs.tables import BATCH_ROWS
+
+# The name of an object of the graph that a load reads.
+STAGED: Final = "staged:"
+_LOOK_BYTES: Final = 64 * 1024
+_NEWLINE: Final = b"\n"
+
+
+class Source(Stream, Protocol):
+    """A stream that can go on from elsewhere."""
+
+    def seek(self, position: int, /) -> int:
+        """Go on from another place."""
+
+
+class LineRange:
+    """The lines that begin in a range of bytes; the last of them may end behind it."""
+
+    def __init__(self, source: Source, start: int, end: int) -> None:
+        self._source = source
+        self._place = start
+        self._end = end
+        self._rest = b""
+        # Whether the next byte begins a line.
+        self._is_at_start = True
+        if start:
+            self._skip_to_line(start - 1)
+
+    def read(self, nbytes: int, /) -> bytes:
+        """Up to so many of the next bytes; none at the end."""
+        if self._place < self._end:
+            data = self._next(min(nbytes, self._end - self._place))
+        elif self._is_at_start:
+            return b""
+        else:
+            data = self._next(_LOOK_BYTES)
+            data = data[: data.find(_NEWLINE) + 1 or len(data)]
+        self._place += len(data)
+        self._is_at_start = data.endswith(_NEWLINE) or not data
+        return data
+
+    def _skip_to_line(self, place: int) -> None:
+        self._source.seek(place)
+        while data := self._source.read(_LOOK_BYTES):
+            end = data.find(_NEWLINE) + 1
+            if end:
+                self._place, self._rest = place + end, data[end:]
+                return
+            place += len(data)
+        self._place = max(place, self._end)
+
+    def _next(self, nbytes: int) -> bytes:
+        if self._rest:
+            data, self._rest = self._rest[:nbytes], self._rest[nbytes:]
+            return data
+        return self._source.read(nbytes)
+
+
+@contextmanager
+def opened_piece(piece: Piece, job: Job, objects: Objects) -> Iterator[pa.NativeFile]:
+    """The file of a piece, unpacked if it is compressed."""
+    uri = piece.file.uri
+    if uri.startswith(STAGED):
+        data = objects.get(uri.removeprefix(STAGED))
+        assert data is not None, "what was staged stays until the load ends"
+        with pa.BufferReader(data) as stream:
+            yield stream
+        return
+    with opened(piece.file, job.place.options) as stream:
+        if not piece.is_compressed:
+            yield stream
+            return
+        with pa.CompressedInputStream(stream, pa.Codec.detect(uri).name) as unpacked:
+            yield unpacked
+
+
+def lines_of(stream: pa.NativeFile, piece: Piece) -> Stream:
+    """The lines of a piece."""
+    if piece.is_compressed:
+        whole: Stream = stream
+        return whole
+    return LineRange(stream, piece.start, piece.end)
+
+
+def batches_of(stream: pa.NativeFile, piece: Piece) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The columns and the rows of a piece of a table file."""
+    match piece.format:
+        case Format.PARQUET:
+            parquet = pq.ParquetFile(stream)
+            groups = list(range(piece.start, piece.end))
+            return parquet.schema_arrow, parquet.iter_batches(BATCH_ROWS, row_groups=groups)
+        case Format.ORC:
+            found = orc.ORCFile(stream)
+            return found.schema, map(found.read_stripe, range(piece.start, piece.end))
+        case Format.ARROW:
+            reader = pa.ipc.open_stream(stream)
+            return reader.schema, iter(reader)
+    raise AssertionError(f"{piece.format} holds no table")

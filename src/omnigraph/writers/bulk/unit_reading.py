@@ -1,0 +1,130 @@
+"""One unit read by the readers of every load: its rows in portions, and what was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.diagnostics import did_you_mean
+from omnigraph.diagnostics.shown import readable
+from omnigraph.errors import LoadError, Violation
+from omnigraph.schema.accepted import AcceptedSchema, TypeKey
+from omnigraph.writers.bulk.problems import Problem, Step
+from omnigraph.writers.bulk.stores import Stores
+from omnigraph.writers.bulk.streams import batches_of, lines_of, opened_piece
+from omnigraph.writers.bulk.units import Format, Piece, Unit
+from omnigraph.writers.inputs.csv_files import read_csv
+from omnigraph.writers.inputs.data import InputOptions
+from omnigraph.writers.inputs.json_input import read_json
+from omnigraph.writers.inputs.lines import Stream
+from omnigraph.writers.inputs.reading import Numbers, Reading, Refused
+from omnigraph.writers.inputs.tables import read_table
+
+# Rows and bytes of one type that wait in memory before they are given away.
+_PORTION_ROWS: Final = 1024 * 1024
+_PORTION_BYTES: Final = 256 * 1024**2
+
+Keep: TypeAlias = Callable[[TypeKey, pa.Table, Numbers], None]
+
+
+class UnitReading(Reading):
+    """A reading that gives its rows away in portions, and tells records by their numbers."""
+
+    def __init__(self, accepted: AcceptedSchema, unit: Unit, keep: Keep) -> None:
+        super().__init__(accepted, InputOptions(type=unit.piece.type))
+        self.told_max = unit.job.told_max
+        self.problems: list[Problem] = []
+        self.refused = 0
+        # Blank lines count too: the numbers of the next unit go on from here.
+        self.lines = 0
+        self.is_complete = False
+        self._keep = keep
+        self._waiting: dict[TypeKey, list[tuple[pa.Table, Numbers]]] = {}
+
+    def add(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers) -> None:
+        """Keep rows of a type until they are a portion."""
+        waiting = self._waiting.setdefault(type_key, [])
+        waiting.append((rows, numbers))
+        count = sum(len(found) for _, found in waiting)
+        if count >= _PORTION_ROWS or sum(each.nbytes for each, _ in waiting) >= _PORTION_BYTES:
+            self._give(type_key)
+
+    def refuse(self, number: int, refused: Refused) -> None:
+        """Note what is wrong with a record."""
+        self.refused += 1
+        if len(self.problems) >= self.told_max:
+            return
+        message = str(refused)
+        if refused.suggestion is not None and (hint := did_you_mean(*refused.suggestion)):
+            message = f"{message}; {hint}"
+        violation = Violation(refused.rule, message, **refused.fields)
+        self.problems.append(Problem(Step.READ, number, violation, refused.hint))
+
+    def refuse_more(self, count: int) -> None:
+        """So many more records are wrong in the way that was noted before."""
+        self.refused += max(count, 0)
+
+    def fail(self, number: int, refused: Refused) -> LoadError:
+        """The error after which nothing more of the unit can be read."""
+        self.refuse(number, refused)
+        return LoadError(str(refused), record=number)
+
+    def give_rest(self) -> None:
+        """Give away what is left."""
+        for type_key in list(self._waiting):
+            self._give(type_key)
+
+    def _give(self, type_key: TypeKey) -> None:
+        waiting = self._waiting.pop(type_key)
+        rows = pa.concat_tables([each for each, _ in waiting])
+        self._keep(type_key, rows, np.concatenate([numbers for _, numbers in waiting]))
+
+
+def read_unit(unit: Unit, stores: Stores, keep: Keep) -> UnitReading:
+    """Read a unit; what stops the reading is a problem of its file."""
+    piece = unit.piece
+    reading = UnitReading(stores.schema(unit.job).accepted, unit, keep)
+    reading.begin(piece.name, noun="line" if piece.format is Format.JSONL else "row")
+    try:
+        with opened_piece(piece, unit.job, stores.notes) as stream:
+            _read(stream, piece, reading)
+    except LoadError:
+        assert reading.problems, "a reading that stops says why"
+    except (OSError, pa.ArrowException) as failure:
+        reason = getattr(failure, "strerror", None) or str(failure)
+        reading.refuse(0, Refused(readable(reason), rule="source"))
+    else:
+        reading.give_rest()
+        reading.is_complete = True
+    return reading
+
+
+def _read(stream: pa.NativeFile, piece: Piece, reading: UnitReading) -> None:
+    if piece.format is Format.JSONL:
+        lines = _CountedLines(lines_of(stream, piece))
+        read_json(lines, reading)
+        reading.lines = lines.count
+        return
+    if piece.format is Format.CSV:
+        read_csv(stream, reading)
+    else:
+        schema, batches = batches_of(stream, piece)
+        read_table(batches, schema, reading)
+    reading.lines = reading.records
+
+
+class _CountedLines:
+    """A stream that knows how many lines were read from it."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self.count = 0
+
+    def read(self, nbytes: int, /) -> bytes:
+        """Up to so many of the next bytes."""
+        data = self._stream.read(nbytes)
+        self.count += data.count(b"\n")
+        return data

@@ -1,0 +1,190 @@
+"""Units: the parts into which a load is cut, each small enough for the memory of one worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+
+from omnigraph.diagnostics.shown import readable
+from omnigraph.errors import LoadError, Violation, told
+from omnigraph.storage.pins import Pin
+from omnigraph.storage.source_files import SourceFile, opened, source_files
+from omnigraph.writers.bulk.problems import UNIT_TOLD_MAX
+from omnigraph.writers.load import LoadMode
+
+# Smaller units cost more starts; larger ones more memory, and leave cores idle at the end.
+UNIT_BYTES: Final = 64 * 1024**2
+UNIT_ROWS: Final = 1024 * 1024
+# Below so many hashes the keys of a load are compared in one place.
+PART_HASHES_MAX: Final = 100_000_000
+_PART_HASHES: Final = 8_000_000
+_PARTS_MAX: Final = 4_096
+# A line of the shortest usual records, for an estimate.
+_LINE_BYTES: Final = 64
+_COMPRESSED: Final = (".gz", ".zst", ".bz2")
+
+
+class Format(Enum):
+    """What a unit is read as; the values are the ends of file names."""
+
+    JSONL = ".jsonl"
+    PARQUET = ".parquet"
+    CSV = ".csv"
+    ORC = ".orc"
+    # Rows of a table that were written to the staging place of the load.
+    ARROW = ".arrow"
+
+
+_FORMATS: Final = {
+    ".jsonl": Format.JSONL,
+    ".ndjson": Format.JSONL,
+    ".json": Format.JSONL,
+    ".parquet": Format.PARQUET,
+    ".csv": Format.CSV,
+    ".orc": Format.ORC,
+}
+_SPLIT_BY_BYTES: Final = (Format.JSONL,)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a graph is, for any process: its address and how to get there."""
+
+    uri: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    is_durable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What every unit of a load needs to know: the graph, its schema and pins, and the terms.
+
+    `folder` is where the units of this load leave what others read, `parts` is into how many parts
+    they cut hashes, and `told_max` is how many bad records each of them tells one by one.
+    """
+
+    place: Place
+    schema: str
+    pins: Mapping[str, Pin]
+    mode: LoadMode
+    folder: str
+    parts: int = 1
+    told_max: int = UNIT_TOLD_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of an input file: bytes, row groups or stripes from `start` to before `end`.
+
+    `name` stands for the file in messages, `type` is that of the rows of a table.
+    """
+
+    file: SourceFile
+    format: Format
+    name: str
+    type: str | None = None
+    start: int = 0
+    end: int = 0
+    is_compressed: bool = False
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A piece of a load; `left_out` are the numbers of records that were rejected before."""
+
+    job: Job
+    number: int
+    piece: Piece
+    left_out: tuple[int, ...] = ()
+
+
+def pieces_of(uri: str, options: Mapping[str, str], *, type_name: str | None) -> tuple[Piece, ...]:
+    """The pieces of all files that an address stands for, in the order of their names."""
+    try:
+        files, problem = source_files(uri, options)
+    except OSError as failure:
+        raise unusable(uri, failure.strerror or str(failure)) from failure
+    if not files:
+        raise unusable(uri, problem)
+    return tuple(piece for file in files for piece in _cut(file, options, type_name))
+
+
+def unusable(name: str, problem: str) -> LoadError:
+    """The error for an input that cannot be read at all."""
+    violation = Violation("source", readable(problem), place=readable(name))
+    return LoadError(told([violation], 1), record=0, violations=[violation])
+
+
+def parts_for(pieces: Sequence[Piece]) -> int:
+    """Into how many parts the hashes of a load are cut, by its likely size."""
+    # A row has up to three: an id and two ends.
+    likely = 3 * sum(piece.rows for piece in pieces)
+    parts = 1
+    while likely > PART_HASHES_MAX and parts * _PART_HASHES < likely and parts < _PARTS_MAX:
+        parts *= 2
+    return parts
+
+
+def _cut(file: SourceFile, options: Mapping[str, str], type_name: str | None) -> Iterator[Piece]:
+    name, _, last = file.uri.rpartition(".")
+    is_compressed = f".{last.lower()}" in _COMPRESSED
+    ending = f".{(name.rpartition('.')[2] if is_compressed else last).lower()}"
+    format_ = _FORMATS.get(ending)
+    if format_ is None or (is_compressed and format_ in (Format.PARQUET, Format.ORC)):
+        raise unusable(file.uri, f"not a kind of file that can be loaded: {', '.join(_FORMATS)}")
+    if format_ is Format.JSONL and type_name is not None:
+        raise _with_rule(file.uri, "type", "every record names its own type: leave the type out")
+    if is_compressed or format_ is Format.CSV:
+        rows = file.size // _LINE_BYTES
+        yield Piece(file, format_, file.uri, type_name, 0, file.size, is_compressed, rows)
+    elif format_ is Format.JSONL:
+        yield from _byte_ranges(file)
+    else:
+        yield from _row_ranges(file, format_, options, type_name)
+
+
+def _with_rule(name: str, rule: str, problem: str) -> LoadError:
+    violation = Violation(rule, problem, place=readable(name))
+    return LoadError(told([violation], 1), record=0, violations=[violation])
+
+
+def _byte_ranges(file: SourceFile) -> Iterator[Piece]:
+    for start in range(0, max(file.size, 1), UNIT_BYTES):
+        end = min(start + UNIT_BYTES, file.size)
+        rows = (end - start) // _LINE_BYTES
+        yield Piece(file, Format.JSONL, file.uri, None, start, end, rows=rows)
+
+
+def _row_ranges(
+    file: SourceFile, format_: Format, options: Mapping[str, str], type_name: str | None
+) -> Iterator[Piece]:
+    """Consecutive row groups or stripes of about as many rows as a unit may have."""
+    try:
+        with opened(file, options) as stream:
+            counts = _group_rows(stream, format_)
+    except (OSError, pa.ArrowException) as failure:
+        raise unusable(file.uri, getattr(failure, "strerror", None) or str(failure)) from failure
+    start, rows = 0, 0
+    for number, count in enumerate(counts):
+        if rows and rows + count > UNIT_ROWS:
+            yield Piece(file, format_, file.uri, type_name, start, number, rows=rows)
+            start, rows = number, 0
+        rows += count
+    yield Piece(file, format_, file.uri, type_name, start, len(counts), rows=rows)
+
+
+def _group_rows(stream: pa.NativeFile, format_: Format) -> list[int]:
+    if format_ is Format.PARQUET:
+        metadata = pq.read_metadata(stream)
+        return [metadata.row_group(each).num_rows for each in range(metadata.num_row_groups)]
+    found = orc.ORCFile(stream)
+    # Stripes do not tell their rows before they are read.
+    stripes: int = found.nstripes
+    return [-(-found.nrows // stripes)] * stripes if stripes else []

@@ -1,0 +1,185 @@
+"""The task that does most of a load: read a unit, check its rows, write them, note their hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.execution.columns import SOURCE_COLUMN, table_shape
+from omnigraph.execution.hashing import Hashes
+from omnigraph.execution.view import tabled_types
+from omnigraph.ids import new_ulid
+from omnigraph.schema.accepted import TypeKey
+from omnigraph.schema.catalog import Cardinality, EdgeType, NodeType
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.versioning.schemas import StoredSchema
+from omnigraph.writers.bulk.hashes import HashFile, text_hashes, tuple_hashes, write_hashes
+from omnigraph.writers.bulk.problems import Problem
+from omnigraph.writers.bulk.rows import RowChecks
+from omnigraph.writers.bulk.stores import Stores, stores_of
+from omnigraph.writers.bulk.unit_reading import read_unit
+from omnigraph.writers.bulk.units import Unit
+from omnigraph.writers.inputs.reading import Numbers
+from omnigraph.writers.validate.groups import Group, groups_of
+from omnigraph.writers.validate.references import ends_of
+
+# The names of hashes: of ids, of sources with all their repetitions, of ends at a node type, and
+# of the tuples of a group.
+IDS: Final = "ids"
+_ENDS: Final = "ends:"
+SOURCES: Final = "sources"
+
+
+def ends_at(node_key: TypeKey) -> str:
+    """The name of the hashes of ends at a node type."""
+    return f"{_ENDS}{node_key}"
+
+
+def tuples_of(group: Group) -> str:
+    """The name of the hashes of the tuples of a group."""
+    return f"tuples:{','.join(group.columns)}"
+
+
+@dataclass(frozen=True, slots=True)
+class TypeWritten:
+    """What a unit wrote of one type: `staged` rows as texts, and the hashes of what they hold.
+
+    `numbers` are those of the rows: the path of an object, or the first of consecutive ones.
+    """
+
+    rows: int
+    staged: tuple[str, ...]
+    hashes: Mapping[str, HashFile]
+    numbers: str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a unit. `lines` is how far the numbers of the next unit are shifted.
+
+    `count` is how many problems there are, of which some are told. A unit that is not complete
+    could not be read to its end.
+    """
+
+    lines: int
+    is_complete: bool
+    types: Mapping[str, TypeWritten]
+    problems: tuple[Problem, ...]
+    count: int
+
+
+def write_unit(unit: Unit) -> Written:
+    """Read a unit and write its good rows."""
+    stores = stores_of(unit.job.place)
+    schema = stores.schema(unit.job)
+    types = tabled_types(schema.catalog)
+    writers: dict[TypeKey, _TypeWriter] = {}
+
+    def keep(type_key: TypeKey, rows: pa.Table, numbers: Numbers) -> None:
+        if type_key not in writers:
+            writers[type_key] = _TypeWriter(unit, stores, schema, type_key, types[type_key])
+        writers[type_key].write(rows, numbers)
+
+    reading = read_unit(unit, stores, keep)
+    problems = [
+        *reading.problems,
+        *(problem for writer in writers.values() for problem in writer.checks.problems),
+    ]
+    left_out = set(unit.left_out)
+    told = [problem for problem in problems if problem.number not in left_out]
+    return Written(
+        lines=reading.lines,
+        is_complete=reading.is_complete,
+        types={str(type_key): writer.finish() for type_key, writer in writers.items()},
+        problems=tuple(sorted(told, key=lambda each: each.number)[: unit.job.told_max]),
+        count=reading.refused
+        + sum(writer.checks.count for writer in writers.values())
+        - (len(problems) - len(told)),
+    )
+
+
+class _TypeWriter:
+    """One type of a unit, portion by portion."""
+
+    def __init__(
+        self,
+        unit: Unit,
+        stores: Stores,
+        schema: StoredSchema,
+        type_key: TypeKey,
+        type_: NodeType | EdgeType,
+    ) -> None:
+        self._unit = unit
+        self._stores = stores
+        self._type_key = type_key
+        self._type = type_
+        self._shape = table_shape(schema.accepted, type_key)
+        self.checks = RowChecks(type_key, type_, self._shape, unit.job.told_max)
+        self._left_out = np.array(unit.left_out, np.int64)
+        self._staged: list[str] = []
+        self._numbers: list[Numbers] = []
+        self._hashes: dict[str, list[Hashes]] = {}
+
+    def write(self, rows: pa.Table, numbers: Numbers) -> None:
+        """Write the good ones of some rows."""
+        if len(self._left_out):
+            is_kept = ~np.isin(numbers, self._left_out)
+            rows, numbers = rows.filter(pa.array(is_kept)), numbers[is_kept]
+        ready = self.checks.ready(rows, numbers)
+        if not ready.rows.num_rows:
+            return
+        pin = self._unit.job.pins[str(self._type_key)]
+        self._staged.append(self._stores.tables.write(pin, ready.rows).to_json())
+        self._numbers.append(ready.numbers)
+        self._note(ready.rows, is_fresh=ready.is_fresh)
+
+    def finish(self) -> TypeWritten:
+        """What was written in all."""
+        job, notes = self._unit.job, self._stores.notes
+        files = {
+            name: write_hashes(
+                notes, job.folder, found, parts=job.parts, is_set=name.startswith(_ENDS)
+            )
+            for name, found in self._hashes.items()
+        }
+        numbers = np.concatenate([*self._numbers, np.empty(0, np.int64)])
+        return TypeWritten(len(numbers), tuple(self._staged), files, self._kept(numbers))
+
+    def _kept(self, numbers: Numbers) -> str | int:
+        if not len(numbers) or (np.diff(numbers) == 1).all():
+            return int(numbers[0]) if len(numbers) else 1
+        path = f"{self._unit.job.folder}/{new_ulid()}.numbers"
+        self._stores.notes.put(path, numbers.astype(np.int64).tobytes())
+        return path
+
+    def _note(self, rows: pa.Table, *, is_fresh: bool) -> None:
+        """Note the hashes of what other rows, written anywhere, are compared with."""
+        type_ = self._type
+        if not is_fresh:
+            self._add(IDS, text_hashes(rows[ID_COLUMN]))
+        if isinstance(type_, EdgeType):
+            ends = {column: text_hashes(rows[column]) for column in ends_of(type_)}
+            for column, node_key in ends_of(type_).items():
+                self._add(ends_at(node_key), ends[column])
+            if type_.cardinality != Cardinality():
+                self._add(SOURCES, ends[SOURCE_COLUMN])
+        if type_.constraints.uniques:
+            for group in groups_of(self._shape, type_):
+                if not group.has_key:
+                    self._add(tuples_of(group), tuple_hashes(group.texts(group.bound(rows))))
+
+    def _add(self, name: str, hashes: Hashes) -> None:
+        self._hashes.setdefault(name, []).append(hashes)
+
+
+def read_numbers(stores: Stores, written: TypeWritten) -> Numbers:
+    """The numbers of the rows of a type in a unit."""
+    if isinstance(written.numbers, int):
+        return np.arange(written.numbers, written.numbers + written.rows, dtype=np.int64)
+    data = stores.notes.get(written.numbers)
+    assert data is not None, "what a unit wrote stays until the load ends"
+    return np.frombuffer(data, np.int64)

@@ -1,0 +1,27 @@
+"""Tasks of loads that fail once, where workers can import them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from omnigraph.writers.bulk.units import Unit
+from omnigraph.writers.bulk.writing import Written, write_unit
+
+
+@dataclass(frozen=True)
+class FailingUnit:
+    """A unit whose first attempts fail after they have written; a file for each tells of it."""
+
+    unit: Unit
+    folder: str
+
+
+def write_then_fail(failing: FailingUnit) -> Written:
+    """Write a unit, and fail the first time."""
+    written = write_unit(failing.unit)
+    try:
+        (Path(failing.folder) / f"failed-{failing.unit.number}").touch(exist_ok=False)
+    except FileExistsError:
+        return written
+    raise RuntimeError("after the rows were written")

@@ -1,0 +1,228 @@
+"""Sources of pipelines, each against the real thing: servers on the loopback interface."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import obstore
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from omnigraph.errors import SourceFailed, SourceRefused
+from omnigraph.pipelines.definition import FileSource, PostgresSource
+from omnigraph.pipelines.run import RunOptions, run_pipeline
+from omnigraph.pipelines.sources import opened, survey
+from omnigraph.pipelines.sources.postgres import connected
+from omnigraph.storage.remote_objects import s3_client
+from spark.pipeline_world import SIMPLE, company, defined, entities, loads
+from spark.postgres_server import programs, running
+from stores import S3Server
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+_ROWS = 5000
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if programs() is None:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    with running(tmp_path_factory.mktemp("pg")) as url:
+        with connected(url) as cursor:
+            cursor.execute(
+                "CREATE TABLE people (id bigint, login text, paid numeric(10,2), at timestamptz,"
+                " born date, tags text[], extra jsonb, mark uuid, gap interval, odd real)"
+            )
+            cursor.execute(
+                f"INSERT INTO people SELECT i, 'p' || i, i * 1.5, now(), current_date,"
+                f" array['a','b'], '{{\"x\": 1}}', gen_random_uuid(), '1 day', 1.5"
+                f" FROM generate_series(1, {_ROWS}) i"
+            )
+            cursor.execute("CREATE VIEW odd_people AS SELECT * FROM people WHERE id % 2 = 1")
+        yield url
+
+
+def _with(source: str) -> str:
+    return SIMPLE.replace('{kind: files, paths: "in/*.jsonl"}', source)
+
+
+@pytest.mark.parametrize(
+    ("given", "rows"),
+    [
+        ({"table": "people", "ranges": 4}, _ROWS),
+        ({"table": "public.people", "ranges": 1000}, _ROWS),
+        ({"table": "odd_people", "key": "id", "ranges": 3}, _ROWS // 2),
+        ({"query": "SELECT id, login FROM people WHERE id <= 10;"}, 10),
+        ({"query": "SELECT id FROM people WHERE id < 0", "key": "id"}, 0),
+    ],
+)
+def test_every_row_of_postgres_is_read_once(
+    postgres: str, spark: SparkSession, given: dict[str, Any], rows: int
+) -> None:
+    source = PostgresSource(postgres, **given)
+    with opened(source, survey(source), spark) as found:
+        ids = found.select("id").toArrow()["id"].to_pylist()
+    assert len(ids) == len(set(ids)) == rows
+
+
+def test_all_ranges_see_one_snapshot(postgres: str, spark: SparkSession) -> None:
+    source = PostgresSource(postgres, table="people", ranges=3)
+    with opened(source, survey(source), spark) as found:
+        with connected(postgres) as cursor:
+            cursor.execute("INSERT INTO people (id, login) VALUES (999999, 'late')")
+        assert found.where("login = 'late'").count() == 0
+        first = found.where("id = 2").toArrow().to_pylist()[0]
+        assert (first["paid"], first["gap"], first["tags"], first["extra"]) == (
+            "3.00",
+            "MonthDayNano(months=0, days=1, nanoseconds=0)",
+            ["a", "b"],
+            '{"x": 1}',
+        )
+        assert len(first["mark"]) == 36
+    with connected(postgres) as cursor:
+        cursor.execute("DELETE FROM people WHERE id = 999999")
+
+
+def test_a_table_of_postgres_becomes_nodes_and_a_failed_run_is_taken_up(
+    postgres: str, tmp_path: Path
+) -> None:
+    text = _with("{kind: postgres, url: '${CRM}', query: SELECT login FROM people WHERE id < 9}")
+    with company(tmp_path) as graph:
+        graph.branch("main").load(
+            [{"type": "Person", "data": {"handle": "p3", "name": "P", "level": "junior"}}],
+            mode="append",
+        )
+        pipeline = defined(tmp_path, text)
+        options = RunOptions(environment={"CRM": postgres})
+        failed = run_pipeline(pipeline, options)
+        assert failed.status == "failed"
+        graph.branch("main").mutate('query d() { delete Person where handle = "p3" }')
+        taken_up = run_pipeline(pipeline, options)
+        assert (taken_up.status, taken_up.slot) == ("succeeded", failed.slot)
+        assert len(entities(graph)["Person"]) == 8
+        # A run behind one that succeeded is another one.
+        assert run_pipeline(pipeline, options).slot != failed.slot
+        assert postgres not in json.dumps(taken_up.to_json())
+
+
+def test_a_postgres_that_is_not_there_or_refuses_is_told(
+    postgres: str, spark: SparkSession
+) -> None:
+    gone = PostgresSource("postgresql://me:secret@127.0.0.1:1/x", table="people")
+    with (
+        pytest.raises(SourceFailed, match="PostgreSQL cannot be read") as caught,
+        opened(gone, survey(gone), spark),
+    ):
+        pass
+    assert "secret" not in caught.value.message
+    wrong = PostgresSource(postgres, table="peple")
+    with (
+        pytest.raises(SourceRefused, match='relation "peple" does not exist'),
+        opened(wrong, survey(wrong), spark),
+    ):
+        pass
+
+
+class _Pages(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        second = "page=2" in self.path
+        found = (
+            [{"login": "cy", "more": {"x": 1}}] if second else [{"login": "ada"}, {"login": "bo"}]
+        )
+        body = [] if "page=3" in self.path else found
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"people": body}).encode())
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Nothing of it belongs into the output of a test."""
+
+
+def test_pages_of_an_http_service_become_nodes(tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Pages) as server, company(tmp_path) as graph:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}/people"
+        run = run_pipeline(
+            defined(
+                tmp_path,
+                _with(f"{{kind: http, url: '{url}', records: people, paging: {{page: page}}}}"),
+            )
+        )
+        server.shutdown()
+        assert (run.status, run.rows_read) == ("succeeded", 3)
+        assert entities(graph) == {"Person": ["ada", "bo", "cy"]}
+
+
+def test_the_feed_of_another_graph_is_followed(tmp_path: Path) -> None:
+    feed = "{kind: graph, uri: other.omni, types: Person, changes_max: 1}"
+    text = _with(feed).replace("mode: append", "mode: merge").replace("login", "id")
+    with company(tmp_path) as graph, company(tmp_path, "other.omni") as other:
+        main = other.branch("main")
+        for name in ("ada", "bo"):
+            row = {"type": "Person", "data": {"handle": name, "name": name, "level": "junior"}}
+            main.load([row], mode="append")
+        pipeline = defined(tmp_path, text)
+        first = run_pipeline(pipeline)
+        assert (first.slot, first.status) == ("batch-00000000", "succeeded")
+        assert entities(graph) == {"Person": ["ada"]}
+        assert run_pipeline(pipeline).slot == "batch-00000001"
+        assert entities(graph) == {"Person": ["ada", "bo"]}
+        third = run_pipeline(pipeline)
+        assert [target.status for target in third.targets] == ["unchanged"]
+        main.load(
+            [{"type": "Person", "data": {"handle": "cy", "name": "c", "level": "senior"}}],
+            mode="append",
+        )
+        assert run_pipeline(pipeline).slot == "batch-00000002"
+        assert len(loads(graph)) == 3
+
+
+def test_messages_of_kafka_are_read_in_ranges(tmp_path: Path) -> None:
+    producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": "0"})
+    brokers = producer.list_topics(timeout=10).brokers.values()
+    servers = ",".join(f"{each.host}:{each.port}" for each in brokers)
+
+    def produce(*names: str) -> None:
+        for name in names:
+            producer.produce("people", json.dumps({"login": name}), key=name)
+        assert producer.flush(10) == 0
+
+    text = _with(f"{{kind: kafka, servers: '{servers}', topics: people, columns: login string}}")
+    with company(tmp_path) as graph:
+        pipeline = defined(tmp_path, text)
+        produce("ada", "bo", "cy")
+        first = run_pipeline(pipeline)
+        assert (first.targets[0].error, first.rows_read) == (None, 3)
+        produce("di")
+        assert run_pipeline(pipeline).rows_read == 1
+        assert entities(graph) == {"Person": ["ada", "bo", "cy", "di"]}
+
+
+def test_files_on_s3_are_read_by_tasks(s3: S3Server, spark: SparkSession) -> None:
+    bucket = s3.new_bucket()
+    store = s3_client(f"s3://{bucket}", s3.options)
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"login": ["ada", "bo"], "age": [1, 2]}), sink)
+    obstore.put(store, "in/a.parquet", bytes(sink.getvalue()))
+    obstore.put(store, "in/b.jsonl", b'{"login": "cy"}\n\n{"login": "di", "age": 3}\n')
+    obstore.put(store, "in/c.csv", b'login,age\n"e,\nf",4\ngy,\n')
+    expected = {
+        "parquet": [("ada", 1), ("bo", 2)],
+        "jsonl": [("cy", None), ("di", 3)],
+        "csv": [("e,\nf", "4"), ("gy", None)],
+    }
+    for ending, rows in expected.items():
+        source = FileSource((f"s3://{bucket}/in/*.{ending}",), options=s3.options)
+        with opened(source, survey(source), spark) as found:
+            records = found.select("login", "age").toArrow().to_pylist()
+        assert [(each["login"], each["age"]) for each in records] == rows
+    s3.forget(bucket)

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph.pipelines.ledger import Ledger, TargetRun, started_target
+from unit.cli.small_company import Answer, Run
+
+SCHEMA = "node Person {\n  handle: String @key\n  name: String\n}\n"
+DEFINITION = """\
+graphs: {company: "${STORE}"}
+source: {kind: files, paths: people.jsonl}
+schedule: "0 * * * *"
+into:
+  - graph: company
+    mode: append
+    map:
+      nodes:
+        - type: Person
+          set: {handle: lower(login), name: {template: "Dr. {last}"}}
+"""
+
+
+@pytest.fixture
+def definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("STORE", str(tmp_path / "g.omni"))
+    omnigraph.create(tmp_path / "g.omni", schema=SCHEMA).close()
+    folder = tmp_path / "pipelines"
+    folder.mkdir()
+    (folder / "people.yaml").write_text(DEFINITION)
+    return folder
+
+
+def test_validate_checks_mappings_against_schemas(
+    run: Run, answer: Answer, definitions: Path
+) -> None:
+    result = run("pipeline", "validate", "--folder", definitions)
+    assert (result.exit_code, result.stdout) == (0, "people: valid, 1 target\n")
+    document = answer("pipeline", "validate", "people", "--folder", definitions)
+    assert document["pipelines"][0]["valid"] is True
+    (definitions / "people.yaml").write_text(DEFINITION.replace("name: {", "nme: {"))
+    result = run("pipeline", "validate", "--folder", definitions)
+    assert result.exit_code == 1
+    place = f"{definitions}/people.yaml"
+    assert (
+        f"error: {place}:10: Person has no property 'nme' (did you mean 'name'?)" in result.stderr
+    )
+    assert f"error: {place}:9: Person: no value is set for name" in result.stderr
+
+
+def test_validate_tells_what_is_wrong_with_every_file(run: Run, definitions: Path) -> None:
+    (definitions / "a.yaml").write_text("sorce: x\n")
+    (definitions / "b.yaml").write_text("into: [")
+    result = run("pipeline", "validate", "--folder", definitions)
+    assert result.exit_code == 1
+    assert "a.yaml:1: pipeline: unknown field 'sorce' (did you mean 'source'?)" in result.stderr
+    assert "b.yaml:1: this is not YAML" in result.stderr
+
+
+def test_a_missing_secret_keeps_nobody_from_validating(
+    run: Run, definitions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STORE")
+    result = run("pipeline", "validate", "--folder", definitions)
+    assert result.exit_code == 0
+    assert "graph 'company' is not checked: STORE is not set" in result.stdout
+    result = run("pipeline", "run", "people", "--folder", definitions)
+    assert result.exit_code == 1
+    assert "not set: ${STORE}" in result.stderr
+
+
+def test_a_schema_file_is_enough_to_check_a_mapping(run: Run, definitions: Path) -> None:
+    (definitions / "s.pg").write_text(SCHEMA.replace("name", "label"))
+    text = DEFINITION.replace('"${STORE}"', "{uri: nothing.omni, schema: s.pg}")
+    (definitions / "people.yaml").write_text(text)
+    result = run("pipeline", "validate", "--folder", definitions)
+    assert result.exit_code == 1
+    assert "Person has no property 'name'" in result.stderr
+
+
+def test_plan_shows_what_a_run_would_do_without_the_source(
+    run: Run, answer: Answer, definitions: Path
+) -> None:
+    document = answer("pipeline", "plan", "people", "--folder", definitions)
+    (target,) = document["targets"]
+    assert (target["graph"], target["branch"], target["mode"]) == (
+        "graph.company",
+        "main",
+        "append",
+    )
+    assert target["types"][0]["columns"] == {
+        "handle": "(lower(login))",
+        "name": "concat('Dr. ', cast((last) AS string))",
+    }
+    assert (document["sources"], document["approval"]) == (
+        [{"name": "source", "kind": "files"}],
+        "none",
+    )
+    lines = run("pipeline", "plan", "people", "--folder", definitions).stdout.splitlines()
+    assert lines[1:5] == [
+        "  from source (files)",
+        "  into company/main (append)",
+        "    node Person",
+        "      handle  (lower(login))",
+    ]
+
+
+def test_an_overwrite_is_refused_without_the_digest_of_its_plan(
+    run: Run, answer: Answer, definitions: Path
+) -> None:
+    text = DEFINITION.replace("mode: append", "mode: overwrite")
+    (definitions / "people.yaml").write_text(text)
+    digest = answer("pipeline", "plan", "people", "--folder", definitions)["definition_digest"]
+    result = run("pipeline", "run", "people", "--folder", definitions)
+    assert result.exit_code == 1
+    assert f"--approve {digest}" in result.stderr
+
+
+def test_runs_and_status_tell_what_the_ledger_and_the_records_say(
+    run: Run, answer: Answer, definitions: Path, tmp_path: Path
+) -> None:
+    where = ("--folder", definitions)
+    assert run("pipeline", "runs", "people", *where).stdout == "no runs\n"
+    assert "people: never ran; next " in run("pipeline", "status", *where).stdout
+    key = "pipeline:people:company/main:s"
+    target = started_target(TargetRun("company/main", "company", "main", key))
+    ledger = Ledger.at(str(tmp_path / "g.omni"), "people")
+    log = ledger.start({"slot": "s", "digest": "d", "trigger": "manual", "targets": [target]})
+    # The process wrote its commit and ended before it could say so.
+    with omnigraph.open(tmp_path / "g.omni") as graph:
+        row = {"type": "Person", "data": {"handle": "ada", "name": "Ada"}}
+        commit = graph.branch("main").load([row], mode="append", key=key).commit
+    (found,) = answer("pipeline", "runs", "people", *where)["runs"]
+    assert (found["run_id"], found["status"]) == (log.run_id, "running")
+    assert found["targets"][0]["commit_id"] == commit.id
+    assert commit.id in run("pipeline", "runs", "people", *where).stdout
+    (status,) = answer("pipeline", "status", *where)["pipelines"]
+    assert status["last_run"]["targets"][0]["status"] == "succeeded"
+
+
+def test_a_source_that_is_not_there_fails_the_run_and_is_in_the_ledger(
+    run: Run, answer: Answer, definitions: Path
+) -> None:
+    result = run("pipeline", "run", "people", "--folder", definitions, "--as", "ada")
+    assert result.exit_code == 1
+    assert "people.jsonl: no such file" in result.stderr
+    (found,) = answer("pipeline", "runs", "people", "--folder", definitions)["runs"]
+    assert (found["status"], found["actor_id"]) == ("failed", "ada")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--available-now",), ("--stream", "--slot", "x")], ids=["now", "slot"]
+)
+def test_options_that_exclude_each_other_are_refused(
+    run: Run, definitions: Path, arguments: tuple[str, ...]
+) -> None:
+    result = run("pipeline", "run", "people", "--folder", definitions, *arguments)
+    assert result.exit_code == 2
+
+
+def test_a_pipeline_that_is_not_defined_is_told(run: Run, definitions: Path) -> None:
+    result = run("pipeline", "plan", "peple", "--folder", definitions)
+    assert result.exit_code == 1
+    assert "pipeline 'peple' not found" in result.stderr
+    assert "did you mean 'people'?" in result.stderr
+    result = run("pipeline", "status", "--folder", definitions / "nothing")
+    assert result.exit_code == 1
+    assert "is no folder" in result.stderr

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from omnigraph.errors import ResourceLimit, SourceFailed, SourceRefused
+from omnigraph.pipelines.definition import HttpSource, Paging
+from omnigraph.pipelines.sources.http import pages, position
+
+RECORDS = [{"id": number} for number in range(5)]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        address = urlsplit(self.path)
+        asked = {name: values[0] for name, values in parse_qs(address.query).items()}
+        seen: list[tuple[str, dict[str, str], Any]] = self.server.seen  # type: ignore[attr-defined]
+        seen.append((address.path, asked, self.headers.get("Authorization")))
+        status, body, headers = self._answer(address.path, asked, len(seen))
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body if isinstance(body, bytes) else json.dumps(body).encode())
+
+    def _answer(
+        self, path: str, asked: dict[str, str], count: int
+    ) -> tuple[int, Any, dict[str, str]]:
+        start = int(asked.get("cursor") or asked.get("skip") or 2 * int(asked.get("page", 0)))
+        found, more = RECORDS[start : start + 2], start + 2 < len(RECORDS)
+        match path:
+            case "/cursor":
+                return 200, {"data": {"items": found}, "next": start + 2 if more else None}, {}
+            case "/link":
+                link = {"Link": f'</link?cursor={start + 2}>; rel="next"'} if more else {}
+                return 200, found, link
+            case "/counted":
+                return 200, found, {}
+            case "/busy":
+                return (200, found, {}) if count > 2 else (503, "", {})
+            case "/broken":
+                return 200, b"{", {}
+            case "/object":
+                return 200, {"a": 1}, {}
+            case _:
+                return 404, {}, {}
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Nothing of it belongs into the output of a test."""
+
+
+@pytest.fixture
+def server() -> Iterator[ThreadingHTTPServer]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as found:
+        found.seen = []  # type: ignore[attr-defined]
+        thread = threading.Thread(target=found.serve_forever, daemon=True)
+        thread.start()
+        yield found
+        found.shutdown()
+        thread.join()
+
+
+def _url(server: ThreadingHTTPServer, path: str) -> str:
+    return f"http://127.0.0.1:{server.server_port}{path}"
+
+
+def _read(source: HttpSource) -> list[Any]:
+    return [record for page in pages(source, wait=lambda _: None) for record in page]
+
+
+@pytest.mark.parametrize(
+    ("path", "records", "paging"),
+    [
+        ("/cursor", "data.items", Paging(cursor="next")),
+        ("/link", None, Paging(link="header")),
+        ("/counted", None, Paging(page="page", first=0)),
+        ("/counted", None, Paging(offset="skip")),
+    ],
+)
+def test_all_pages_are_read(
+    server: ThreadingHTTPServer, path: str, records: str | None, paging: Paging
+) -> None:
+    source = HttpSource(
+        _url(server, path),
+        token="t",  # noqa: S106 — the service is here
+        records=records,
+        paging=paging,
+    )
+    assert _read(source) == RECORDS
+    assert {each[2] for each in server.seen} == {"Bearer t"}  # type: ignore[attr-defined]
+
+
+def test_a_busy_service_is_asked_again(server: ThreadingHTTPServer) -> None:
+    assert _read(HttpSource(_url(server, "/busy"))) == RECORDS[:2]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/nothing", "the service answers 404"),
+        ("/broken", "the answer is no JSON"),
+        ("/object", "is no array of objects"),
+    ],
+)
+def test_an_answer_without_records_is_refused(
+    server: ThreadingHTTPServer, path: str, message: str
+) -> None:
+    with pytest.raises(SourceRefused, match=message):
+        _read(HttpSource(_url(server, path)))
+
+
+def test_pages_are_bounded(server: ThreadingHTTPServer) -> None:
+    source = HttpSource(_url(server, "/counted"), paging=Paging(offset="skip", pages_max=2))
+    with pytest.raises(ResourceLimit, match="pages is limited to 2"):
+        _read(source)
+
+
+def test_a_service_that_is_not_there_may_be_later() -> None:
+    with pytest.raises(SourceFailed, match="cannot be read") as caught:
+        _read(HttpSource("http://127.0.0.1:1/x?secret=word"))
+    assert caught.value.retryable
+    assert "word" not in caught.value.message
+
+
+def test_the_ledger_does_not_see_parameters() -> None:
+    assert position(HttpSource("http://h/x?a=b")) == {"kind": "http", "url": "http://h/x"}

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from omnigraph.pipelines.check import check_mapping
+from omnigraph.pipelines.sql import literal, steps_of
+from unit.pipelines.definitions import catalog, read, with_map
+
+PERSON = "handle: login, name: n, level: l"
+
+
+def _problems(folder: Path, rules: str) -> list[str]:
+    mapped = read(folder, with_map(rules)).targets[0].mapped
+    return [f"{each.line}: {each.message}" for each in check_mapping(mapped, catalog()).problems]
+
+
+def test_a_mapping_that_fits_the_schema_has_no_problems(tmp_path: Path) -> None:
+    rules = f"""
+    nodes:
+      - {{type: Person, set: {{{PERSON}, age: {{value: 3}}, embedding: {{embed: n}}}}}}
+      - {{type: Note, id: key, set: {{text: {{template: "a {{b}}"}}}}}}
+    edges:
+      - {{type: knows, from: a, to: b, set: {{since: {{value: 2024-01-02}}}}}}
+      - {{type: Serves, from: a, to: {{region: r, account: c}}}}
+    """
+    assert _problems(tmp_path, rules) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("{type: Persn, set: {a: b}}", "the schema has no node type 'Persn'"),
+        ("{type: Knows, set: {a: b}}", "the schema has no node type 'Knows'"),
+        (f"{{type: Person, set: {{{PERSON}, agge: x}}}}", "Person has no property 'agge'"),
+        ("{type: Person, set: {handle: x}}", "Person: no value is set for name, level"),
+        (
+            "{type: Person, set: {handle: x, name: n, level: {value: boss}}}",
+            "Person.level: 'boss' is not one of junior, senior",
+        ),
+        (f"{{type: Person, set: {{{PERSON}, age: {{value: x}}}}}}", "Person.age: "),
+        (f"{{type: Person, set: {{{PERSON}, age: {{value: 3000000000}}}}}}", "Person.age: "),
+        (
+            f"{{type: Person, set: {{{PERSON}, age: {{template: '{{a}}'}}}}}}",
+            "Person.age: a template gives a text, this is I32?",
+        ),
+        (
+            f"{{type: Person, set: {{{PERSON}, age: {{embed: a}}}}}}",
+            "Person.age: an embedding needs a Vector, this is I32?",
+        ),
+        (
+            "{type: Person, set: {handle: x, level: l, name: {value: null}}}",
+            "Person.name: it may not be null",
+        ),
+        (f"{{type: Person, id: x, set: {{{PERSON}}}}}", "Person has a key, which makes its ids"),
+    ],
+)
+def test_what_the_schema_does_not_have_is_told(tmp_path: Path, rule: str, message: str) -> None:
+    (told,) = _problems(tmp_path, f"nodes:\n  - {rule}\n")
+    assert told.startswith(f"8: {message}")
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("{type: Serves, from: a, to: b}", "the key of Customer has several members"),
+        ("{type: Serves, from: a, to: {region: r}}", "the key of Customer needs account too"),
+        (
+            "{type: Serves, from: a, to: {region: r, account: a, x: y}}",
+            "the key of Customer has no member 'x'",
+        ),
+        ("{type: Knows, from: {embed: a}, to: b}", "the end of an edge is no vector"),
+        ("{type: Nose, from: a, to: b}", "the schema has no edge type 'Nose'"),
+    ],
+)
+def test_the_ends_of_an_edge_must_be_keys(tmp_path: Path, rule: str, message: str) -> None:
+    (told,) = _problems(tmp_path, f"edges:\n  - {rule}\n")
+    assert message in told
+
+
+def test_a_rule_becomes_selects_of_spark(tmp_path: Path) -> None:
+    rules = """
+    nodes:
+      - type: Person
+        explode: items as item
+        chunk: {text: body, words: 4, overlap: 1}
+        set:
+          handle: lower(item.login)
+          name: {template: "Dr. {item.name}"}
+          level: {value: senior}
+          age: {value: null}
+          embedding: {embed: body}
+    edges:
+      - {type: Serves, from: a, to: {region: r, account: c}}
+    """
+    mapped = read(tmp_path, with_map(rules)).targets[0].mapped
+    person, serves = (steps_of(rule, catalog()) for rule in mapped.rules)
+    assert next(step.items[-1] for step in person.expansions) == "explode(items) AS `item`"
+    assert {column.name: column.sql for column in person.columns} == {
+        "handle": "(lower(item.login))",
+        "name": "concat('Dr. ', cast((item.name) AS string))",
+        "level": "'senior'",
+        "embedding": "(body)",
+    }
+    assert person.embedded == {"embedding": 4}
+    assert [column.item for column in serves.columns] == [
+        "cast((a) AS string) AS `from`",
+        # Members of a key are in the order of their names.
+        (
+            "CASE WHEN cast((c) AS string) IS NULL OR cast((r) AS string) IS NULL THEN NULL ELSE "
+            "to_json(array(cast((c) AS string), cast((r) AS string))) END AS `to`"
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "sql"),
+    [
+        (None, "NULL"),
+        (True, "true"),
+        (5, "5L"),
+        (2**64 - 1, "18446744073709551615BD"),
+        (1.5, "1.5D"),
+        (["a", 1], "array('a', 1L)"),
+        ("it's \\ a\nline", "'it\\'s \\\\ a\\nline'"),
+    ],
+)
+def test_constants_are_literals_of_sql(value: object, sql: str) -> None:
+    assert literal(value) == sql

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from omnigraph.errors import CorruptObject
+from omnigraph.pipelines.ledger import (
+    FAILED,
+    INTERRUPTED,
+    PARTIAL,
+    RUNNING,
+    SUCCEEDED,
+    UNCHANGED,
+    Ledger,
+    RunLog,
+    TargetRun,
+    fold,
+    outcome_of,
+    started_target,
+)
+from omnigraph.storage import open_objects
+
+TARGETS = (TargetRun("a/main", "a", "main", "k:a"), TargetRun("b/main", "b", "main", "k:b"))
+
+
+def _ledger(folder: Path) -> Ledger:
+    return Ledger.at(str(folder / "ledger"), "people")
+
+
+def _start(ledger: Ledger, slot: str = "s") -> RunLog:
+    targets = [started_target(target) for target in TARGETS]
+    return ledger.start({"slot": slot, "digest": "d", "trigger": "manual", "targets": targets})
+
+
+def test_a_run_is_the_fold_of_its_events(tmp_path: Path) -> None:
+    ledger = _ledger(tmp_path)
+    log = _start(ledger)
+    run = ledger.run(log.run_id)
+    assert run is not None
+    assert (run.status, run.slot, run.is_over) == (RUNNING, "s", False)
+    assert [target.status for target in run.targets] == [RUNNING, RUNNING]
+    first = TargetRun("a/main", "a", "main", "k:a", SUCCEEDED, "C1", {"node:P": 3}, rejected=1)
+    log.target(first)
+    log.target(TargetRun("b/main", "b", "main", "k:b", FAILED, is_retryable=True, error="no"))
+    log.add("read", {"rows": 4})
+    log.add("finished", {"status": PARTIAL})
+    run = ledger.run(log.run_id)
+    assert run is not None
+    assert (run.status, run.rows_read, run.target("a/main")) == (PARTIAL, 4, first)
+    document = run.to_json()
+    assert document["conditions"] == ["PartialPipelineRun"]
+    assert document["targets"][0]["rows_written"] == 3
+    assert document["targets"][1]["retryable"] is True
+    json.dumps(document)
+
+
+def test_a_later_event_of_a_target_replaces_the_one_before(tmp_path: Path) -> None:
+    ledger = _ledger(tmp_path)
+    log = _start(ledger)
+    log.target(TargetRun("a/main", "a", "main", "k:a", FAILED, attempts=1))
+    log.target(TargetRun("a/main", "a", "main", "k:a", SUCCEEDED, "C", attempts=2))
+    (run,) = ledger.runs()
+    assert (run.targets[0].status, run.targets[0].attempts) == (SUCCEEDED, 2)
+
+
+def test_runs_come_newest_first(tmp_path: Path) -> None:
+    ledger = _ledger(tmp_path)
+    ids = [_start(ledger, str(number)).run_id for number in range(3)]
+    assert {run.id for run in ledger.runs()} == set(ids)
+    assert [run.id for run in ledger.runs(limit=2)] == sorted(ids, reverse=True)[:2]
+    assert ledger.run("nothing") is None
+
+
+def test_a_run_whose_process_is_gone_is_interrupted() -> None:
+    here = {"event": "started", "at": "t", "host": socket.gethostname()}
+    # No process has the highest number there can be.
+    gone = {**here, "pid": 2**22 + 1}
+    assert fold("r", "p", [gone]).status == INTERRUPTED
+    assert fold("r", "p", [{**here, "pid": os.getpid()}]).status == RUNNING
+    assert fold("r", "p", [{**gone, "host": "elsewhere"}]).status == RUNNING
+
+
+@pytest.mark.parametrize(
+    ("statuses", "outcome"),
+    [
+        ((SUCCEEDED, SUCCEEDED), SUCCEEDED),
+        ((SUCCEEDED, FAILED), PARTIAL),
+        ((FAILED, FAILED), FAILED),
+        ((UNCHANGED,), SUCCEEDED),
+    ],
+)
+def test_a_run_succeeds_only_if_every_target_does(statuses: tuple[str, ...], outcome: str) -> None:
+    targets = tuple(TargetRun(str(at), "", "", "", each) for at, each in enumerate(statuses))
+    assert outcome_of(targets) == outcome
+
+
+def test_only_one_can_say_what_a_batch_is(tmp_path: Path) -> None:
+    ledger = _ledger(tmp_path)
+    assert ledger.last_batch() is None
+    assert ledger.claim(0, {"position": {"to": 1}})["position"] == {"to": 1}
+    assert ledger.claim(0, {"position": {"to": 2}})["position"] == {"to": 1}
+    ledger.claim(1, {"position": {"to": 3}})
+    number, batch = ledger.last_batch() or (None, {})
+    assert (number, batch["position"]) == (1, {"to": 3})
+    ledger.finish_batch(0, "run")
+    ledger.finish_batch(0, "another run")
+    assert (ledger.is_finished(0), ledger.is_finished(1)) == (True, False)
+
+
+def test_an_event_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    ledger = _ledger(tmp_path)
+    objects = open_objects(str(tmp_path / "ledger"))
+    objects.put_new("__pipelines/people/runs/X/0000.json", b"[")
+    with pytest.raises(CorruptObject, match="no JSON"):
+        ledger.run("X")

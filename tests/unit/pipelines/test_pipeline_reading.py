@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from omnigraph.errors import PipelineInvalid, PipelineNotFound
+from omnigraph.pipelines.definition import (
+    FeedSource,
+    FileSource,
+    HttpSource,
+    KafkaSource,
+    PostgresSource,
+)
+from omnigraph.pipelines.mapping import Constant, Embedded, Explode, Expression, Phrase
+from omnigraph.pipelines.reading import definitions_in, find_definition, read_pipeline
+from unit.pipelines.definitions import PEOPLE, read, with_map, written
+
+
+def _problems(folder: Path, text: str) -> list[tuple[int, str]]:
+    with pytest.raises(PipelineInvalid) as caught:
+        read(folder, text)
+    return [(each.line, str(each).partition(": ")[2]) for each in caught.value.problems]
+
+
+def test_a_definition_has_its_source_its_graphs_and_its_targets(tmp_path: Path) -> None:
+    pipeline = read(tmp_path, PEOPLE)
+    assert pipeline.name == "people"
+    assert pipeline.sources == {"source": FileSource((str(tmp_path / "people.jsonl"),))}
+    assert pipeline.graphs["company"].uri == str(tmp_path / "company.omni")
+    (target,) = pipeline.targets
+    assert (target.name, target.mode, target.run_branch) == ("company/main", "merge", None)
+    (rule,) = target.mapped.rules
+    assert rule.values["handle"] == Expression("login", 9)
+    assert rule.values["level"] == Constant("senior", 9)
+
+
+def test_every_kind_of_source_is_read(tmp_path: Path) -> None:
+    text = PEOPLE.replace(
+        "source: {kind: files, paths: people.jsonl}",
+        """
+sources:
+  files: {kind: s3-files, paths: ["s3://b/x/*.parquet", more.csv]}
+  crm: {kind: postgres, url: "${CRM}", table: public.people, ranges: 4}
+  api:
+    kind: http
+    url: http://localhost/people
+    token: ${TOKEN}
+    records: data.items
+    paging: {cursor: next, param: after}
+  other: {kind: graph, uri: other.omni, types: Person, ops: [insert]}
+  log: {kind: kafka, servers: "h:1", topics: [a, b], options: {sasl.password: "${PW}"}}
+""",
+    ).replace("- type: Person", "- type: Person\n          source: crm")
+    sources = read(tmp_path, text).sources
+    assert sources["files"] == FileSource(("s3://b/x/*.parquet", str(tmp_path / "more.csv")))
+    assert sources["crm"] == PostgresSource("${CRM}", table="public.people", ranges=4)
+    api = sources["api"]
+    assert isinstance(api, HttpSource)
+    assert (api.records, api.paging.cursor, api.paging.param) == ("data.items", "next", "after")
+    other = sources["other"]
+    assert isinstance(other, FeedSource)
+    assert (other.types, other.ops) == (("Person",), ("insert",))
+    log = sources["log"]
+    assert isinstance(log, KafkaSource)
+    assert log.options == {"sasl.password": "${PW}"}
+
+
+def test_a_provider_is_a_source_by_name(tmp_path: Path) -> None:
+    text = PEOPLE.replace(
+        "source: {kind: files, paths: people.jsonl}",
+        "providers: {source: {crm: {kind: postgres, url: '${CRM}', query: select 1}}}\n"
+        "source: provider.source.crm",
+    )
+    assert read(tmp_path, text).sources == {"source": PostgresSource("${CRM}", query="select 1")}
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("github", "'github' does not say what it is"),
+        ("provider.storage.x", "'provider.storage.x' is no provider of sources"),
+        ("provider.source.x", "no provider of sources is called 'x'"),
+        ("{kind: githup}", "source: 'githup' is no kind of source"),
+        ("{paths: x}", "source: 'kind' is missing"),
+        ("{kind: postgres, url: 'postgresql://me:word@h/d', table: t}", "'url' holds a password"),
+        ("{kind: http, url: 'http://h', token: abc}", "'token' holds a secret"),
+        ("{kind: http, url: 'http://h', headers: {X-Api-Key: abc}}", "'X-Api-Key' holds a secret"),
+        ("{kind: postgres, url: '${U}'}", "postgres: give either 'table' or 'query'"),
+        ("{kind: http, url: 'http://h', paging: {}}", "paging: give one of link"),
+    ],
+)
+def test_a_source_that_cannot_be_meant_is_refused(
+    tmp_path: Path, source: str, message: str
+) -> None:
+    text = PEOPLE.replace("{kind: files, paths: people.jsonl}", source)
+    ((line, told),) = _problems(tmp_path, text)
+    assert line == 3
+    assert message in told
+
+
+def test_unknown_fields_are_told_with_their_lines_and_what_was_meant(tmp_path: Path) -> None:
+    text = PEOPLE.replace("- graph: company", "- graph: compny\n    modus: merge") + "shedule: x\n"
+    assert _problems(tmp_path, text) == [
+        (5, "unknown graph 'compny' (did you mean 'company'?)"),
+        (6, "target: unknown field 'modus' (did you mean 'mode'?)"),
+        (11, "pipeline: unknown field 'shedule' (did you mean 'schedule'?)"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("", 1, "the file is empty"),
+        ("a: [", 1, "this is not YAML"),
+        ("- a", 1, "pipeline: expects fields"),
+        (PEOPLE + "schedule: every hour\n", 10, "'every hour' is no schedule"),
+        (PEOPLE + "schedule: 61 * * * *\n", 10, "is no schedule"),
+        (PEOPLE + "retry: {attempts: 0}\n", 10, "expects: integer of at least 1"),
+        (PEOPLE + "retry: {wait: soon}\n", 10, "expects: time span"),
+        (PEOPLE + "name: a/b\n", 10, "'a/b' is no name"),
+        (PEOPLE + "source: {kind: files, paths: x}\n", 10, "'source' is given twice"),
+        (PEOPLE.replace("into:", "into: []\nx:"), 4, "a pipeline needs a target"),
+        (PEOPLE.replace("map:", "mode: replace\n    map:"), 6, "'replace' is no mode"),
+        (PEOPLE.replace("map:", "on_error: quarantine\n    map:"), 6, "go together"),
+        (PEOPLE.replace("map:", "run_branch: {name: x}\n    map:"), 6, "a name of its own"),
+        (PEOPLE.replace("set:", "explode: items\n          set:"), 9, "'items' does not say"),
+        (PEOPLE.replace("set:", "source: x\n          set:"), 8, "unknown source 'x'"),
+        (PEOPLE.replace("login", "{template: 'a{b'}"), 9, "do not pair"),
+        (PEOPLE.replace("login", "{value: 1, template: x}"), 9, "needs one way"),
+        (
+            PEOPLE.replace("set:", "chunk: {text: t, words: 2, overlap: 2}\n          set:"),
+            9,
+            "less",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, line: int, message: str) -> None:
+    problems = _problems(tmp_path, text)
+    assert any(at == line and message in told for at, told in problems), problems
+
+
+def test_two_targets_cannot_write_to_one_branch(tmp_path: Path) -> None:
+    twice = PEOPLE + PEOPLE[PEOPLE.index("  - graph") :]
+    ((line, told),) = _problems(tmp_path, twice)
+    assert (line, told.partition(" (")[0]) == (
+        10,
+        "two targets write to branch 'main' of graph 'company'",
+    )
+
+
+def test_a_mapping_may_be_a_file_whose_problems_have_its_lines(tmp_path: Path) -> None:
+    text = PEOPLE[: PEOPLE.index("map:")] + "map: people.map.yaml\n"
+    good = "nodes:\n  - {type: Person, set: {handle: login}}\n"
+    (tmp_path / "people.map.yaml").write_text(good)
+    first = read(tmp_path, text)
+    assert [rule.type_name for rule in first.targets[0].mapped.rules] == ["Person"]
+    (tmp_path / "people.map.yaml").write_text(good.replace("login", "lower(login)"))
+    assert read(tmp_path, text).digest != first.digest
+    (tmp_path / "people.map.yaml").write_text(good + "egdes: []\n")
+    with pytest.raises(PipelineInvalid, match=r"people\.map\.yaml:3: map: unknown field 'egdes'"):
+        read(tmp_path, text)
+    (tmp_path / "people.map.yaml").unlink()
+    with pytest.raises(PipelineInvalid, match=r"people\.map\.yaml:1: the file cannot be read"):
+        read(tmp_path, text)
+
+
+def test_a_rule_has_values_of_every_kind(tmp_path: Path) -> None:
+    rules = """
+    nodes:
+      - type: Person
+        where: age > 3
+        explode: [items as item, item.parts as part]
+        chunk: {text: body, words: 5, overlap: 1}
+        set:
+          handle: {template: "{{x}}-{a.b}{c}"}
+          name: {value: [1, two]}
+          embedding: {embed: body}
+    edges:
+      - type: Serves
+        from: part.login
+        to: {region: r, account: a}
+    """
+    person, serves = read(tmp_path, with_map(rules)).targets[0].mapped.rules
+    assert person.values["handle"] == Phrase(("{x}-", "a.b", "", "c", ""), 13)
+    assert person.values["name"] == Constant([1, "two"], 14)
+    assert person.values["embedding"] == Embedded("body", 15)
+    assert person.explode == (Explode("items", "item"), Explode("item.parts", "part"))
+    assert person.chunk is not None
+    assert serves.ends is not None
+    assert serves.ends[0].value == Expression("part.login", 18)
+    assert serves.ends[1].members == {"region": Expression("r", 19), "account": Expression("a", 19)}
+
+
+def test_comments_and_order_do_not_change_a_digest_but_data_does(tmp_path: Path) -> None:
+    first = read(tmp_path, PEOPLE)
+    other = read(
+        tmp_path,
+        "# a comment\n"
+        + PEOPLE.replace("handle: login, ", "").replace("name:", "handle: login, name:"),
+    )
+    assert other.digest == first.digest
+    described = read(tmp_path, PEOPLE + "description: words\n")
+    assert (described.digest == first.digest, described.content == first.content) == (False, True)
+    mapped = read(tmp_path, PEOPLE.replace("login", "lower(login)"))
+    assert mapped.content != first.content
+
+
+def test_definitions_are_found_by_name_or_path(tmp_path: Path) -> None:
+    path = written(tmp_path, PEOPLE)
+    (tmp_path / "people.map.yaml").write_text("nodes: []\n")
+    assert definitions_in(tmp_path) == [path]
+    assert find_definition("people", tmp_path) == path
+    assert read_pipeline(find_definition(str(path), Path("nowhere"))).name == "people"
+    with pytest.raises(PipelineNotFound, match="pipeline 'peple' not found") as caught:
+        find_definition("peple", tmp_path)
+    assert caught.value.hint == "did you mean 'people'?"
+    with pytest.raises(PipelineNotFound):
+        find_definition("people", tmp_path / "nowhere")

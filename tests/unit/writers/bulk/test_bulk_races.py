@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+import omnigraph
+from omnigraph.engine import bulk_loading
+from omnigraph.errors import InvalidArgument, KeyConflict, LoadError, StorageError, WriteRefused
+from omnigraph.writers.bulk.runner import InProcess, Stage
+from omnigraph.writers.bulk.units import pieces_of
+from unit.writers.bulk.bulk_world import (
+    SCHEMA,
+    Twins,
+    crowd,
+    exported,
+    knows,
+    person,
+    small_units,
+    twins,
+)
+
+U = TypeVar("U")
+A = TypeVar("A")
+
+
+class Interrupted:
+    """A runner after whose first writing of units something else happens, once."""
+
+    def __init__(self, then: Callable[[], object]) -> None:
+        self._then: Callable[[], object] | None = then
+        self._runner = InProcess()
+        self.stages: list[str] = []
+
+    def run(self, units: Sequence[U], task: Callable[[U], A], *, stage: str) -> list[A]:
+        self.stages.append(stage)
+        answers = self._runner.run(units, task, stage=stage)
+        if stage == "write" and self._then is not None:
+            then, self._then = self._then, None
+            then()
+        return answers
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
+    small_units(monkeypatch)
+    made = twins(tmp_path)
+    yield made
+    for graph in made.graphs:
+        graph.close()
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -> Interrupted:
+    runner = Interrupted(then)
+    monkeypatch.setattr(bulk_loading, "InProcess", lambda _: runner)
+    return runner
+
+
+def test_a_commit_of_others_in_between_is_kept(two: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+    main = two.in_units
+    runner = interrupted(
+        monkeypatch, lambda: main.mutate('query m() { insert Person { name: "else" } }')
+    )
+    two.bulk(two.lines(crowd(100)))
+    assert main.count("Person") == 101
+    assert runner.stages.count("write") == 1
+
+
+def test_an_id_that_others_wrote_in_between_is_a_conflict(
+    two: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = two.in_units
+    interrupted(monkeypatch, lambda: main.mutate('query m() { insert Person { name: "p7" } }'))
+    with pytest.raises(KeyConflict, match="line 8: Person 'p7' already exists"):
+        two.bulk(two.lines(crowd(100)))
+    assert main.count("Person") == 1
+
+
+def test_a_merge_replaces_what_others_wrote_in_between(
+    two: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = two.in_units
+    two.bulk(two.lines(crowd(100)))
+    interrupted(monkeypatch, lambda: main.mutate('query m() { insert Person { name: "p150" } }'))
+    two.bulk(two.lines([person(f"p{n}", age=5) for n in range(50, 200)]), "merge")
+    assert main.count("Person") == 200
+
+
+def test_a_node_that_others_deleted_in_between_is_missed(
+    two: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = two.in_units
+    two.bulk(two.lines([person("ada"), person("bob")]))
+    interrupted(monkeypatch, lambda: main.mutate('query m() { delete Person where name = "bob" }'))
+    with pytest.raises(WriteRefused, match="dst 'bob' not found"):
+        two.bulk(two.lines([knows("ada", "bob")]))
+
+
+def test_another_schema_in_between_reads_the_source_again(
+    two: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = two.in_units
+    wider = SCHEMA.replace("node Note { text: String? }", "node Note { text: String?  at: Date? }")
+    runner = interrupted(monkeypatch, lambda: main.apply_schema(wider))
+    two.bulk(two.lines(crowd(60)))
+    assert main.count("Person") == 60
+    assert runner.stages.count("write") == 2
+
+
+def test_a_load_repeated_with_its_key_is_made_once(two: Twins) -> None:
+    path = two.lines(crowd(60))
+    first = two.bulk(path, key="monday")
+    second = two.bulk(path, key="monday")
+    assert second.commit.id == first.commit.id
+    assert second.nodes == first.nodes
+    assert two.in_units.count("Person") == 60
+
+
+def test_a_load_that_breaks_off_leaves_nothing_that_is_seen(
+    two: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise StorageError("write", "somewhere", "the disk is full")
+
+    interrupted(monkeypatch, fail)
+    before = exported(two.in_units)
+    with pytest.raises(StorageError, match="disk is full"):
+        two.bulk(two.lines(crowd(60)))
+    assert exported(two.in_units) == before
+    assert two.leftovers() == []
+    two.bulk(two.lines(crowd(60)))
+
+
+def test_notes_of_a_load_that_died_are_collected(tmp_path: Path) -> None:
+    graph = omnigraph.create(str(tmp_path / "graph"), schema=SCHEMA, durable=False)
+    note = tmp_path / "graph" / "__manifest" / "staging" / "01DEAD" / "notes.0"
+    note.parent.mkdir(parents=True)
+    note.write_bytes(b"x")
+    long_ago = time.time() - 7 * 24 * 3600
+    os.utime(note, (long_ago, long_ago))
+    swept = graph.cleanup(keep=100, dry_run=False)
+    assert not note.exists(), swept
+    graph.close()
+
+
+def test_stages_are_told(two: Twins) -> None:
+    told: list[Stage] = []
+    two.bulk(two.lines(crowd(100)), stages=told.append)
+    assert told[-1] == Stage("write", len(told), len(told))
+    assert len(told) == len(pieces_of(str(two.folder / "data.jsonl"), {}, type_name=None))
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"engine": "fast"}, "'fast' is not one of"),
+        ({"on_error": "ignore"}, "'ignore' is not one of"),
+        ({"on_error": "quarantine", "dialect": "compatible"}, "dialect"),
+    ],
+)
+def test_choices_without_a_meaning_are_refused(
+    two: Twins, options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=problem):
+        two.in_units.load(two.lines(crowd(10)), mode="append", **options)
+
+
+def test_a_graph_in_memory_has_no_executors(tmp_path: Path) -> None:
+    graph = omnigraph.create(f"memory://{tmp_path.name}-bulk", schema=SCHEMA)
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"type": "Person", "data": {"name": "ada"}}\n')
+    with pytest.raises(InvalidArgument, match="memory of this process"):
+        graph.branch().load(path, mode="append", engine="spark")
+    graph.branch().load(path, mode="append", on_error="quarantine")
+    assert graph.branch().count("Person") == 1
+    graph.close()
+
+
+def test_large_files_are_cut_into_units_without_being_asked(
+    two: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk_loading, "AUTO_BYTES_MIN", 1_000)
+    monkeypatch.setattr(bulk_loading, "has_spark", lambda: False)
+    told: list[Stage] = []
+    two.in_units.load(two.lines(crowd(100)), mode="append", stages=told.append)
+    assert two.in_units.count("Person") == 100
+    assert len(told) > 1
+
+
+def test_files_may_be_given_by_their_types(two: Twins) -> None:
+    people, edges = two.folder / "people.csv", two.folder / "knows.csv"
+    people.write_text("name,age\nada,36\nbob,40\n")
+    edges.write_text("from,to\nada,bob\n")
+    two.in_units.load({"Person": people, "Knows": edges}, mode="append")
+    assert (two.in_units.count("Person"), two.in_units.count("Knows")) == (2, 1)
+    with pytest.raises(LoadError, match="names its own type"):
+        two.in_units.load({"Person": two.lines(crowd(3))}, mode="append")

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from omnigraph.engine import LoadResult
+from omnigraph.errors import LoadError, ResourceLimit, WriteRefused
+from omnigraph.writers.bulk import load
+from unit.writers.bulk.bulk_world import (
+    Twins,
+    crowd,
+    exported,
+    knows,
+    note,
+    person,
+    small_units,
+    twins,
+    wrote,
+)
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
+    small_units(monkeypatch)
+    made = twins(tmp_path)
+    yield made
+    for graph in made.graphs:
+        graph.close()
+
+
+def loaded_without(
+    two: Twins, records: list[Any], bad: list[int], mode: str = "append"
+) -> LoadResult:
+    """A load in quarantine gives what a load without the bad lines gives; lines count from 1."""
+    good = [each for number, each in enumerate(records, 1) if number not in bad]
+    two.at_once.load(two.lines(good, "good.jsonl"), mode=mode)
+    result = two.bulk(two.lines(records), mode, on_error="quarantine")
+    assert exported(two.in_units) == exported(two.at_once)
+    assert sorted({row["number"] for row in two.rejected()}) == bad
+    assert result.rejected == len(bad)
+    assert two.leftovers() == []
+    return result
+
+
+def test_bad_records_are_left_out_and_written_down(two: Twins) -> None:
+    records: list[Any] = crowd(100)
+    bad = ["not json", person("x", age=200), person("y", tem="red"), person("p5")]
+    result = loaded_without(two, [*records, *bad], [201, 202, 203, 204])
+    rows = two.rejected()
+    assert [row["rule"] for row in rows] == ["json", "range", "member", "unique"]
+    assert [row["place"].rpartition(" ")[2] for row in rows] == ["201", "202", "203", "204"]
+    assert rows[0]["raw"] == "not json"
+    assert (rows[1]["type"], rows[1]["id"], rows[1]["property"]) == ("Person", "x", "age")
+    assert rows[2]["id"] == "y"
+    assert str(two.folder / "rejects") in str(result.rejects)
+
+
+def test_edges_of_rejected_nodes_go_with_them(two: Twins) -> None:
+    records = [person("ada"), person("bob", age=900), person("eve", age="?"), knows("ada", "bob")]
+    records += [knows("eve", "ada"), knows("ada", "ada"), knows("ada", "nobody")]
+    loaded_without(two, records, [2, 3, 4, 5, 7])
+    reasons = [row["reason"] for row in two.rejected()]
+    assert reasons[2] == "dst 'bob' not found in Person: its record was rejected"
+    assert reasons[3] == "src 'eve' not found in Person: its record was rejected"
+    assert reasons[4] == "dst 'nobody' not found in Person"
+
+
+def test_a_node_rejected_late_takes_its_edges_too(two: Twins) -> None:
+    records = [person("ada", email="a"), person("bob", email="a"), knows("ada", "bob")]
+    loaded_without(two, records, [2, 3])
+
+
+def test_what_exists_is_left_out_of_an_append(two: Twins) -> None:
+    two.load(two.lines(crowd(50)))
+    loaded_without(two, [person("p3"), person("new"), knows("new", "p3")], [1])
+
+
+def test_the_first_edges_of_a_source_are_kept(two: Twins) -> None:
+    notes = [note(each) for each in "abcde"]
+    records = [person("ada"), *notes, *(wrote("ada", each, id=each) for each in "abcde")]
+    loaded_without(two, records, [9, 10, 11])
+
+
+def test_all_but_the_first_of_a_tuple_are_left_out(two: Twins) -> None:
+    records = [person(f"p{n}", email="same" if n % 2 else f"e{n}") for n in range(8)]
+    loaded_without(two, records, [4, 6, 8])
+
+
+def test_a_merge_leaves_out_what_another_entity_keeps(two: Twins) -> None:
+    two.load(two.lines(crowd(20)))
+    records = [person("p1", email="7@example.com"), person("p2", email="free")]
+    loaded_without(two, records, [1], "merge")
+
+
+def test_rows_of_tables_are_left_out_by_their_numbers(two: Twins) -> None:
+    ages = [n % 90 if n % 25 else 999 for n in range(200)]
+    rows = pa.table({"name": [f"p{n}" for n in range(200)], "age": ages})
+    path = two.folder / "people.parquet"
+    pq.write_table(rows, path, row_group_size=30)
+    result = two.bulk(path, type="Person", on_error="quarantine")
+    assert (result.nodes, result.rejected) == ({"Person": 192}, 8)
+    assert [row["number"] for row in two.rejected()] == list(range(1, 200, 25))
+    assert '"name": "p25"' in two.rejected()[1]["raw"]
+
+
+def test_a_file_that_cannot_be_read_is_not_left_out(two: Twins) -> None:
+    path = two.folder / "people.parquet"
+    path.write_bytes(b"PAR1 but no more")
+    with pytest.raises(LoadError, match=r"people.parquet"):
+        two.bulk(path, type="Person", on_error="quarantine")
+    unknown = pa.table({"nam": ["ada"]})
+    with pytest.raises(LoadError, match="unknown column 'nam'"):
+        two.bulk(unknown, type="Person", on_error="quarantine")
+
+
+def test_committed_edges_cannot_be_left_out(two: Twins) -> None:
+    two.load(two.lines(crowd(20)))
+    with pytest.raises(WriteRefused, match="needs it"):
+        two.bulk(two.lines([person("p1")]), "overwrite", on_error="quarantine")
+
+
+def test_too_many_rejects_are_no_quarantine(two: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "REJECTS_MAX", 10)
+    records = [person(f"p{n}", age=999) for n in range(20)]
+    with pytest.raises(ResourceLimit, match="rejected records"):
+        two.bulk(two.lines(records), on_error="quarantine")
+    assert two.in_units.count("Person") == 0
+
+
+def test_a_load_that_fails_writes_down_why_if_asked(two: Twins) -> None:
+    with pytest.raises(WriteRefused) as refused:
+        two.bulk(two.lines([person("ada", age=999)]))
+    assert "rejects-" in str(refused.value.hint)
+    assert [row["id"] for row in two.rejected()] == ["ada"]
