@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import omnigraph
 from omnigraph.engine.check import check_graph
 from omnigraph.errors import StorageError
 from omnigraph.storage import layout
@@ -428,3 +429,16 @@ def test_every_type_of_the_schema_has_a_table_and_no_other_type_has(damaged: Dam
     path = damaged.record_path(graph.head().seq)
     for type_ in (LEADS, KNOWS, NOTE, TEAM):
         assert f"record: {path}: {type_} is not in the schema" in found(damaged)
+
+
+def test_a_merge_of_what_was_changed_and_changed_back_is_sound(tmp_path: Path) -> None:
+    schema = "node Person { name: String @key  mail: String? @unique }"
+    with omnigraph.create(fresh_uri(tmp_path / "g"), schema=schema) as graph:
+        main = graph.branch()
+        main.load([{"type": "Person", "data": {"name": "ada", "mail": "a@x"}}], mode="append")
+        review = graph.create_branch("review", source=main)
+        for mail in ("b@x", "a@x"):
+            review.load([{"type": "Person", "data": {"name": "ada", "mail": mail}}], mode="merge")
+        review.load([{"type": "Person", "data": {"name": "bob", "mail": "c@x"}}], mode="append")
+        main.merge(review)
+        assert graph.check().problems == ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
@@ -119,10 +119,15 @@ class ChangeSetCheck:
         self._check_marks(step, listed, moved)
 
     def _check_marks(self, step: _Step, listed: Changed, moved: Moved) -> None:
-        """Report marks that are not listed; one too many costs a retry, no more."""
+        """Report marks that are not listed; one too many costs a retry, no more.
+
+        An entity that was written again with the same values holds what it held all along.
+        """
         types = {} if step.view is None else {str(key): key for key in step.view.types}
         if step.view is None or listed.marks is None or step.type_key not in types:
             return
+        changed = IdSet.union_of([listed.inserted, listed.updated, listed.deleted]).to_array()
+        moved = replace(moved, came=_among(moved.came, changed), gone=_among(moved.gone, changed))
         held = marks_between(step.view, types[step.type_key], step.before, moved).to_array()
         missing = without(held, listed.marks.to_array())
         message = "mark '{id}' of an end or a unique value is not listed"
@@ -214,3 +219,8 @@ def _values(column: str, table: Table, row_ids: pa.Array) -> Iterator[pa.Chunked
 def _row_ids(rows: pa.Table, ids: pa.Array) -> pa.Array:
     places = pc.index_in(ids, value_set=rows[ID_COLUMN].combine_chunks())
     return rows[ROW_ID].combine_chunks().take(places)
+
+
+def _among(rows: pa.Table, ids: pa.Array) -> pa.Table:
+    """The rows of some entities."""
+    return rows.filter(pc.is_in(rows[ID_COLUMN], value_set=ids.cast(rows[ID_COLUMN].type)))
