@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from omnigraph.errors import InvalidArgument, SparkFailed
+from omnigraph.spark.gateway import start_java
 from omnigraph.spark.java import java_home, start_up_cache
 
 if TYPE_CHECKING:
@@ -118,10 +119,12 @@ def _made(options: SparkOptions) -> SparkSession:
     else:
         with _told("start"), _environment(_variables(options)), warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            configuration = _configuration(options)
             builder = SparkSession.builder.appName("omnigraph")
-            for key, value in _configuration(options).items():
+            for key, value in configuration.items():
                 builder = builder.config(key, value)
-            made = _located(builder, options).getOrCreate()
+            with _environment({} if options.remote else start_java(configuration)):
+                made = _located(builder, options).getOrCreate()
     atexit.register(_stop, made)
     return made
 

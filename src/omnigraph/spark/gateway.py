@@ -1,0 +1,55 @@
+"""The Java process of a session, started without a copy of this process.
+
+PySpark forks to start it. Linux does not promise a copy as much memory as a process may have
+reserved after hours of work, though it uses little of it: then the fork is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pyspark.find_spark_home import _find_spark_home
+
+from omnigraph.errors import SparkFailed
+
+_PORT: Final = "PYSPARK_GATEWAY_PORT"
+_SECRET: Final = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 — the name of a variable
+_LOOK_SECONDS: Final = 0.05
+# Java ends when its standard input does: the pipes stay open as long as this process.
+_started: list[subprocess.Popen[bytes]] = []
+
+
+def start_java(conf: Mapping[str, str]) -> dict[str, str]:
+    """Start the Java of a session, if there is none: the variables by which PySpark finds it."""
+    core = sys.modules.get("pyspark.core.context")
+    has_one = core is not None and vars(core.SparkContext).get("_gateway") is not None
+    if has_one or _PORT in os.environ or os.name != "posix":
+        return {}
+    command = [str(Path(_find_spark_home()) / "bin" / "spark-submit")]
+    for key, value in conf.items():
+        command += ["--conf", f"{key}={value}"]
+    with tempfile.TemporaryDirectory() as folder:
+        told = Path(folder) / "gateway"
+        variables = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
+        java = subprocess.Popen(  # noqa: S603 — the script of the installed library
+            [*command, "pyspark-shell"],
+            stdin=subprocess.PIPE,
+            env=os.environ | variables,
+            # What interrupts this process ends its jobs, not Java.
+            process_group=0,
+        )
+        while not told.is_file():
+            if java.poll() is not None:
+                raise SparkFailed("start", f"Java ended with {java.returncode}")
+            time.sleep(_LOOK_SECONDS)
+        _started.append(java)
+        port, size = struct.unpack_from(">ii", info := told.read_bytes())
+        return {_PORT: str(port), _SECRET: info[8 : 8 + size].decode()}
