@@ -6,6 +6,7 @@ reserved after hours of work, though it uses little of it: then the fork is refu
 
 from __future__ import annotations
 
+import atexit
 import os
 import struct
 import subprocess
@@ -23,8 +24,7 @@ from omnigraph.errors import SparkFailed
 _PORT: Final = "PYSPARK_GATEWAY_PORT"
 _SECRET: Final = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 — the name of a variable
 _LOOK_SECONDS: Final = 0.05
-# Java ends when its standard input does: the pipes stay open as long as this process.
-_started: list[subprocess.Popen[bytes]] = []
+_END_SECONDS: Final = 10
 
 
 def start_java(conf: Mapping[str, str]) -> dict[str, str]:
@@ -50,6 +50,17 @@ def start_java(conf: Mapping[str, str]) -> dict[str, str]:
             if java.poll() is not None:
                 raise SparkFailed("start", f"Java ended with {java.returncode}")
             time.sleep(_LOOK_SECONDS)
-        _started.append(java)
+        atexit.register(_end, java)
         port, size = struct.unpack_from(">ii", info := told.read_bytes())
         return {_PORT: str(port), _SECRET: info[8 : 8 + size].decode()}
+
+
+def _end(java: subprocess.Popen[bytes]) -> None:
+    """Let Java end, as it does when its standard input does."""
+    assert java.stdin is not None
+    java.stdin.close()
+    try:
+        java.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        java.kill()
+        java.wait()
