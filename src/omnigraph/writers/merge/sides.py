@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from omnigraph.errors import HistoryGone
 from omnigraph.execution.view import View
 from omnigraph.storage.pins import Pin
+from omnigraph.versioning import changes as change_sets
+from omnigraph.versioning.idset import IdSet
 from omnigraph.versioning.lineage import Lineage, is_on_line
+from omnigraph.versioning.record import Changed, Record
 from omnigraph.writers.merge.wording import Action
+
+# More records of ours than this cost more to read than the look into its table that they save.
+_RECORDS_MAX: Final = 64
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,36 @@ class Sides:
     def do_ours_descend(self) -> bool:
         """The same of ours."""
         return is_on_line(self.ours.snapshot, self.base.snapshot.ref)
+
+    def written_by_ours(self, path: str) -> IdSet | None:
+        """The ids that ours wrote in a table of the base: all others lie as the base has them.
+
+        None where it is not so, or dear to know. A table that a merge brought may have given an
+        entity, which holds what it held, another row; maintenance and bulk loads tell no ids.
+        """
+        if self._own_records is None:
+            return None
+        log, found = self.lineage.log, []
+        for record in self._own_records:
+            keys = [key for key, pin in record.pins.items() if pin.path == path]
+            for change in (record.changes[key] for key in keys if key in record.changes):
+                loaded = change_sets.load(log.objects, change)
+                if not isinstance(loaded, Changed):
+                    return None
+                found += [loaded.inserted, loaded.updated, loaded.deleted]
+        return IdSet.union_of(found)
+
+    @cached_property
+    def _own_records(self) -> list[Record] | None:
+        """The records of ours since the base, if they are few and none of them is a merge."""
+        ours, start = self.ours.snapshot, self.base.snapshot.seq
+        if not self.do_ours_descend or ours.seq - start > _RECORDS_MAX:
+            return None
+        try:
+            records = self.lineage.between(ours, start)
+        except HistoryGone:
+            return None
+        return None if any(record.merged is not None for record in records) else records
 
     def may_begin(self, pin: Pin) -> bool:
         """Whether a type that is new on ours may begin with a table of theirs.

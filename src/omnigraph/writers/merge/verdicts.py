@@ -176,12 +176,22 @@ def _located(view: View, there: There | None, ids: pa.Array) -> Located:
 
 
 def _located_on_ours(type_: MergedType, sides: Sides, ids: pa.Array, base: Located) -> Located:
-    """The ids on ours; a table that is still that of the base needs no second look."""
-    if type_.base is not None and type_.ours is not None:
-        before = sides.base.snapshot.pins[str(type_.base.key)]
-        if sides.ours.snapshot.pins[str(type_.ours.key)] == before:
-            return replace(base, view=sides.ours, there=type_.ours)
-    return _located(sides.ours, type_.ours, ids)
+    """The ids on ours: looked for only if ours may have them elsewhere than the base."""
+    if type_.base is None or type_.ours is None:
+        return _located(sides.ours, type_.ours, ids)
+    before = sides.base.snapshot.pins[str(type_.base.key)]
+    now = sides.ours.snapshot.pins[str(type_.ours.key)]
+    alike = replace(base, view=sides.ours, there=type_.ours)
+    if now == before:
+        return alike
+    written = sides.written_by_ours(now.path) if now.path == before.path else None
+    if written is None:
+        return _located(sides.ours, type_.ours, ids)
+    places = np.flatnonzero(numpy_of(pc.is_in(ids, value_set=written.to_array().cast(ids.type))))
+    moved = _located(sides.ours, type_.ours, ids.take(pa.array(places)))
+    is_there, row_ids = alike.is_there.copy(), alike.row_ids.copy()
+    is_there[places], row_ids[places] = moved.is_there, moved.row_ids
+    return replace(alike, is_there=is_there, row_ids=row_ids)
 
 
 def _kinds(
