@@ -128,7 +128,7 @@ class _Loading:
         except UnusableKey as failure:
             raise self._unusable(failure) from failure
         self._require_agreement(rows, ids, renames)
-        change = self._change(_identified(rows, ids, self.shape), _WRITE_MODES[self.mode])
+        change = self._change(identified(rows, ids, self.shape), _WRITE_MODES[self.mode])
         if len(ids) >= AHEAD_ROWS_MIN:
             return replace(change, distinct=lambda: self._require_distinct(rows, ids))
         self._require_distinct(rows, ids)
@@ -144,10 +144,10 @@ class _Loading:
         if given.null_count == len(given) and self.mode is not LoadMode.OVERWRITE:
             fresh = pa.chunked_array([fresh_ids(len(given))])
             # Nobody has these ids: whoever asks the table would ask in vain.
-            made = _identified(rows, fresh, self.shape)
+            made = identified(rows, fresh, self.shape)
             return self._change(made, WriteMode.UPSERT, known=NO_COPIES)
-        ids = _filled(given)
-        made = _identified(rows, ids, self.shape)
+        ids = filled_ids(given)
+        made = identified(rows, ids, self.shape)
         codes = _repeated(ids)
         if codes is None:
             return self._change(made, _WRITE_MODES[self.mode])
@@ -226,12 +226,12 @@ class _Loading:
     def _twice(self, rows: pa.Table, ids: pa.ChunkedArray, codes: Rows) -> WriteRefused:
         """The error for keys that several records have."""
         pairs, count = _first_pairs(codes)
-        identified = _identified(rows, ids, self.shape)
+        made = identified(rows, ids, self.shape)
         violations = [
             key_twice(
                 self.type_,
                 self.shape,
-                identified.slice(second, 1),
+                made.slice(second, 1),
                 places=(self.origins.place(first), self.origins.place(second)),
             )
             for first, second in pairs
@@ -254,15 +254,18 @@ class _Loading:
         )
 
 
-def _identified(rows: pa.Table, ids: pa.ChunkedArray, shape: TableShape) -> pa.Table:
+def identified(rows: pa.Table, ids: pa.ChunkedArray, shape: TableShape) -> pa.Table:
+    """Rows under their ids."""
     columns = [ids, *rows.columns[1:]]
     return pa.Table.from_arrays(columns, schema=shape.schema)
 
 
-def _filled(given: pa.ChunkedArray) -> pa.ChunkedArray:
+def filled_ids(given: pa.ChunkedArray) -> pa.ChunkedArray:
     """The given ids, and fresh ones where there is none."""
     if not given.null_count:
         return given
+    if given.null_count == len(given):
+        return pa.chunked_array([fresh_ids(len(given))], pa.utf8())
     ids = given.combine_chunks()
     return pa.chunked_array([pc.replace_with_mask(ids, ids.is_null(), fresh_ids(ids.null_count))])
 

@@ -283,7 +283,7 @@ class _Examination:
     def _written(self, hashes: Hashes) -> HashFile:
         job = self._load.job
         notes = stores_of(job.place).notes
-        return write_hashes(notes, job.folder, [hashes], parts=1, is_set=True)
+        return write_hashes(notes, job.folder, [hashes], parts=1, is_sorted=True)
 
     def _groups(self, type_key: TypeKey) -> list[Group]:
         type_ = self._view.types[type_key]

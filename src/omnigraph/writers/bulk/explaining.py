@@ -141,7 +141,7 @@ def _gathered(wanted: dict[TypeKey, dict[str, Hashes]], court: Court) -> dict[Ty
         if not load.rows(type_key):
             continue
         files = {
-            name: write_hashes(notes, load.job.folder, [hashes], parts=1, is_set=True)
+            name: write_hashes(notes, load.job.folder, [hashes], parts=1, is_sorted=True)
             for name, hashes in by_name.items()
         }
         version = load.version(type_key)

@@ -1,4 +1,4 @@
-"""Hashes of ids and tuples, in sorted files: what two parts of a load compare instead of rows.
+"""Hashes of ids and tuples, in files: what two parts of a load compare instead of rows.
 
 Equal texts always have equal hashes, so that whoever shares a text is found; whoever shares only a
 hash is told apart by the texts, where the answer matters.
@@ -7,9 +7,9 @@ hash is told apart by the texts, where the answer matters.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +20,22 @@ from omnigraph.execution.hashing import TEXT_BYTES_MAX, Hashes, hashes_of
 from omnigraph.ids import new_ulid
 from omnigraph.storage.objects import Objects
 
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
 NONE: Final[Hashes] = np.empty(0, np.uint64)
 _BITS: Final = 64
+# Hashes ordered by so many bits are looked up in places that are near each other.
+_ORDERED_BITS: Final = 8
+_NARROW_MAX: Final = 2**32 - 2**8
+# How far a hash is looked for one by one.
+_STEPS_MAX: Final = 4
 _TUPLE_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _TUPLE_SHIFT: Final = np.uint64(29)
 
 
 @dataclass(frozen=True, slots=True)
 class HashFile:
-    """Sorted hashes, cut into parts by their highest bits; a part without any has no object."""
+    """Hashes, cut into parts by their highest bits; a part without any has no object."""
 
     path: str
     counts: tuple[int, ...]
@@ -62,23 +69,27 @@ def tuple_hashes(members: Sequence[pa.Array | pa.ChunkedArray]) -> Hashes:
 
 
 def write_hashes(
-    objects: Objects, folder: str, hashes: Iterable[Hashes], *, parts: int, is_set: bool
+    objects: Objects, folder: str, hashes: Iterable[Hashes], *, parts: int, is_sorted: bool
 ) -> HashFile:
-    """Sort hashes, each of them once if they are a set, and write them."""
-    ordered = np.sort(_joined(hashes))
-    if is_set:
-        ordered = distinct(ordered)
-    bounds = np.searchsorted(ordered, _lower_bounds(parts))
-    file = HashFile(f"{folder}/{new_ulid()}", tuple(np.diff([*bounds, len(ordered)]).tolist()))
-    for part, start in enumerate(bounds.tolist()):
-        if file.counts[part]:
-            data = ordered[start : start + file.counts[part]]
-            objects.put(_part_path(file, part), data.tobytes())
+    """Write hashes, sorted or only part by part: those that are merely looked up need no more."""
+    ordered = _joined(hashes)
+    if is_sorted:
+        ordered.sort()
+        bounds = np.searchsorted(ordered, _lower_bounds(parts))
+        counts = np.diff([*bounds, len(ordered)])
+    else:
+        ordered, counts = _partitioned(ordered, parts)
+    file = HashFile(f"{folder}/{new_ulid()}", tuple(counts.tolist()))
+    start = 0
+    for part, count in enumerate(file.counts):
+        if count:
+            objects.put(_part_path(file, part), ordered[start : start + count].tobytes())
+        start += count
     return file
 
 
 def read_part(objects: Objects, files: Iterable[HashFile], part: int) -> list[Hashes]:
-    """The hashes of some files in one part of all hashes, each file's sorted."""
+    """The hashes of some files in one part of all hashes, each file's in its own order."""
     return [_read(objects, file, part) for file in files if file.counts[part]]
 
 
@@ -90,7 +101,15 @@ def read_all(objects: Objects, files: Iterable[HashFile]) -> Hashes:
         for part, count in enumerate(file.counts)
         if count
     ]
-    return np.sort(_joined(found))
+    return in_order(found)
+
+
+def in_order(runs: Iterable[Hashes]) -> Hashes:
+    """All hashes of some arrays, each of which is sorted, sorted."""
+    found = _joined(runs)
+    # This kind of sort merges what is in order already.
+    found.sort(kind="stable")
+    return found
 
 
 def distinct(ordered: Hashes) -> Hashes:
@@ -106,13 +125,45 @@ def repeated(ordered: Hashes) -> Hashes:
     return distinct(ordered[1:][ordered[1:] == ordered[:-1]])
 
 
-def are_among(hashes: Hashes, ordered: Hashes) -> npt.NDArray[np.bool_]:
+def are_among(hashes: Hashes, ordered: Hashes) -> Mask:
     """Which hashes are among sorted ones."""
     if not len(ordered):
         return np.zeros(len(hashes), np.bool_)
     places = np.searchsorted(ordered, hashes)
-    found: npt.NDArray[np.bool_] = ordered[np.minimum(places, len(ordered) - 1)] == hashes
+    found: Mask = ordered[np.minimum(places, len(ordered) - 1)] == hashes
     return found
+
+
+class Known:
+    """Sorted hashes among which very many others, in any order, are looked for.
+
+    A table tells where those with the same highest bits begin: usually the next one or two.
+    """
+
+    def __init__(self, ordered: Hashes) -> None:
+        self._ordered = ordered
+        bits = len(ordered).bit_length() + 1
+        self._shift = np.uint64(_BITS - bits)
+        counts = np.bincount((ordered >> self._shift).astype(np.int64), minlength=1 << bits)
+        starts = np.minimum(np.cumsum(counts) - counts, max(len(ordered) - 1, 0))
+        # Narrow numbers: the table stays in the cache.
+        self._starts = starts.astype(np.uint32 if len(ordered) <= _NARROW_MAX else np.int64)
+
+    def holds(self, hashes: Hashes) -> Mask:
+        """Which of some hashes are among them."""
+        if not len(self._ordered):
+            return np.zeros(len(hashes), np.bool_)
+        places = self._starts[(hashes >> self._shift).astype(np.int64)]
+        met = self._ordered[places]
+        found: Mask = met == hashes
+        rows = np.flatnonzero(met < hashes)
+        for step in range(1, _STEPS_MAX):
+            wanted = hashes[rows]
+            met = self._ordered[np.minimum(places[rows] + step, len(self._ordered) - 1)]
+            found[rows] = met == wanted
+            rows = rows[met < wanted]
+        found[rows] = are_among(hashes[rows], self._ordered)
+        return found
 
 
 def union(many: Iterable[Hashes]) -> Hashes:
@@ -120,15 +171,9 @@ def union(many: Iterable[Hashes]) -> Hashes:
     return distinct(np.sort(_joined(many)))
 
 
-def merged(found: Mapping[str, Hashes], more: Mapping[str, Hashes]) -> dict[str, Hashes]:
-    """The hashes of two answers, by name."""
-    names = [*found, *(name for name in more if name not in found)]
-    return {name: union([found.get(name, NONE), more.get(name, NONE)]) for name in names}
-
-
 def _joined(many: Iterable[Hashes]) -> Hashes:
     found = [each for each in many if len(each)]
-    return np.concatenate(found) if found else NONE
+    return np.concatenate([NONE, *found])
 
 
 def _read(objects: Objects, file: HashFile, part: int) -> Hashes:
@@ -139,6 +184,16 @@ def _read(objects: Objects, file: HashFile, part: int) -> Hashes:
 
 def _part_path(file: HashFile, part: int) -> str:
     return f"{file.path}.{part}"
+
+
+def _partitioned(hashes: Hashes, parts: int) -> tuple[Hashes, npt.NDArray[np.int64]]:
+    """Hashes in the order of their parts, or at least of a few of their bits, and their counts."""
+    bits = max(parts.bit_length() - 1, _ORDERED_BITS)
+    width = np.uint8 if bits <= _ORDERED_BITS else np.uint16
+    highest = (hashes >> np.uint64(_BITS - bits)).astype(width)
+    counts = np.bincount(highest, minlength=1 << bits).reshape(parts, -1).sum(axis=1)
+    # Numbers this small are sorted by counting them.
+    return hashes[np.argsort(highest, kind="stable")], counts
 
 
 def _lower_bounds(parts: int) -> Hashes:

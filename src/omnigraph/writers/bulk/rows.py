@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from omnigraph.errors import Violation
 from omnigraph.execution.columns import TableShape
 from omnigraph.execution.entity_ids import entity_ids
-from omnigraph.execution.fresh_ids import fresh_ids
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
@@ -23,6 +22,7 @@ from omnigraph.writers.bulk.problems import Problem, RowFindings, Step
 from omnigraph.writers.change import NO_IDS, TypeChange, WriteMode
 from omnigraph.writers.inputs.reading import Numbers
 from omnigraph.writers.inputs.required import required_columns
+from omnigraph.writers.load import filled_ids, identified
 from omnigraph.writers.refusals import MISMATCH, unfit_id, unusable_key
 from omnigraph.writers.validate.findings import Subject
 from omnigraph.writers.validate.values import check_form, check_rules
@@ -58,7 +58,7 @@ class RowChecks:
         if self.shape.key:
             rows, numbers = self._keyed(rows, numbers)
         else:
-            rows = _identified(rows, _filled(rows[ID_COLUMN]), self.shape)
+            rows = identified(rows, filled_ids(rows[ID_COLUMN]), self.shape)
         rows, numbers = self._within_rules(rows, numbers)
         return Ready(rows, numbers, is_fresh)
 
@@ -99,7 +99,7 @@ class RowChecks:
                     place=None,
                 ),
             )
-        return _without(_identified(rows, ids, self.shape), numbers, differs)
+        return _without(identified(rows, ids, self.shape), numbers, differs)
 
     def _unusable(self, member: str, values: pa.ChunkedArray, row: int) -> Violation:
         return unusable_key(self.type_.name, member, str(values[row].as_py()), place=None)
@@ -133,19 +133,6 @@ class RowChecks:
 
 def _always(violation: Violation, _: int) -> Violation:
     return violation
-
-
-def _identified(rows: pa.Table, ids: pa.ChunkedArray, shape: TableShape) -> pa.Table:
-    return pa.Table.from_arrays([ids, *rows.columns[1:]], schema=shape.schema)
-
-
-def _filled(given: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not given.null_count:
-        return given
-    if given.null_count == len(given):
-        return pa.chunked_array([fresh_ids(len(given))], pa.utf8())
-    ids = given.combine_chunks()
-    return pa.chunked_array([pc.replace_with_mask(ids, ids.is_null(), fresh_ids(ids.null_count))])
 
 
 def _mask(values: pa.ChunkedArray) -> _Mask:

@@ -142,7 +142,7 @@ class _TypeWriter:
         job, notes = self._unit.job, self._stores.notes
         files = {
             name: write_hashes(
-                notes, job.folder, found, parts=job.parts, is_set=name.startswith(_ENDS)
+                notes, job.folder, found, parts=job.parts, is_sorted=not name.startswith(_ENDS)
             )
             for name, found in self._hashes.items()
         }

@@ -15,7 +15,9 @@ from omnigraph.storage.source_files import SourceFile, opened, source_files
 from omnigraph.writers.bulk import load, units
 from omnigraph.writers.bulk.hashes import (
     HashFile,
+    Known,
     are_among,
+    in_order,
     read_all,
     read_part,
     repeated,
@@ -61,18 +63,42 @@ def _all(part: LineRange) -> bytes:
 def test_parts_of_hashes_are_those_of_their_highest_bits(tmp_path: Path) -> None:
     objects = open_objects(str(tmp_path), is_durable=False)
     hashes = text_hashes(pa.array([f"text {n}" for n in range(5_000)] + ["text 3"]))
-    file = write_hashes(objects, "notes", [hashes], parts=8, is_set=False)
+    file = write_hashes(objects, "notes", [hashes], parts=8, is_sorted=True)
     assert file.count == 5_001
     parts = [part for number in range(8) for part in read_part(objects, [file], number)]
     assert np.array_equal(np.concatenate(parts), np.sort(hashes))
     assert np.array_equal(read_all(objects, [file]), np.sort(hashes))
     assert len(repeated(np.sort(hashes))) == 1
-    assert write_hashes(objects, "notes", [hashes], parts=1, is_set=True).count == 5_000
+
+
+@pytest.mark.parametrize("parts", [1, 8, 1024])
+def test_hashes_that_are_not_sorted_are_in_the_same_parts(tmp_path: Path, parts: int) -> None:
+    objects = open_objects(str(tmp_path), is_durable=False)
+    hashes = text_hashes(pa.array([f"text {n}" for n in range(5_000)]))
+    ordered = write_hashes(objects, "notes", [hashes], parts=parts, is_sorted=True)
+    file = write_hashes(objects, "notes", [hashes], parts=parts, is_sorted=False)
+    assert file.counts == ordered.counts
+    for number in range(parts):
+        found, expected = (in_order(read_part(objects, [each], number)) for each in (file, ordered))
+        assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 1_000])
+def test_known_hashes_are_told_from_others(count: int) -> None:
+    random = np.random.default_rng(count)
+    known = np.sort(random.integers(0, 2**64, count, np.uint64))
+    # The ends of the range, and a crowd that shares its highest bits.
+    many = np.arange(100, dtype=np.uint64) + np.uint64(2**63)
+    for ordered in (known, np.sort(np.concatenate([known, many]))):
+        others = random.integers(0, 2**64, 500, np.uint64)
+        edges = np.array([0, 1, 2**63 - 1, 2**63 + 500, 2**64 - 1], np.uint64)
+        asked = random.permutation(np.concatenate([ordered, others, edges, many]))
+        assert np.array_equal(Known(ordered).holds(asked), np.isin(asked, ordered))
 
 
 def test_nothing_has_no_hashes(tmp_path: Path) -> None:
     objects = open_objects(str(tmp_path), is_durable=False)
-    file = write_hashes(objects, "notes", [], parts=2, is_set=True)
+    file = write_hashes(objects, "notes", [], parts=2, is_sorted=True)
     assert file == HashFile(file.path, (0, 0))
     assert not are_among(text_hashes(pa.array(["a"])), read_all(objects, [file])).any()
 
