@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test test-s3 check bench soak mutants docs clean
+.PHONY: setup demo test test-s3 test-spark check bench soak mutants docs clean
 
 setup: .venv/ready
 
@@ -19,6 +19,9 @@ test: setup  ## Every test.
 
 test-s3: setup  ## The tests of whole graphs, all of them on an S3 server on the loopback interface.
 	$(BIN)/pytest --on s3 tests/cases tests/faults tests/e2e tests/unit/versioning tests/unit/engine tests/unit/cli
+
+test-spark: setup  ## The cases of reads, all of them on Spark in this process.
+	$(BIN)/pytest --arm spark -n0 tests/cases
 
 check: setup  ## Formatting, lint, types, layers.
 	$(BIN)/ruff format --check .
@@ -37,14 +40,16 @@ bench: .venv/bench  ## Timings, printed as tables; queries and search beside oth
 	$(BIN)/python benchmarks/merges.py
 	$(BIN)/python benchmarks/queries.py
 	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/spark_load.py
 
-soak: setup  ## Writers killed 200 times, 16 agents that merge, 3,000 random lives beside the model.
+soak: setup  ## Writers and pipelines killed, 16 agents that merge, 3,000 random lives beside the model.
 	PYTHONPATH=tests $(BIN)/python -m faults.soak 200
 	PYTHONPATH=tests $(BIN)/python -m faults.feed_soak 50
 	PYTHONPATH=tests $(BIN)/python -m e2e.agents.crowd 16 10 20
 	PYTHONPATH=tests $(BIN)/python -m faults.lives 1000
 	PYTHONPATH=tests $(BIN)/python -m fuzz.merging.lives 2000
 	PYTHONPATH=tests $(BIN)/python -m faults.cleanup_soak 60
+	PYTHONPATH=tests $(BIN)/python -m spark.pipeline_soak 20
 
 mutants: setup  ## Breaks the model ten times; the logic tests must notice each time.
 	$(BIN)/python scripts/check_model_mutants.py

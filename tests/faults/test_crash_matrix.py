@@ -16,17 +16,20 @@ import pyarrow as pa
 import pytest
 
 import places
+from faults.bulk_writers import BULK_LOADS, ensure_indices_by_tasks, optimize_by_tasks
 from faults.world import MUTATIONS, SCHEMA, exported, person, problems
 from omnigraph import Branch, Graph
 from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Environment, Storage
 from omnigraph.errors import OmnigraphError
+from omnigraph.storage import layout
 from omnigraph.storage.faults import (
     CRASHES,
     FAILURES,
     Fault,
     Kind,
     SimulatedCrash,
+    Step,
     Steps,
 )
 from omnigraph.versioning import Settings, compact
@@ -115,17 +118,21 @@ def _cherry_pick(graph: Graph) -> object:
 
 def _cleanup(graph: Graph) -> object:
     """Without a grace, so that there is something to remove."""
+    done = _collector(graph).collect(Policy(keep=1), is_dry=False)
+    assert done.oldest["main"] == graph.branch().head.version
+    return done
+
+
+def _collector(graph: Graph) -> Collector:
+    """A collector that waits for nobody."""
     resources = graph._session.resources
     storage = resources.storage
-    collector = Collector(
+    return Collector(
         storage.objects,
         storage.tables,
         tracer=storage.reopened or (lambda: storage.tables),
         settings=replace(resources.committer.settings, grace_s=0.0),
     )
-    done = collector.collect(Policy(keep=1), is_dry=False)
-    assert done.oldest["main"] == graph.branch().head.version
-    return done
 
 
 PERSON = "node:Person"
@@ -135,7 +142,13 @@ _EDGE: dict[str, object] = {"edge": "Knows", "from": "new", "to": "ada"}
 _TEAM: dict[str, object] = {"type": "Team", "data": {"name": "blue"}}
 _RED: dict[str, object] = {"type": "Team", "data": {"name": "red"}}
 
+IN_UNITS = [
+    *(Writer(name, write) for name, write in BULK_LOADS.items()),
+    Writer("ensure-indices-by-tasks", ensure_indices_by_tasks),
+    Writer("optimize-by-tasks", optimize_by_tasks),
+]
 WRITERS = [
+    *IN_UNITS,
     Writer("append", _load("append", _NEW, _EDGE, _TEAM)),
     Writer("append-many", _load("append", *(person(f"m{number}") for number in range(MANY)))),
     Writer("append-bulk", _append_bulk),
@@ -210,7 +223,7 @@ SIDES: dict[str, tuple[tuple[str, Callable[[Branch], object]], ...]] = {
     "cleanup": (("main", _delete_bob), ("review", _change_others)),
 }
 # Commits of a seed, so that there are fragments to join.
-COMMITS = {"compaction": 33, "optimize": 3}
+COMMITS = {"compaction": 33, "optimize": 3, "optimize-by-tasks": 3}
 
 SEED = [
     person("ada", age=36, email="ada@example.com", photo="base64:AAEC"),
@@ -253,7 +266,7 @@ class Place:
         with _quiet(create_on(self.storage(), schema=SCHEMA, environment=QUIET)) as graph:
             graph.branch().load(SEED, mode="append")
             graph.create_branch("review")
-            if writer.name == "optimize":
+            if writer.name.startswith("optimize"):
                 graph.branch().ensure_indices()
             for number in range(COMMITS.get(writer.name, 0)):
                 graph.branch().load([person(f"extra{number}")], mode="append")
@@ -308,11 +321,22 @@ def _windows(place: Place, writer: Writer, kinds: tuple[Kind, ...]) -> list[Faul
     place.seeded(writer)
     steps = Steps()
     writer.write(place.opened(steps))
-    return [
-        Fault(number, kind, step.operation)
-        for number, step in enumerate(steps.taken, 1)
-        for kind in kinds
-    ]
+    found: list[Fault] = []
+    former = None
+    for number, step in enumerate(steps.taken, 1):
+        is_seen = writer not in IN_UNITS or _is_seen(step)
+        # Nobody sees what a unit does: after one such step is before the next, and those of one
+        # operation that follow each other are all alike.
+        if is_seen or step.operation != former:
+            of_step = kinds if is_seen else kinds[:1]
+            found += [Fault(number, kind, step.operation) for kind in of_step]
+        former = step.operation
+    return found
+
+
+def _is_seen(step: Step) -> bool:
+    """Whether a step is one of the log of commits."""
+    return step.path.startswith(layout.MANIFEST) and not step.path.startswith(layout.STAGING)
 
 
 def _ends(place: Place, writer: Writer) -> tuple[dict[str, bytes], dict[str, bytes]]:
@@ -334,7 +358,27 @@ def _survives(place: Place, ends: tuple[dict[str, bytes], dict[str, bytes]]) -> 
         assert list(problems(graph)) == []
 
 
-@pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer.name)
+def _leaves_no_notes(place: Place) -> None:
+    """What a load left behind goes with a clean-up, and nothing else does."""
+    with place.opened() as graph:
+        before = state(graph)
+        _collector(graph).collect(is_dry=False)
+        assert list(graph._session.resources.storage.objects.list(layout.STAGING)) == []
+        assert _collector(graph).collect().swept == ()
+        assert state(graph) == before
+
+
+# What is cut into units has many steps, of which none knows where the graph is.
+@pytest.mark.parametrize(
+    ("place", "writer"),
+    [
+        pytest.param(kind, writer, id=f"{kind}-{writer.name}")
+        for kind in places.kinds()
+        for writer in WRITERS
+        if kind == places.kinds()[0] or writer not in IN_UNITS
+    ],
+    indirect=["place"],
+)
 def test_a_crash_at_any_durable_step_shows_all_or_nothing(
     place: Place, writer: Writer, record_property: Callable[[str, object], None]
 ) -> None:
@@ -350,6 +394,7 @@ def _check_crashes(place: Place, writer: Writer) -> int:
     """Try every window; how many there are."""
     windows = _windows(place, writer, CRASHES)
     ends = _ends(place, writer)
+    cleaned_after: set[str] = set()
     for fault in windows:
         place.seeded(writer)
         steps = fault.steps()
@@ -359,6 +404,9 @@ def _check_crashes(place: Place, writer: Writer) -> int:
             writer.write(graph)
         assert steps.is_met, fault
         _survives(place, ends)
+        if writer.name in BULK_LOADS and fault.operation not in cleaned_after:
+            cleaned_after.add(fault.operation)
+            _leaves_no_notes(place)
     assert len(windows) >= 2
     return len(windows)
 

@@ -1,7 +1,8 @@
-"""Tasks of loads that fail once, where workers can import them."""
+"""Tasks of loads that fail once or take very long, where workers can import them."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,3 +26,11 @@ def write_then_fail(failing: FailingUnit) -> Written:
     except FileExistsError:
         return written
     raise RuntimeError("after the rows were written")
+
+
+def write_then_wait(unit: FailingUnit) -> Written:
+    """Write a unit, tell so, and take very long to answer."""
+    written = write_unit(unit.unit)
+    (Path(unit.folder) / f"waiting-{unit.unit.number}").touch()
+    time.sleep(600)
+    return written

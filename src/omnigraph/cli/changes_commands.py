@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from omnigraph import Branch, Graph
     from omnigraph.engine.feed import ChangesPage, FeedPage
 
+_STARTS: Final = re.compile("now|beginning|after:.+")
 _LIMIT = Annotated[
     int | None,
     typer.Option(
@@ -68,6 +71,10 @@ class Start:
     def __post_init__(self) -> None:
         if self.cursor is not None and self.start is not None:
             raise typer.BadParameter("--cursor and --start exclude each other")
+        if self.start is not None and _STARTS.fullmatch(self.start) is None:
+            raise typer.BadParameter(
+                f"--start: '{self.start}' is neither now, beginning nor after:COMMIT"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +156,8 @@ def follow(
     ] = 1.0,
 ) -> None:
     """Print every commit as a line of JSON, as it comes, until interrupted."""
+    if not math.isfinite(poll_s):
+        raise typer.BadParameter(f"--every: {poll_s:g} is not a time to wait")
     with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
         blocks = graph.branch(branch).follow(
             cursor=start.cursor,

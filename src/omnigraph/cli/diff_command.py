@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from omnigraph.cli.blob_commands import Kind
 from omnigraph.cli.graphs import open_graph
 from omnigraph.cli.options import MAIN_BRANCH, OPTION_WAYS, URI_OPTION
 from omnigraph.cli.scope import Capability, Scope
@@ -55,12 +57,20 @@ class States:
         return graph.diff(old, new, kinds=kinds, types=types, ops=ops)
 
 
+class Op(StrEnum):
+    """What happened to an entity."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Which changes are shown."""
 
     kinds: Annotated[
-        list[str] | None,
+        list[Kind] | None,
         typer.Option("--kind", metavar="KIND", help="Only node or edge; may be repeated."),
     ] = None
     types: Annotated[
@@ -68,7 +78,7 @@ class Wanted:
         typer.Option("--type", metavar="TYPE", help="Only this type; may be repeated."),
     ] = None
     ops: Annotated[
-        list[str] | None,
+        list[Op] | None,
         typer.Option("--op", metavar="OP", help="Only insert, update or delete; may be repeated."),
     ] = None
 

@@ -164,6 +164,7 @@ def load(  # noqa: PLR0913 — one group of options for each concern
         fail("standard input is not read", hint="write the data to a file and name that")
     if spark.is_given and running.engine is Engine.LOCAL:
         raise typer.BadParameter("options about Spark need --engine spark")
+    _require_strict(data, running, spark)
     if data.mode is Mode.OVERWRITE:
         confirm(scope, address, "load --mode overwrite", is_json=is_json)
     echo_write(scope, "load", address)
@@ -179,6 +180,16 @@ def load(  # noqa: PLR0913 — one group of options for each concern
             raise
         outcome = f"commit {result.commit.id} was written"
     show(Loaded(address, result, target.base, is_created), is_json=is_json)
+
+
+def _require_strict(data: Input, running: Running, spark: SparkPlace) -> None:
+    """Refuse the compatible dialect where records are read in units."""
+    is_spark = spark.is_given or running.engine is Engine.SPARK
+    is_lenient = running.on_error is OnError.QUARANTINE or running.rejects is not None
+    if data.dialect is Dialect.COMPATIBLE and (is_spark or is_lenient):
+        raise typer.BadParameter(
+            "--dialect compatible excludes --engine spark, --on-error quarantine and --rejects"
+        )
 
 
 def _load(

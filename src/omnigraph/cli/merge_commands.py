@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,9 +21,17 @@ from omnigraph.cli.verbs import STORE_AND_ACTOR, verb
 from omnigraph.cli.views import print_problems
 from omnigraph.cli.views.documents import show
 from omnigraph.cli.views.merges import Merged, Planned
+from omnigraph.errors import InvalidArgument
+from omnigraph.writers.merge.preference import preferences
+
+if TYPE_CHECKING:
+    from omnigraph.engine import MergePlan
 
 _UNSURE = "look at `omnigraph commit list` to see whether it happened"
 _COMMIT = Annotated[str, typer.Argument(metavar="COMMIT", help="The id of the commit, or a tag.")]
+_DRY_RUN = Annotated[
+    bool, typer.Option("--dry-run", help="Only say what would happen, with every conflict.")
+]
 _PREFER = Annotated[
     list[str] | None,
     typer.Option(
@@ -56,21 +64,17 @@ def merge(  # noqa: PLR0913 — one parameter for each option
     prefer: _PREFER = None,
     message: MESSAGE = None,
     if_commit: IF_COMMIT = None,
-    is_dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would happen, with every conflict.")
-    ] = False,
+    is_dry_run: _DRY_RUN = False,
     is_json: JSON = False,
 ) -> None:
     """Bring what a branch changed into another one, in one commit."""
-    if is_dry_run and (is_deleted or message is not None or if_commit is not None):
-        raise typer.BadParameter("--dry-run makes no commit: of the other options, give --prefer")
+    _require_no_commit(is_dry_run, is_deleted or None, message, if_commit)
     address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
     with open_graph(scope, address) as graph:
         branch = graph.branch(target)
         if is_dry_run:
-            plan = branch.plan_merge(source, prefer=preferred)
-            show(Planned(plan), is_json=is_json)
-            raise typer.Exit(1 if plan.conflict_count else 0)
+            _show_plan(branch.plan_merge(source, prefer=preferred), is_json=is_json)
+            return
         echo_write(scope, "branch merge", address)
         with answering_interrupts(lambda: _UNSURE):
             result = branch.merge(
@@ -93,15 +97,20 @@ def revert(  # noqa: PLR0913 — one parameter for each option
     prefer: _PREFER = None,
     message: MESSAGE = None,
     if_commit: IF_COMMIT = None,
+    is_dry_run: _DRY_RUN = False,
     is_json: JSON = False,
 ) -> None:
     """Undo what a commit changed, in a new commit."""
+    _require_no_commit(is_dry_run, message, if_commit)
     address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
-    echo_write(scope, "revert", address)
-    with open_graph(scope, address) as graph, answering_interrupts(lambda: _UNSURE):
-        result = graph.branch(branch).revert(
-            commit, prefer=preferred, message=message, if_commit=if_commit
-        )
+    with open_graph(scope, address) as graph:
+        target = graph.branch(branch)
+        if is_dry_run:
+            _show_plan(target.plan_revert(commit, prefer=preferred), is_json=is_json)
+            return
+        echo_write(scope, "revert", address)
+        with answering_interrupts(lambda: _UNSURE):
+            result = target.revert(commit, prefer=preferred, message=message, if_commit=if_commit)
     show(Merged(result), is_json=is_json)
 
 
@@ -113,20 +122,40 @@ def cherry_pick(  # noqa: PLR0913 — one parameter for each option
     prefer: _PREFER = None,
     message: MESSAGE = None,
     if_commit: IF_COMMIT = None,
+    is_dry_run: _DRY_RUN = False,
     is_json: JSON = False,
 ) -> None:
     """Change on a branch what a commit of another one changed there, in a new commit."""
+    _require_no_commit(is_dry_run, message, if_commit)
     address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
-    echo_write(scope, "cherry-pick", address)
-    with open_graph(scope, address) as graph, answering_interrupts(lambda: _UNSURE):
-        result = graph.branch(branch).cherry_pick(
-            commit, prefer=preferred, message=message, if_commit=if_commit
-        )
+    with open_graph(scope, address) as graph:
+        target = graph.branch(branch)
+        if is_dry_run:
+            _show_plan(target.plan_cherry_pick(commit, prefer=preferred), is_json=is_json)
+            return
+        echo_write(scope, "cherry-pick", address)
+        with answering_interrupts(lambda: _UNSURE):
+            result = target.cherry_pick(
+                commit, prefer=preferred, message=message, if_commit=if_commit
+            )
     show(Merged(result), is_json=is_json)
 
 
-def _preferred(given: list[str] | None) -> str | dict[str, str] | None:
-    """A side for all conflicts, or one for each kind that is named."""
+def _require_no_commit(is_dry_run: bool, *given: object) -> None:
+    """Refuse options about a commit that is not made."""
+    if is_dry_run and any(each is not None for each in given):
+        raise typer.BadParameter("--dry-run makes no commit: of the other options, give --prefer")
+
+
+def _show_plan(plan: MergePlan, *, is_json: bool) -> None:
+    """Print what would happen; conflicts are a failure, as they would be without a dry run."""
+    show(Planned(plan), is_json=is_json)
+    if plan.conflict_count:
+        raise typer.Exit(1)
+
+
+def _preferred(given: list[str] | None) -> dict[str, str] | None:
+    """The side for each kind of conflict; one alone stands for all kinds."""
     words = [each.partition("=") for each in given or []]
     sides = [kind for kind, equals, _ in words if not equals]
     if not words:
@@ -136,4 +165,8 @@ def _preferred(given: list[str] | None) -> str | dict[str, str] | None:
     found = {kind: side for kind, _, side in words}
     if not sides and len(found) < len(words):
         raise typer.BadParameter("--prefer takes one side for each kind of conflict")
-    return sides[0] if sides else found
+    try:
+        return preferences(sides[0] if sides else found)
+    except InvalidArgument as error:
+        hint = "" if error.hint is None else f"; {error.hint}"
+        raise typer.BadParameter(f"--{error.message}{hint}") from error

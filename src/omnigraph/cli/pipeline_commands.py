@@ -28,7 +28,7 @@ from omnigraph.cli.views.pipelines import (
     PipelinesRan,
     PipelineStatuses,
 )
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import PipelineInvalid
 
 if TYPE_CHECKING:
     from omnigraph.pipelines.definition import Pipeline
@@ -96,7 +96,14 @@ def validate(
 ) -> None:
     """Check definitions, and their mappings against the schemas of their graphs."""
     review = _module("review")
-    found = [review.checked(each, _resolver(each)) for each in _all(names, folder)]
+    found = []
+    for path in _paths(names, folder):
+        try:
+            pipeline = _module("reading").read_pipeline(path)
+        except PipelineInvalid as failure:
+            found.append(review.unreadable(path, failure))
+        else:
+            found.append(review.checked(pipeline, _resolver(pipeline)))
     show(CheckedPipelines(found), is_json=is_json)
     problems = [str(problem) for each in found for problem in each.problems]
     if problems:
@@ -149,8 +156,12 @@ def run(
 def status(names: _NAMES = None, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) -> None:
     """Show the last run of pipelines, and when they run again."""
     review, now = _module("review"), datetime.now(UTC)
-    found = [review.status_of(each, _resolver(each), now) for each in _all(names, folder)]
+    pipelines, problems = _all(names, folder)
+    found = [review.status_of(each, _resolver(each), now) for each in pipelines]
     show(PipelineStatuses(found), is_json=is_json)
+    if problems:
+        print_problems(problems)
+        raise typer.Exit(FAILED)
 
 
 def runs(
@@ -182,14 +193,16 @@ def schedule(
     with answering_interrupts(lambda: _UNSURE):
         while True:
             # Definitions may be changed while a schedule is followed.
-            pipelines = _all(None, folder)
+            pipelines, problems = _all(None, folder)
+            # One that cannot be read stops no other.
+            print_problems(problems)
             found = list(due.run_due(pipelines, datetime.now(UTC), options))
             if found or not is_followed:
                 show(PipelinesRan(found), is_json=is_json)
             if not is_followed:
                 break
             _wait_for(due.next_due(pipelines, datetime.now(UTC)))
-    if any(each.run is None or each.run.status != "succeeded" for each in found):
+    if problems or any(each.run is None or each.run.status != "succeeded" for each in found):
         raise typer.Exit(FAILED)
 
 
@@ -215,24 +228,27 @@ def _one(name: str, folder: Path) -> Pipeline:
     return pipeline
 
 
-def _all(names: Sequence[str] | None, folder: Path) -> list[Pipeline]:
+def _paths(names: Sequence[str] | None, folder: Path) -> list[Path]:
+    """The files of the pipelines that are named, or of all in a folder."""
     reading = _module("reading")
     if names:
-        return [_one(name, folder) for name in names]
+        return [reading.find_definition(name, folder) for name in names]
     if not folder.is_dir():
         fail(f"{folder} is no folder", hint="name the folder of the definitions with --folder")
-    paths = reading.definitions_in(folder)
+    paths: list[Path] = reading.definitions_in(folder)
+    return paths
+
+
+def _all(names: Sequence[str] | None, folder: Path) -> tuple[list[Pipeline], list[str]]:
+    """The pipelines that can be read, and what is wrong with the others."""
     problems: list[str] = []
     pipelines: list[Pipeline] = []
-    for path in paths:
+    for path in _paths(names, folder):
         try:
-            pipelines.append(reading.read_pipeline(path))
-        except OmnigraphError as failure:
-            problems += failure.message.splitlines()
-    if problems:
-        print_problems(problems)
-        raise typer.Exit(FAILED)
-    return pipelines
+            pipelines.append(_module("reading").read_pipeline(path))
+        except PipelineInvalid as failure:
+            problems += map(str, failure.problems)
+    return pipelines, problems
 
 
 def _resolver(pipeline: Pipeline) -> Resolver:

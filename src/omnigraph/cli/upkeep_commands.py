@@ -57,9 +57,10 @@ class Kept:
     def require_some(self) -> None:
         """Refuse a clean-up that is not told what to keep."""
         if self.keep is None and self.older_than is None:
-            raise typer.BadParameter(
-                "say what to keep: --keep N for the newest commits of each branch,"
-                " --older-than DUR for those of a time, or both"
+            fail(
+                "a clean-up has to be told what to keep",
+                hint="--keep N for the newest commits of each branch, --older-than DUR for those"
+                " of a time, or both",
             )
 
     def __str__(self) -> str:

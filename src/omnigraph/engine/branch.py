@@ -336,6 +336,10 @@ class Branch:
         terms = _terms(if_commit, message=message)
         return self._merger.revert(commit, prefer=prefer, terms=terms)
 
+    def plan_revert(self, commit: Commit | str, *, prefer: Prefer = None) -> MergePlan:
+        """What a revert would do now, with every conflict; nothing is published."""
+        return self._merger.plan_revert(commit, prefer=prefer)
+
     def cherry_pick(
         self,
         commit: Commit | str,
@@ -347,6 +351,10 @@ class Branch:
         """Change here what a commit of any branch changed there, in a new commit."""
         terms = _terms(if_commit, message=message)
         return self._merger.cherry_pick(commit, prefer=prefer, terms=terms)
+
+    def plan_cherry_pick(self, commit: Commit | str, *, prefer: Prefer = None) -> MergePlan:
+        """What a cherry-pick would do now, with every conflict; nothing is published."""
+        return self._merger.plan_cherry_pick(commit, prefer=prefer)
 
     def ensure_indices(self) -> IndexBuildResult:
         """Build the indexes that the schema declares and the branch lacks, in one commit.

@@ -29,6 +29,7 @@ from omnigraph.versioning import Stream, Transaction
 from omnigraph.writers.bulk.load import BulkLoad, BulkTerms
 from omnigraph.writers.bulk.runner import InProcess, Runner, StageProgress
 from omnigraph.writers.bulk.sources import BulkSource, Files, FilesByType, TableRows, TextLines
+from omnigraph.writers.bulk.stores import Stores
 from omnigraph.writers.bulk.units import Place
 from omnigraph.writers.inputs import Dialect, InputOptions, Source, Text
 from omnigraph.writers.inputs.read import table_reader
@@ -229,8 +230,10 @@ def _runner(request: LoadRequest, resources: Resources, source: object) -> Runne
 
 
 def _place(resources: Resources) -> Place:
+    """Where the graph is; units that run in this process use what it is open with."""
     storage = resources.storage
-    return Place(storage.objects.uri, storage.options, storage.is_durable)
+    here = Stores(storage.tables, storage.objects, resources.schemas)
+    return Place(storage.objects.uri, storage.options, storage.is_durable, here)
 
 
 def _bulk_source(source: AnySource, request: LoadRequest, resources: Resources) -> BulkSource:

@@ -93,7 +93,11 @@ class MergeResult:
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """What a merge would do now, and every conflict that would keep it from being done."""
+    """What a merge, a revert or a cherry-pick would do now, and every conflict that is in the way.
+
+    `base` is the state that the target is compared with: of a revert the commit that is undone, of
+    a cherry-pick the parent of the picked one.
+    """
 
     outcome: str
     source: str

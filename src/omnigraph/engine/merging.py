@@ -80,10 +80,18 @@ class _Picked:
         is_revert = self.action is Action.REVERT
         return (self.own, self.parent) if is_revert else (self.parent, self.own)
 
+    @property
+    def outcome(self) -> str:
+        """What it is called when it is done."""
+        return REVERTED if self.action is Action.REVERT else CHERRY_PICKED
+
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """How a merge stands on one head of its target; nothing is to do without `checked`."""
+    """How a merge or a pick stands on one head of its target.
+
+    Without `checked` the target has the commit itself.
+    """
 
     outcome: str
     base: versioning.Snapshot
@@ -155,26 +163,31 @@ class Picking:
         self._picked = picked
         self._preferences = chosen
         self._staging = Staging(session.resources.storage.tables)
-        self._checked: Checked | None = None
+        self._found: _Found | None = None
 
     @property
-    def checked(self) -> Checked:
-        """What the operation did to the target."""
-        assert self._checked is not None, "a change is asked for after its preparation"
-        return self._checked
+    def found(self) -> _Found:
+        """How the change stood when it was last looked at."""
+        assert self._found is not None, "a change is asked for after its preparation"
+        return self._found
 
-    def prepare(self, view: View, request: Request) -> Transaction | None:
-        """The change on a view; None when there is nothing left of it."""
+    def look(self, view: View) -> _Found:
+        """How the change stands on a view of its target."""
         picked = self._picked
         between, chosen = picked.between, self._preferences
         found = _checked(self._session, between, view, chosen, action=picked.action)
-        self._checked = found
         # Numbers alone, of what both sides call the same, are nothing that anybody could see.
         is_same_schema = found.merged.schema.source == view.schema.source
-        if is_same_schema and not found.merged.change and not found.conflicts.count:
+        is_nothing = is_same_schema and not found.merged.change and not found.conflicts.count
+        return _Found(NOTHING_TO_DO if is_nothing else picked.outcome, between[0], found)
+
+    def prepare(self, view: View, request: Request) -> Transaction | None:
+        """The change on a view; None when there is nothing left of it."""
+        self._found = found = self.look(view)
+        if found.checked is None or found.outcome == NOTHING_TO_DO:
             return None
         schemas = self._session.resources.schemas
-        return transaction(found, self._staging, request, source=None, schemas=schemas)
+        return transaction(found.checked, self._staging, request, source=None, schemas=schemas)
 
     def abandon(self) -> None:
         """Remove what was written for a change that will never be a commit."""
@@ -229,17 +242,7 @@ class Merger:
     def plan(self, source: Mergeable, *, prefer: Prefer) -> MergePlan:
         """What a merge would do now; nothing is published."""
         found = self._source(source)
-        operation = Merging(self._session, found.at, preferences(prefer))
-        looked = operation.look(self._session.view(self._session.head(self._stream)))
-        return MergePlan(
-            outcome=looked.outcome,
-            source=found.name,
-            target=self._stream.branch,
-            base=self._session.commit(looked.base),
-            done=done_by(looked.checked),
-            conflicts=() if looked.checked is None else looked.checked.conflicts.listed,
-            conflict_count=0 if looked.checked is None else looked.checked.conflicts.count,
-        )
+        return self._plan(Merging(self._session, found.at, preferences(prefer)), found.name)
 
     def revert(self, commit: Commit | str, *, prefer: Prefer, terms: Terms) -> MergeResult:
         """Undo what a commit changed, as a commit of its own."""
@@ -249,14 +252,37 @@ class Merger:
         """Do what a commit changed on this branch too, as a commit of its own."""
         return self._pick(self._picked(commit, Action.CHERRY_PICK), prefer, terms)
 
+    def plan_revert(self, commit: Commit | str, *, prefer: Prefer) -> MergePlan:
+        """What a revert would do now; nothing is published."""
+        return self._plan_pick(self._picked(commit, Action.REVERT), prefer)
+
+    def plan_cherry_pick(self, commit: Commit | str, *, prefer: Prefer) -> MergePlan:
+        """What a cherry-pick would do now; nothing is published."""
+        return self._plan_pick(self._picked(commit, Action.CHERRY_PICK), prefer)
+
+    def _plan_pick(self, picked: _Picked, prefer: Prefer) -> MergePlan:
+        operation = Picking(self._session, picked, preferences(prefer))
+        return self._plan(operation, picked.own.commit)
+
+    def _plan(self, operation: Merging | Picking, source: str) -> MergePlan:
+        looked = operation.look(self._session.view(self._session.head(self._stream)))
+        return MergePlan(
+            outcome=looked.outcome,
+            source=source,
+            target=self._stream.branch,
+            base=self._session.commit(looked.base),
+            done=done_by(looked.checked),
+            conflicts=() if looked.checked is None else looked.checked.conflicts.listed,
+            conflict_count=0 if looked.checked is None else looked.checked.conflicts.count,
+        )
+
     def _pick(self, picked: _Picked, prefer: Prefer, terms: Terms) -> MergeResult:
         terms = replace(terms, message=terms.message or f"{picked.action} {picked.title}")
         operation = Picking(self._session, picked, preferences(prefer))
         with self._session.resources.branches.holds.held(picked.own, picked.parent):
             record = write(self._session, self._stream, operation, terms).record
-        done = REVERTED if picked.action is Action.REVERT else CHERRY_PICKED
-        outcome = NOTHING_TO_DO if record is None else done
-        return self._result(outcome, operation.checked, picked.own.commit, record)
+        outcome = NOTHING_TO_DO if record is None else picked.outcome
+        return self._result(outcome, operation.found.checked, picked.own.commit, record)
 
     def _result(
         self, outcome: str, checked: Checked | None, source: str, record: Record | None

@@ -10,16 +10,31 @@ from omnigraph.errors.base import OmnigraphError
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with a definition: where it is, what it is, and what to do about it."""
+    """Something wrong with a definition: where it is, what it is, and what to do about it.
+
+    `path` leads to it through the document, such as `into[0].map.nodes[1]`.
+    """
 
     file: str
     line: int
     message: str
     hint: str | None = None
+    path: str | None = None
 
     def __str__(self) -> str:
         told = f"{self.file}:{self.line}: {self.message}"
-        return told if self.hint is None else f"{told} ({self.hint})"
+        told = told if self.hint is None else f"{told} ({self.hint})"
+        return told if self.path is None else f"{told}, at {self.path}"
+
+    def to_json(self) -> dict[str, str | int | None]:
+        """The document of a problem."""
+        return {
+            "file": self.file,
+            "line": self.line,
+            "path": self.path,
+            "message": self.message,
+            "hint": self.hint,
+        }
 
 
 class PipelineInvalid(OmnigraphError):

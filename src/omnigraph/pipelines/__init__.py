@@ -10,7 +10,7 @@ the target is on the record of its commit.
     reading, read_sources, read_mappings     YAML to data, with the line of every problem
     secrets, resolving            `${NAME}`, and definitions with their values
     check                         mappings against the schemas of their targets
-    sql, frames                   mappings as Spark SQL, and the rows of each type
+    sql, guards, frames           mappings as Spark SQL, records they refuse, rows of each type
     sources                       where records come from
     ledger, slots                 what runs did, and what a run stands for
     targets, run                  one target, and all of them

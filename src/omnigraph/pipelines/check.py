@@ -24,7 +24,7 @@ _TEMPLATED = frozenset({Scalar.STRING, Scalar.DATE, Scalar.DATETIME, Scalar.BLOB
 
 def check_mapping(mapped: Mapped, catalog: Catalog) -> Findings:
     """Everything in a mapping that its target's schema does not have or cannot hold."""
-    findings = Findings(mapped.file)
+    findings = Findings(mapped.file, paths=mapped.paths)
     for rule in mapped.rules:
         type_ = _type(rule, catalog, findings)
         if type_ is None:

@@ -72,10 +72,12 @@ class Findings:
 
     file: str
     problems: list[Problem] = field(default_factory=list)
+    # The outermost part of the document that begins on each line.
+    paths: Mapping[int, str] = field(default_factory=dict)
 
     def add(self, line: int, message: str, *, hint: str | None = None) -> None:
         """Report a problem."""
-        self.problems.append(Problem(self.file, line, message, hint))
+        self.problems.append(Problem(self.file, line, message, hint, self.paths.get(line)))
 
     def raise_if_any(self) -> None:
         """Refuse the file if anything is wrong with it."""
@@ -123,9 +125,34 @@ def read_document(text: str, findings: Findings) -> yaml.Node | None:
     else:
         if node is None:
             findings.add(1, "the file is empty")
+        else:
+            findings.paths = _paths(node)
         return node
     findings.raise_if_any()
     return None
+
+
+def _paths(root: yaml.Node) -> dict[int, str]:
+    """The outermost part of a document that begins on each line, as a path of names and numbers."""
+    found: dict[int, str] = {}
+    waiting: list[tuple[yaml.Node, str, int]] = [(root, "", 0)]
+    while waiting:
+        node, path, depth = waiting.pop()
+        inner: list[tuple[yaml.Node, str, int]] = []
+        if isinstance(node, yaml.MappingNode):
+            named = [(key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]
+            for key, value in named:
+                own = f"{path}.{shown(key.value)}".removeprefix(".")
+                found[line_of(key)] = min(found.get(line_of(key), own), own, key=len)
+                inner.append((value, own, depth + 1))
+        elif isinstance(node, yaml.SequenceNode):
+            for number, value in enumerate(node.value):
+                own = f"{path}[{number}]"
+                found[line_of(value)] = min(found.get(line_of(value), own), own, key=len)
+                inner.append((value, own, depth + 1))
+        # An alias may hold what it stands in.
+        waiting += inner if depth < _NESTING_MAX else []
+    return found
 
 
 def read_section(node: yaml.Node | None, shape: Shape, findings: Findings) -> Section:

@@ -7,7 +7,8 @@ schema of the target, by the rules of the load. No row is read for that.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -17,16 +18,21 @@ import pyarrow as pa
 from omnigraph.embedding.configured import ConfiguredEmbedder
 from omnigraph.pipelines.check import check_mapping
 from omnigraph.pipelines.fields import Findings
+from omnigraph.pipelines.guards import CORRUPT, Guard, fails
 from omnigraph.pipelines.mapping import Mapped
-from omnigraph.pipelines.sql import Column, Steps, quoted, steps_of
+from omnigraph.pipelines.sql import Column, Step, Steps, is_plain, quoted, steps_of
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.types import PropertyType, Scalar, ScalarType, VectorType
 from omnigraph.spark.analysis import Unresolved, arrow_types, filtered, selected, written_types
 from omnigraph.writers.inputs.arrow_values import WrongArrowType, convert
+from omnigraph.writers.inputs.tables import REFUSED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+# Columns that say why a record is refused, in the order in which that was found.
+_REASON: Final = "__reason"
+_OWN_COLUMNS: Final = re.compile(rf",? ?`(?:{_REASON}\d+|{CORRUPT})`")
 _CASTS: Final = {
     Scalar.STRING: "string",
     Scalar.BOOL: "boolean",
@@ -44,14 +50,21 @@ _CASTS: Final = {
 def mapped_frames(
     mapped: Mapped, catalog: Catalog, sources: Mapping[str, DataFrame]
 ) -> dict[str, DataFrame]:
-    """The rows of each type, by `node:Name` or `edge:Name`; raises all that cannot work."""
+    """The rows of each type, by `node:Name` or `edge:Name`; raises all that cannot work.
+
+    A row that a record has no values for says so in a column, for the load to refuse it.
+    """
     findings = check_mapping(mapped, catalog)
     findings.raise_if_any()
     frames: dict[str, DataFrame] = {}
+    told: set[str] = set()
     for rule in mapped.rules:
         steps = steps_of(rule, catalog)
-        source = sources[steps.source or next(iter(sources))]
-        frame = _Rows(steps, catalog, findings).of(source)
+        source = steps.source or next(iter(sources))
+        records = _readable(sources[source]) if source in told else sources[source]
+        told.add(source)
+        guard = Guard.of(steps.type_name, source, mapped.file, records.columns)
+        frame = _Rows(steps, catalog, findings, guard).of(records)
         if frame is None:
             continue
         name = f"{'edge' if steps.is_edge else 'node'}:{steps.type_name}"
@@ -63,6 +76,13 @@ def mapped_frames(
     return frames
 
 
+def _readable(records: DataFrame) -> DataFrame:
+    """The records that could be read: the first rule of a source tells of the others."""
+    if CORRUPT not in records.columns:
+        return records
+    return records.where(f"{quoted(CORRUPT)} IS NULL").drop(CORRUPT)
+
+
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """The rows of one rule; what is wrong goes to the findings, and then there are none."""
@@ -70,6 +90,7 @@ class _Rows:
     steps: Steps
     catalog: Catalog
     findings: Findings
+    guard: Guard
 
     def of(self, records: DataFrame) -> DataFrame | None:
         expanded = self._expanded(records)
@@ -80,19 +101,34 @@ class _Rows:
             self._check(column, expanded)
         if len(self.findings.problems) > before:
             return None
-        rows = expanded.selectExpr(*(column.item for column in self.steps.columns))
+        rows = expanded.selectExpr(*self._items(expanded))
         rows = rows.distinct() if self.steps.is_distinct else rows
         return _embedded(rows, self.steps.embedded) if self.steps.embedded else rows
+
+    def _items(self, records: DataFrame) -> Iterator[str]:
+        """The columns, null where they have no result, and why a row is refused."""
+        reasons = _reasons(records)
+        for column in self.steps.columns:
+            if not column.can_fail:
+                yield column.item
+                continue
+            failed = fails(column.sql)
+            reasons.append(self.guard.refusal(failed, column.name, column.sql, column.line))
+            yield f"CASE WHEN {failed} THEN NULL ELSE {column.sql} END AS {quoted(column.name)}"
+        if reasons:
+            yield f"{_first(reasons)} AS {quoted(REFUSED)}"
 
     def _expanded(self, records: DataFrame) -> DataFrame | None:
         taken = set(records.columns)
         try:
+            if CORRUPT in taken:
+                records = _with_reason(records, self.guard.unreadable)
             for step in self.steps.expansions:
-                records = selected(records, step.items)
+                records = self._expanded_by(step, records)
             if self.steps.where is not None:
-                records = filtered(records, self.steps.where)
+                records = self._filtered(self.steps.where, records)
         except Unresolved as failure:
-            self.findings.add(self.steps.line, f"{self.steps.type_name}: {failure}")
+            self.findings.add(self.steps.line, f"{self.steps.type_name}: {_told(failure)}")
             return None
         new = [
             name for name in records.columns if name in taken and records.columns.count(name) > 1
@@ -103,12 +139,37 @@ class _Rows:
             return None
         return records
 
+    def _expanded_by(self, step: Step, records: DataFrame) -> DataFrame:
+        plain = selected(records, step.items)
+        if step.can_fail:
+            failed = fails(f"size({step.sql})")
+            reason = self.guard.refusal(failed, None, step.sql, step.line)
+            records = _with_reason(records, reason)
+        reasons = _reasons(records)
+        if not reasons:
+            return plain
+        # A refused record stays one row, so that it is told.
+        other = "array(NULL)" if step.is_explode else "NULL"
+        sql = f"CASE WHEN {_first(reasons)} IS NOT NULL THEN {other} ELSE {step.sql} END"
+        return selected(records, step.items_of(sql))
+
+    def _filtered(self, where: str, records: DataFrame) -> DataFrame:
+        plain = filtered(records, where)
+        if not is_plain(where):
+            reason = self.guard.refusal(fails(f"({where})"), None, where, self.steps.line)
+            records = _with_reason(records, reason)
+        reasons = _reasons(records)
+        if not reasons:
+            return plain
+        refused = f"{_first(reasons)} IS NOT NULL"
+        return filtered(records, f"CASE WHEN {refused} THEN true ELSE ({where}) END")
+
     def _check(self, column: Column, records: DataFrame) -> None:
         place = f"{self.steps.type_name}.{column.name}"
         try:
             found = arrow_types(selected(records, [column.item]))[column.name]
         except Unresolved as failure:
-            self.findings.add(column.line, f"{place}: {failure}")
+            self.findings.add(column.line, f"{place}: {_told(failure)}")
             return
         except TypeError as failure:
             self.findings.add(column.line, f"{place}: {failure}")
@@ -133,6 +194,24 @@ class _Rows:
         )
         property_ = type_.properties.get(name)
         return None if property_ is None else property_.type
+
+
+def _told(failure: Unresolved) -> str:
+    """What Spark does not understand, without the columns that only a guard knows."""
+    return _OWN_COLUMNS.sub("", str(failure)).rstrip(".")
+
+
+def _with_reason(records: DataFrame, reason: str) -> DataFrame:
+    name = quoted(f"{_REASON}{len(_reasons(records))}")
+    return records.selectExpr("*", f"{reason} AS {name}")
+
+
+def _reasons(records: DataFrame) -> list[str]:
+    return [quoted(name) for name in records.columns if name.startswith(_REASON)]
+
+
+def _first(reasons: Sequence[str]) -> str:
+    return reasons[0] if len(reasons) == 1 else f"coalesce({', '.join(reasons)})"
 
 
 def fits(found: pa.DataType, type_: PropertyType) -> bool:

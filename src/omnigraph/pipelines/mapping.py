@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 
@@ -92,8 +92,12 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """A mapping: its rules, the file they are in, and the text the digest is made of."""
+    """A mapping: its rules, the file they are in, and the text the digest is made of.
+
+    `paths` lead to the rules through the document, by line.
+    """
 
     file: str
     rules: tuple[Rule, ...]
     text: str
+    paths: Mapping[int, str] = field(default_factory=dict, repr=False, compare=False)

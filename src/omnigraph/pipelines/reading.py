@@ -150,7 +150,7 @@ def _target(node: yaml.Node, graphs: dict[str, GraphPlace], reader: SourceReader
     findings = reader.findings
     section = read_section(node, shapes.TARGET, findings)
     graph = section.text("graph").removeprefix("graph.")
-    if graph not in graphs and section.has("graph"):
+    if graph and graph not in graphs:
         hint = did_you_mean(graph, graphs) or "declare it under 'graphs'"
         findings.add(section.line_of("graph"), f"unknown graph '{shown(graph)}'", hint=hint)
     on_error, rejects = section.text("on_error"), section.text_or_none("rejects")
@@ -175,7 +175,7 @@ def _mapped(section: Section, reader: SourceReader) -> Mapped:
     node: yaml.Node | None = section.values["map"]
     if not isinstance(node, yaml.ScalarNode):
         rules = read_rules(node, reader.findings) if section.has("map") else ()
-        return Mapped(reader.findings.file, rules, "")
+        return Mapped(reader.findings.file, rules, "", reader.findings.paths)
     path = reader.folder / str(node.value)
     if not path.name.endswith(_MAP_SUFFIXES):
         hint = "the file of a mapping ends in .map.yaml"
@@ -188,7 +188,7 @@ def _mapped(section: Section, reader: SourceReader) -> Mapped:
     except PipelineInvalid:
         text, rules = "", ()
     reader.findings.problems.extend(own.problems)
-    return Mapped(str(path), rules, text)
+    return Mapped(str(path), rules, text, own.paths)
 
 
 def _run_branch(node: yaml.Node, findings: Findings) -> RunBranch:
@@ -220,7 +220,7 @@ def _schedule(section: Section, findings: Findings) -> str | None:
 
 def _check_sources_of_rules(pipeline: Pipeline, findings: Findings) -> None:
     for target in pipeline.targets:
-        own = Findings(target.mapped.file)
+        own = Findings(target.mapped.file, paths=target.mapped.paths)
         for rule in target.mapped.rules:
             if rule.source is None and len(pipeline.sources) > 1:
                 known = ", ".join(pipeline.sources)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
 import omnigraph
-from omnigraph.errors import OmnigraphError, Problem
+from omnigraph.errors import OmnigraphError, PipelineInvalid, Problem
 from omnigraph.pipelines.check import check_mapping
 from omnigraph.pipelines.definition import Pipeline, Target
 from omnigraph.pipelines.ledger import INTERRUPTED, RUNNING, Ledger, Run
@@ -24,22 +25,21 @@ from omnigraph.schema.shape import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is wrong with a pipeline, and what could not be looked at."""
+    """What is wrong with a definition, and what could not be looked at; `targets` is how many."""
 
-    pipeline: Pipeline
+    name: str
+    file: str
     problems: tuple[Problem, ...]
     notes: tuple[str, ...] = ()
+    targets: int = 0
 
     def to_json(self) -> JsonObject:
         """The document of a checked pipeline."""
         return {
-            "pipeline": self.pipeline.name,
-            "file": self.pipeline.file,
+            "pipeline": self.name,
+            "file": self.file,
             "valid": not self.problems,
-            "problems": [
-                {"file": each.file, "line": each.line, "message": each.message, "hint": each.hint}
-                for each in self.problems
-            ],
+            "problems": [each.to_json() for each in self.problems],
             "notes": list(self.notes),
         }
 
@@ -54,7 +54,8 @@ def checked(pipeline: Pipeline, resolver: Resolver) -> Checked:
         except OmnigraphError as failure:
             line = pipeline.graphs[target.graph].line
             message = f"graph '{target.graph}': {failure.message}"
-            problems.append(Problem(pipeline.file, line, message, failure.hint))
+            path = f"graphs.{target.graph}"
+            problems.append(Problem(pipeline.file, line, message, failure.hint, path))
             continue
         if catalog is None:
             missing = ", ".join(
@@ -63,7 +64,13 @@ def checked(pipeline: Pipeline, resolver: Resolver) -> Checked:
             notes.append(f"graph '{target.graph}' is not checked: {missing} is not set")
             continue
         problems += check_mapping(target.mapped, catalog).problems
-    return Checked(pipeline, tuple(problems), tuple(notes))
+    targets = len(pipeline.targets)
+    return Checked(pipeline.name, pipeline.file, tuple(problems), tuple(notes), targets)
+
+
+def unreadable(path: Path, failure: PipelineInvalid) -> Checked:
+    """A definition that cannot even be read."""
+    return Checked(path.name.partition(".")[0], str(path), failure.problems)
 
 
 def _catalog(target: Target, resolver: Resolver) -> Catalog | None:

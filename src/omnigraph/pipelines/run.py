@@ -208,12 +208,17 @@ class Running:
                     status=FAILED,
                     attempts=number,
                     is_retryable=failure.retryable,
-                    error=failure.message,
+                    error=_told(failure),
                 )
             log.target(ended)
             if ended.status == SUCCEEDED or not ended.is_retryable:
                 break
         return ended
+
+
+def _told(failure: OmnigraphError) -> str:
+    hint = "" if failure.hint is None else f" ({failure.hint})"
+    return f"{failure.message}{hint}"
 
 
 class _Records:
@@ -242,8 +247,10 @@ class _Records:
     def _frames(self, spark: SparkSession) -> Iterator[tuple[str, DataFrame]]:
         running = self._running
         counted = spark_module("analysis").counted
+        refusing_data = spark_module("failures").refusing_data
         for name, found in self._slot.surveys.items():
             source = running.resolver.source(name)
-            rows = running.stack.enter_context(opened(source, found, spark))
+            with refusing_data(name):
+                rows = running.stack.enter_context(opened(source, found, spark))
             frame, self._counts[name] = counted(rows)
             yield name, frame

@@ -5,6 +5,7 @@ Everything is text, so that what a mapping does is seen in a plan without Spark.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, assert_never
@@ -25,6 +26,8 @@ from omnigraph.schema.types import Scalar
 WORDS_COLUMN: Final = "__words"
 CHUNK_COLUMN: Final = "chunk"
 ID_COLUMN: Final = "@id"
+_NAME: Final = r"(?:`[^`]+`|[A-Za-z_]\w*)"
+_PLAIN: Final = re.compile(rf"\s*{_NAME}(?:\.{_NAME})*\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Column:
     name: str
     sql: str
     line: int
+    # Whether a value of the record can be such that the expression has no result.
+    can_fail: bool = True
 
     @property
     def item(self) -> str:
@@ -43,10 +48,23 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A select over the rows before it; `line` is the line of the rule."""
+    """A column more, or a row for each element of an array; `line` is the line of the rule."""
 
-    items: tuple[str, ...]
+    sql: str
+    name: str
     line: int
+    is_explode: bool = True
+    can_fail: bool = True
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The items of its select."""
+        return self.items_of(self.sql)
+
+    def items_of(self, sql: str) -> tuple[str, ...]:
+        """The same select with another expression."""
+        made = f"explode({sql})" if self.is_explode else sql
+        return ("*", f"{made} AS {quoted(self.name)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +134,11 @@ def literal(value: object) -> str:
             return f"'{text}'"
 
 
+def is_plain(sql: str) -> bool:
+    """Whether an expression is nothing but the name of a value, which every record has."""
+    return _PLAIN.fullmatch(sql) is not None
+
+
 def value_sql(value: Value) -> str:
     """The expression of a value; of an embedding, that of its text."""
     match value:
@@ -136,10 +159,12 @@ def value_sql(value: Value) -> str:
 
 def _expansions(rule: Rule) -> Iterator[Step]:
     for each in rule.explode:
-        yield Step(("*", f"explode({each.sql}) AS {quoted(each.name)}"), rule.line)
+        yield Step(each.sql, each.name, rule.line, can_fail=not is_plain(each.sql))
     if rule.chunk is not None:
-        yield Step(("*", f"{_words(rule.chunk)} AS {quoted(WORDS_COLUMN)}"), rule.line)
-        yield Step(("*", f"explode({_pieces(rule.chunk)}) AS {quoted(CHUNK_COLUMN)}"), rule.line)
+        can_fail = not is_plain(rule.chunk.sql)
+        words = _words(rule.chunk)
+        yield Step(words, WORDS_COLUMN, rule.line, is_explode=False, can_fail=can_fail)
+        yield Step(_pieces(rule.chunk), CHUNK_COLUMN, rule.line, can_fail=False)
 
 
 def _words(chunk: Chunk) -> str:
@@ -158,15 +183,37 @@ def _pieces(chunk: Chunk) -> str:
 
 def _columns(rule: Rule, type_: NodeType | EdgeType, catalog: Catalog) -> Iterator[Column]:
     if rule.id is not None:
-        yield Column(ID_COLUMN, f"cast({value_sql(rule.id)} AS string)", rule.id.line)
+        text = f"cast({value_sql(rule.id)} AS string)"
+        yield Column(ID_COLUMN, text, rule.id.line, _can_fail(rule.id))
     if rule.ends is not None and isinstance(type_, EdgeType):
         nodes = (catalog.nodes[type_.source], catalog.nodes[type_.target])
         for name, end, node in zip(("from", "to"), rule.ends, nodes, strict=True):
-            yield Column(name, _end_sql(end, node), end.line)
+            yield Column(name, _end_sql(end, node), end.line, _can_end_fail(end, node))
     for name, value in rule.values.items():
         # A property without a column is null: a column of nulls would have no type.
         if not (isinstance(value, Constant) and value.value is None):
-            yield Column(name, value_sql(value), value.line)
+            yield Column(name, value_sql(value), value.line, _can_fail(value))
+
+
+def _can_fail(value: Value) -> bool:
+    match value:
+        case Expression(sql) | Embedded(sql):
+            return not is_plain(sql)
+        case Phrase(parts):
+            return not all(map(is_plain, parts[1::2]))
+        case Constant():
+            return False
+        case _:
+            assert_never(value)
+
+
+def _can_end_fail(end: End, node: NodeType) -> bool:
+    # Texts become days and instants here.
+    times = (Scalar.DATE, Scalar.DATETIME)
+    if any(node.properties[name].type.scalar in times for name in node.key or ()):
+        return True
+    values = end.members.values() if end.value is None else [end.value]
+    return any(map(_can_fail, values))
 
 
 def _end_sql(end: End, node: NodeType) -> str:

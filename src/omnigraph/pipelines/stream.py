@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Final
 from omnigraph.engine.distributed import spark_module
 from omnigraph.errors import ApprovalRequired, InvalidArgument, RunFailed, SparkFailed
 from omnigraph.pipelines.definition import FileSource, Pipeline
+from omnigraph.pipelines.guards import CORRUPT
 from omnigraph.pipelines.ledger import SUCCEEDED, Ledger, Run
 from omnigraph.pipelines.resolving import Resolver
 from omnigraph.pipelines.run import Running, RunOptions
 from omnigraph.pipelines.slots import Slot
 from omnigraph.pipelines.sources import Survey
-from omnigraph.pipelines.sources.files import listed, local_frame
+from omnigraph.pipelines.sources.files import csv_reader, listed, local_frame
+from omnigraph.pipelines.sources.json_lines import PERMISSIVE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -137,9 +139,13 @@ def _stream(source: FileSource, spark: SparkSession) -> DataFrame:
     """The stream of a source, with the columns that its files have now."""
     found = listed(source)
     now = local_frame(source, [file.uri for file in found.files], found.format, spark)
-    reader = spark.readStream.schema(now.schema).format(found.format)
+    columns = now.schema
+    if found.format in ("csv", "json") and CORRUPT not in columns.names:
+        # Files that are still to come may hold records that cannot be read.
+        columns = columns.add(CORRUPT, "string")
+    reader = spark.readStream.schema(columns).format(found.format)
     if found.format == "csv":
-        reader = reader.option("header", True).option("escape", '"')
-    if found.format in ("csv", "json"):
-        reader = reader.option("mode", "FAILFAST").option("multiLine", source.is_multiline)
+        reader = csv_reader(reader, source)
+    if found.format == "json":
+        reader = reader.option("mode", PERMISSIVE).option("multiLine", source.is_multiline)
     return reader.load(source.paths[0])

@@ -7,8 +7,8 @@ and speculative tasks never show twice.
 
 Modules, in order of control flow: `java` (which one, its start-up cache, made by `warming`),
 `session` (the caller's, or ours, whose Java is started by `gateway`), `jobs` (the driver's side of
-a job), `tasks` (the executors' side), `progress`; `entry` (what `Graph.spark` is), `scans` (pinned
-fragments, read by tasks), `read` and `frames` (DataFrames of types), `datasource` (the same for
-SQL), `feed` (changes between commits), `export`, `maintenance`, `load` (bulk loads), `query` (the
-read language).
+a job), `tasks` (the executors' side), `progress`, `cancelling`; `entry` (what `Graph.spark` is),
+`scans` (pinned fragments, read by tasks), `read` and `frames` (DataFrames of types), `datasource`
+(the same for SQL), `feed` (changes between commits), `export`, `maintenance`, `load` (bulk loads),
+`query` (the read language).
 """

@@ -52,6 +52,8 @@ _told: Final[WeakSet[SparkSession]] = WeakSet()
 def register(spark: SparkSession) -> None:
     """Make the source known to a session, under the name `omnigraph`."""
     if spark not in _told:
+        # Spark refuses a source that takes conditions in sessions where that is off.
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
         spark.dataSource.register(OmnigraphSource)
         _told.add(spark)
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 
 from omnigraph.errors import InvalidArgument, SparkFailed
+from omnigraph.spark.cancelling import cancelled_if_left
+from omnigraph.spark.failures import FAILURES, told
 from omnigraph.spark.progress import watched
-from omnigraph.spark.session import first_line
 from omnigraph.spark.tasks import OUTCOMES, Done, Outcome, run_partition
 from omnigraph.writers.bulk.runner import StageProgress
 
@@ -52,10 +52,10 @@ def run_units(
     count = len(units)
     frame = spark.range(0, count, 1, count).mapInArrow(work, OUTCOMES)
     try:
-        with watched(spark, stage, count, progress):
+        with cancelled_if_left(spark), watched(spark, stage, count, progress):
             rows = frame.toArrow()
-    except PySparkException as error:
-        raise SparkFailed(stage, _reason(error)) from error
+    except FAILURES as error:
+        raise SparkFailed(stage, reason_of(error)) from error
     return _answers(rows, count, stage)
 
 
@@ -92,12 +92,12 @@ def _answers(rows: pa.Table, count: int, stage: str) -> list[R]:
     return answers
 
 
-def _reason(error: PySparkException) -> str:
-    """The last line of a Python trace if there is one, which names what was raised."""
+def reason_of(error: Exception) -> str:
+    """What a task raised, if there is a Python trace of it; else what Spark says."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    traces = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent")]
+    traces = [at for at, line in enumerate(lines) if "Traceback (most recent" in line]
     if not traces:
-        return first_line(error)
+        return told(error)
     for line in lines[traces[0] + 1 :]:
         if (
             not line.startswith(("File ", "^", "~"))
@@ -105,4 +105,4 @@ def _reason(error: PySparkException) -> str:
             and " " not in line.split(":")[0]
         ):
             return line
-    return first_line(error)
+    return told(error)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
-from omnigraph.errors import SparkFailed
+from omnigraph.spark.cancelling import cancelled_if_left
+from omnigraph.spark.failures import FAILURES, failure_of
 from omnigraph.spark.jobs import SparkRunner
 from omnigraph.spark.progress import watched
-from omnigraph.spark.session import first_line, session
+from omnigraph.spark.session import session
 from omnigraph.writers.bulk.runner import StageProgress
 from omnigraph.writers.bulk.sources import BulkSource, portions, stage_rows
 from omnigraph.writers.bulk.stores import stores_of
@@ -73,14 +73,14 @@ class FrameSource(BulkSource):
 
         stage = f"{_STAGE} {type_name}"
         try:
-            with watched(self.spark, stage, 1, self.progress):
+            with cancelled_if_left(self.spark), watched(self.spark, stage, 1, self.progress):
                 rows = frame.mapInArrow(work, _STAGED).toArrow()
             if not rows.num_rows:
                 schema = frame.limit(0).toArrow().schema
                 notes = stores_of(place).notes
                 yield stage_rows(notes, folder, schema.empty_table(), type_name=type_name)
-        except PySparkException as error:
-            raise SparkFailed(stage, first_line(error)) from error
+        except FAILURES as error:
+            raise failure_of(stage, error) from error
         ordered = rows.sort_by([("partition", "ascending"), ("number", "ascending")])
         for packed in ordered["piece"].to_pylist():
             yield pickle.loads(packed)  # noqa: S301 — written by our own tasks

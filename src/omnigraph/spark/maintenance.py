@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from omnigraph.spark.scans import Place, place_of
+from omnigraph.spark.scans import Place, place_here
 from omnigraph.storage.index_files import Indexed, IndexPart, IndexSpec
 from omnigraph.storage.pins import Pin
 from omnigraph.storage.tables import Compacted, Compaction, Tables
@@ -42,7 +42,7 @@ class TaskWorkers:
 
     def compact(self, plan: Compaction) -> Compacted:
         """The files of a planned compaction: one task for each of its groups of fragments."""
-        place = place_of(self.tables)
+        place = place_here(self.tables)
         units = [Rewrite(place, Compaction(plan.pin, (task,))) for task in plan.tasks]
         parts = self.runner.run(units, rewrite, stage="compact")
         joined = Compacted(
@@ -54,7 +54,7 @@ class TaskWorkers:
 
     def build_indexes(self, pin: Pin, specs: Sequence[IndexSpec]) -> Indexed | None:
         """Segments over what some indexes do not cover: one task for each of them."""
-        place = place_of(self.tables)
+        place = place_here(self.tables)
         parts = self.tables.cut_indexes(pin, specs)
         units = [IndexWork(place, pin, part) for part in parts]
         built = [each for each in self.runner.run(units, index, stage="index") if each is not None]

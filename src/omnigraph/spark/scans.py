@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -32,20 +32,34 @@ _SYSTEM: Final = {ID_FIELD: ID_COLUMN, SOURCE: SOURCE_COLUMN, TARGET: TARGET_COL
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the tables of a graph are, for a process that has not opened it."""
+    """Where the tables of a graph are, for any process.
+
+    `here` are those that this process has open. They do not cross processes: others open theirs by
+    the address.
+    """
 
     root: str
     options: tuple[tuple[str, str], ...] = ()
+    here: Tables | None = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[type[Place], tuple[str, tuple[tuple[str, str], ...]]]:
+        """The place for another process."""
+        return Place, (self.root, self.options)
 
     @property
     def tables(self) -> Tables:
         """The tables, opened once in a process."""
-        return _tables_at(self)
+        return _tables_at(self.root, self.options) if self.here is None else self.here
 
 
 @lru_cache(maxsize=8)
-def _tables_at(place: Place) -> Tables:
-    return Tables(place.root, options=dict(place.options) or None)
+def _tables_at(root: str, options: tuple[tuple[str, str], ...]) -> Tables:
+    return Tables(root, options=dict(options) or None)
+
+
+def place_here(tables: Tables) -> Place:
+    """Where tables are, for tasks that this process may run itself."""
+    return Place(tables.root, tuple(sorted((tables.options or {}).items())), tables)
 
 
 def place_of(tables: Tables) -> Place:
@@ -57,7 +71,7 @@ def place_of(tables: Tables) -> Place:
             "a graph in the memory of this process cannot be read by executors",
             hint="keep the graph in a directory or on s3://",
         )
-    return Place(tables.root, tuple(sorted((tables.options or {}).items())))
+    return place_here(tables)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from omnigraph.errors import InvalidArgument, SparkFailed
+from omnigraph.spark.failures import FAILURES, told
 from omnigraph.spark.gateway import start_java
 from omnigraph.spark.java import java_home, start_up_cache
 
@@ -29,6 +29,14 @@ REMOTE_VARIABLE: Final = "SPARK_REMOTE"
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 # A task that failed so often fails its job; plain `local[N]` would not retry at all.
 ATTEMPTS_MAX: Final = 4
+# So long a server may take to answer for the first time.
+ANSWER_SECONDS: Final = 20
+# Settings that a session of a server can have too: answers must not depend on where they are made.
+_SETTINGS: Final[Mapping[str, str]] = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
+}
 _LOOPBACK: Final = "127.0.0.1"
 _QUIET: Final = Path(__file__).with_name("quiet.properties")
 _LOCAL: Final = re.compile(r"local(?:\[(?P<cores>\*|\d+)\])?")
@@ -111,28 +119,45 @@ def _require_same(active: SparkSession, asked: SparkOptions) -> None:
 
 def _made(options: SparkOptions) -> SparkSession:
     if options.remote and not options.remote.startswith("local"):
-        with _told(f"connect to {options.remote}"):
+        with _told(f"connect to {_shown(options.remote)}"):
+            _require_answer(options.remote)
             builder = SparkSession.builder.remote(options.remote)
-            for key, value in options.conf.items():
+            for key, value in {**_SETTINGS, **options.conf}.items():
                 builder = builder.config(key, value)
             made = builder.getOrCreate()
     else:
         with _told("start"), _environment(_variables(options)), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            configuration = _configuration(options)
+            chosen = configuration(options)
             builder = SparkSession.builder.appName("omnigraph")
-            for key, value in configuration.items():
+            for key, value in chosen.items():
                 builder = builder.config(key, value)
-            with _environment({} if options.remote else start_java(configuration)):
-                made = _located(builder, options).getOrCreate()
+            if options.remote:
+                builder = builder.remote(options.remote)
+            with _environment({} if options.remote else start_java(chosen)):
+                made = builder.getOrCreate()
     atexit.register(_stop, made)
     return made
 
 
-def _located(builder: SparkSession.Builder, options: SparkOptions) -> SparkSession.Builder:
-    if options.remote:
-        return builder.remote(options.remote)
-    return builder.master(_with_retries(options.master or "local[*]"))
+def _require_answer(remote: str) -> None:
+    """Refuse a server that does not answer: left alone, PySpark tries for ten minutes."""
+    import grpc  # type: ignore[import-untyped]  # noqa: PLC0415 — only servers need it
+    from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415 — as above
+
+    channel = DefaultChannelBuilder(remote).toChannel()
+    try:
+        grpc.channel_ready_future(channel).result(timeout=ANSWER_SECONDS)
+    except grpc.FutureTimeoutError:
+        reason = f"nobody answers there within {ANSWER_SECONDS} seconds"
+        raise SparkFailed(f"connect to {_shown(remote)}", reason) from None
+    finally:
+        channel.close()
+
+
+def _shown(remote: str) -> str:
+    """An address without its parameters, of which one may be a token."""
+    return remote.partition("/;")[0]
 
 
 def _with_retries(master: str) -> str:
@@ -147,16 +172,15 @@ def _is_here(options: SparkOptions) -> bool:
     return place.startswith(("local", f"spark://{_LOOPBACK}:", "spark://localhost:"))
 
 
-def _configuration(options: SparkOptions) -> dict[str, str]:
+def configuration(options: SparkOptions) -> dict[str, str]:
+    """The settings of a session: those that options have, and ours where they have none."""
     is_local = (options.remote or options.master or "local").startswith("local")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     chosen = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "1g",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.python.filterPushdown.enabled": "true",
+        **_SETTINGS,
         "spark.task.maxFailures": str(ATTEMPTS_MAX),
     }
     if _is_here(options):
@@ -166,6 +190,9 @@ def _configuration(options: SparkOptions) -> dict[str, str]:
     else:
         chosen["spark.speculation"] = "true"
     chosen |= options.conf
+    if not options.remote:
+        # What Java is started with depends on it: YARN and Kubernetes bring libraries of theirs.
+        chosen["spark.master"] = _with_retries(options.master or "local[*]")
     chosen[JAVA_OPTIONS] = _java_options(options.conf.get(JAVA_OPTIONS, ""))
     return chosen
 
@@ -183,7 +210,9 @@ def _java_options(given: str) -> str:
 def _variables(options: SparkOptions) -> dict[str, str]:
     chosen = {
         "JAVA_HOME": str(java_home()),
-        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+        "PYSPARK_PYTHON": options.conf.get("spark.pyspark.python")
+        or os.environ.get("PYSPARK_PYTHON")
+        or sys.executable,
     }
     if _is_here(options):
         chosen |= {"SPARK_LOCAL_IP": _LOOPBACK, "SPARK_LOCAL_HOSTNAME": "localhost"}
@@ -209,8 +238,8 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 def _told(job: str) -> Iterator[None]:
     try:
         yield
-    except PySparkException as error:
-        raise SparkFailed(job, first_line(error)) from error
+    except FAILURES as error:
+        raise SparkFailed(job, told(error)) from error
 
 
 def first_line(error: BaseException) -> str:

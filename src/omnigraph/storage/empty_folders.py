@@ -7,10 +7,11 @@ import re
 from contextlib import suppress
 from typing import Final
 
-# Indexes, the large blobs of a data file, and the streams of branches have names that are used
-# once; while they are in use they are never empty. Main is never deleted.
+# Indexes, the large blobs of a data file, the notes of a load, and the streams of branches have
+# names that are used once; while they are in use they are never empty. Main is never deleted.
 _PRIVATE: Final = re.compile(
-    r"t/[^/]+/(_indices|data)/[^/]+|__manifest/(?!main\.0/)[^/]+\.[^/]+(/(checkpoints|floors))?"
+    r"t/[^/]+/(_indices|data)/[^/]+|__manifest/staging/[^/]+"
+    r"|__manifest/(?!main\.0/)[^/]+\.[^/]+(/(checkpoints|floors))?"
 )
 # A table has its first version as long as it is in use.
 _VERSIONS: Final = re.compile(r"(t/[^/]+)/_versions")

@@ -26,7 +26,7 @@ from omnigraph.storage.paths import Entry
 Result = TypeVar("Result")
 
 # What tables only read or plan; every other method of theirs writes something.
-_TABLE_READS = frozenset({"open", "references", "linear", "plan_compaction"})
+_TABLE_READS = frozenset({"open", "references", "linear", "plan_compaction", "cut_indexes"})
 
 
 class SimulatedCrash(BaseException):

@@ -19,7 +19,6 @@ from lance.dataset import Index as Segment
 
 from omnigraph.storage import indexes
 from omnigraph.storage.fragments import fragment_of
-from omnigraph.storage.indexes import IndexKind
 from omnigraph.storage.pins import Pin, file_names
 
 # Fragments of different segments are never joined, so each has some of full size.
@@ -32,7 +31,6 @@ class IndexSpec:
 
     name: str
     column: str
-    kind: IndexKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def build_part(dataset: LanceDataset, part: IndexPart) -> BuiltSegment | None:
     elif known:
         found = indexes.tail_segment(dataset, spec.name, known)
     else:
-        found = indexes.whole_segment(dataset, spec.column, spec.kind)
+        found = indexes.whole_segment(dataset, spec.column)
     if found is None:
         return None
     segment, replaced = found

@@ -10,12 +10,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from lance import LanceDataset
 from lance.dataset import Index as Segment
 
-IndexKind = Literal["BTREE"]
+# The one kind of index that is built: ordered, for values that can be compared.
 BTREE: Final = "BTREE"
 # Every segment is asked by every search; beyond four, merging them pays.
 SEGMENTS_MAX = 4
@@ -27,14 +27,13 @@ class Index:
 
     name: str
     column: str
-    kind: IndexKind
     segments: int
     covered: frozenset[int]
     uncovered: frozenset[int]
 
 
 def indexes_of(dataset: LanceDataset) -> tuple[Index, ...]:
-    """Every index of a version that is of a kind we build, by name."""
+    """Every index of a version that is of the kind we build, by name."""
     present = frozenset(dataset.fragment_ids())
     found = []
     for description in dataset.describe_indices():
@@ -45,7 +44,6 @@ def indexes_of(dataset: LanceDataset) -> tuple[Index, ...]:
             Index(
                 name=description.name,
                 column=description.field_names[0],
-                kind=BTREE,
                 segments=len(description.segments),
                 covered=claimed & present,
                 uncovered=present - claimed,
@@ -71,14 +69,12 @@ def segments_of(dataset: LanceDataset, name: str) -> list[Segment]:
     ]
 
 
-def whole_segment(
-    dataset: LanceDataset, column: str, kind: IndexKind
-) -> tuple[Segment, list[Segment]] | None:
+def whole_segment(dataset: LanceDataset, column: str) -> tuple[Segment, list[Segment]] | None:
     """A segment over all fragments, in place of no other; None when there are no fragments."""
     fragment_ids = list(dataset.fragment_ids())
     if not fragment_ids:
         return None
-    return _segment(dataset, column, kind, fragment_ids=fragment_ids), []
+    return _segment(dataset, column, fragment_ids), []
 
 
 def own_segment(
@@ -87,7 +83,7 @@ def own_segment(
     """A segment over some fragments, in place of those that cover nothing any more."""
     present = set(dataset.fragment_ids())
     dead = [part for part in known if present.isdisjoint(part.fragment_ids)]
-    return _segment(dataset, column, BTREE, fragment_ids=list(fragment_ids)), dead
+    return _segment(dataset, column, list(fragment_ids)), dead
 
 
 def tail_segment(
@@ -100,8 +96,7 @@ def tail_segment(
     index = next(found for found in indexes_of(dataset) if found.name == name)
     if not index.uncovered:
         return None
-    tail = sorted(index.uncovered)
-    segment = _segment(dataset, index.column, index.kind, fragment_ids=tail)
+    segment = _segment(dataset, index.column, sorted(index.uncovered))
     present = set(dataset.fragment_ids())
     live = [part for part in known if not present.isdisjoint(part.fragment_ids)]
     if len(live) < SEGMENTS_MAX:
@@ -116,16 +111,10 @@ def lost_coverage(dataset: LanceDataset, fragment_ids: Iterable[int]) -> tuple[I
     return tuple(index for index in indexes_of(dataset) if not ids.isdisjoint(index.covered))
 
 
-def _segment(
-    dataset: LanceDataset,
-    column: str,
-    kind: IndexKind,
-    *,
-    fragment_ids: list[int],
-) -> Segment:
+def _segment(dataset: LanceDataset, column: str, fragment_ids: list[int]) -> Segment:
     return dataset.create_index_uncommitted(
         column,
-        kind,
+        BTREE,
         # With the name of an existing index Lance refuses; the real one is given by the commit.
         name=f"segment of {column}",
         fragment_ids=fragment_ids,

@@ -15,7 +15,7 @@ from lance.schema import LanceSchema
 from omnigraph.errors import StorageRefused
 from omnigraph.storage.blobs import is_blob, logical_schema
 from omnigraph.storage.fragments import Fragment, fragment_of, fragments_of
-from omnigraph.storage.indexes import BTREE, Index, indexes_of
+from omnigraph.storage.indexes import Index, indexes_of
 from omnigraph.storage.lance_steps import lance_step
 from omnigraph.storage.pins import Pin, file_names
 from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID, ROWS_PER_ID, rows_by_id
@@ -216,9 +216,7 @@ class Table:
         if len(wanted) <= FILTER_VALUES_MAX:
             return True
         is_few = len(wanted) <= self.pin.rows // ROWS_PER_LOOKUP
-        return is_few and any(
-            index.column == column and index.kind == BTREE for index in self.indexes
-        )
+        return is_few and any(index.column == column for index in self.indexes)
 
     def _logical(self, rows: pa.Table, names: list[str]) -> pa.Table:
         if rows.column_names != names:

@@ -28,7 +28,7 @@ from omnigraph.storage.fragments import admitted
 from omnigraph.storage.handles import Handles, pin_of
 from omnigraph.storage.incoming import conformed
 from omnigraph.storage.index_files import Indexed, IndexPart, IndexSpec
-from omnigraph.storage.indexes import Index, IndexKind
+from omnigraph.storage.indexes import Index
 from omnigraph.storage.kills import Kills
 from omnigraph.storage.lance_steps import lance_step
 from omnigraph.storage.linear import Linear, linear_of
@@ -41,7 +41,6 @@ __all__ = [
     "Compacted",
     "Compaction",
     "Index",
-    "IndexKind",
     "IndexPart",
     "IndexSpec",
     "Indexed",
@@ -239,11 +238,11 @@ class Tables:
         self._disk.persist(pin.path, indexed.folders)
         return indexed
 
-    def build_index(self, pin: Pin, column: str, kind: IndexKind, *, name: str) -> Pin:
+    def build_index(self, pin: Pin, column: str, *, name: str) -> Pin:
         """The version with an index over all its rows; one of the same name is replaced."""
         dataset = self._handles.get_own(pin)
         with lance_step("build_index", pin.path):
-            found = indexes.whole_segment(dataset, column, kind)
+            found = indexes.whole_segment(dataset, column)
             if found is None:
                 return pin
             segment = dataclasses.replace(found[0], name=name)
@@ -255,7 +254,7 @@ class Tables:
         index = next((found for found in self.open(pin).indexes if found.name == name), None)
         if index is None:
             raise StorageRefused("extend_index", pin.path, f"there is no index '{name}'")
-        indexed = self.build_indexes(pin, [IndexSpec(name, index.column, index.kind)])
+        indexed = self.build_indexes(pin, [IndexSpec(name, index.column)])
         return pin if indexed is None else self._with_segments(indexed, pin)
 
     def references(self, pin: Pin) -> set[str]:
@@ -296,7 +295,7 @@ class Tables:
         step = self._rewrite(compacted, compacted.pin)
         assert step is not None, "a compaction fits the version it was planned on"
         tip = self._commit(compacted.pin, step.rewrite)
-        specs = [IndexSpec(index.name, index.column, index.kind) for index in forgetful]
+        specs = [IndexSpec(index.name, index.column) for index in forgetful]
         return dataclasses.replace(compacted, indexed=build(tip, specs))
 
     def _with_segments(self, indexed: Indexed, pin: Pin) -> Pin:

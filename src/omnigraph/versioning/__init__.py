@@ -22,6 +22,7 @@ any step needs no repair; no commit that was acknowledged is lost.
     holders       who holds a commit, asked before and after it is referred to
     holds         what keeps a commit while another one is made from it
     branches      names that stand for streams
+    first_parents  the line of a commit
     lineage       how commits descend from each other
     history       commits and snapshots by branch, id, version and time
     publisher     one queue per branch and process, which groups waiting writes

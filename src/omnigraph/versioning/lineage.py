@@ -1,8 +1,7 @@
 """How commits descend from each other: common ancestors, and the records between two commits.
 
-A commit has one line: its first parents back to the first commit of the graph. Streams know from
-which commits they started, so where two lines part is known without reading a record. Merges make
-more of it than lines; for those, records are walked from the newest on, no further than needed.
+Where two lines part is known without reading a record. Merges make more of it than lines; for
+those, records are walked from the newest on, no further than needed.
 """
 
 from __future__ import annotations
@@ -10,21 +9,25 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from omnigraph.errors import CommitNotFound, HistoryGone
 from omnigraph.ids import ulid_milliseconds
 from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.first_parents import (
+    Place,
+    last_shared_place,
+    place_of,
+    streams_below,
+    tops_of,
+)
 from omnigraph.versioning.log import Log
-from omnigraph.versioning.record import GENESIS_SEQ, CommitRef, Record, Stream
+from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
 from omnigraph.versioning.schemas import Schemas, StoredSchema
 from omnigraph.versioning.snapshot import Snapshot
 
 # How many records of a line are read at the same time, once a walk has followed it for a while.
 PAGE: Final = 32
-
-# The stream that owns a record, and its seq.
-_Place: TypeAlias = tuple[str, int]
 
 # From which of two commits a walk reached a commit. Stale ones are ancestors of a common ancestor.
 _OURS: Final = 1
@@ -48,12 +51,12 @@ class Lineage:
 
     def last_shared(self, a: Snapshot, b: Snapshot) -> Snapshot:
         """The newest commit that the lines of two commits share."""
-        found = _shared_place(a, b)
-        if found == _place(a):
+        found = last_shared_place(tops_of(a), tops_of(b))
+        if found == place_of(a):
             return a
-        if found == _place(b):
+        if found == place_of(b):
             return b
-        return self._snapshot(found, [*_streams(a.stream), *_streams(b.stream)])
+        return self._snapshot(found, [*streams_below(a.stream), *streams_below(b.stream)])
 
     def base(self, a: Snapshot, b: Snapshot) -> Snapshot:
         """The common ancestor to merge two commits by.
@@ -61,9 +64,9 @@ class Lineage:
         It is one that is no ancestor of another common ancestor. Of several, which only merges
         crosswise make, it is the one at the smallest distance from both, then the newest.
         """
-        shared = _shared_place(a, b)
-        if shared in (_place(a), _place(b)):
-            return a if shared == _place(a) else b
+        shared = last_shared_place(tops_of(a), tops_of(b))
+        if shared in (place_of(a), place_of(b)):
+            return a if shared == place_of(a) else b
         walk = _Walk(self.log, self._branches, shared=shared)
         for each in (a, b):
             walk.know(each.stream)
@@ -92,7 +95,7 @@ class Lineage:
         """Whether a merge is among the records of a snapshot's line above a seq."""
         return any(record.merged is not None for record in self.between(snapshot, seq))
 
-    def _snapshot(self, place: _Place, streams: Iterable[Stream]) -> Snapshot:
+    def _snapshot(self, place: Place, streams: Iterable[Stream]) -> Snapshot:
         """The snapshot at a place; a branch that starts there keeps it, if its record is gone."""
         stream_id, seq = place
         known = list(streams)
@@ -106,44 +109,11 @@ class Lineage:
         raise HistoryGone(f"version {seq} of branch '{owners[0].branch}' is not stored any more")
 
 
-def is_on_line(of: Snapshot, ref: CommitRef) -> bool:
-    """Whether a commit is a snapshot's own, or one of its first parents; no record is read."""
-    return ref.seq <= of.seq and of.stream.owner(ref.seq).id == ref.stream
-
-
-def _place(snapshot: Snapshot) -> _Place:
-    return snapshot.stream.owner(snapshot.seq).id, snapshot.seq
-
-
-def _streams(stream: Stream) -> Iterator[Stream]:
-    """A stream, the one it started from, and so on to main."""
-    while stream.origins:
-        yield stream
-        stream = stream.owner(stream.first_seq - 1)
-    yield stream
-
-
-def _shared_place(a: Snapshot, b: Snapshot) -> _Place:
-    """The newest place on the lines of two commits."""
-    ours, theirs = _tops(a), _tops(b)
-    shared = [
-        (stream, min(seq, theirs[stream])) for stream, seq in ours.items() if stream in theirs
-    ]
-    assert shared, "every line begins with the first commit of the graph"
-    return max(shared, key=lambda place: place[1])
-
-
-def _tops(snapshot: Snapshot) -> dict[str, int]:
-    """The newest seq of each stream on the line of a commit."""
-    owner = snapshot.stream.owner(snapshot.seq)
-    return {owner.id: snapshot.seq} | {origin.stream: origin.seq for origin in owner.origins}
-
-
 @dataclass(slots=True)
 class _Commit:
     """A commit that a walk has met; without a record, what is known of it from its child."""
 
-    place: _Place
+    place: Place
     commit: str
     created_at: int
     record: Record | None
@@ -158,13 +128,13 @@ class _Commit:
 class _Walk:
     """A walk over both parents from the newest commit on; it reads a record once."""
 
-    def __init__(self, log: Log, branches: Branches, *, shared: _Place | None) -> None:
+    def __init__(self, log: Log, branches: Branches, *, shared: Place | None) -> None:
         self._log = log
         self._branches = branches
         self._shared = shared
         self._known: dict[str, Stream | None] = {}
-        self._met: dict[_Place, _Commit] = {}
-        self._queue: list[tuple[int, _Place]] = []
+        self._met: dict[Place, _Commit] = {}
+        self._queue: list[tuple[int, Place]] = []
         # How many records of a stream were read one after the other.
         self._runs: dict[str, int] = {}
 
@@ -175,9 +145,9 @@ class _Walk:
 
     def know(self, stream: Stream) -> None:
         """Take a stream and those it started from as known."""
-        self._known |= {each.id: each for each in _streams(stream)}
+        self._known |= {each.id: each for each in streams_below(stream)}
 
-    def commit(self, place: _Place) -> str:
+    def commit(self, place: Place) -> str:
         """The id of a commit that was met."""
         return self._met[place].commit
 
@@ -189,12 +159,12 @@ class _Walk:
             self._find(stream_id, branch)
         return self._known[stream_id]
 
-    def best_common(self, a: Snapshot, b: Snapshot) -> _Place:
+    def best_common(self, a: Snapshot, b: Snapshot) -> Place:
         """The best of all common ancestors that are no ancestors of others."""
         for snapshot, side in ((a, _OURS), (b, _THEIRS)):
             self._paint(self._start(snapshot), side, {side: 0})
         fresh = {place for _, place in self._queue}
-        bases: set[_Place] = set()
+        bases: set[Place] = set()
         while fresh:
             place = heapq.heappop(self._queue)[1]
             fresh.discard(place)
@@ -216,7 +186,7 @@ class _Walk:
         return best.place
 
     def _start(self, snapshot: Snapshot) -> _Commit:
-        return self._meet(_place(snapshot), snapshot.commit)
+        return self._meet(place_of(snapshot), snapshot.commit)
 
     def _paint(self, met: _Commit, colors: int, distances: dict[int, int]) -> bool:
         """Colour a commit, and queue it if that says anything new of it."""
@@ -230,7 +200,7 @@ class _Walk:
         heapq.heappush(self._queue, (-met.created_at, met.place))
         return True
 
-    def _meet(self, place: _Place, commit: str) -> _Commit:
+    def _meet(self, place: Place, commit: str) -> _Commit:
         met = self._met.get(place)
         if met is None:
             record = self._read(place)
@@ -251,7 +221,7 @@ class _Walk:
         if record.merged is not None:
             yield self._meet((record.merged.stream, record.merged.seq), record.merged.commit)
 
-    def _first_parent(self, stream_id: str, seq: int, branch: str) -> _Place:
+    def _first_parent(self, stream_id: str, seq: int, branch: str) -> Place:
         below = stream_id, seq - 1
         # Within a stream the record below is its own proof; its origins are asked for at the end.
         if stream_id not in self._known and self._read(below) is None:
@@ -274,7 +244,7 @@ class _Walk:
         else:
             self.know(found)
 
-    def _read(self, place: _Place) -> Record | None:
+    def _read(self, place: Place) -> Record | None:
         stream_id, seq = place
         run = self._runs[stream_id] = self._runs.get(stream_id, 0) + 1
         page = range(seq, max(seq - min(run, PAGE), GENESIS_SEQ - 1), -1)

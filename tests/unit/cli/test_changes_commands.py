@@ -93,9 +93,10 @@ def test_the_first_commit_and_wrong_filters_fail(run: Run, answer: Answer, busy:
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "has no parent" in refused.stderr
     commit = newest(answer, busy)
-    for flags in (("--kind", "x"), ("--op", "x"), ("--type", "x"), ("--limit", "8193")):
+    for flags in (("--type", "x"), ("--limit", "8193")):
         assert run("commit", "changes", commit, "--uri", busy, *flags).exit_code == 1
-    assert run("commit", "changes", commit, "--uri", busy, "--limit", "0").exit_code == 2
+    for flags in (("--kind", "x"), ("--op", "x"), ("--limit", "0")):
+        assert run("commit", "changes", commit, "--uri", busy, *flags).exit_code == 2
 
 
 def test_a_poll_from_now_has_no_blocks_and_a_cursor(run: Run, answer: Answer, busy: Path) -> None:
@@ -128,6 +129,24 @@ def test_a_cursor_keeps_its_filters(run: Run, answer: Answer, busy: Path) -> Non
     assert "change cursor rejected: " in refused.stderr
     both = run("changes", "poll", "--uri", busy, "--cursor", cursor, "--start", "now")
     assert both.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("poll", "--start", "tomorrow"), "'tomorrow' is neither now, beginning nor"),
+        (("poll", "--start", "after:"), "'after:' is neither now, beginning nor"),
+        (("follow", "--every", "nan"), "'--every'"),
+        (("follow", "--every", "inf"), "inf is not a time to wait"),
+        (("follow", "--every", "soon"), "'--every'"),
+    ],
+)
+def test_a_place_or_a_time_without_a_meaning_is_refused_before_the_graph_is_looked_for(
+    run: Run, arguments: tuple[str, ...], told: str
+) -> None:
+    refused = run("changes", *arguments, "--uri", "nowhere.omni")
+    assert refused.exit_code == 2
+    assert told in refused.stderr
 
 
 def test_a_baseline_replaces_a_file_and_prints_where_to_go_on(

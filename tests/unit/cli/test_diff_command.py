@@ -86,8 +86,9 @@ def test_filters_choose_changes(run: Run, answer: Answer, reviewed: Path) -> Non
     assert refused.exit_code == 1
     assert "Persn" in refused.stderr
     wrong = run("diff", "review", "--uri", reviewed, "--op", "upsert")
-    assert wrong.exit_code == 1
-    assert "'upsert' is not one of 'insert', 'update', 'delete'" in wrong.stderr
+    assert wrong.exit_code == 2
+    assert "'--op'" in wrong.stderr
+    assert "'upsert'" in wrong.stderr
 
 
 def test_counts_alone_are_short(run: Run, reviewed: Path) -> None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 from typer.testing import CliRunner
 
 import omnigraph
@@ -40,6 +41,25 @@ def test_people_are_told_how_many_were_left_out(tmp_path: Path) -> None:
     asked = ["--on-error", "quarantine"]
     ran = CliRunner().invoke(app, ["load", "--data", path, "--mode", "append", *asked, graph])
     assert "left out 1 record" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["--engine", "spark"],
+        ["--on-error", "quarantine"],
+        ["--rejects", "r"],
+        ["--spark-conf", "spark.ui.enabled=false"],
+    ],
+)
+def test_the_compatible_dialect_excludes_what_reads_in_units(
+    tmp_path: Path, asked: list[str]
+) -> None:
+    graph, path = prepared(tmp_path)
+    asked = ["--dialect", "compatible", *asked]
+    ran = CliRunner().invoke(app, ["load", "--data", path, "--mode", "append", *asked, graph])
+    assert ran.exit_code == 2
+    assert "--dialect compatible excludes" in ran.output
 
 
 def test_options_about_spark_need_spark(tmp_path: Path) -> None:

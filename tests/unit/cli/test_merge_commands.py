@@ -131,6 +131,24 @@ def test_a_preference_for_all_and_one_for_a_kind_exclude_each_other(run: Run, re
     assert shown.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("prefer", "told"),
+    [
+        ("mine", "--prefer: 'mine' is neither 'ours' nor 'theirs'"),
+        ("divergent_update=mine", "--prefer: 'mine' is neither 'ours' nor 'theirs'"),
+        ("divergent_updat=ours", "did you mean 'divergent_update'?"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["branch merge", "revert", "cherry-pick"])
+def test_a_side_that_does_not_exist_is_refused_before_the_graph_is_looked_for(
+    run: Run, verb: str, prefer: str, told: str
+) -> None:
+    refused = run(*verb.split(), "review", "--uri", "nowhere.omni", "--prefer", prefer)
+    assert refused.exit_code == 2
+    shown = " ".join(refused.stderr.replace("│", " ").split())
+    assert told in shown
+
+
 def test_a_commit_is_picked_and_reverted(answer: Answer, review: Path, folder: Path) -> None:
     (newest,) = answer("commit", "list", review, "--branch", "review", "--limit", "1")["commits"]
     picked = answer("cherry-pick", newest["graph_commit_id"], "--uri", review, "-m", "dan comes")
@@ -141,6 +159,39 @@ def test_a_commit_is_picked_and_reverted(answer: Answer, review: Path, folder: P
     assert "dan" not in _ages(answer, review, folder)
     again = answer("revert", picked["commit"]["graph_commit_id"], "--uri", review)
     assert (again["outcome"], again["commit"]) == ("nothing_to_do", None)
+
+
+@pytest.mark.parametrize("verb", ["revert", "cherry-pick"])
+def test_a_dry_run_of_a_revert_or_a_pick_answers_as_one_of_a_merge(
+    answer: Answer, review: Path, folder: Path, verb: str
+) -> None:
+    (newest,) = answer("commit", "list", review, "--branch", "review", "--limit", "1")["commits"]
+    branch = "review" if verb == "revert" else "main"
+    asked = (verb, newest["graph_commit_id"], "--branch", branch, "--uri", review)
+    plan = answer(*asked, "--dry-run")
+    assert plan.keys() == answer("branch", "merge", "review", "--uri", review, "--dry-run").keys()
+    base = "graph_commit_id" if verb == "revert" else "parent_commit_id"
+    assert plan["base"]["graph_commit_id"] == newest[base]
+    assert (plan["source"], plan["target"]) == (newest["graph_commit_id"], branch)
+    assert (plan["merge_conflicts"], plan["conflict_count"]) == ([], 0)
+    assert "dan" not in _ages(answer, review, folder)
+    done = answer(*asked)
+    assert (done["outcome"], done["changes"]) == (plan["outcome"], plan["changes"])
+    assert answer(*asked, "--dry-run")["outcome"] == "nothing_to_do"
+
+
+def test_a_dry_run_of_a_revert_tells_conflicts_and_writes_nothing(
+    run: Run, answer: Answer, review: Path, folder: Path
+) -> None:
+    (newest,) = answer("commit", "list", review, "--branch", "review", "--limit", "1")["commits"]
+    _load(run, review, folder, "review", {"name": "eve", "age": 50})
+    undo = ("revert", newest["graph_commit_id"], "--branch", "review", "--uri", review)
+    shown = run(*undo, "--dry-run")
+    assert (shown.exit_code, shown.stderr) == (1, "")
+    assert "Person 'eve' was changed by the commit, and again since: age" in shown.stdout
+    assert shown.stdout.splitlines()[-1] == "1 conflict: nothing would be written"
+    assert _ages(answer, review, folder, "review")["eve"] == 50
+    assert run(*undo, "--dry-run", "--prefer", "ours").exit_code == 0
 
 
 def test_conflicts_of_a_revert_speak_of_the_commit(
@@ -181,5 +232,8 @@ def test_options_that_would_mean_nothing_are_refused(run: Run, review: Path) -> 
     shown = run("branch", "merge", "review", "--uri", review, *flags)
     assert shown.exit_code == 2
     assert "--dry-run makes no commit" in shown.output
+    for verb in ("revert", "cherry-pick"):
+        shown = run(verb, "review", "--uri", review, "--dry-run", "-m", "no commit has it")
+        assert shown.exit_code == 2
     kinds = ("--prefer", "divergent_update=ours", "--prefer", "divergent_update=theirs")
     assert run("branch", "merge", "review", "--uri", review, *kinds).exit_code == 2

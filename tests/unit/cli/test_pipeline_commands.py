@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,27 @@ def test_validate_tells_what_is_wrong_with_every_file(run: Run, definitions: Pat
     assert result.exit_code == 1
     assert "a.yaml:1: pipeline: unknown field 'sorce' (did you mean 'source'?)" in result.stderr
     assert "b.yaml:1: this is not YAML" in result.stderr
+    assert result.stdout == "a: 3 problems\nb: 1 problem\npeople: valid, 1 target\n"
+    document = json.loads(run("pipeline", "validate", "--folder", definitions, "--json").stdout)
+    assert [each["valid"] for each in document["pipelines"]] == [False, False, True]
+    assert document["pipelines"][0]["problems"][0] == {
+        "file": str(definitions / "a.yaml"),
+        "line": 1,
+        "path": "sorce",
+        "message": "pipeline: unknown field 'sorce'",
+        "hint": "did you mean 'source'?",
+    }
+
+
+def test_a_definition_that_cannot_be_read_stops_no_other(run: Run, definitions: Path) -> None:
+    (definitions / "a.yaml").write_text("sorce: x\n")
+    for asked in ("status", "schedule"):
+        result = run("pipeline", asked, "--folder", definitions)
+        assert result.exit_code == 1
+        assert "a.yaml:1: pipeline: unknown field 'sorce'" in result.stderr
+        # Its file is not there: that is told, for it was looked at.
+        wanted = "never ran" if asked == "status" else "no such file"
+        assert wanted in result.stdout
 
 
 def test_a_missing_secret_keeps_nobody_from_validating(

@@ -48,7 +48,7 @@ def test_the_document_of_a_clean_up(run: Run, store: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["--confirm"], 2, "say what to keep: --keep N"),
+        (["--confirm"], 1, "told what to keep"),
         (["--older-than", "5x"], 1, "'5x' is no time span"),
         (["--older-than", "-5"], 1, "no time span"),
     ],

@@ -109,6 +109,39 @@ def test_a_conflict_across_schemas_is_found_without_a_write(graph: Graph, tmp_pa
     assert _files(tmp_path) == before
 
 
+def test_a_plan_of_a_pick_or_a_revert_answers_as_it_does_and_writes_nothing(
+    graph: Graph, tmp_path: Path
+) -> None:
+    main, review = graph.branch(), graph.branch("review")
+    main.apply_schema(WIDER)
+    before = _files(tmp_path)
+    picked = main.plan_cherry_pick(review.head)
+    assert _files(tmp_path) == before
+    assert (picked.outcome, picked.base.id) == ("cherry_picked", review.head.parents[0])
+    assert main.cherry_pick(review.head).done == picked.done
+    before = _files(tmp_path)
+    reverted = main.plan_revert(main.head)
+    assert _files(tmp_path) == before
+    assert (reverted.outcome, reverted.base) == ("reverted", main.head)
+    assert main.revert(main.head).done == reverted.done
+    assert problems(graph) == []
+
+
+def test_a_plan_of_a_revert_finds_what_changed_since(graph: Graph, tmp_path: Path) -> None:
+    main = graph.branch()
+    set_age(main, "ada", 2)
+    undone = main.head
+    set_age(main, "ada", 3)
+    before = _files(tmp_path)
+    planned = main.plan_revert(undone)
+    assert [each.kind for each in planned.conflicts] == ["divergent_update"]
+    assert main.plan_revert(undone, prefer="ours").outcome == "nothing_to_do"
+    assert _files(tmp_path) == before
+    with pytest.raises(errors.MergeConflict) as caught:
+        main.revert(undone)
+    assert caught.value.conflicts == planned.conflicts
+
+
 def test_a_pick_of_nothing_new_writes_nothing_but_its_holds(graph: Graph, tmp_path: Path) -> None:
     main = graph.branch()
     main.merge("review")

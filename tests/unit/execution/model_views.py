@@ -98,7 +98,7 @@ def indexed(view: View, type_key: TypeKey, properties: Sequence[str]) -> View:
     """The view with indexes on the id and some properties of a type."""
     pin, shape = view.snapshot.pins[str(type_key)], view.shape(type_key)
     for column in ("__id", *(shape.columns[name] for name in properties)):
-        pin = view.tables.build_index(pin, column, "BTREE", name=f"of_{column}")
+        pin = view.tables.build_index(pin, column, name=f"of_{column}")
     pins = {**view.snapshot.pins, str(type_key): pin}
     return replace(view, snapshot=replace(view.snapshot, pins=pins))
 

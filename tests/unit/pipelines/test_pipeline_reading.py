@@ -30,6 +30,8 @@ def test_a_definition_has_its_source_its_graphs_and_its_targets(tmp_path: Path) 
     assert pipeline.graphs["company"].uri == str(tmp_path / "company.omni")
     (target,) = pipeline.targets
     assert (target.name, target.mode, target.run_branch) == ("company/main", "merge", None)
+    typed = read(tmp_path, PEOPLE.replace("graph: company", "graph: graph.company"))
+    assert typed.targets[0].name == target.name
     (rule,) = target.mapped.rules
     assert rule.values["handle"] == Expression("login", 9)
     assert rule.values["level"] == Constant("senior", 9)
@@ -102,9 +104,9 @@ def test_a_source_that_cannot_be_meant_is_refused(
 def test_unknown_fields_are_told_with_their_lines_and_what_was_meant(tmp_path: Path) -> None:
     text = PEOPLE.replace("- graph: company", "- graph: compny\n    modus: merge") + "shedule: x\n"
     assert _problems(tmp_path, text) == [
-        (5, "unknown graph 'compny' (did you mean 'company'?)"),
-        (6, "target: unknown field 'modus' (did you mean 'mode'?)"),
-        (11, "pipeline: unknown field 'shedule' (did you mean 'schedule'?)"),
+        (5, "unknown graph 'compny' (did you mean 'company'?), at into[0]"),
+        (6, "target: unknown field 'modus' (did you mean 'mode'?), at into[0].modus"),
+        (11, "pipeline: unknown field 'shedule' (did you mean 'schedule'?), at shedule"),
     ]
 
 
@@ -138,6 +140,13 @@ def test_unknown_fields_are_told_with_their_lines_and_what_was_meant(tmp_path: P
 def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, line: int, message: str) -> None:
     problems = _problems(tmp_path, text)
     assert any(at == line and message in told for at, told in problems), problems
+
+
+def test_a_value_of_another_kind_is_told_once_and_an_alias_of_itself_ends(tmp_path: Path) -> None:
+    ((line, told),) = _problems(tmp_path, PEOPLE.replace("graph: company", "graph: [company]"))
+    assert (line, told) == (5, "target: 'graph' expects: text, at into[0]")
+    around = PEOPLE.replace("into:", "into: &all").replace("map:", "branch: *all\n    map:")
+    assert _problems(tmp_path, around) == [(4, "target: 'branch' expects: text, at into")]
 
 
 def test_two_targets_cannot_write_to_one_branch(tmp_path: Path) -> None:

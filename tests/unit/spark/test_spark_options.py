@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import pickle
+import socket
 
 import pytest
 
 import omnigraph
 from omnigraph.engine import distributed
 from omnigraph.errors import InvalidArgument, SparkFailed, SparkMissing, StorageError
-from omnigraph.spark.session import SparkOptions
+from omnigraph.spark import session
+from omnigraph.spark.session import SparkOptions, configuration
 
 
 def test_arguments_win_over_the_environment() -> None:
@@ -24,6 +26,31 @@ def test_arguments_win_over_the_environment() -> None:
 def test_two_places_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="not both"):
         SparkOptions(master="local", remote="sc://a").with_environment({})
+
+
+def test_java_is_started_for_the_master_that_is_asked_for() -> None:
+    there = configuration(SparkOptions(master="yarn", conf={"spark.executor.memory": "2g"}))
+    assert (there["spark.master"], there["spark.executor.memory"]) == ("yarn", "2g")
+    assert there["spark.speculation"] == "true"
+    assert "spark.driver.host" not in there
+    here = configuration(SparkOptions(master="local[2]"))
+    assert (here["spark.master"], here["spark.driver.host"]) == ("local[2,4]", "127.0.0.1")
+    assert "spark.master" not in configuration(SparkOptions(remote="local[2]"))
+
+
+def test_a_server_that_does_not_answer_is_named_without_its_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(session, "active_session", lambda: None)
+    with socket.socket() as taken:
+        # Bound, but nobody listens.
+        taken.bind(("127.0.0.1", 0))
+        remote = f"sc://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(SparkFailed, match="nobody answers there") as caught:
+            session.session(SparkOptions(remote=f"{remote}/;token=secret;use_ssl=false"))
+    assert caught.value.job == f"connect to {remote}"
+    assert "secret" not in str(caught.value)
 
 
 def test_without_pyspark_a_graph_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

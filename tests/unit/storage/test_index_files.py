@@ -18,9 +18,9 @@ from omnigraph.storage.tables import IndexSpec, Pin, Tables
 from places import fresh_uri
 
 SPECS = [
-    IndexSpec("by_id", "__id", "BTREE"),
-    IndexSpec("by_age", "age", "BTREE"),
-    IndexSpec("by_bio", "bio", "BTREE"),
+    IndexSpec("by_id", "__id"),
+    IndexSpec("by_age", "age"),
+    IndexSpec("by_bio", "bio"),
 ]
 
 
@@ -161,7 +161,7 @@ def test_a_table_can_be_read_while_it_is_indexed(tables: Tables) -> None:
     reader.start()
     for _ in range(3):
         tables.build_indexes(pin, SPECS)
-        tables.build_index(pin, "age", "BTREE", name="by_age")
+        tables.build_index(pin, "age", name="by_age")
     is_done.set()
     reader.join()
     assert failures == []

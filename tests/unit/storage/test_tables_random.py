@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import people as world
-from omnigraph.storage.tables import Compacted, IndexKind, Pin, Tables
+from omnigraph.storage.tables import Compacted, Pin, Tables
 
 STEPS = 60
 
@@ -24,9 +24,9 @@ class History:
         self.expected = {n: n for n in range(1500)}
         self.pending: Compacted | None = None
         self.next = 10_000
-        self._index("__id", "BTREE")
-        self._index("age", "BTREE")
-        self._index("bio", "BTREE")
+        self._index("__id")
+        self._index("age")
+        self._index("bio")
 
     def insert(self) -> None:
         numbers = range(self.next, self.next + self.choice.choice([1, 1, 1, 7, 300]))
@@ -79,7 +79,7 @@ class History:
         self.pin = self.tables.overwrite(self.pin, [staged])
         self.expected = {n: n for n in range(400)}
         for index in indexes:
-            self._index(index.column, index.kind)
+            self._index(index.column)
 
     def check(self) -> None:
         assert world.ages(self.tables, self.pin) == {f"p{n}": a for n, a in self.expected.items()}
@@ -95,8 +95,8 @@ class History:
             bio = world.people([number], age=age)["bio"][0].as_py()
             assert sorted(table.scan(filter=f"bio = '{bio}'")["__id"].to_pylist()) == owners
 
-    def _index(self, column: str, kind: IndexKind) -> None:
-        self.pin = self.tables.build_index(self.pin, column, kind, name=f"by_{column}")
+    def _index(self, column: str) -> None:
+        self.pin = self.tables.build_index(self.pin, column, name=f"by_{column}")
 
     def _some(self) -> list[int]:
         count = min(len(self.expected), self.choice.choice([1, 1, 2, 20, 250]))

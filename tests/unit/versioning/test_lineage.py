@@ -10,7 +10,7 @@ import pytest
 from omnigraph.errors import HistoryGone
 from omnigraph.storage import layout
 from omnigraph.versioning import MAIN, Lineage, Record, Snapshot, Stream, Transaction
-from omnigraph.versioning.lineage import is_on_line
+from omnigraph.versioning.first_parents import is_on_line
 from omnigraph.versioning.record import CommitRef
 from omnigraph.versioning.schemas import Schemas
 from unit.versioning.memory_storage import MemoryObjects

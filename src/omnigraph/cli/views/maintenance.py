@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from omnigraph.cli.views.alignment import aligned
 from omnigraph.cli.views.documents import JsonObject
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from omnigraph import Commit
     from omnigraph.engine import IndexBuildResult, IndexStatus, OptimizeResult
     from omnigraph.writers.maintain import PendingIndex
+
+# The one kind of index, as documents call it.
+_KIND: Final = "btree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Indexes:
                 (
                     str(status.type_key),
                     status.property,
-                    status.kind.lower(),
+                    _KIND,
                     status.state.value,
                     f"{status.covered_rows}/{status.total_rows}",
                     status.reason or "",
@@ -68,10 +71,7 @@ class IndexesBuilt:
     def to_lines(self) -> Iterator[str]:
         """A built or pending index per line, and the commit."""
         yield from aligned(
-            [
-                ("built", str(index.type_key), index.property, index.kind.lower())
-                for index in self.result.built
-            ]
+            [("built", str(index.type_key), index.property, _KIND) for index in self.result.built]
         )
         yield from _pending_lines(self.result.pending)
         built = counted(len(self.result.built), "index", plural="indexes")

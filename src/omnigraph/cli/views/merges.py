@@ -53,7 +53,7 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a merge would do."""
+    """What a merge, a revert or a cherry-pick would do."""
 
     plan: MergePlan
 

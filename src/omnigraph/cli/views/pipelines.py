@@ -31,9 +31,9 @@ class CheckedPipelines:
     def to_lines(self) -> Iterator[str]:
         """A line for each pipeline and for each note."""
         for each in self.checked:
-            targets = counted(len(each.pipeline.targets), "target")
+            targets = f", {counted(each.targets, 'target')}" if each.targets else ""
             state = counted(len(each.problems), "problem") if each.problems else "valid"
-            yield f"{each.pipeline.name}: {state}, {targets}"
+            yield f"{each.name}: {state}{targets}"
             yield from (f"  {note}" for note in each.notes)
 
 

@@ -25,7 +25,8 @@ from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.versioning.lineage import Lineage, is_on_line
+from omnigraph.versioning.first_parents import is_on_line
+from omnigraph.versioning.lineage import Lineage
 
 # Of so many candidates the columns to be compared are read with the first look.
 READ_ALONG_MAX: Final = 1024

@@ -26,11 +26,6 @@ class Statistics:
         self._reading = reading
         self._found: dict[str, float] = {}
 
-    @property
-    def is_dense(self) -> bool:
-        """Whether sums over all edges of a type are possible."""
-        return isinstance(self._reading.source, TopologySource)
-
     def size(self, type_name: str) -> int:
         """How many nodes of a type there are, and at least one."""
         return max(self._reading.source.nodes(type_name).count, 1)

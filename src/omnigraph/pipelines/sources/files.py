@@ -11,7 +11,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.csv as pcsv
@@ -20,14 +20,25 @@ import pyarrow.parquet as pq
 
 from omnigraph.errors import SourceRefused
 from omnigraph.pipelines.definition import FileSource
-from omnigraph.pipelines.sources.json_lines import TEXT_COLUMN, frame_of_lines, without_corrupt
+from omnigraph.pipelines.guards import CORRUPT, fails
+from omnigraph.pipelines.sources.json_lines import (
+    PERMISSIVE,
+    TEXT_COLUMN,
+    frame_of_lines,
+    require_any,
+    with_corrupt,
+)
+from omnigraph.pipelines.sql import quoted
 from omnigraph.schema.shape import JsonObject
 from omnigraph.storage.source_files import S3, SourceFile, source_files
 from omnigraph.storage.source_files import opened as opened_file
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamReader
     from pyspark.sql.types import StructType
+
+    Reader = TypeVar("Reader", DataFrameReader, DataStreamReader)
 
 ENDINGS: Final = {
     ".json": "json",
@@ -112,17 +123,35 @@ def local_frame(
         case "json":
             read = spark.read.option("multiLine", source.is_multiline)
             if source.columns is not None:
-                return read.json(names, schema=source.columns, mode="FAILFAST")
-            return without_corrupt(read.json(names), "a file")
+                return read.json(names, schema=with_corrupt(source.columns), mode=PERMISSIVE)
+            return require_any(read.json(names), "a file")
         case "csv":
-            # Without columns every value is a text: nothing is guessed.
-            return spark.read.csv(
-                names, schema=source.columns, header=True, mode="FAILFAST", escape='"'
+            return csv_reader(spark.read, source).csv(
+                names, schema=_csv_columns(source, names, spark)
             )
         case "parquet":
             return _declared(spark.read.parquet(*names), source)
         case _:
             return _declared(spark.read.orc(names), source)
+
+
+def csv_reader(reader: Reader, source: FileSource) -> Reader:
+    """A reader of CSV whose first lines must name the columns it is given."""
+    return (
+        reader.option("header", True)
+        .option("enforceSchema", False)
+        .option("escape", '"')
+        .option("multiLine", source.is_multiline)
+        .option("mode", PERMISSIVE)
+    )
+
+
+def _csv_columns(source: FileSource, names: Sequence[str], spark: SparkSession) -> str:
+    """The declared columns, or those of the first file as texts: nothing is guessed."""
+    if source.columns is not None:
+        return with_corrupt(source.columns)
+    found = csv_reader(spark.read, source).csv(names[0]).columns
+    return with_corrupt(", ".join(f"{quoted(name)} string" for name in found))
 
 
 def _declared(records: DataFrame, source: FileSource) -> DataFrame:
@@ -140,7 +169,7 @@ def _remote(source: FileSource, found: Listed, spark: SparkSession) -> DataFrame
         lines = names.mapInArrow(task, f"{TEXT_COLUMN} string")
         return frame_of_lines(lines, source.columns, spark)
     schema = _remote_schema(found)
-    rows = names.mapInArrow(partial(read_rows, found), _spark_schema(schema))
+    rows = names.mapInArrow(partial(read_rows, found, schema), _spark_schema(schema))
     if found.format == "csv" and source.columns is not None:
         return _cast(rows, source.columns, spark)
     return _declared(rows, source)
@@ -148,16 +177,26 @@ def _remote(source: FileSource, found: Listed, spark: SparkSession) -> DataFrame
 
 def _remote_schema(found: Listed) -> pa.Schema:
     """The columns of the first file; the others must have them too."""
-    with opened_file(found.files[0], found.options) as stream:
-        match found.format:
-            case "parquet":
-                return pq.read_schema(stream)
-            case "orc":
-                return orc.ORCFile(stream).schema
-            case _:
-                with pcsv.open_csv(_plain(stream, found.files[0].uri)) as header:
-                    names = header.schema.names
-                return pa.schema([(name, pa.string()) for name in names])
+    first = found.files[0]
+    try:
+        with opened_file(first, found.options) as stream:
+            match found.format:
+                case "parquet":
+                    return pq.read_schema(stream)
+                case "orc":
+                    return orc.ORCFile(stream).schema
+                case _:
+                    texts = [(name, pa.string()) for name in _csv_names(stream, first.uri)]
+                    return pa.schema([*texts, (CORRUPT, pa.string())])
+    except pa.ArrowException as failure:
+        raise SourceRefused(f"{first.uri}: {failure}") from failure
+
+
+def _csv_names(stream: pa.NativeFile, uri: str) -> list[str]:
+    skipping = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip")
+    with pcsv.open_csv(_plain(stream, uri), parse_options=skipping) as first:
+        names: list[str] = first.schema.names
+    return names
 
 
 def _spark_schema(schema: pa.Schema) -> StructType:
@@ -167,12 +206,19 @@ def _spark_schema(schema: pa.Schema) -> StructType:
 
 
 def _cast(rows: DataFrame, columns: str, spark: SparkSession) -> DataFrame:
-    """Texts as the columns that a definition declares; a text that does not fit is refused."""
+    """Texts as the columns that a definition declares; a text that does not fit spoils a record."""
     wanted = spark.createDataFrame([], columns).schema
+    casts = {
+        each.name: f"cast({quoted(each.name)} AS {each.dataType.simpleString()})" for each in wanted
+    }
+    unfit = " OR ".join(map(fails, casts.values()))
+    record = f"to_json(struct({', '.join(map(quoted, casts))}))"
     items = [
-        f"cast(`{each.name}` AS {each.dataType.simpleString()}) AS `{each.name}`" for each in wanted
+        f"CASE WHEN {fails(cast)} THEN NULL ELSE {cast} END AS {quoted(name)}"
+        for name, cast in casts.items()
     ]
-    return rows.selectExpr(*items)
+    corrupt = f"CASE WHEN {unfit} THEN {record} ELSE {quoted(CORRUPT)} END AS {quoted(CORRUPT)}"
+    return rows.selectExpr(*items, corrupt)
 
 
 def read_lines(
@@ -189,7 +235,9 @@ def read_lines(
                 yield _text_batch([line for line in lines if line.strip()])
 
 
-def read_rows(found: Listed, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def read_rows(
+    found: Listed, schema: pa.Schema, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """The rows of the files whose numbers are in a partition."""
     pa.set_cpu_count(1)
     for file in _files_of(found.files, batches):
@@ -200,18 +248,35 @@ def read_rows(found: Listed, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
                 case "orc":
                     yield from orc.ORCFile(stream).read().to_batches(max_chunksize=_BATCH_ROWS)
                 case _:
-                    yield from _csv_batches(stream, file.uri)
+                    yield from _csv_batches(stream, file.uri, schema)
 
 
-def _csv_batches(stream: pa.NativeFile, uri: str) -> Iterator[pa.RecordBatch]:
-    with pcsv.open_csv(_plain(stream, uri)) as first:
-        names = first.schema.names
+def _csv_batches(stream: pa.NativeFile, uri: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Rows as texts, and behind them the lines that have more or fewer values than the header."""
+    names = _csv_names(stream, uri)
+    if missing := set(schema.names) - {*names, CORRUPT}:
+        raise SourceRefused(f"{uri} has no column {', '.join(sorted(missing))}")
     stream.seek(0)
+    unfit: list[str] = []
+
+    def keep(row: pcsv.InvalidRow) -> str:
+        unfit.append(row.text)
+        return "skip"
+
     texts = pcsv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
     )
-    parsed = pcsv.ParseOptions(newlines_in_values=True)
-    yield from pcsv.open_csv(_plain(stream, uri), convert_options=texts, parse_options=parsed)
+    parsed = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=keep)
+    for batch in pcsv.open_csv(_plain(stream, uri), convert_options=texts, parse_options=parsed):
+        columns = [
+            pa.nulls(batch.num_rows, pa.string()) if name == CORRUPT else batch.column(name)
+            for name in schema.names
+        ]
+        yield pa.record_batch(columns, schema=schema)
+    if unfit:
+        empty = pa.nulls(len(unfit), pa.string())
+        columns = [pa.array(unfit) if name == CORRUPT else empty for name in schema.names]
+        yield pa.record_batch(columns, schema=schema)
 
 
 def _plain(stream: pa.NativeFile, uri: str) -> pa.NativeFile:

@@ -1,4 +1,8 @@
-"""JSON texts as frames: columns as declared, or as Spark finds them in the texts."""
+"""JSON texts as frames: columns as declared, or as Spark finds them in the texts.
+
+A text that is no JSON object, or that does not have the declared columns, is a record without
+values whose text is in a column of its own: the mapping refuses it.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,13 @@ import pyarrow as pa
 
 from omnigraph.diagnostics.shown import shown
 from omnigraph.errors import SourceRefused
+from omnigraph.pipelines.guards import CORRUPT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TEXT_COLUMN: Final = "value"
-CORRUPT: Final = "_corrupt_record"
-_STRICT: Final = "FAILFAST"
+PERMISSIVE: Final = "PERMISSIVE"
 _SHOWN_MAX: Final = 5
 
 
@@ -25,16 +29,22 @@ def frame_of_texts(texts: pa.Array, columns: str | None, spark: SparkSession) ->
 
 
 def frame_of_lines(lines: DataFrame, columns: str | None, spark: SparkSession) -> DataFrame:
-    """The records of a frame of texts; a text that is no JSON is refused."""
+    """The records of a frame of texts."""
     if columns is not None:
-        return spark.read.json(lines, schema=columns, mode=_STRICT)
-    return without_corrupt(spark.read.json(lines), "the source")
+        return spark.read.json(lines, schema=with_corrupt(columns), mode=PERMISSIVE)
+    return require_any(spark.read.json(lines), "the source")
 
 
-def without_corrupt(records: DataFrame, name: str) -> DataFrame:
-    """Records whose columns were found in their texts; a text that is no JSON is refused."""
-    if CORRUPT not in records.columns:
+def with_corrupt(columns: str) -> str:
+    """Declared columns, and one more for the text of a record that does not have them."""
+    return f"{columns}, `{CORRUPT}` string"
+
+
+def require_any(records: DataFrame, name: str) -> DataFrame:
+    """Records whose columns were found in their texts; some text must be a JSON object."""
+    if records.columns != [CORRUPT]:
         return records
-    bad = records.select(CORRUPT).where(f"{CORRUPT} IS NOT NULL").limit(_SHOWN_MAX).toArrow()
+    # Spark does not read this column alone unless something else is computed with it.
+    bad = records.selectExpr(CORRUPT, f"length({CORRUPT})").limit(_SHOWN_MAX).toArrow()
     told = "; ".join(shown(text) for text in bad[CORRUPT].to_pylist())
     raise SourceRefused(f"{name} holds records that are no JSON objects: {told}")

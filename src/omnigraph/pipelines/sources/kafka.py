@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from omnigraph.errors import SourceFailed, SourceRefused
 from omnigraph.pipelines.definition import KafkaSource
+from omnigraph.pipelines.sources.json_lines import PERMISSIVE, with_corrupt
 from omnigraph.schema.shape import JsonObject
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ def frame(source: KafkaSource, position: JsonObject, spark: SparkSession) -> Dat
     if source.columns is None:
         return messages
     others = [name for name in _SCHEMA.names if name != "value"]
-    columns = source.columns.replace("'", "\\'")
-    parsed = f"from_json(value, '{columns}', map('mode', 'FAILFAST')) AS value"
+    columns = with_corrupt(source.columns).replace("'", "\\'")
+    parsed = f"from_json(value, '{columns}', map('mode', '{PERMISSIVE}')) AS value"
     return messages.selectExpr(*others, parsed).selectExpr(*others, "value.*")
 
 

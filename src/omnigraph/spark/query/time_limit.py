@@ -12,7 +12,8 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from omnigraph.errors import QueryTimeout, SparkFailed
-from omnigraph.spark.session import first_line, is_connect
+from omnigraph.spark.jobs import reason_of
+from omnigraph.spark.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +32,7 @@ def within(spark: SparkSession, seconds: float | None) -> Iterator[None]:
     except (PySparkException, Py4JError) as failure:
         if watch.is_over.is_set() and seconds is not None:
             raise QueryTimeout(seconds) from failure
-        raise SparkFailed("run the query", first_line(failure)) from failure
+        raise SparkFailed("run the query", reason_of(failure)) from failure
     finally:
         watch.end()
     if watch.is_over.is_set() and seconds is not None:

@@ -11,15 +11,19 @@ import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, TypeAlias
+from typing import Final
 
 from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.first_parents import (
+    Place,
+    last_shared_place,
+    place_of,
+    streams_below,
+    tops_of,
+)
 from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import Record, Stream
 from omnigraph.versioning.snapshot import Snapshot
-
-# The stream that owns a record, and its seq.
-Place: TypeAlias = tuple[str, int]
 
 _PAGE: Final = 64
 
@@ -38,7 +42,7 @@ NO_ANCESTRY: Final = Ancestry(frozenset(), ())
 
 def ancestry_of(heads: Sequence[Snapshot], log: Log, branches: Branches) -> Ancestry:
     """What merges between heads need, as far as it is stored."""
-    if len({_place(head) for head in heads}) < 2:
+    if len({place_of(head) for head in heads}) < 2:
         return NO_ANCESTRY
     walk = _Walk(heads, log, branches)
     walk.run()
@@ -51,28 +55,18 @@ def ancestry_of(heads: Sequence[Snapshot], log: Log, branches: Branches) -> Ance
     return Ancestry(records, tuple(bases), tuple(walk.streams()))
 
 
-def _place(snapshot: Snapshot) -> Place:
-    return snapshot.ref.stream, snapshot.seq
-
-
 def _lines(heads: Sequence[Snapshot]) -> set[Place]:
     """The first parents of every head, down to where its line parts from the others."""
     lowest = {at: head.seq for at, head in enumerate(heads)}
-    tops = [_tops(head) for head in heads]
+    tops = [tops_of(head) for head in heads]
     for a, b in combinations(range(len(heads)), 2):
-        shared = max(min(seq, tops[b][name]) for name, seq in tops[a].items() if name in tops[b])
+        _, shared = last_shared_place(tops[a], tops[b])
         lowest[a], lowest[b] = min(lowest[a], shared), min(lowest[b], shared)
     return {
         (heads[at].stream.owner(seq).id, seq)
         for at, low in lowest.items()
         for seq in range(low, heads[at].seq + 1)
     }
-
-
-def _tops(snapshot: Snapshot) -> dict[str, int]:
-    """The newest seq of each stream on the line of a commit."""
-    owner = snapshot.stream.owner(snapshot.seq)
-    return {owner.id: snapshot.seq} | {origin.stream: origin.seq for origin in owner.origins}
 
 
 class _Walk:
@@ -92,7 +86,7 @@ class _Walk:
         self._everyone = (1 << len(heads)) - 1
         for at, head in enumerate(heads):
             self._know(head.stream)
-            self._mark(_place(head), 1 << at)
+            self._mark(place_of(head), 1 << at)
 
     def run(self) -> None:
         """Walk."""
@@ -155,10 +149,7 @@ class _Walk:
         return self._streams[stream_id]
 
     def _know(self, stream: Stream) -> None:
-        self._streams[stream.id] = stream
-        while stream.origins:
-            stream = stream.owner(stream.first_seq - 1)
-            self._streams.setdefault(stream.id, stream)
+        self._streams |= {each.id: each for each in streams_below(stream)}
 
     def _record(self, place: Place) -> Record | None:
         if place not in self._records:

@@ -11,8 +11,9 @@ from omnigraph.storage import layout
 from omnigraph.storage.pins import Pin
 from omnigraph.storage.references import manifest_path
 from omnigraph.versioning.branches import Branches
-from omnigraph.versioning.collect.ancestry import Place, ancestry_of
+from omnigraph.versioning.collect.ancestry import ancestry_of
 from omnigraph.versioning.collect.lines import Line, Lines, Roots
+from omnigraph.versioning.first_parents import Place
 from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import GENESIS_SEQ, MAIN, Bulk, Record, Spilled, Stream
 from omnigraph.versioning.snapshot import Snapshot, encode_checkpoint

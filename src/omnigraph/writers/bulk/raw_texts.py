@@ -22,6 +22,7 @@ from omnigraph.writers.inputs.data import InputOptions
 from omnigraph.writers.inputs.lines import BLOCK_BYTES, blocks_of_lines
 from omnigraph.writers.inputs.reading import Reading, Refused
 from omnigraph.writers.inputs.required import type_of
+from omnigraph.writers.inputs.tables import REFUSED, REFUSED_RECORD
 from omnigraph.writers.inputs.value_reading import Misfit, value_reader
 
 # A longer record is cut: the file and the line lead to the rest of it.
@@ -88,7 +89,10 @@ def _raw_rows(
         here = wanted[(wanted >= first) & (wanted < first + batch.num_rows)]
         rows = batch.take(pa.array(here - first)).to_pylist()
         for number, row in zip(here.tolist(), rows, strict=True):
+            # A row that was refused before it came here has the record it was made of.
+            why = row.pop(REFUSED, None)
             text = json.dumps(row, ensure_ascii=False, default=str)
+            text = text if why is None else str(why[REFUSED_RECORD])
             entity_id = _id_of(row, row.get("id", row.get("@id")), piece.type, accepted)
             yield Raw(number, text[:RAW_CHARS_MAX], piece.type, entity_id)
         first += batch.num_rows

@@ -1,4 +1,4 @@
-"""The graph of a load as a worker sees it: opened once in each process."""
+"""The graph of a load as a worker sees it: the one it belongs to, or opened once in a process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ _opening: Final = threading.Lock()
 
 
 def stores_of(place: Place) -> Stores:
-    """The stores of a graph in this process."""
+    """The stores of a graph in this process: those that it is open with, or others."""
+    if place.here is not None:
+        return place.here
     key = (place.uri, tuple(sorted(place.options.items())), place.is_durable)
     with _opening:
         found = _open.get(key)

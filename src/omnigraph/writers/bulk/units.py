@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.orc as orc
@@ -17,6 +17,9 @@ from omnigraph.storage.pins import Pin
 from omnigraph.storage.source_files import SourceFile, opened, source_files
 from omnigraph.writers.bulk.problems import UNIT_TOLD_MAX
 from omnigraph.writers.load import LoadMode
+
+if TYPE_CHECKING:
+    from omnigraph.writers.bulk.stores import Stores
 
 # Smaller units cost more starts; larger ones more memory, and leave cores idle at the end.
 UNIT_BYTES: Final = 64 * 1024**2
@@ -54,11 +57,20 @@ _SPLIT_BY_BYTES: Final = (Format.JSONL,)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a graph is, for any process: its address and how to get there."""
+    """Where a graph is, for any process: its address and how to get there.
+
+    `here` is the graph as this process has it open. It does not cross processes: others open it by
+    its address.
+    """
 
     uri: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_durable: bool = True
+    here: Stores | None = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[type[Place], tuple[str, dict[str, str], bool]]:
+        """The place for another process."""
+        return Place, (self.uri, dict(self.options), self.is_durable)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Tables and frames of one type: columns named like its properties, converted a column at a time.
 
 An edge has its ends in `from` and `to`. A given identity is in `@id`, or in `id` where the type has
-no property of that name.
+no property of that name. A row may say itself why it cannot be written, in `@refused`: a struct of
+the property, the message, and the record that the row was made of.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.diagnostics.shown import shown
+from omnigraph.diagnostics.shown import readable, shown
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.types import PropertyType
@@ -26,6 +28,10 @@ from omnigraph.writers.inputs.value_reading import Misfit, spelled, value_reader
 
 BATCH_ROWS = 262_144
 _ID = "@id"
+REFUSED = "@refused"
+REFUSED_PROPERTY, REFUSED_MESSAGE, REFUSED_RECORD = "property", "message", "record"
+# Of the record, so much is told; a file of rejects has all of it.
+_RECORD_CHARS_TOLD = 200
 UTF8_HINT = "save the text as UTF-8"
 _ENDS = {"from": SOURCE_COLUMN, "to": TARGET_COLUMN}
 
@@ -114,7 +120,7 @@ class _Columns:
         """Convert the columns of a batch; rows with a value that does not fit are refused."""
         shape = reading.shape(self.type_key)
         found: dict[str, Fitted] = {}
-        is_good = np.ones(batch.num_rows, np.bool_)
+        is_good = self._is_unmarked(batch, numbers, reading)
         sources: dict[str, tuple[str, int, PropertyType | None]] = {}
         for column, index in self.ids.items():
             sources[column] = (batch.schema.names[index], index, None)
@@ -141,6 +147,29 @@ class _Columns:
         if not is_good.all():
             table, numbers = table.filter(pa.array(is_good)), numbers[is_good]
         reading.add(self.type_key, table, numbers)
+
+    def _is_unmarked(
+        self, batch: pa.RecordBatch, numbers: Numbers, reading: Reading
+    ) -> npt.NDArray[np.bool_]:
+        """Which rows do not say that they cannot be written; those that do are refused."""
+        index = batch.schema.get_field_index(REFUSED)
+        if index < 0:
+            return np.ones(batch.num_rows, np.bool_)
+        marks = batch.column(index)
+        is_good = np.array(marks.is_null())
+        rows = np.flatnonzero(~is_good)
+        for row in rows[: reading.told_max].tolist():
+            why = marks[row].as_py()
+            refused = Refused(
+                f"{why[REFUSED_MESSAGE]}: {readable(why[REFUSED_RECORD][:_RECORD_CHARS_TOLD])}",
+                rule="value",
+                hint="mend the record or its mapping, or leave it out: on_error quarantine",
+                type_name=self.type_key.name,
+                property=why[REFUSED_PROPERTY],
+            )
+            reading.refuse(int(numbers[row]), refused)
+        reading.refuse_more(len(rows) - reading.told_max)
+        return is_good
 
     def _converted(
         self, values: pa.Array, name: str, type_: PropertyType | None, reading: Reading
@@ -192,7 +221,7 @@ def _problems(
     for name in dict.fromkeys(given):
         if given.count(name) > 1:
             yield Refused(f"column '{shown(name)}' is there twice", rule="member")
-        if name not in types and name not in ids:
+        if name not in types and name not in ids and name != REFUSED:
             unknown = f"unknown column '{shown(name)}' of {type_name}"
             refused = Refused(unknown, rule="member", type_name=type_name, property=shown(name))
             yield refused.near(name, [*types, *ids])

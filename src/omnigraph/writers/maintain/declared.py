@@ -19,11 +19,12 @@ from omnigraph.schema.types import (
     VectorType,
 )
 from omnigraph.storage.index_files import IndexSpec
-from omnigraph.storage.indexes import BTREE, IndexKind
 from omnigraph.versioning.effects import ID_COLUMN
 
 # What stands for the id of an entity where a property is named.
 ID: Final = "@id"
+# How documents call the one kind of index; the names of indexes end in it.
+KIND: Final = "btree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +41,16 @@ def declared_indexes(view: View) -> Mapping[TypeKey, tuple[DeclaredIndex, ...]]:
     return {key: tuple(_declared(view, key, type_)) for key, type_ in view.types.items()}
 
 
-def kind_of(type_: PropertyType) -> IndexKind | None:
-    """The kind of index that suits values of a type; None when no kind does."""
+def can_be_indexed(type_: PropertyType) -> bool:
+    """Whether an index suits values of a type."""
     match type_.value:
         case ScalarType(Scalar.BLOB):
-            return None
+            return False
         case EnumType() | ScalarType():
-            return BTREE
+            return True
         case VectorType() | ListType():
             # Searches keep vectors, and the words of texts, by themselves.
-            return None
+            return False
     assert_never(type_.value)
 
 
@@ -58,18 +59,17 @@ def _declared(view: View, key: TypeKey, type_: NodeType | EdgeType) -> Iterator[
     if isinstance(type_, EdgeType):
         columns |= {SOURCE: SOURCE_COLUMN, TARGET: TARGET_COLUMN}
     for name, column in columns.items():
-        yield DeclaredIndex(key, name, _spec(column, BTREE))
+        yield DeclaredIndex(key, name, _spec(column))
     constraints = type_.constraints
     named = {members[0] for members in constraints.indexes if len(members) == 1}
     # Several members of a key are found together, by the id that they make.
     if constraints.key is not None and len(constraints.key) == 1:
         named.add(constraints.key[0])
     for name in sorted(named & type_.properties.keys()):
-        kind = kind_of(type_.properties[name].type)
-        if kind is not None:
-            yield DeclaredIndex(key, name, _spec(view.shape(key).columns[name], kind))
+        if can_be_indexed(type_.properties[name].type):
+            yield DeclaredIndex(key, name, _spec(view.shape(key).columns[name]))
 
 
-def _spec(column: str, kind: IndexKind) -> IndexSpec:
+def _spec(column: str) -> IndexSpec:
     # The column has its name for life, so an index outlives every rename.
-    return IndexSpec(f"{column}.{kind.lower()}", column, kind)
+    return IndexSpec(f"{column}.{KIND}", column)

@@ -10,12 +10,11 @@ from omnigraph.errors import Conflict
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.shape import JsonObject
-from omnigraph.storage.indexes import IndexKind
 from omnigraph.versioning.effects import Maintain
 from omnigraph.versioning.publisher import Publishers
 from omnigraph.versioning.record import Maintenance, Record, Signature
 from omnigraph.versioning.transaction import Transaction
-from omnigraph.writers.maintain.declared import declared_indexes
+from omnigraph.writers.maintain.declared import KIND, declared_indexes
 from omnigraph.writers.maintain.status import PendingIndex
 from omnigraph.writers.maintain.work import TableWork, Workers, everything, missing_indexes
 
@@ -32,15 +31,10 @@ class BuiltIndex:
 
     type_key: TypeKey
     property: str
-    kind: IndexKind
 
     def to_json(self) -> JsonObject:
         """The entry of a built index in a document."""
-        return {
-            "type_key": str(self.type_key),
-            "property": self.property,
-            "kind": self.kind.lower(),
-        }
+        return {"type_key": str(self.type_key), "property": self.property, "kind": KIND}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +120,7 @@ def publish(
 
 
 def _built(work: TableWork) -> list[BuiltIndex]:
-    return [BuiltIndex(one.type_key, one.property, one.spec.kind) for one in work.indexes]
+    return [BuiltIndex(one.type_key, one.property) for one in work.indexes]
 
 
 def _optimized(key: TypeKey, work: TableWork, record: Record | None) -> OptimizedTable:

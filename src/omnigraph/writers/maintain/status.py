@@ -9,9 +9,8 @@ from enum import StrEnum
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.shape import JsonObject
-from omnigraph.storage.indexes import IndexKind
 from omnigraph.storage.table import Table
-from omnigraph.writers.maintain.declared import DeclaredIndex, declared_indexes
+from omnigraph.writers.maintain.declared import KIND, DeclaredIndex, declared_indexes
 
 
 class IndexState(StrEnum):
@@ -46,7 +45,6 @@ class IndexStatus:
 
     type_key: TypeKey
     property: str
-    kind: IndexKind
     covered_rows: int
     total_rows: int
     state: IndexState
@@ -57,7 +55,7 @@ class IndexStatus:
         return {
             "type_key": str(self.type_key),
             "property": self.property,
-            "kind": self.kind.lower(),
+            "kind": KIND,
             "covered_rows": self.covered_rows,
             "total_rows": self.total_rows,
             "state": self.state.value,
@@ -90,6 +88,4 @@ def _of_table(table: Table, declared: tuple[DeclaredIndex, ...]) -> Iterator[Ind
         else:
             reason = pending_reason(table)
             state = IndexState.ABSENT if reason is None else IndexState.PENDING
-        yield IndexStatus(
-            each.type_key, each.property, each.spec.kind, covered, table.count(), state, reason
-        )
+        yield IndexStatus(each.type_key, each.property, covered, table.count(), state, reason)

@@ -29,8 +29,8 @@ from omnigraph.schema.migration import Step, steps_between
 from omnigraph.storage.blobs import is_blob
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning.effects import AddColumns, Effect, Register, Rename, Workbench
+from omnigraph.versioning.first_parents import is_on_line
 from omnigraph.versioning.footprint import union
-from omnigraph.versioning.lineage import is_on_line
 from omnigraph.versioning.schemas import Schemas, StoredSchema
 from omnigraph.versioning.transaction import Transaction
 from omnigraph.writers.migrate import created_table, new_numbers, schema_effects

@@ -11,8 +11,9 @@ from omnigraph.errors import HistoryGone
 from omnigraph.execution.view import View
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning import changes as change_sets
+from omnigraph.versioning.first_parents import is_on_line
 from omnigraph.versioning.idset import IdSet
-from omnigraph.versioning.lineage import Lineage, is_on_line
+from omnigraph.versioning.lineage import Lineage
 from omnigraph.versioning.record import Changed, Record
 from omnigraph.writers.merge.wording import Action
 

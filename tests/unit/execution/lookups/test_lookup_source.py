@@ -134,7 +134,7 @@ def indexed(view: View) -> View:
     for key, pin in view.snapshot.pins.items():
         pins[key] = pin
         for column in ("__id", "__src", "__dst") if key.startswith("edge:") else ("__id",):
-            pins[key] = view.tables.build_index(pins[key], column, "BTREE", name=f"of_{column}")
+            pins[key] = view.tables.build_index(pins[key], column, name=f"of_{column}")
     return replace(view, snapshot=replace(view.snapshot, pins=pins))
 
 

@@ -104,9 +104,9 @@ class Twins:
         return [row for file in files for row in pq.read_table(file).to_pylist()]
 
     def leftovers(self) -> list[str]:
-        """Notes of units that are still there."""
+        """Notes of units that are still there, and their folders."""
         place = self.folder / "units" / "__manifest" / "staging"
-        return [str(each) for each in place.rglob("*") if each.is_file()]
+        return [str(each) for each in place.rglob("*")]
 
 
 def exported(branch: Branch) -> list[str]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import omnigraph
 from omnigraph.engine import bulk_loading
 from omnigraph.errors import InvalidArgument, KeyConflict, LoadError, StorageError, WriteRefused
 from omnigraph.writers.bulk.runner import InProcess, Stage
+from omnigraph.writers.bulk.stores import stores_of
 from omnigraph.writers.bulk.units import pieces_of
 from unit.writers.bulk.bulk_world import (
     SCHEMA,
@@ -66,6 +68,7 @@ def test_a_commit_of_others_in_between_is_kept(two: Twins, monkeypatch: pytest.M
         monkeypatch, lambda: main.mutate('query m() { insert Person { name: "else" } }')
     )
     two.bulk(two.lines(crowd(100)))
+    assert two.leftovers() == []
     assert main.count("Person") == 101
     assert runner.stages.count("write") == 1
 
@@ -143,8 +146,17 @@ def test_notes_of_a_load_that_died_are_collected(tmp_path: Path) -> None:
     long_ago = time.time() - 7 * 24 * 3600
     os.utime(note, (long_ago, long_ago))
     swept = graph.cleanup(keep=100, dry_run=False)
-    assert not note.exists(), swept
+    assert not note.parent.exists(), swept
     graph.close()
+
+
+def test_another_process_opens_the_graph_by_itself(two: Twins) -> None:
+    place = bulk_loading._place(two.graphs[1]._session.resources)
+    assert stores_of(place) is place.here
+    elsewhere = pickle.loads(pickle.dumps(place))  # noqa: S301 — our own bytes
+    assert elsewhere == place
+    assert elsewhere.here is None
+    assert stores_of(elsewhere).tables is not stores_of(place).tables
 
 
 def test_stages_are_told(two: Twins) -> None:

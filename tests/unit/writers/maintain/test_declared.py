@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.execution.view import View
-from omnigraph.storage.indexes import BTREE
-from omnigraph.writers.maintain.declared import declared_indexes, kind_of
+from omnigraph.writers.maintain.declared import can_be_indexed, declared_indexes
 from unit.execution.model_views import model_graph, view_of
 
 SCHEMA = """
@@ -28,22 +27,12 @@ edge Link: Item -> Item
 """
 
 
-def test_ids_ends_and_single_properties_are_indexed_by_the_kind_of_their_type() -> None:
-    found = declared(view_of(model_graph(SCHEMA)))
-    assert found == {
-        "node:Item": {
-            "@id": BTREE,
-            "at": BTREE,
-            "code": BTREE,
-            "day": BTREE,
-            "flag": BTREE,
-            "kind": BTREE,
-            "share": BTREE,
-            "text": BTREE,
-        },
-        "node:Place": {"@id": BTREE},
-        "edge:Link": {"@id": BTREE, "@src": BTREE, "@dst": BTREE},
-        "edge:Near": {"@id": BTREE, "@src": BTREE, "@dst": BTREE, "since": BTREE},
+def test_ids_ends_and_single_properties_are_indexed() -> None:
+    assert declared(view_of(model_graph(SCHEMA))) == {
+        "node:Item": ["@id", "at", "code", "day", "flag", "kind", "share", "text"],
+        "node:Place": ["@id"],
+        "edge:Link": ["@id", "@src", "@dst"],
+        "edge:Near": ["@id", "@src", "@dst", "since"],
     }
 
 
@@ -55,15 +44,15 @@ def test_names_of_indexes_are_unique_in_a_table_and_free_of_property_names() -> 
 
 
 @pytest.mark.parametrize("name", ["file", "words", "vec"])
-def test_blobs_lists_and_vectors_have_no_kind(name: str) -> None:
+def test_blobs_lists_and_vectors_are_not_indexed(name: str) -> None:
     graph = model_graph(
         "node Item { name: String @key  file: Blob?  words: [String]?  vec: Vector(2)? }"
     )
-    assert kind_of(graph.catalog.nodes["Item"].properties[name].type) is None
+    assert not can_be_indexed(graph.catalog.nodes["Item"].properties[name].type)
 
 
-def declared(view: View) -> dict[str, dict[str, str]]:
+def declared(view: View) -> dict[str, list[str]]:
     return {
-        str(key): {index.property: index.spec.kind for index in indexes}
+        str(key): [index.property for index in indexes]
         for key, indexes in declared_indexes(view).items()
     }

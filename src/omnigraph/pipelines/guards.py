@@ -1,0 +1,74 @@
+"""Expressions that refuse a record instead of ending a job.
+
+Spark gives a job up when an expression meets a value that it can do nothing with: a text that is no
+number, a day that is none, a zero to divide by. So an expression that can fail is tried first:
+where it does, its column is null, and the row says why it is refused. The load tells such rows, or
+leaves them out, like all others that it cannot write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from omnigraph.pipelines.sql import literal, quoted
+from omnigraph.writers.inputs.tables import REFUSED_MESSAGE, REFUSED_PROPERTY, REFUSED_RECORD
+
+# The text of a record that could not be read; null for all others.
+CORRUPT: Final = "_corrupt_record"
+_RECORD_CHARS_MAX: Final = 16 * 1024
+
+
+def fails(sql: str) -> str:
+    """A condition: whether an expression has no result for a record.
+
+    `try_to_binary` is null for whatever fails inside. The lambda keeps Spark from computing parts
+    that several columns share before all of them, which is outside.
+    """
+    tried = f"transform(array(0), __each -> {sql})"
+    return f"try_to_binary(cast(xxhash64({tried}) AS string), 'utf-8') IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Tells why records of a source are refused by a rule; `record` is the SQL of their text."""
+
+    type_name: str
+    source: str
+    file: str
+    record: str
+
+    @classmethod
+    def of(cls, type_name: str, source: str, file: str, columns: Sequence[str]) -> Guard:
+        """The guard of a rule over records with these columns."""
+        names = [name for name in columns if name != CORRUPT]
+        # Names that are there twice can be meant by nobody.
+        named = ", ".join(quoted(name) for name in names if names.count(name) == 1)
+        text = f"left(to_json(struct({named})), {_RECORD_CHARS_MAX})" if named else "''"
+        return cls(type_name, source, file, text)
+
+    def refusal(self, condition: str, property_: str | None, sql: str, line: int) -> str:
+        """Why a record is refused where a condition holds, else null."""
+        place = self.type_name if property_ is None else f"{self.type_name}.{property_}"
+        shown = sql.removeprefix("(").removesuffix(")") if sql.startswith("(") else sql
+        message = (
+            f"{place}: {shown} has no result for this record of source '{self.source}'"
+            f" ({self.file}:{line})"
+        )
+        return f"CASE WHEN {condition} THEN {_why(property_, message, self.record)} END"
+
+    @property
+    def unreadable(self) -> str:
+        """Why a record that could not be read is refused, else null."""
+        message = f"source '{self.source}' holds a record that cannot be read"
+        text = f"left({quoted(CORRUPT)}, {_RECORD_CHARS_MAX})"
+        return f"CASE WHEN {quoted(CORRUPT)} IS NOT NULL THEN {_why(None, message, text)} END"
+
+
+def _why(property_: str | None, message: str, record: str) -> str:
+    named = "cast(NULL AS string)" if property_ is None else literal(property_)
+    return (
+        f"named_struct('{REFUSED_PROPERTY}', {named}, '{REFUSED_MESSAGE}', {literal(message)},"
+        f" '{REFUSED_RECORD}', {record})"
+    )

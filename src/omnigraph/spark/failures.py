@@ -1,0 +1,93 @@
+"""What a failure of Spark means: data that no attempt can read, or a job that may come through."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import (
+    AnalysisException,
+    IllegalArgumentException,
+    ParseException,
+    PySparkException,
+)
+
+from omnigraph.diagnostics.shown import readable
+from omnigraph.errors import OmnigraphError, SourceRefused, SparkFailed
+
+# What a job can raise: failures that PySpark has no class for come as Java's own.
+FAILURES: Final = (PySparkException, Py4JError)
+# A state of SQL that begins so is about data: a value that cannot be cast, a zero to divide by.
+_DATA_STATE: Final = "22"
+_DATA_CLASSES: Final = re.compile(
+    r"MALFORMED_\w+|USER_RAISED_EXCEPTION|FAILED_READ_FILE(?!\.FILE_NOT_EXIST)|INVALID_\w+_SCHEMA"
+    r"|CANNOT_READ_FILE_FOOTER|FIELD_NOT_FOUND"
+)
+_CLASS: Final = re.compile(r"\[([A-Z0-9_.]+)\]\s*")
+_STATE: Final = re.compile(r"SQLSTATE: (\w{5})")
+_HEADER: Final = re.compile(r"CSV header does not conform.*?CSV file: \S+", re.DOTALL)
+_JAVA: Final = re.compile(
+    r"^(?:An error occurred while calling \S+|: [\w.$]+(?:Exception|Error): )"
+)
+# What tasks of ours raise about files that are not what their names say.
+_UNREADABLE: Final = re.compile(
+    r"^(?:pyarrow\.lib\.Arrow(?:Invalid|TypeError|KeyError)|UnicodeDecodeError"
+    r"|omnigraph\.errors\.\w+\.SourceRefused): (.*)$",
+    re.MULTILINE,
+)
+
+
+@contextmanager
+def refusing_data(name: str) -> Iterator[None]:
+    """Failures while a source is looked at, as errors of ours; `name` is that of the source."""
+    try:
+        yield
+    except FAILURES as failure:
+        reason = data_fault(failure) or told(failure)
+        if data_fault(failure) or _is_definition(failure):
+            raise SourceRefused(f"source '{name}': {reason}") from failure
+        raise SparkFailed(f"read source '{name}'", reason) from failure
+
+
+def failure_of(job: str, failure: Exception) -> OmnigraphError:
+    """The error for a job that failed: trying again does not help where data is at fault."""
+    reason = data_fault(failure)
+    if reason is not None:
+        return SourceRefused(
+            f"Spark could not {job}: {reason}", hint="mend the data, then repeat it"
+        )
+    return SparkFailed(job, told(failure))
+
+
+def data_fault(failure: Exception) -> str | None:
+    """What is wrong with the data that Spark read; None if that is not why it failed."""
+    text = str(failure)
+    if header := _HEADER.search(text):
+        return readable(" ".join(header[0].split()))
+    own = _UNREADABLE.search(text)
+    if own is not None:
+        return readable(own[1])
+    class_, state = _CLASS.search(text), _STATE.search(text)
+    is_state = state is not None and state[1].startswith(_DATA_STATE)
+    is_class = class_ is not None and _DATA_CLASSES.match(class_[1]) is not None
+    return told(failure) if is_state or is_class else None
+
+
+def _is_definition(failure: Exception) -> bool:
+    """Whether Spark did not understand what it was told."""
+    return isinstance(failure, AnalysisException | ParseException | IllegalArgumentException)
+
+
+def told(failure: Exception) -> str:
+    """The sentence of a failure, without its class and its state."""
+    lines = [_JAVA.sub("", line.strip()) for line in str(failure).splitlines()]
+    said = [line for line in lines if line]
+    caused = [line for line in said if line.startswith("Caused by: ") and _CLASS.search(line)]
+    first = next(iter(said), type(failure).__name__)
+    if _CLASS.search(first) is None and caused:
+        first = caused[0]
+    text = _CLASS.split(first, maxsplit=1)[-1]
+    return readable(text.partition(" SQLSTATE:")[0].strip())

@@ -1,0 +1,48 @@
+"""The line of a commit: its first parents back to the first commit of the graph.
+
+Streams know from which commits they started, so all of this is known without reading a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from omnigraph.versioning.record import CommitRef, Stream
+from omnigraph.versioning.snapshot import Snapshot
+
+# The stream that owns a record, and its seq.
+Place: TypeAlias = tuple[str, int]
+
+
+def place_of(snapshot: Snapshot) -> Place:
+    """Where the record of a snapshot is."""
+    return snapshot.stream.owner(snapshot.seq).id, snapshot.seq
+
+
+def streams_below(stream: Stream) -> Iterator[Stream]:
+    """A stream, the one it started from, and so on to main."""
+    while stream.origins:
+        yield stream
+        stream = stream.owner(stream.first_seq - 1)
+    yield stream
+
+
+def tops_of(snapshot: Snapshot) -> dict[str, int]:
+    """The newest seq of each stream on the line of a commit."""
+    owner = snapshot.stream.owner(snapshot.seq)
+    return {owner.id: snapshot.seq} | {origin.stream: origin.seq for origin in owner.origins}
+
+
+def last_shared_place(ours: Mapping[str, int], theirs: Mapping[str, int]) -> Place:
+    """The newest place on two lines, by the tops of both."""
+    shared = [
+        (stream, min(seq, theirs[stream])) for stream, seq in ours.items() if stream in theirs
+    ]
+    assert shared, "every line begins with the first commit of the graph"
+    return max(shared, key=lambda place: place[1])
+
+
+def is_on_line(of: Snapshot, ref: CommitRef) -> bool:
+    """Whether a commit is a snapshot's own, or one of its first parents."""
+    return ref.seq <= of.seq and of.stream.owner(ref.seq).id == ref.stream

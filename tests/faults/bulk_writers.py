@@ -1,0 +1,79 @@
+"""Writes that are cut into units: loads of two units, and maintenance by tasks, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from faults.world import lines, person
+from omnigraph import Graph
+from omnigraph.engine import maintenance
+from omnigraph.spark.maintenance import TaskWorkers
+from omnigraph.writers.bulk.runner import InProcess
+from omnigraph.writers.bulk.sources import BulkSource, TextLines
+from omnigraph.writers.bulk.units import Piece, Place
+
+_NEW = person("new", age=3)
+_EDGE: dict[str, object] = {"edge": "Knows", "from": "new", "to": "ada", "id": "k9"}
+_BLUE: dict[str, object] = {"type": "Team", "data": {"name": "blue"}}
+_RED: dict[str, object] = {"type": "Team", "data": {"name": "red"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Texts(BulkSource):
+    """JSON lines in memory, a unit of each text."""
+
+    texts: tuple[str, ...]
+
+    def pieces(self, place: Place, folder: str) -> tuple[Piece, ...]:
+        """The texts, staged one after the other."""
+        return tuple(
+            piece
+            for number, text in enumerate(self.texts)
+            for piece in TextLines(text.encode(), f"text{number}").pieces(place, folder)
+        )
+
+
+def bulk_load(mode: str, *texts: str, rejected: int = 0) -> Callable[[Graph], object]:
+    """A load of so many units, which has to leave out so many records."""
+
+    def load(graph: Graph) -> object:
+        done = graph.branch().load(Texts(texts), mode=mode, on_error="quarantine")
+        assert done.rejected == rejected
+        return done
+
+    return load
+
+
+BULK_LOADS: dict[str, Callable[[Graph], object]] = {
+    "units-append": bulk_load("append", lines(_NEW), lines(_EDGE)),
+    "units-merge": bulk_load("merge", lines(person("ada", age=9)), lines(_NEW, _EDGE)),
+    "units-overwrite": bulk_load("overwrite", lines(_BLUE), lines(_RED)),
+    "units-rejects": bulk_load(
+        "append",
+        lines(_NEW, person("old", age=900)),
+        lines({"edge": "Knows", "from": "old", "to": "ada"}),
+        rejected=2,
+    ),
+}
+
+
+def ensure_indices_by_tasks(graph: Graph) -> object:
+    """The indexes of a branch, each segment by a task."""
+    done = maintenance.ensure_indices(graph._session, graph.branch()._stream, _workers(graph))
+    assert done.commit is not None
+    assert done.built
+    return done
+
+
+def optimize_by_tasks(graph: Graph) -> object:
+    """A compaction whose groups of fragments, and the segments over them, are tasks."""
+    done = maintenance.optimize(graph._session, graph.branch()._stream, _workers(graph))
+    assert done.commit is not None
+    assert any(table.fragments_removed for table in done.tables)
+    assert any(table.indexes for table in done.tables)
+    return done
+
+
+def _workers(graph: Graph) -> TaskWorkers:
+    return TaskWorkers(graph._session.resources.storage.tables, InProcess())
