@@ -33,11 +33,15 @@ _READ_BYTES: Final = 8 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file as it was found: `mark` changes when its content does."""
+    """A file as it was found: `mark` changes when its content does.
+
+    `path` is where a file of the disk is, for a process that works in another folder.
+    """
 
     uri: str
     size: int
     mark: str
+    path: str = ""
 
 
 def source_files(uri: str, options: Mapping[str, str]) -> tuple[list[SourceFile], str]:
@@ -70,14 +74,15 @@ def opened(file: SourceFile, options: Mapping[str, str]) -> Iterator[pa.NativeFi
         with pa.PythonFile(source, mode="r") as stream:
             yield stream
         return
-    _require_same(file, _on_disk(file.uri))
-    with pa.OSFile(file.uri, "rb") as stream:
+    _require_same(file, _on_disk(file.uri, file.path))
+    with pa.OSFile(file.path, "rb") as stream:
         yield stream
 
 
-def _on_disk(path: str) -> SourceFile:
-    found = os.stat(path)
-    return SourceFile(path, found.st_size, str(found.st_mtime_ns))
+def _on_disk(uri: str, path: str | None = None) -> SourceFile:
+    place = path or os.path.abspath(uri)
+    found = os.stat(place)
+    return SourceFile(uri, found.st_size, str(found.st_mtime_ns), place)
 
 
 def _on_s3(uri: str, options: Mapping[str, str]) -> tuple[list[SourceFile], str]:
