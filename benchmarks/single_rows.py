@@ -146,6 +146,11 @@ class CountedObjects:
         self.read.append(path)
         return self.inner.get(path)
 
+    def get_range(self, path: str, start: int, length: int) -> bytes | None:
+        """Some bytes of the object, or None."""
+        self.read.append(path)
+        return self.inner.get_range(path, start, length)
+
     def put_new(self, path: str, data: bytes) -> bool:
         """Create an absent object."""
         self.written.append(path)

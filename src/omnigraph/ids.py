@@ -25,6 +25,11 @@ def encode_ulid(value: int) -> str:
     return "".join([_PAIRS[value >> shift & 1023] for shift in _SHIFTS])
 
 
+def earliest_ulid(milliseconds: int) -> str:
+    """The least ULID of a time: none of that time or a later one is below it."""
+    return encode_ulid(max(milliseconds, 0) << _RANDOM_BITS)
+
+
 def ulid_milliseconds(text: str) -> int | None:
     """The time in a ULID, or None for a text that is not one."""
     if len(text) != _LENGTH or not all(digit in _VALUES for digit in text):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import pyarrow as pa
 
 from omnigraph.writers.bulk.units import Unit
 from omnigraph.writers.bulk.writing import Written, write_unit
@@ -34,3 +37,11 @@ def write_then_wait(unit: FailingUnit) -> Written:
     (Path(unit.folder) / f"waiting-{unit.unit.number}").touch()
     time.sleep(600)
     return written
+
+
+def named_slowly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A name for each number, after half a second."""
+    time.sleep(0.5)
+    for batch in batches:
+        names = [f"p{number}" for number in batch.column(0).to_pylist()]
+        yield pa.RecordBatch.from_pydict({"name": names})

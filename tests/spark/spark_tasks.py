@@ -38,3 +38,7 @@ def succeed_the_second_time(job: Job) -> int:
         trace.touch()
         raise StorageError("get", "some/object", "a connection was lost")
     return job.number
+
+
+def lose_connections(job: Job) -> int:
+    raise StorageError("get", f"object-{job.number}", "a connection was lost")

@@ -6,6 +6,7 @@ here is exactly that.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -27,7 +28,8 @@ HOST = "127.0.0.1"
 # On a machine that has much other work; on a quiet one it is ten seconds.
 _STARTS_WITHIN_S = 300.0
 _LOOK_S = 0.05
-_COMMAND = "from omnigraph.cli.app import main; main()"
+_TESTS = Path(__file__).parents[1]
+_DRIVER = Path(__file__).with_name("driver.py")
 
 T = TypeVar("T")
 
@@ -53,6 +55,11 @@ class Started:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                # What was not sent yet has nobody to go to.
+                with suppress(BrokenPipeError):
+                    pipe.close()
 
     def told(self) -> str:
         """The end of its log."""
@@ -61,7 +68,11 @@ class Started:
 
 @dataclass
 class Cluster:
-    """A master and its workers, each with one core."""
+    """A master and its workers, each with one core.
+
+    Workers are on different addresses of this machine: Spark starts a second attempt of a task that
+    is slow only on another one.
+    """
 
     folder: Path
     workers: list[Started] = field(default_factory=list)
@@ -85,10 +96,11 @@ class Cluster:
 
     def add_worker(self) -> None:
         """Start another worker."""
-        name = f"worker-{len(self._started)}"
-        arguments = ["--host", HOST, "--cores", "1", "--memory", "1g", "--webui-port", "0"]
+        name, host = f"worker-{len(self._started)}", f"127.0.0.{len(self._started)}"
+        arguments = ["--host", host, "--cores", "1", "--memory", "1g", "--webui-port", "0"]
         place = ["--work-dir", str(self.folder / name), self.url]
-        self.workers.append(self._spark("deploy.worker.Worker", [*arguments, *place], name))
+        started = self._spark("deploy.worker.Worker", [*arguments, *place], name, host)
+        self.workers.append(started)
 
     def start_connect(self, port: int, master: str) -> None:
         """Start a Spark Connect server."""
@@ -109,10 +121,12 @@ class Cluster:
         """Wait until the master can use all workers."""
         self.await_that(lambda: self._alive() == len(self.workers), "the workers of the cluster")
 
-    def kill(self, worker: Started) -> None:
-        """End a worker with its executors."""
+    def kill_worker_of(self, pid: int) -> None:
+        """End the worker of which a process is, with its executors, and start another instead."""
+        (worker,) = (each for each in self.workers if pid in each.processes)
         self.workers.remove(worker)
         worker.kill()
+        self.add_worker()
 
     def await_that(self, is_so: Callable[[], T | None], what: str) -> T:
         """Wait for something; fails with the logs of what runs if it does not come."""
@@ -124,27 +138,27 @@ class Cluster:
         logs = "\n".join(f"--- {each.log.name}\n{each.told()}" for each in self._started)
         raise AssertionError(f"{what} did not come\n{logs}")
 
-    def begin(self, arguments: Sequence[str], settings: Sequence[str] = ()) -> Driver:
-        """Start `omnigraph` with arguments, as the driver of a job on this cluster."""
-        page, name = free_port(), f"driver-{len(self._started)}"
-        events = self.folder / f"{name}-events"
-        events.mkdir()
+    def driver(self, **variables: str) -> Driver:
+        """Start a process for commands that run on Spark."""
+        environment = os.environ | {"PYTHONPATH": str(_TESTS)} | variables
+        command = [sys.executable, str(_DRIVER)]
+        name = f"driver-{len(self._started)}"
+        return Driver(self._run(command, name, environment, is_asked=True))
+
+    def options(self, **executor_variables: str) -> list[str]:
+        """Options of a command that runs on this cluster."""
+        variables = {"PYTHONPATH": str(_TESTS), **executor_variables}
         chosen = [
             "spark.executor.memory=600m",
             "spark.executor.cores=1",
             f"spark.executor.extraJavaOptions={java_options()}",
-            # How far a job is can be asked only while the driver shows pages.
-            "spark.ui.enabled=true",
-            f"spark.ui.port={page}",
-            "spark.eventLog.enabled=true",
-            f"spark.eventLog.dir={events.as_uri()}",
-            "spark.eventLog.compress=false",
-            "spark.eventLog.rolling.enabled=false",
-            *settings,
+            "spark.sql.shuffle.partitions=4",
+            # As soon as most others are done: what is held is held for long.
+            "spark.speculation.multiplier=1.1",
+            "spark.speculation.quantile=0.5",
+            *(f"spark.executorEnv.{name}={value}" for name, value in variables.items()),
         ]
-        options = [part for each in chosen for part in ("--spark-conf", each)]
-        command = [sys.executable, "-c", _COMMAND, *arguments, "--master", self.url, *options]
-        return Driver(self._run(command, name, dict(os.environ)), page, events)
+        return ["--master", self.url, *(part for each in chosen for part in ("--spark-conf", each))]
 
     def end(self) -> None:
         """End all that was started."""
@@ -158,7 +172,9 @@ class Cluster:
             return sum(each["state"] == "ALIVE" for each in found["workers"])
         return 0
 
-    def _spark(self, program: str, arguments: Sequence[str], name: str) -> Started:
+    def _spark(
+        self, program: str, arguments: Sequence[str], name: str, host: str = HOST
+    ) -> Started:
         home = Path(_find_spark_home())
         settings = self.folder / "settings"
         settings.mkdir(exist_ok=True)
@@ -168,7 +184,8 @@ class Cluster:
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_HOME": str(home),
             "SPARK_CONF_DIR": str(settings),
-            "SPARK_LOCAL_IP": HOST,
+            "SPARK_LOCAL_IP": host,
+            "PYTHONPATH": str(_TESTS),
             "SPARK_LOCAL_DIRS": str(self.folder / f"{name}-scratch"),
             "SPARK_DAEMON_MEMORY": "800m" if name == "connect" else "256m",
             "SPARK_DAEMON_JAVA_OPTS": f"-Dspark.master.rest.enabled=false {java_options()}",
@@ -176,16 +193,23 @@ class Cluster:
         command = [str(home / "bin" / "spark-class"), f"org.apache.spark.{program}"]
         return self._run([*command, *arguments], name, environment)
 
-    def _run(self, command: Sequence[str], name: str, environment: dict[str, str]) -> Started:
+    def _run(
+        self,
+        command: Sequence[str],
+        name: str,
+        environment: dict[str, str],
+        *,
+        is_asked: bool = False,
+    ) -> Started:
         log = self.folder / f"{name}.log"
         with log.open("wb") as file:
             process = subprocess.Popen(
                 command,
                 env=environment,
                 cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
+                stdin=subprocess.PIPE if is_asked else subprocess.DEVNULL,
+                stdout=subprocess.PIPE if is_asked else file,
+                stderr=file,
                 start_new_session=True,
             )
         self._started.append(Started(process, log))
@@ -194,43 +218,49 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Driver:
-    """A command that runs on a cluster, and the page on which its Spark tells how far it is."""
+    """A process that runs commands on one session of Spark."""
 
     started: Started
-    page: int
-    events: Path
 
-    def busy(self, cluster: Cluster, *, done: int = 1) -> Started | None:
-        """A worker on which a task runs and so many are done already, or none yet."""
-        if self.started.process.poll() is not None:
-            raise AssertionError(f"the command has ended\n{self.started.told()}")
-        for executor in self._executors():
-            if executor["activeTasks"] and executor["completedTasks"] >= done:
-                return next(
-                    (each for each in cluster.workers if _has_executor(each, executor["id"])), None
-                )
-        return None
+    def begin(self, *command: str) -> None:
+        """Begin a command of `omnigraph`; `answer` waits for its end."""
+        self._ask({"command": command})
 
-    def result(self) -> str:
-        """What the command printed; fails unless it succeeded."""
-        code = self.started.process.wait()
-        assert code == 0, self.started.told()
-        return self.started.log.read_text()
+    def output(self) -> str:
+        """What the command that was begun prints; fails unless it succeeds."""
+        answer = self._answer()
+        assert answer["code"] == 0, answer
+        return str(answer["output"])
 
-    @property
-    def executors_lost(self) -> int:
-        """How many of its executors ended before it did, as the log of its Spark tells."""
-        (log,) = self.events.iterdir()
-        return log.read_text().count('"Event":"SparkListenerExecutorRemoved"')
+    def ran(self, *command: str) -> str:
+        """What a command prints; fails unless it succeeds."""
+        self.begin(*command)
+        return self.output()
 
-    def _executors(self) -> list[dict[str, Any]]:
-        root = f"http://{HOST}:{self.page}/api/v1/applications"
-        with suppress(httpx.HTTPError, ValueError):
-            with httpx.Client(trust_env=False) as client:
-                (application,) = client.get(root).json()
-                found = client.get(f"{root}/{application['id']}/executors").json()
-            return [each for each in found if each["id"] != "driver"]
-        return []
+    def refused(self, *command: str) -> str:
+        """What a command says that does not succeed."""
+        self.begin(*command)
+        answer = self._answer()
+        assert answer["code"] != 0, answer
+        return str(answer["errors"])
+
+    def called(self, function: Callable[..., object], *arguments: str) -> Any:
+        """What a function of a module of tests answers there."""
+        name = f"{function.__module__}:{function.__qualname__}"
+        self._ask({"call": name, "arguments": arguments})
+        return self._answer()
+
+    def _ask(self, what: dict[str, object]) -> None:
+        stdin = self.started.process.stdin
+        assert stdin is not None
+        stdin.write(json.dumps(what).encode() + b"\n")
+        stdin.flush()
+
+    def _answer(self) -> Any:
+        assert self.started.process.stdout is not None
+        line = self.started.process.stdout.readline()
+        assert line, self.started.told()
+        return json.loads(line)
 
 
 @contextmanager
@@ -267,15 +297,6 @@ def _session_of(pid: int) -> int | None:
 def _is_zombie(pid: int) -> bool:
     stat = Path(f"/proc/{pid}/stat").read_text()
     return stat.rpartition(")")[2].split()[0] == "Z"
-
-
-def _has_executor(worker: Started, executor: str) -> bool:
-    for pid in worker.processes:
-        with suppress(OSError):
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
-            if "--executor-id" in words and words[words.index("--executor-id") + 1] == executor:
-                return True
-    return False
 
 
 __all__ = ["HOST", "Cluster", "Driver", "Started", "free_port", "java_options", "running"]

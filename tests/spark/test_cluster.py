@@ -1,9 +1,14 @@
-"""Load, query and pipeline on a cluster of real processes, of which a worker dies meanwhile."""
+"""Load, query and pipeline on a cluster of real processes, of which a worker dies meanwhile.
+
+The worker that dies is one on which a task has done its work and is held, so that every job loses
+exactly that, however fast the machine is.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +18,8 @@ import omnigraph
 from omnigraph.pipelines.reading import read_pipeline
 from omnigraph.pipelines.resolving import Resolver
 from omnigraph.pipelines.review import runs_of
-from spark.standalone import Cluster, running
+from spark.holding import FOLDER_VARIABLE, FOR_LONG, UNTIL_DEATH
+from spark.standalone import Cluster, Driver, running
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -42,10 +48,9 @@ query q() {
   order { age desc }
 }
 """
-PEOPLE = 100_000
-FILES = 10
-# So small parts that every worker gets several tasks.
-PARTS = ("spark.sql.files.maxPartitionBytes=400k", "spark.sql.shuffle.partitions=8")
+# More than a query reads without a task.
+PEOPLE = 3_000
+FILES = 3
 
 
 @dataclass(frozen=True)
@@ -100,68 +105,117 @@ def _record(number: int) -> str:
     return json.dumps(data) + "\n"
 
 
+@dataclass(frozen=True)
+class Commands:
+    """Commands that one driver runs on a cluster, of whose tasks one can be held."""
+
+    cluster: Cluster
+    driver: Driver
+    folder: Path
+
+    def ran(self, *command: str) -> str:
+        """What a command prints."""
+        return self.driver.ran(*command, *self._options())
+
+    def outliving_a_worker(self, *command: str) -> str:
+        """What a command prints, of which a worker dies with a task that has done its work."""
+        with self._armed(UNTIL_DEATH):
+            self.driver.begin(*command, *self._options())
+            self.cluster.kill_worker_of(self._held())
+            output = self.driver.output()
+            assert (self.folder / "again").exists(), "the task that was lost ran again"
+        return output
+
+    def passing_a_straggler(self, *command: str) -> str:
+        """What a command prints, of which a task is so slow that it is begun a second time."""
+        with self._armed(FOR_LONG):
+            output = self.ran(*command)
+            assert self._held()
+            assert (self.folder / "again").exists(), "the slow task was begun a second time"
+        return output
+
+    def _options(self) -> list[str]:
+        return self.cluster.options(**{FOLDER_VARIABLE: str(self.folder)})
+
+    @contextmanager
+    def _armed(self, how: str) -> Iterator[None]:
+        (self.folder / "armed").write_text(how)
+        yield
+        for each in self.folder.iterdir():
+            each.unlink()
+
+    def _held(self) -> int:
+        """The process of the task that is held."""
+        place = self.folder / "held"
+
+        def found() -> str | None:
+            return place.read_text() if place.exists() else None
+
+        return int(json.loads(self.cluster.await_that(found, "a task to be held"))["pid"])
+
+
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    folder = tmp_path_factory.mktemp("held")
     with running(tmp_path_factory.mktemp("cluster"), workers=2) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def cluster(started: Cluster) -> Cluster:
-    """The cluster with two workers, whatever became of them before."""
-    while len(started.workers) < 2:
-        started.add_worker()
-    started.await_workers()
-    return started
+        yield Commands(cluster, cluster.driver(), folder)
 
 
 @pytest.fixture(scope="module")
-def loaded(world: World, started: Cluster) -> Path:
+def loaded(world: World, commands: Commands) -> Path:
     """A graph that was loaded on the cluster, while one of its workers died."""
     place = world.graph("by-load.omni")
-    data = ["--data", str(world.folder / "entities"), "--mode", "append", "--key", "once"]
-    output = outliving_a_worker(started, ["load", str(place), *data, "--engine", "spark", "--json"])
-    assert '"total_entities": 300000' in output
+    output = commands.outliving_a_worker(*loading(place, world))
+    assert f'"total_entities": {3 * PEOPLE}' in output
     return place
 
 
-def outliving_a_worker(cluster: Cluster, arguments: Sequence[str], *, done: int = 1) -> str:
-    """What a command prints on whose tasks a worker dies; so many of them it has done before."""
-    driver = cluster.begin(arguments, PARTS)
-    worker = cluster.await_that(lambda: driver.busy(cluster, done=done), "a task on a worker")
-    cluster.kill(worker)
-    assert driver.started.process.poll() is None, "the worker died before the job ended"
-    output = driver.result()
-    assert driver.executors_lost == 1
-    return output
+def loading(place: Path, world: World) -> list[str]:
+    data = ["--data", str(world.folder / "entities"), "--mode", "append"]
+    return ["load", str(place), *data, "--engine", "spark", "--json"]
 
 
-def test_a_load_outlives_a_worker_and_its_rows_are_there_once(loaded: Path, world: World) -> None:
-    with omnigraph.open(loaded) as graph:
+def is_loaded_once(place: Path, world: World) -> bool:
+    with omnigraph.open(place) as graph:
         main = graph.branch()
         assert len(list(main.commits())) == 2, "the creation, and one load"
         assert main.head.version == 1
         assert (main.count("Person"), main.count("Knows")) == (PEOPLE, 2 * PEOPLE)
         assert b"".join(main.export()) == world.exported
         assert graph.check().problems == ()
+    return True
+
+
+def test_a_task_that_runs_twice_at_once_gives_its_rows_once(
+    world: World, commands: Commands
+) -> None:
+    place = world.graph("by-straggler.omni")
+    commands.passing_a_straggler(*loading(place, world))
+    assert is_loaded_once(place, world)
+
+
+def test_a_load_outlives_a_worker_and_its_rows_are_there_once(loaded: Path, world: World) -> None:
+    assert is_loaded_once(loaded, world)
 
 
 def test_a_query_outlives_a_worker_and_its_answer_is_that_of_one_process(
-    loaded: Path, cluster: Cluster
+    loaded: Path, commands: Commands
 ) -> None:
     arguments = ["query", "--store", str(loaded), "-e", QUERY, "--engine", "spark", "--json"]
-    output = outliving_a_worker(cluster, arguments)
+    output = commands.outliving_a_worker(*arguments)
     with omnigraph.open(loaded) as graph:
         expected = graph.branch().query(QUERY).to_json_rows()
     assert len(expected) == 69
     assert json.loads(output[output.index("{") :])["rows"] == list(expected)
 
 
-def test_a_pipeline_outlives_a_worker_and_makes_one_commit(world: World, cluster: Cluster) -> None:
+def test_a_pipeline_outlives_a_worker_and_makes_one_commit(
+    world: World, commands: Commands
+) -> None:
     place = world.graph("by-pipeline.omni")
     definition = world.folder / "friends.yaml"
     definition.write_text(PIPELINE)
-    outliving_a_worker(cluster, ["pipeline", "run", str(definition)], done=3)
+    commands.outliving_a_worker("pipeline", "run", str(definition))
     pipeline = read_pipeline(definition)
     (run,) = runs_of(pipeline, Resolver.of(pipeline), limit=None)
     assert (run.status, run.rows_read) == ("succeeded", PEOPLE)

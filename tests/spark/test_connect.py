@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from spark.standalone import HOST, Cluster, free_port
+from spark import connect_program
+from spark.standalone import HOST, Cluster, Driver, free_port
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -40,48 +38,17 @@ into:
       edges:
         - {type: Knows, explode: friends as friend, from: name, to: friend}
 """
-COMMAND = "from omnigraph.cli.app import main; main()"
-# What a program does with a session of a server, told as JSON.
-PROGRAM = """
-import json, sys
-import omnigraph
-from omnigraph.errors import InvalidArgument, SparkFailed
-from omnigraph.spark.session import SparkOptions, is_connect, session
-
-with omnigraph.open(sys.argv[1]) as graph:
-    old = graph.spark.nodes("Person", columns=["@id", "age"], filter="age > 40")
-    assert is_connect(old.sparkSession)
-    frame = old.sparkSession.range(5).selectExpr("concat('new', id) as name")
-    stages = []
-    loaded = graph.spark.load(frame, type="Person", mode="append", progress=stages.append)
-    source = old.sparkSession.read.format("omnigraph").options(uri=sys.argv[1], type="Knows")
-    vertices, edges = graph.spark.frames()
-    try:
-        session(SparkOptions(master="local[1]"))
-    except InvalidArgument as failure:
-        refused = str(failure)
-    print(json.dumps({
-        "old": old.count(),
-        "least": old.agg({"age": "min"}).collect()[0][0],
-        "loaded": dict(loaded.nodes),
-        "known": source.load().count(),
-        "vertices": vertices.count(),
-        "edges": edges.count(),
-        "stages": sorted({stage.name for stage in stages}),
-        "refused": refused,
-    }))
-"""
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server that runs until the end."""
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """A client of a server on which a task is tried once; both run until the end."""
     port = free_port()
     programs = Cluster(tmp_path_factory.mktemp("connect"))
     try:
-        programs.start_connect(port, "local[2,4]")
+        programs.start_connect(port, "local[2]")
         programs.await_that(lambda: _listens(port), "the server")
-        yield f"sc://{HOST}:{port}"
+        yield programs.driver(SPARK_REMOTE=f"sc://{HOST}:{port}")
     finally:
         programs.end()
 
@@ -110,32 +77,18 @@ def _listens(port: int) -> bool:
     return False
 
 
-def _ran(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", *command],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_a_server_loads_queries_and_reads(server: str, place: Path) -> None:
+def test_a_server_loads_queries_and_reads(client: Driver, place: Path) -> None:
     graph, data = str(place / "g"), str(place / "*.jsonl")
-    remote = ("--engine", "spark", "--spark-remote", server, "--json")
-    load = _ran(COMMAND, "load", graph, "--data", data, "--mode", "append", *remote)
-    assert load.returncode == 0, load.stderr
-    query = _ran(COMMAND, "query", "--store", graph, "-e", QUERY, *remote)
-    assert query.returncode == 0, query.stderr
+    on_spark = ("--engine", "spark", "--json")
+    client.ran("load", graph, "--data", data, "--mode", "append", *on_spark)
+    query = client.ran("query", "--store", graph, "-e", QUERY, *on_spark)
     with omnigraph.open(graph) as opened, omnigraph.create("memory://c", schema=SCHEMA) as local:
         main = opened.branch()
         local.branch().load(data, mode="append", engine="local")
         assert main.head.version == 1
         assert b"".join(main.export()) == b"".join(local.branch().export())
-        assert json.loads(query.stdout)["rows"] == list(main.query(QUERY).to_json_rows())
-    program = _ran(PROGRAM, graph, SPARK_REMOTE=server)
-    assert program.returncode == 0, program.stderr
-    told = json.loads(program.stdout)
+        assert json.loads(query)["rows"] == list(main.query(QUERY).to_json_rows())
+    told = client.called(connect_program.used, graph)
     assert "this process already has a Spark Connect session" in told.pop("refused")
     assert {"stage Person", "write"} <= set(told.pop("stages"))
     assert told == {
@@ -148,7 +101,7 @@ def test_a_server_loads_queries_and_reads(server: str, place: Path) -> None:
     }
 
 
-def test_a_server_runs_pipelines_but_no_streams(server: str, place: Path) -> None:
+def test_a_server_runs_pipelines_but_no_streams(client: Driver, place: Path) -> None:
     (place / "records").mkdir()
     records = [{"name": name, "age": "7", "friends": ["ann"]} for name in ("ann", "bob")]
     lines = "".join(json.dumps(record) + "\n" for record in records)
@@ -156,11 +109,14 @@ def test_a_server_runs_pipelines_but_no_streams(server: str, place: Path) -> Non
     (place / "people.yaml").write_text(PIPELINE)
     omnigraph.create(place / "by-pipeline", schema=SCHEMA).close()
     command = ("pipeline", "run", str(place / "people.yaml"))
-    run = _ran(COMMAND, *command, SPARK_REMOTE=server)
-    assert run.returncode == 0, run.stderr
+    client.ran(*command)
     with omnigraph.open(place / "by-pipeline") as graph:
         assert graph.branch().head.version == 1
         assert (graph.branch().count("Person"), graph.branch().count("Knows")) == (2, 2)
-    stream = _ran(COMMAND, *command, "--stream", "--spark-remote", server)
-    assert stream.returncode != 0
-    assert "files as they come need a session without a server" in stream.stderr
+    assert "files as they come need a session without a server" in client.refused(
+        *command, "--stream"
+    )
+
+
+def test_an_error_that_cannot_be_tried_again_keeps_its_kind(client: Driver) -> None:
+    assert client.called(connect_program.failed) == ["StorageError", "object-1"]

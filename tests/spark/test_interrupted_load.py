@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
 SCHEMA = "node Person { name: String @key }"
 
 
+@pytest.fixture(params=[True, False], ids=["handled by PySpark", "handled by nobody"])
+def _handled(request: pytest.FixtureRequest) -> Iterator[None]:
+    """PySpark cancels all jobs on an interruption, but only if Spark began in the main thread."""
+    before = signal.getsignal(signal.SIGINT)
+    if not request.param:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("spark", "_handled")
 def test_an_interrupted_load_cancels_its_tasks_and_removes_its_notes(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

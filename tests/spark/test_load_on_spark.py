@@ -16,6 +16,7 @@ from omnigraph.spark.jobs import SparkRunner
 from omnigraph.spark.load import load_frames
 from omnigraph.writers.bulk import units
 from omnigraph.writers.bulk.runner import Stage
+from spark import load_tasks
 from spark.load_tasks import FailingUnit, write_then_fail
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def test_a_load_on_spark_gives_what_a_local_load_gives(graphs: list[Graph], tmp_
     on_spark.load(changed, mode="merge", engine="spark")
     local.load(changed, mode="merge", engine="local")
     assert exported(on_spark) == exported(local)
-    assert not list((tmp_path / "spark" / "__manifest" / "staging").rglob("*.0"))
+    assert not list((tmp_path / "spark" / "__manifest" / "staging").rglob("*.hashes"))
 
 
 @pytest.mark.usefixtures("spark")
@@ -116,6 +117,20 @@ def test_frames_of_several_types_are_one_commit(spark: SparkSession, graphs: lis
     local.load(people.toArrow(), type="Person", mode="append")
     local.load(edges.toArrow(), type="Knows", mode="append")
     assert exported(on_spark) == exported(local)
+
+
+def test_the_rows_of_a_frame_are_staged_by_as_many_tasks_as_are_told(
+    spark: SparkSession, graphs: list[Graph]
+) -> None:
+    told: list[Stage] = []
+    frame = spark.range(0, 6, 1, 6).mapInArrow(load_tasks.named_slowly, "name string")
+    graphs[0].spark.on(spark).load(frame, type="Person", mode="append", progress=told.append)
+    staged = [stage for stage in told if stage.name == "stage Person"]
+    assert {stage.total for stage in staged} == {6}
+    done = [stage.done for stage in staged]
+    assert done == sorted(done)
+    assert len(set(done)) > 2, "it is told while the tasks run"
+    assert done[-1] == 6
 
 
 def test_a_frame_is_mapped_by_expressions(spark: SparkSession, graphs: list[Graph]) -> None:

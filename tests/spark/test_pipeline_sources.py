@@ -11,6 +11,7 @@ from typing import Any
 
 import obstore
 import pyarrow as pa
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
@@ -22,6 +23,7 @@ from omnigraph.pipelines.run import RunOptions, run_pipeline
 from omnigraph.pipelines.sources import opened, survey
 from omnigraph.pipelines.sources.postgres import connected
 from omnigraph.storage.remote_objects import s3_client
+from omnigraph.writers.bulk.runner import Stage
 from spark.pipeline_world import SIMPLE, company, defined, entities, loads
 from spark.postgres_server import programs, running
 from stores import S3Server
@@ -39,11 +41,13 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         with connected(url) as cursor:
             cursor.execute(
                 "CREATE TABLE people (id bigint, login text, paid numeric(10,2), at timestamptz,"
-                " born date, tags text[], extra jsonb, mark uuid, gap interval, odd real)"
+                " born date, tags text[], extra jsonb, mark uuid, gap interval, odd real,"
+                " noon time, host inet, marks uuid[], third numeric)"
             )
             cursor.execute(
                 f"INSERT INTO people SELECT i, 'p' || i, i * 1.5, now(), current_date,"
-                f" array['a','b'], '{{\"x\": 1}}', gen_random_uuid(), '1 day', 1.5"
+                f" array['a','b'], '{{\"x\": 1}}', gen_random_uuid(), '1 day', 1.5,"
+                f" '12:30', '10.0.0.1', array[gen_random_uuid()], i / 3.0"
                 f" FROM generate_series(1, {_ROWS}) i"
             )
             cursor.execute("CREATE VIEW odd_people AS SELECT * FROM people WHERE id % 2 = 1")
@@ -62,6 +66,8 @@ def _with(source: str) -> str:
         ({"table": "odd_people", "key": "id", "ranges": 3}, _ROWS // 2),
         ({"query": "SELECT id, login FROM people WHERE id <= 10;"}, 10),
         ({"query": "SELECT id FROM people WHERE id < 0", "key": "id"}, 0),
+        ({"query": "SELECT id FROM people UNION SELECT NULL", "key": "id"}, _ROWS + 1),
+        ({"table": "odd_people", "key": '"id"', "ranges": 1}, _ROWS // 2),
     ],
 )
 def test_every_row_of_postgres_is_read_once(
@@ -73,6 +79,22 @@ def test_every_row_of_postgres_is_read_once(
     assert len(ids) == len(set(ids)) == rows
 
 
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("third", "the key 'third' is of type .*, not of integers"),
+        ("login", "the key 'login' is of type string, not of integers"),
+        ("nothing", "no column 'nothing' to cut by"),
+    ],
+)
+def test_a_key_that_could_lose_rows_is_refused(
+    postgres: str, spark: SparkSession, key: str, message: str
+) -> None:
+    source = PostgresSource(postgres, table="people", key=key)
+    with pytest.raises(SourceRefused, match=message), opened(source, survey(source), spark):
+        pass
+
+
 def test_all_ranges_see_one_snapshot(postgres: str, spark: SparkSession) -> None:
     source = PostgresSource(postgres, table="people", ranges=3)
     with opened(source, survey(source), spark) as found:
@@ -82,11 +104,12 @@ def test_all_ranges_see_one_snapshot(postgres: str, spark: SparkSession) -> None
         first = found.where("id = 2").toArrow().to_pylist()[0]
         assert (first["paid"], first["gap"], first["tags"], first["extra"]) == (
             "3.00",
-            "MonthDayNano(months=0, days=1, nanoseconds=0)",
+            "1 day",
             ["a", "b"],
             '{"x": 1}',
         )
-        assert len(first["mark"]) == 36
+        assert (first["noon"], first["host"]) == ("12:30:00", "10.0.0.1/32")
+        assert len(first["mark"]) == len(first["marks"][0]) == 36
     with connected(postgres) as cursor:
         cursor.execute("DELETE FROM people WHERE id = 999999")
 
@@ -172,9 +195,9 @@ def test_the_feed_of_another_graph_is_followed(tmp_path: Path) -> None:
             main.load([row], mode="append")
         pipeline = defined(tmp_path, text)
         first = run_pipeline(pipeline)
-        assert (first.slot, first.status) == ("batch-00000000", "succeeded")
+        assert (first.slot[:15], first.status) == ("batch-00000000-", "succeeded")
         assert entities(graph) == {"Person": ["ada"]}
-        assert run_pipeline(pipeline).slot == "batch-00000001"
+        assert run_pipeline(pipeline).slot.startswith("batch-00000001-")
         assert entities(graph) == {"Person": ["ada", "bo"]}
         third = run_pipeline(pipeline)
         assert [target.status for target in third.targets] == ["unchanged"]
@@ -182,7 +205,7 @@ def test_the_feed_of_another_graph_is_followed(tmp_path: Path) -> None:
             [{"type": "Person", "data": {"handle": "cy", "name": "c", "level": "senior"}}],
             mode="append",
         )
-        assert run_pipeline(pipeline).slot == "batch-00000002"
+        assert run_pipeline(pipeline).slot.startswith("batch-00000002-")
         assert len(loads(graph)) == 3
 
 
@@ -207,18 +230,55 @@ def test_messages_of_kafka_are_read_in_ranges(tmp_path: Path) -> None:
         assert entities(graph) == {"Person": ["ada", "bo", "cy", "di"]}
 
 
+def test_files_that_change_while_they_are_staged_are_not_committed(tmp_path: Path) -> None:
+    file = tmp_path / "in" / "a.jsonl"
+    file.parent.mkdir()
+    file.write_text('{"login": "ada"}\n')
+    changes: list[str] = []
+
+    def change(stage: Stage) -> None:
+        if not changes and stage.name.startswith("stage"):
+            changes.append(stage.name)
+            file.write_text('{"login": "ada"}\n{"login": "bo"}\n')
+
+    with company(tmp_path) as graph:
+        pipeline = defined(tmp_path, SIMPLE)
+        run = run_pipeline(pipeline, RunOptions(progress=change, wait=lambda _: None))
+        assert changes
+        assert run.status == "failed"
+        assert "files changed while they were read" in (run.targets[0].error or "")
+        assert entities(graph) == {}
+        again = run_pipeline(pipeline)
+        assert (again.status, again.slot == run.slot) == ("succeeded", False)
+        assert entities(graph) == {"Person": ["ada", "bo"]}
+
+
+def _file(format_: str, columns: dict[str, Any]) -> bytes:
+    sink = pa.BufferOutputStream()
+    {"parquet": pq.write_table, "orc": orc.write_table}[format_](pa.table(columns), sink)
+    return bytes(sink.getvalue())
+
+
 def test_files_on_s3_are_read_by_tasks(s3: S3Server, spark: SparkSession) -> None:
     bucket = s3.new_bucket()
     store = s3_client(f"s3://{bucket}", s3.options)
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table({"login": ["ada", "bo"], "age": [1, 2]}), sink)
-    obstore.put(store, "in/a.parquet", bytes(sink.getvalue()))
-    obstore.put(store, "in/b.jsonl", b'{"login": "cy"}\n\n{"login": "di", "age": 3}\n')
-    obstore.put(store, "in/c.csv", b'login,age\n"e,\nf",4\ngy,\n')
+    files = {
+        "c.jsonl": b'{"login": "cy"}\n\n{"login": "di", "age": 3}\n',
+        "d.jsonl": '{"age": 4, "login": "zoë"}'.encode(),
+        "e.csv": b'login,age\n"e,\nf",4\ngy,\n',
+        "f.csv": b"age,login\n5,hal\n",
+    }
+    for format_ in ("parquet", "orc"):
+        files[f"a.{format_}"] = _file(format_, {"login": ["ada", "bo"], "age": [1, 2]})
+        # The columns of the second file lie in another order.
+        files[f"b.{format_}"] = _file(format_, {"age": [3], "login": ["cy"]})
+    for name, data in files.items():
+        obstore.put(store, f"in/{name}", data)
     expected = {
-        "parquet": [("ada", 1), ("bo", 2)],
-        "jsonl": [("cy", None), ("di", 3)],
-        "csv": [("e,\nf", "4"), ("gy", None)],
+        "parquet": [("ada", 1), ("bo", 2), ("cy", 3)],
+        "orc": [("ada", 1), ("bo", 2), ("cy", 3)],
+        "jsonl": [("cy", None), ("di", 3), ("zoë", 4)],
+        "csv": [("e,\nf", "4"), ("gy", None), ("hal", "5")],
     }
     for ending, rows in expected.items():
         source = FileSource((f"s3://{bucket}/in/*.{ending}",), options=s3.options)

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -144,6 +145,21 @@ def test_the_data_source_reads_with_pushed_filters(graph: Graph) -> None:
     assert [tuple(row) for row in few.collect()] == [("Bob", 29)]
     old = spark.read.format("omnigraph").options(uri=graph.uri, type="Person")
     assert old.option("snapshot", graph.snapshot(1).commit.id).load().count() == 1
+
+
+def test_the_data_source_reads_the_state_at_which_its_frame_was_made(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with omnigraph.create(tmp_path / "g", schema="node A { name: String @key }") as graph:
+        main = graph.branch()
+        main.load(pa.table({"name": ["a"]}), mode="append", type="A")
+        reader = graph.spark.on(spark).session.read.format("omnigraph")
+        frame = reader.options(uri=graph.uri, type="A").load()
+        main.load(pa.table({"name": ["b"]}), mode="append", type="A")
+        assert [row["name"] for row in frame.collect()] == ["a"]
+        main.apply_schema("node A { name: String @key  age: I32? }")
+        assert frame.where("name > ''").count() == 1
+        assert reader.load().columns == ["@id", "age", "name"]
 
 
 def test_changes_are_told_commit_by_commit(graph: Graph) -> None:

@@ -28,6 +28,7 @@ from omnigraph.cli.views.pipelines import (
     PipelinesRan,
     PipelineStatuses,
 )
+from omnigraph.cli.views.progress import load_bars
 from omnigraph.errors import PipelineInvalid
 
 if TYPE_CHECKING:
@@ -133,24 +134,29 @@ def run(
 ) -> None:
     """Run a pipeline: one commit for each target, once for each slot."""
     pipeline = _one(name, folder)
-    options = _module("run").RunOptions(
-        slot=occasion.slot,
-        approve=occasion.approve,
-        actor=scope.actor,
-        spark=_spark_options(spark),
-    )
-    with answering_interrupts(lambda: _UNSURE):
-        if occasion.is_stream:
-            stream = _module("stream")
-            ended = stream.stream_pipeline(
-                pipeline, options, is_available_now=occasion.is_available_now
-            )
-            show(PipelineRuns(ended), is_json=is_json)
-            return
-        ended = _module("run").run_pipeline(pipeline, options)
+    with answering_interrupts(lambda: _UNSURE), load_bars() as bars:
+        options = _module("run").RunOptions(
+            slot=occasion.slot,
+            approve=occasion.approve,
+            actor=scope.actor,
+            spark=_spark_options(spark),
+            progress=bars.stages,
+        )
+        ended = _ended(pipeline, options, occasion)
+    if occasion.is_stream:
+        show(PipelineRuns(ended), is_json=is_json)
+        return
     show(PipelineRun(ended), is_json=is_json)
     if ended.status != "succeeded":
         raise typer.Exit(FAILED)
+
+
+def _ended(pipeline: Pipeline, options: Any, occasion: Occasion) -> Any:  # Any: as `_module`
+    """The run, or those of a stream."""
+    if not occasion.is_stream:
+        return _module("run").run_pipeline(pipeline, options)
+    stream = _module("stream")
+    return stream.stream_pipeline(pipeline, options, is_available_now=occasion.is_available_now)
 
 
 def status(names: _NAMES = None, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) -> None:

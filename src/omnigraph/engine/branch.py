@@ -30,6 +30,7 @@ from omnigraph.engine.results import LoadResult, MutationResult, SchemaResult
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import EntityKind, Snapshot
 from omnigraph.engine.writing import Terms, write
+from omnigraph.engine.written import counts_of
 from omnigraph.errors import InvalidArgument
 from omnigraph.execution.planner.explain import Explained
 from omnigraph.execution.result import Result
@@ -63,6 +64,11 @@ class Branch:
     def name(self) -> str:
         """Its name."""
         return self._stream.branch
+
+    @property
+    def life(self) -> str:
+        """Which life of its name it is: another one after it was deleted and created again."""
+        return self._stream.id
 
     @property
     def head(self) -> Commit:
@@ -218,11 +224,23 @@ class Branch:
         self._session.head(self._stream)
         return islice(map(commit_of, self._session.resources.history.commits(self._stream)), limit)
 
-    def commit_with_key(self, key: str) -> Commit | None:
-        """The commit that a load with this key made here, if it is among the newest 1,000."""
+    def commit_with_key(self, key: str, *, after: int | None = None) -> Commit | None:
+        """The commit that a load with this key made here, if it is among the newest 1,000.
+
+        With `after`, all commits above that version are looked at too.
+        """
         self._session.head(self._stream)
-        found = self._session.resources.history.by_key(self._stream, arguments.text("key", key))
+        arguments.text("key", key)
+        arguments.count_or_none("after", after)
+        found = self._session.resources.history.by_key(self._stream, key, after=after)
         return None if found is None else commit_of(found)
+
+    def entities_written(self, commit: str) -> dict[str, int]:
+        """How many entities a commit wrote, by type: `node:Person`, `edge:Knows`."""
+        record = self._session.resources.history.commit(arguments.text("commit", commit))
+        nodes, edges = counts_of(record)
+        found = {f"node:{name}": count for name, count in sorted(nodes.items())}
+        return found | {f"edge:{name}": count for name, count in sorted(edges.items())}
 
     def changes(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,

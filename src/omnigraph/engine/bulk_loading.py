@@ -175,6 +175,7 @@ def _result(
         nodes=nodes,
         edges=edges,
         commit=commit_of(written.record),
+        is_repeated=written.is_repeated,
     )
 
 

@@ -16,7 +16,7 @@ class LoadResult:
 
     For a repeated request they are counted from its commit, where records of one load that
     replaced each other are one. `rejected` is how many records were left out by a load that may do
-    so, and `rejects` the file that tells of them.
+    so, and `rejects` the file that tells of them; of a repeated request that is not known.
     """
 
     uri: str
@@ -27,6 +27,8 @@ class LoadResult:
     commit: Commit
     rejected: int | None = None
     rejects: str | None = None
+    # Whether an earlier request with its key had made the commit.
+    is_repeated: bool = False
 
     @property
     def total_entities(self) -> int:

@@ -13,7 +13,7 @@ the target is on the record of its commit.
     sql, guards, frames           mappings as Spark SQL, records they refuse, rows of each type
     sources                       where records come from
     ledger, slots                 what runs did, and what a run stands for
-    targets, run                  one target, and all of them
+    once, targets, run            whether a target has a slot, one target, and all of them
     schedule, due, stream         when: by the clock, or as files come
     review                        looking at pipelines without running them
 """

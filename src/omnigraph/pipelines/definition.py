@@ -19,7 +19,7 @@ class FileSource:
     format: str | None = None
     columns: str | None = None
     is_multiline: bool = False
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class PostgresSource:
     """A table or a query of PostgreSQL."""
 
     kind = "postgres"
-    url: str
+    url: str = field(repr=False)
     table: str | None = None
     query: str | None = None
     key: str | None = None
@@ -52,10 +52,10 @@ class HttpSource:
     """JSON from an HTTP service."""
 
     kind = "http"
-    url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    params: Mapping[str, str] = field(default_factory=dict)
-    token: str | None = None
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+    token: str | None = field(default=None, repr=False)
     records: str | None = None
     paging: Paging = Paging()
     timeout_s: int = 30
@@ -84,7 +84,7 @@ class KafkaSource:
     servers: str
     topics: tuple[str, ...]
     start: str = "beginning"
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     messages_max: int = 10_000_000
     columns: str | None = None
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from omnigraph.errors import OmnigraphError
 from omnigraph.pipelines.definition import Pipeline
 from omnigraph.pipelines.ledger import Ledger, Run
 from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.run import SCHEDULE, RunOptions, run_pipeline
+from omnigraph.pipelines.run import SCHEDULE, RunOptions, run_pipeline, told
 from omnigraph.pipelines.schedule import due_slot, next_slot, slot_name
-from omnigraph.pipelines.slots import RUNS_LOOKED_AT
+
+# By how much the clocks of two schedulers may differ: no run of a slot is older than that.
+CLOCKS_APART_MAX: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +34,9 @@ def run_due(pipelines: Sequence[Pipeline], now: datetime, options: RunOptions) -
         slot = None if pipeline.schedule is None else due_slot(pipeline.schedule, now)
         if slot is None:
             continue
-        name = slot_name(slot)
-        try:
-            if not _was_tried(pipeline, name, options):
-                asked = replace(options, trigger=SCHEDULE, slot=name)
-                yield Ran(pipeline.name, name, run_pipeline(pipeline, asked))
-        except OmnigraphError as failure:
-            yield Ran(pipeline.name, name, error=failure.message)
+        ran = _ran(pipeline, slot, options)
+        if ran is not None:
+            yield ran
 
 
 def next_due(pipelines: Sequence[Pipeline], now: datetime) -> datetime | None:
@@ -46,8 +45,23 @@ def next_due(pipelines: Sequence[Pipeline], now: datetime) -> datetime | None:
     return min(slots, default=None)
 
 
-def _was_tried(pipeline: Pipeline, slot: str, options: RunOptions) -> bool:
+def _ran(pipeline: Pipeline, slot: datetime, options: RunOptions) -> Ran | None:
+    name = slot_name(slot)
+    try:
+        resolver = Resolver.of(pipeline, options.environment)
+    except OmnigraphError as failure:
+        return Ran(pipeline.name, name, error=failure.message)
+    try:
+        if _was_tried(pipeline, resolver, slot):
+            return None
+        asked = replace(options, trigger=SCHEDULE, slot=name)
+        return Ran(pipeline.name, name, run_pipeline(pipeline, asked))
+    except Exception as failure:  # noqa: BLE001 — a schedule goes on, and the ledger tells of it
+        return Ran(pipeline.name, name, error=told(failure, resolver))
+
+
+def _was_tried(pipeline: Pipeline, resolver: Resolver, slot: datetime) -> bool:
     """Whether a run of the slot ended, well or not: a failed one is for people to run again."""
-    resolver = Resolver.of(pipeline, options.environment)
-    runs = Ledger.at(resolver.ledger(), pipeline.name).runs(limit=RUNS_LOOKED_AT)
-    return any(run.is_over and slot in (run.slot, run.asked) for run in runs)
+    ledger, name = Ledger.at(resolver.ledger(), pipeline.name), slot_name(slot)
+    runs = ledger.newest(since=slot - CLOCKS_APART_MAX)
+    return any(run.is_over and name in (run.slot, run.asked) for run in runs)

@@ -1,7 +1,7 @@
 """The run ledger: what was started, what became of every target, and how it ended.
 
 Events are objects that are only ever added, so that a run is the fold of its events. Nobody asks
-the ledger whether data was written: that is asked of the records, by the key of the target.
+the ledger whether data was written: that is asked of the graph, by the key of the target.
 
     __pipelines/{pipeline}/runs/{run}/{n:04}.json     the events of a run, in order
     __pipelines/{pipeline}/batches/{n:08}.json        which part of a followed source is the n-th
@@ -13,21 +13,26 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final
 
 from omnigraph.errors import CorruptObject
-from omnigraph.ids import new_ulid
+from omnigraph.ids import earliest_ulid, new_ulid
 from omnigraph.schema.shape import JsonObject
 from omnigraph.storage import open_objects
 from omnigraph.storage.objects import Objects
 
 FORMAT: Final = 1
-_FOLDER: Final = "__pipelines"
+FOLDER: Final = "__pipelines"
 # A run has an event for each attempt at each target, and two more.
 EVENTS_MAX: Final = 9_999
+# The newest runs are looked for in these last hours first: an hour, a day, a month, a year.
+_REACHES_H: Final = (1, 24, 24 * 31, 24 * 366)
+_HOUR_MS: Final = 3_600_000
 
 RUNNING: Final = "running"
 SUCCEEDED: Final = "succeeded"
@@ -49,9 +54,12 @@ class TargetRun:
     key: str
     status: str = RUNNING
     commit: str | None = None
+    # How many records were read; None where nobody counted them.
+    rows_read: int | None = None
     # What was written, by type.
     entities: Mapping[str, int] = field(default_factory=dict)
-    rejected: int = 0
+    # None where only the commit is known.
+    rejected: int | None = 0
     attempts: int = 0
     is_retryable: bool = False
     is_repeated: bool = False
@@ -75,6 +83,7 @@ class TargetRun:
             "status": self.status,
             "commit_id": self.commit,
             "entities": dict(self.entities),
+            "rows_read": self.rows_read,
             "rows_written": self.written,
             "rows_rejected": self.rejected,
             "attempts": self.attempts,
@@ -99,12 +108,17 @@ class Run:
     status: str
     targets: tuple[TargetRun, ...] = ()
     position: Any = None  # Any: what a source says of where it was read
-    rows_read: int | None = None
     ended_at: str | None = None
     error: str | None = None
     actor: str | None = None
     # The slot that a schedule asked for; a followed source has batches of its own instead.
     asked: str | None = None
+
+    @property
+    def rows_read(self) -> int | None:
+        """How many records were read; targets share them, so that it is the most of any target."""
+        counts = [each.rows_read for each in self.targets if each.rows_read is not None]
+        return max(counts, default=None)
 
     @property
     def is_over(self) -> bool:
@@ -142,7 +156,7 @@ class Ledger:
     def __init__(self, objects: Objects, pipeline: str) -> None:
         self._objects = objects
         self._pipeline = pipeline
-        self._folder = f"{_FOLDER}/{pipeline}"
+        self._folder = f"{FOLDER}/{pipeline}"
 
     @classmethod
     def at(cls, uri: str, pipeline: str) -> Ledger:
@@ -157,11 +171,31 @@ class Ledger:
 
     def runs(self, *, limit: int | None = None) -> list[Run]:
         """The newest runs, newest first."""
-        paths: dict[str, list[str]] = {}
-        for entry in self._objects.list(f"{self._folder}/runs"):
-            paths.setdefault(entry.path.rsplit("/", 2)[1], []).append(entry.path)
-        newest = sorted(paths, reverse=True)[:limit]
-        return [self._folded(run_id, paths[run_id]) for run_id in newest]
+        return list(islice(self.newest(), limit))
+
+    def newest(self, *, since: datetime | None = None) -> Iterator[Run]:
+        """Runs, newest first, down to a time; each is read when it is asked for."""
+        oldest = "" if since is None else earliest_ulid(int(since.timestamp() * 1000))
+        for run_id, paths in self._newest_paths():
+            if run_id < oldest:
+                return
+            yield self._folded(run_id, paths)
+
+    def _newest_paths(self) -> Iterator[tuple[str, list[str]]]:
+        """The objects of each run, newest first: ids begin with a time, so few are listed."""
+        folder, told = f"{self._folder}/runs", None
+        now_ms = time.time_ns() // 1_000_000
+        for hours in (*_REACHES_H, None):
+            first = None if hours is None else earliest_ulid(now_ms - hours * _HOUR_MS)
+            paths: dict[str, list[str]] = {}
+            after = None if first is None else f"{folder}/{first}"
+            for entry in self._objects.list(folder, after=after):
+                run_id = entry.path.rsplit("/", 2)[1]
+                if told is not None and run_id >= told:
+                    break
+                paths.setdefault(run_id, []).append(entry.path)
+            yield from sorted(paths.items(), reverse=True)
+            told = first
 
     def run(self, run_id: str) -> Run | None:
         """One run."""
@@ -170,27 +204,37 @@ class Ledger:
 
     def claim(self, number: int, batch: JsonObject) -> JsonObject:
         """Say what the n-th part of a followed source is, unless somebody did: theirs counts."""
-        path = f"{self._folder}/batches/{number:08}.json"
-        if self._objects.put_new(path, _encoded(batch)):
+        if self._objects.put_new(self._batch(number), encoded(batch)):
             return batch
-        return self._read(path)
+        return self._read(self._batch(number))
 
     def last_batch(self) -> tuple[int, JsonObject] | None:
         """The newest part of a followed source that anybody named, and its number."""
-        path = None
-        for entry in self._objects.list(f"{self._folder}/batches"):
-            path = entry.path
-        if path is None:
+        # They are numbered without gaps: the last one is found without listing them.
+        if not self._is_named(0):
             return None
-        return int(path.rsplit("/", 1)[1].removesuffix(".json")), self._read(path)
+        step = 1
+        while self._is_named(step):
+            step *= 2
+        low, high = step // 2, step
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._is_named(middle) else (low, middle)
+        return low, self._read(self._batch(low))
 
     def finish_batch(self, number: int, run_id: str) -> None:
         """Say that every target has a part of a followed source, so that the next one may begin."""
-        self._objects.put_new(self._finished(number), _encoded({"run": run_id}))
+        self._objects.put_new(self._finished(number), encoded({"run": run_id}))
 
     def is_finished(self, number: int) -> bool:
         """Whether every target has a part of a followed source."""
         return self._objects.get(self._finished(number)) is not None
+
+    def _is_named(self, number: int) -> bool:
+        return self._objects.get(self._batch(number)) is not None
+
+    def _batch(self, number: int) -> str:
+        return f"{self._folder}/batches/{number:08}.json"
 
     def _finished(self, number: int) -> str:
         return f"{self._folder}/finished/{number:08}.json"
@@ -199,13 +243,9 @@ class Ledger:
         return fold(run_id, self._pipeline, [self._read(path) for path in sorted(paths)])
 
     def _read(self, path: str) -> JsonObject:
-        data = self._objects.get(path)
-        try:
-            document = json.loads(data or b"")
-        except ValueError as failure:
-            raise CorruptObject(path, "it is no JSON") from failure
-        if not isinstance(document, dict):
-            raise CorruptObject(path, "it is no JSON object")
+        document = read_document(self._objects, path)
+        if document is None:
+            raise CorruptObject(path, "it is gone")
         return document
 
 
@@ -221,13 +261,15 @@ class RunLog:
     def add(self, name: str, event: Mapping[str, object]) -> None:
         """Add an event; only the process that began a run adds to it."""
         assert self._next <= EVENTS_MAX, "targets and attempts are bounded"
-        path = f"{self._folder}/{self._next:04}.json"
-        self._objects.put_new(path, _encoded({**event, "event": name, "at": _now()}))
+        data = encoded({**event, "event": name, "at": _now()})
+        # A number may be taken by an event that was written though its answer was lost.
+        while not self._objects.put_new(f"{self._folder}/{self._next:04}.json", data):
+            self._next += 1
         self._next += 1
 
     def target(self, target: TargetRun) -> None:
         """Say what became of a target; a later event of the same one replaces it."""
-        self.add("target", _fields(target))
+        self.add("target", fields_of(target))
 
 
 def fold(run_id: str, pipeline: str, events: list[JsonObject]) -> Run:
@@ -235,15 +277,11 @@ def fold(run_id: str, pipeline: str, events: list[JsonObject]) -> Run:
     started = next((each for each in events if each.get("event") == "started"), {})
     finished = next((each for each in events if each.get("event") == "finished"), None)
     targets: dict[str, TargetRun] = {
-        each["target"]: TargetRun(**each) for each in started.get("targets", [])
+        each["target"]: target_of(each) for each in started.get("targets", [])
     }
-    position, rows_read = started.get("position"), None
     for event in events:
         if event.get("event") == "target":
-            known = {name: event[name] for name in TargetRun.__slots__ if name in event}
-            targets[event["target"]] = TargetRun(**known)
-        elif event.get("event") == "read":
-            rows_read = max(rows_read or 0, event.get("rows") or 0)
+            targets[event["target"]] = target_of(event)
     return Run(
         id=run_id,
         pipeline=pipeline,
@@ -253,8 +291,7 @@ def fold(run_id: str, pipeline: str, events: list[JsonObject]) -> Run:
         started_at=started.get("at", ""),
         status=_unfinished_status(started) if finished is None else finished["status"],
         targets=tuple(targets.values()),
-        position=position,
-        rows_read=rows_read,
+        position=started.get("position"),
         ended_at=None if finished is None else finished["at"],
         error=None if finished is None else finished.get("error"),
         actor=started.get("actor"),
@@ -283,17 +320,33 @@ def outcome_of(targets: Iterator[TargetRun] | tuple[TargetRun, ...]) -> str:
     return PARTIAL if SUCCEEDED in statuses else FAILED
 
 
-def _fields(target: TargetRun) -> dict[str, object]:
+def fields_of(target: TargetRun) -> dict[str, object]:
+    """A target as objects hold it."""
     return {name: getattr(target, name) for name in TargetRun.__slots__}
 
 
-def started_target(target: TargetRun) -> dict[str, object]:
-    """A target as the event that starts a run names it."""
-    return _fields(target)
+def target_of(document: Mapping[str, Any]) -> TargetRun:  # Any: JSON
+    """A target, read from an object."""
+    return TargetRun(**{name: document[name] for name in TargetRun.__slots__ if name in document})
 
 
-def _encoded(document: Mapping[str, object]) -> bytes:
+def encoded(document: Mapping[str, object]) -> bytes:
+    """The bytes of an object."""
     return json.dumps({"format": FORMAT, **document}, sort_keys=True).encode()
+
+
+def read_document(objects: Objects, path: str) -> JsonObject | None:
+    """The document of an object; None if it is absent."""
+    data = objects.get(path)
+    if data is None:
+        return None
+    try:
+        document = json.loads(data)
+    except ValueError as failure:
+        raise CorruptObject(path, "it is no JSON") from failure
+    if not isinstance(document, dict):
+        raise CorruptObject(path, "it is no JSON object")
+    return document
 
 
 def _now() -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from omnigraph.errors import SecretMissing
+from omnigraph.errors import OmnigraphError, SecretMissing
 from omnigraph.pipelines.definition import FeedSource, FileSource, Pipeline, Source, Target
-from omnigraph.pipelines.secrets import environment_with, missing_in, names_in, resolved
+from omnigraph.pipelines.secrets import environment_with, hidden, missing_in, names_in, resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Resolver:
     """A definition and the environment that its secrets are taken from."""
 
     pipeline: Pipeline
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
 
     @classmethod
     def of(cls, pipeline: Pipeline, environment: Mapping[str, str] | None = None) -> Resolver:
@@ -28,9 +29,32 @@ class Resolver:
 
     def require_all(self) -> None:
         """Refuse a definition whose secrets are not all set."""
-        missing = missing_in(self._texts(), self.environment)
+        missing = missing_in(texts_of(self.pipeline), self.environment)
         if missing:
             raise SecretMissing(missing)
+
+    def hidden(self, value: Any) -> Any:  # Any: a text or JSON
+        """A text, or JSON with texts in it, that tells no value of the environment."""
+        match value:
+            case str():
+                return hidden(value, self._values())
+            case list() | tuple():
+                return [self.hidden(each) for each in value]
+            case Mapping():
+                return {name: self.hidden(each) for name, each in value.items()}
+            case _:
+                return value
+
+    @contextmanager
+    def hiding(self) -> Iterator[None]:
+        """Errors that leave tell no value of the environment."""
+        try:
+            yield
+        except OmnigraphError as failure:
+            failure.message = self.hidden(failure.message)
+            failure.hint = self.hidden(failure.hint)
+            failure.args = (failure.message, *failure.args[1:])
+            raise
 
     def source(self, name: str) -> Source:
         """A source that can be read."""
@@ -83,11 +107,34 @@ class Resolver:
             case _:
                 return value
 
-    def _texts(self) -> Iterator[str]:
-        pipeline = self.pipeline
-        yield from (place.uri for place in pipeline.graphs.values())
-        yield from (target.rejects for target in pipeline.targets if target.rejects is not None)
-        if pipeline.ledger is not None:
-            yield pipeline.ledger
-        for source in pipeline.sources.values():
-            yield from (f"${{{name}}}" for name in names_in(repr(source)))
+    def _values(self) -> dict[str, str]:
+        texts = texts_of(self.pipeline)
+        names = dict.fromkeys(name for text in texts for name in names_in(text))
+        return {name: self.environment[name] for name in names if self.environment.get(name)}
+
+
+def texts_of(pipeline: Pipeline) -> Iterator[str]:
+    """Every text of a definition that may name a value of the environment."""
+    yield from (place.uri for place in pipeline.graphs.values())
+    yield from (target.rejects for target in pipeline.targets if target.rejects is not None)
+    if pipeline.ledger is not None:
+        yield pipeline.ledger
+    for source in pipeline.sources.values():
+        yield from _texts(source)
+
+
+def _texts(value: Any) -> Iterator[str]:  # Any: a field of a source
+    match value:
+        case str():
+            yield value
+        case tuple():
+            for each in value:
+                yield from _texts(each)
+        case Mapping():
+            for each in value.values():
+                yield from _texts(each)
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            for each in fields(value):
+                yield from _texts(getattr(value, each.name))
+        case _:
+            pass

@@ -9,18 +9,20 @@ from datetime import datetime
 from pathlib import Path
 
 import omnigraph
+from omnigraph import Graph
 from omnigraph.errors import OmnigraphError, PipelineInvalid, Problem
 from omnigraph.pipelines.check import check_mapping
 from omnigraph.pipelines.definition import Pipeline, Target
-from omnigraph.pipelines.ledger import INTERRUPTED, RUNNING, Ledger, Run
-from omnigraph.pipelines.resolving import Resolver
+from omnigraph.pipelines.ledger import INTERRUPTED, RUNNING, Ledger, Run, TargetRun
+from omnigraph.pipelines.resolving import Resolver, texts_of
 from omnigraph.pipelines.schedule import next_slot, slot_name
-from omnigraph.pipelines.secrets import missing_in, names_in
+from omnigraph.pipelines.secrets import missing_in
 from omnigraph.pipelines.sql import Steps, steps_of
 from omnigraph.pipelines.targets import catalog_of, reconciled
 from omnigraph.schema import load_catalog
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.shape import JsonObject
+from omnigraph.storage import open_objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def planned(pipeline: Pipeline, resolver: Resolver, now: datetime) -> Planned:
         pipeline,
         checked(pipeline, resolver),
         None if schedule is None else slot_name(next_slot(schedule, now)),
-        tuple(missing_in(_secret_texts(pipeline), resolver.environment)),
+        tuple(missing_in(texts_of(pipeline), resolver.environment)),
         tuple((target, tuple(_steps(target, resolver))) for target in pipeline.targets),
     )
 
@@ -154,12 +156,6 @@ def _steps_json(steps: Steps) -> JsonObject:
         "expand": [step.items[-1] for step in steps.expansions],
         "columns": {column.name: column.sql for column in steps.columns},
     }
-
-
-def _secret_texts(pipeline: Pipeline) -> Iterator[str]:
-    yield from (place.uri for place in pipeline.graphs.values())
-    for source in pipeline.sources.values():
-        yield from (f"${{{name}}}" for name in names_in(repr(source)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,31 +184,22 @@ def status_of(pipeline: Pipeline, resolver: Resolver, now: datetime) -> Status:
 
 
 def runs_of(pipeline: Pipeline, resolver: Resolver, *, limit: int | None) -> list[Run]:
-    """The newest runs; of one that did not say how it ended, the records tell."""
-    ledger = Ledger.at(resolver.ledger(), pipeline.name)
-    runs = ledger.runs(limit=limit)
+    """The newest runs; of one that did not say how it ended, the graphs tell."""
+    runs = Ledger.at(resolver.ledger(), pipeline.name).runs(limit=limit)
     with ExitStack() as stack:
-        opened = {
-            graph: stack.enter_context(omnigraph.open(resolver.graph(graph)))
-            for graph in {
-                target.graph
-                for run in runs
-                if run.status in (RUNNING, INTERRUPTED)
-                for target in run.targets
-                if target.graph in pipeline.graphs
-            }
-        }
+        graphs: dict[str, Graph] = {}
+
+        def reconcile(target: TargetRun) -> TargetRun:
+            if target.graph not in pipeline.graphs or target.commit is not None:
+                return target
+            uri = resolver.graph(target.graph)
+            if target.graph not in graphs:
+                graphs[target.graph] = stack.enter_context(omnigraph.open(uri))
+            return reconciled(target, graphs[target.graph], pipeline.name, open_objects(uri))
+
         return [
-            run
-            if run.status not in (RUNNING, INTERRUPTED)
-            else replace(
-                run,
-                targets=tuple(
-                    reconciled(target, opened[target.graph])
-                    if target.graph in opened and target.commit is None
-                    else target
-                    for target in run.targets
-                ),
-            )
+            replace(run, targets=tuple(map(reconcile, run.targets)))
+            if run.status in (RUNNING, INTERRUPTED)
+            else run
             for run in runs
         ]

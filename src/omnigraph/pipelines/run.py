@@ -2,7 +2,7 @@
 
     resolve secrets -> look at the sources -> check the mappings -> `started` in the ledger
     for each target: look for its key; else read, map, load, publish -> `target` in the ledger
-    `finished` in the ledger
+    `finished` in the ledger, also when something fails that nobody expected
 
 A process that ends anywhere in between leaves each target untouched or complete. The next run of
 the same slot finds the commits by their keys and makes those that are missing.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +29,14 @@ from omnigraph.pipelines.ledger import (
     Run,
     RunLog,
     TargetRun,
+    fields_of,
     outcome_of,
-    started_target,
 )
+from omnigraph.pipelines.once import Once
 from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.slots import Asked, Slot, choose_slot, earlier_success
-from omnigraph.pipelines.sources import opened
-from omnigraph.pipelines.targets import Attempt, Records, catalog_of, key_of
+from omnigraph.pipelines.slots import Asked, Slot, choose_slot
+from omnigraph.pipelines.sources import opened, require_same
+from omnigraph.pipelines.targets import Attempt, Records, catalog_of, key_of, run_branch_of
 from omnigraph.storage import open_objects
 from omnigraph.storage.objects import Objects
 
@@ -61,7 +62,7 @@ class RunOptions:
     environment: Mapping[str, str] | None = None
     progress: Any = None  # Any: what the load of frames takes
     wait: Callable[[float], None] = field(default=time.sleep)
-    # What opens the store of the ledger.
+    # What opens the stores of the ledger and of the graphs for what runs note there.
     open_store: Callable[[str], Objects] = field(default=open_objects)
 
 
@@ -72,7 +73,7 @@ def run_pipeline(pipeline: Pipeline, options: RunOptions | None = None) -> Run:
         raise ApprovalRequired(pipeline.name, pipeline.digest)
     resolver = Resolver.of(pipeline, asked.environment)
     ledger = Ledger(asked.open_store(resolver.ledger()), pipeline.name)
-    with ExitStack() as stack:
+    with ExitStack() as stack, resolver.hiding():
         running = Running(pipeline, asked, resolver, ledger, stack)
         try:
             resolver.require_all()
@@ -80,12 +81,11 @@ def run_pipeline(pipeline: Pipeline, options: RunOptions | None = None) -> Run:
             sources = {name: resolver.source(name) for name in pipeline.sources}
             wanted = Asked(asked.slot, is_scheduled=asked.trigger == SCHEDULE)
             slot = choose_slot(pipeline, sources, ledger, wanted)
-        except OmnigraphError as failure:
+        except BaseException as failure:
             log = ledger.start(running.started(asked.slot or "", None, ()))
-            log.add("finished", {"status": FAILED, "error": failure.message})
+            log.add("finished", {"status": FAILED, "error": told(failure, resolver)})
             raise
-        log = running.begin(slot)
-        return running.finish(slot, log, running.targets(slot, graphs, log))
+        return running.all(slot, graphs, _Records(running, slot))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,8 @@ class Running:
     resolver: Resolver
     ledger: Ledger
     stack: ExitStack
+    # What failed in a way that nobody expected: told when the run has ended.
+    unexpected: list[Exception] = field(default_factory=list)
 
     @property
     def actor(self) -> str:
@@ -114,6 +116,26 @@ class Running:
             check_mapping(target.mapped, catalog_of(branch)).raise_if_any()
         return graphs
 
+    def all(self, slot: Slot, graphs: Mapping[str, Graph], records: Records) -> Run:
+        """The whole run of a slot, from the event that starts it to the one that ends it."""
+        log = self.begin(slot)
+        with self._ending(log):
+            targets = self.targets(slot, graphs, log, records)
+        ended = self.finish(slot, log, targets)
+        if self.unexpected:
+            raise self.unexpected[0]
+        return ended
+
+    @contextmanager
+    def _ending(self, log: RunLog) -> Iterator[None]:
+        """Say in the ledger that a run failed, whatever ends it."""
+        try:
+            yield
+        except BaseException as failure:
+            with suppress(OmnigraphError):
+                log.add("finished", {"status": FAILED, "error": told(failure, self.resolver)})
+            raise
+
     def begin(self, slot: Slot) -> RunLog:
         """Say in the ledger what is going to be done."""
         targets = tuple(self._begun(target, slot) for target in self.pipeline.targets)
@@ -129,45 +151,39 @@ class Running:
             "digest": self.pipeline.digest,
             "trigger": self.options.trigger,
             "actor": self.actor,
-            "position": position,
-            "targets": [started_target(target) for target in targets],
+            "position": self.resolver.hidden(position),
+            "targets": [fields_of(target) for target in targets],
         }
 
     def targets(
-        self,
-        slot: Slot,
-        graphs: Mapping[str, Graph],
-        log: RunLog,
-        records: Records | None = None,
+        self, slot: Slot, graphs: Mapping[str, Graph], log: RunLog, records: Records
     ) -> list[TargetRun]:
         """Every target in turn: one that fails does not keep the others from their commits."""
-        read = records or _Records(self, slot)
         done = []
         for target in self.pipeline.targets:
             begun = self._begun(target, slot)
-            attempt = Attempt(
-                self.pipeline,
-                target,
-                graphs[target.graph],
-                slot.name,
-                rejects=self.resolver.rejects(target),
-                progress=self.options.progress,
-            )
             if slot.is_empty:
                 ended = replace(begun, status=UNCHANGED)
                 log.target(ended)
             else:
-                ended = self._tried(attempt, begun, read, log)
+                attempt = self._attempt(target, slot, graphs[target.graph], begun.key)
+                ended = self._tried(attempt, begun, records, log)
                 attempt.close(ended)
-                self._count(ended, read, target, log)
             done.append(ended)
         return done
 
-    def _count(self, ended: TargetRun, records: Records, target: Target, log: RunLog) -> None:
-        """Say in the ledger how many records were read, where that is known."""
-        is_read = ended.status == SUCCEEDED and not ended.is_repeated
-        if is_read and isinstance(records, _Records):
-            log.add("read", {"target": ended.target, "rows": records.rows(target)})
+    def _attempt(self, target: Target, slot: Slot, graph: Graph, key: str) -> Attempt:
+        store = self.options.open_store(self.resolver.graph(target.graph))
+        life = graph.branch(target.branch).life
+        return Attempt(
+            self.pipeline,
+            target,
+            graph,
+            slot.name,
+            Once(store, self.pipeline.name, life=life, key=key),
+            rejects=self.resolver.rejects(target),
+            progress=self.options.progress,
+        )
 
     def finish(self, slot: Slot, log: RunLog, targets: list[TargetRun]) -> Run:
         """Say in the ledger how it ended, and answer with what the ledger says."""
@@ -181,44 +197,50 @@ class Running:
 
     def _begun(self, target: Target, slot: Slot) -> TargetRun:
         key = key_of(self.pipeline, target, slot.name)
-        begun = TargetRun(target.name, target.graph, target.branch, key)
-        if target.run_branch is None:
-            return begun
-        own = target.run_branch.name.replace("{pipeline}", self.pipeline.name)
-        return replace(begun, run_branch=own.replace("{slot}", slot.name))
+        own = run_branch_of(self.pipeline, target, slot.name)
+        return TargetRun(target.name, target.graph, target.branch, key, run_branch=own)
 
     def _tried(
         self, attempt: Attempt, begun: TargetRun, records: Records, log: RunLog
     ) -> TargetRun:
         """A target until it succeeds, fails for good, or was tried often enough."""
         retry = self.pipeline.retry
-
-        def earlier() -> Run | None:
-            return earlier_success(self.ledger, attempt.slot, attempt.target.name)
-
         ended = begun
         for number in range(1, retry.attempts + 1):
             if number > 1:
+                # What was read may be why it failed, such as a connection that was lost.
+                records.forget()
                 self.options.wait(retry.wait_s * 2 ** (number - 2))
             try:
-                ended = replace(attempt.run(begun, records, earlier), attempts=number)
-            except OmnigraphError as failure:
-                ended = replace(
-                    begun,
-                    status=FAILED,
-                    attempts=number,
-                    is_retryable=failure.retryable,
-                    error=_told(failure),
-                )
+                ended = replace(attempt.run(begun, records), attempts=number)
+            except Exception as failure:  # noqa: BLE001 — told when the run has ended
+                ended = self._failed(replace(begun, attempts=number), failure)
             log.target(ended)
             if ended.status == SUCCEEDED or not ended.is_retryable:
                 break
         return ended
 
+    def _failed(self, begun: TargetRun, failure: Exception) -> TargetRun:
+        """A target that failed; what nobody expected stops no other target, and is told later."""
+        if not isinstance(failure, OmnigraphError):
+            self.unexpected.append(failure)
+        return replace(
+            begun,
+            status=FAILED,
+            is_retryable=isinstance(failure, OmnigraphError) and failure.retryable,
+            error=told(failure, self.resolver),
+        )
 
-def _told(failure: OmnigraphError) -> str:
-    hint = "" if failure.hint is None else f" ({failure.hint})"
-    return f"{failure.message}{hint}"
+
+def told(failure: BaseException, resolver: Resolver) -> str:
+    """A failure as the ledger tells it, without the values of secrets."""
+    if not isinstance(failure, OmnigraphError):
+        text = f"{type(failure).__name__}: {failure}".splitlines()[0]
+    else:
+        hint = "" if failure.hint is None else f" ({failure.hint})"
+        text = f"{failure.message}{hint}"
+    hidden: str = resolver.hidden(text)
+    return hidden
 
 
 class _Records:
@@ -229,6 +251,8 @@ class _Records:
         self._slot = slot
         self._found: tuple[SparkSession, Mapping[str, DataFrame]] | None = None
         self._counts: dict[str, Callable[[], int | None]] = {}
+        self._is_kept = False
+        self._held = running.stack.enter_context(ExitStack())
 
     def __call__(self) -> tuple[SparkSession, Mapping[str, DataFrame]]:
         """The session and a frame for each source."""
@@ -237,12 +261,28 @@ class _Records:
             self._found = spark, dict(self._frames(spark))
         return self._found
 
+    def require_same(self) -> None:
+        """Refuse what was read if a source is not as it was when the run began."""
+        for name, found in self._slot.surveys.items():
+            require_same(self._running.resolver.source(name), found)
+
+    def keep(self) -> None:
+        """A target has them now: the others get the same."""
+        self._is_kept = True
+
+    def forget(self) -> None:
+        """Read them anew when they are asked for again, unless a target has them."""
+        if not self._is_kept:
+            self._found = None
+            self._held.close()
+
     def rows(self, target: Target) -> int | None:
         """How many records a target that was loaded read; None for one that was not."""
         rules = target.mapped.rules
         names = {rule.source or next(iter(self._slot.surveys)) for rule in rules}
-        counts = [self._counts[name]() for name in names if name in self._counts]
-        return sum(count or 0 for count in counts) if counts else None
+        counts = [self._counts[name]() for name in names]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
 
     def _frames(self, spark: SparkSession) -> Iterator[tuple[str, DataFrame]]:
         running = self._running
@@ -251,6 +291,6 @@ class _Records:
         for name, found in self._slot.surveys.items():
             source = running.resolver.source(name)
             with refusing_data(name):
-                rows = running.stack.enter_context(opened(source, found, spark))
+                rows = self._held.enter_context(opened(source, found, spark))
             frame, self._counts[name] = counted(rows)
             yield name, frame

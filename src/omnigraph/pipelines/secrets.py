@@ -5,15 +5,18 @@ A definition never holds a secret: it names one. Validation and plans do not nee
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from omnigraph.errors import SecretMissing, SourceRefused
 
 _NAME: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+# Shorter values are parts of too many words to be hidden in texts.
+_HIDDEN_CHARS_MIN: Final = 4
 _LINE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*")
 
 
@@ -42,6 +45,35 @@ def resolved(text: str, environment: Mapping[str, str]) -> str:
     if missing:
         raise SecretMissing(missing)
     return _NAME.sub(lambda found: environment[found[1]], text)
+
+
+def hidden(text: str, values: Mapping[str, str]) -> str:
+    """The text with every value replaced by the name it has, however the value is written."""
+    names = {
+        form: name
+        for name, value in values.items()
+        for form in _forms(value)
+        if len(form) >= _HIDDEN_CHARS_MIN
+    }
+    if not names:
+        return text
+    longest_first = sorted(names, key=len, reverse=True)
+    pattern = "|".join(map(re.escape, longest_first))
+    return re.sub(pattern, lambda found: f"${{{names[found[0]]}}}", text)
+
+
+def _forms(value: str) -> Iterator[str]:
+    """A value as messages may write it, and the password of one that is an address."""
+    try:
+        password = urlsplit(value).password or ""
+    except ValueError:
+        password = ""
+    for each in (value, value.strip(), password, unquote(password)):
+        yield each
+        yield quote(each)
+        yield quote(each, safe="")
+        yield repr(each)[1:-1]
+        yield json.dumps(each)[1:-1]
 
 
 def missing_in(texts: Iterable[str], environment: Mapping[str, str]) -> list[str]:

@@ -1,24 +1,25 @@
 """Which slot a run stands for, and what it reads: decided once, before anything is written.
 
 A slot is the same for every attempt at the same work: the minute of a schedule, the content of
-files, the number of a batch of a followed source. Other sources have no such name; their slot is
-fresh, unless the last run did not succeed: then it is that one's.
+files, the number and the position of a batch of a followed source. Other sources have no such name;
+their slot is fresh, unless the last run that began did not succeed: then it is that one's.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from omnigraph.errors import SourceRefused
 from omnigraph.ids import new_ulid
 from omnigraph.pipelines.definition import Pipeline, Source
-from omnigraph.pipelines.ledger import SUCCEEDED, Ledger, Run
+from omnigraph.pipelines.ledger import SUCCEEDED, Ledger
 from omnigraph.pipelines.sources import Survey, is_followed, survey
 
-# How many of the newest runs are looked at for one of the same slot.
-RUNS_LOOKED_AT = 100
+_DIGEST_CHARACTERS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +66,16 @@ def choose_slot(
     # The same files are the same work, also in the next hour of a schedule.
     if all(content is not None for content in contents) and not asked.is_explicit:
         whole = "\n".join([pipeline.content, *map(str, contents)])
-        return Slot("files-" + hashlib.sha256(whole.encode()).hexdigest()[:16], surveys)
+        return Slot(f"files-{_digest(whole)}", surveys)
     return Slot(asked.slot or _unfinished(ledger) or new_ulid(), surveys)
 
 
-def earlier_success(ledger: Ledger, slot: str, target: str) -> Run | None:
-    """A run of a slot that wrote to a target, among the newest ones."""
-    for run in ledger.runs(limit=RUNS_LOOKED_AT):
-        found = run.target(target)
-        if run.slot == slot and found is not None and found.status == SUCCEEDED:
-            return run
-    return None
-
-
 def _unfinished(ledger: Ledger) -> str | None:
-    """The slot of the last run, if that did not succeed."""
-    last = next(iter(ledger.runs(limit=1)), None)
+    """The slot of the last run that began, if that did not succeed.
+
+    One that was refused before, by a secret that is not set, tells nothing about earlier ones.
+    """
+    last = next((run for run in ledger.newest() if run.targets), None)
     return None if last is None or last.status == SUCCEEDED else last.slot or None
 
 
@@ -96,17 +91,29 @@ def _batch(sources: Mapping[str, Source], ledger: Ledger) -> Slot:
         number = 0 if last is None else last[0] + 1
         after = {} if last is None else last[1]["position"]
         fresh = {name: survey(each, after=after.get(name)) for name, each in sources.items()}
-        slot = Slot(_batch_name(number), fresh)
+        slot = Slot(_batch_name(number, fresh), fresh)
         if slot.is_empty and last is not None:
             return slot
-        batch = ledger.claim(number, {"position": slot.position})
+        batch = ledger.claim(number, {"position": slot.position, "slot": slot.name})
     position = batch["position"]
+    added = [name for name, each in sources.items() if is_followed(each) and name not in position]
+    if added:
+        raise SourceRefused(
+            f"{', '.join(added)}: added to the sources while batch {number} is not finished",
+            hint="run the pipeline without it, then add it again",
+        )
     surveys = {
         name: survey(each, at=position[name]) if is_followed(each) else survey(each)
         for name, each in sources.items()
     }
-    return Slot(_batch_name(number), surveys, batch=number)
+    return Slot(batch["slot"], surveys, batch=number)
 
 
-def _batch_name(number: int) -> str:
-    return f"batch-{number:08}"
+def _batch_name(number: int, surveys: Mapping[str, Survey]) -> str:
+    # Numbers begin anew with another ledger: what is read tells batches apart.
+    position = {name: found.position for name, found in surveys.items()}
+    return f"batch-{number:08}-{_digest(json.dumps(position, sort_keys=True))}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARACTERS]

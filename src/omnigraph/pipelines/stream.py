@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
+from collections.abc import Mapping
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from omnigraph.engine.distributed import spark_module
 from omnigraph.errors import ApprovalRequired, InvalidArgument, RunFailed, SparkFailed
-from omnigraph.pipelines.definition import FileSource, Pipeline
+from omnigraph.pipelines.definition import FileSource, Pipeline, Target
 from omnigraph.pipelines.guards import CORRUPT
 from omnigraph.pipelines.ledger import SUCCEEDED, Ledger, Run
 from omnigraph.pipelines.resolving import Resolver
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
 
 STREAM: Final = "stream"
 _CHECKPOINT: Final = "checkpoint"
+# A stream may go on for years; the ledger has all of its runs.
+RUNS_KEPT_MAX: Final = 100
 
 
 def stream_pipeline(
     pipeline: Pipeline, options: RunOptions, *, is_available_now: bool = False
 ) -> list[Run]:
-    """Run a pipeline for every batch of new files; the answer is the runs of this call.
+    """Run a pipeline for every batch of new files; the answer is the newest runs of this call.
 
     With `is_available_now` it ends behind the files that are there, else it goes on until it is
     interrupted or a batch fails.
@@ -64,7 +67,7 @@ def stream_pipeline(
         raise SparkFailed(f"stream {pipeline.name}", reason) from failure
     finally:
         query.stop()
-    return batches.runs
+    return list(batches.runs)
 
 
 class _Batches:
@@ -83,7 +86,7 @@ class _Batches:
         self._resolver = resolver
         self._source = source
         self._checkpoint = checkpoint
-        self.runs: list[Run] = []
+        self.runs: deque[Run] = deque(maxlen=RUNS_KEPT_MAX)
         self.failure: Exception | None = None
 
     def __call__(self, rows: DataFrame, number: int) -> None:
@@ -101,18 +104,38 @@ class _Batches:
         ledger = Ledger(self._options.open_store(self._resolver.ledger()), self._pipeline.name)
         with ExitStack() as stack:
             running = Running(self._pipeline, self._options, self._resolver, ledger, stack)
-            graphs = running.graphs()
-            log = running.begin(slot)
-            read = partial(_held, rows, self._source)
-            ended = running.finish(slot, log, running.targets(slot, graphs, log, read))
+            ended = running.all(slot, running.graphs(), _Batch(rows, self._source))
         self.runs.append(ended)
         if ended.status != SUCCEEDED:
             errors = [target.error for target in ended.targets if target.error is not None]
             raise RunFailed("\n".join(errors), run_id=ended.id, hint="mend it, and start again")
 
 
-def _held(rows: DataFrame, source: str) -> tuple[SparkSession, dict[str, DataFrame]]:
-    return rows.sparkSession, {source: rows}
+class _Batch:
+    """The records of a batch, which Spark holds."""
+
+    def __init__(self, rows: DataFrame, source: str) -> None:
+        frame, self._count = spark_module("analysis").counted(rows)
+        self._found = rows.sparkSession, {source: frame}
+
+    def __call__(self) -> tuple[SparkSession, Mapping[str, DataFrame]]:
+        """The session and the frame of the source."""
+        return self._found
+
+    def rows(self, target: Target) -> int | None:
+        """How many records a target that was loaded read: all of the batch."""
+        del target
+        count: int | None = self._count()
+        return count
+
+    def require_same(self) -> None:
+        """Spark itself says which files are in a batch."""
+
+    def keep(self) -> None:
+        """They are the same for all targets."""
+
+    def forget(self) -> None:
+        """They stay as they are: Spark gives the batch again if the run fails."""
 
 
 def _source(pipeline: Pipeline, resolver: Resolver) -> tuple[str, FileSource]:

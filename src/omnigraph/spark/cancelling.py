@@ -2,32 +2,91 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from types import FrameType
 from typing import TYPE_CHECKING
 from uuid import uuid4
+
+from omnigraph.spark.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The jobs that a thread begins between `begin` and `end`; any thread can stop them."""
+
+    spark: SparkSession
+    tag: str = field(default_factory=lambda: f"omnigraph-{uuid4().hex}")
+
+    def begin(self) -> None:
+        """Jobs of this thread belong to these from now on."""
+        if is_connect(self.spark):
+            self.spark.addTag(self.tag)
+        else:
+            self.spark.sparkContext.addJobTag(self.tag)
+
+    def end(self) -> None:
+        """Jobs of this thread do not belong to these any more."""
+        if is_connect(self.spark):
+            self.spark.removeTag(self.tag)
+        else:
+            self.spark.sparkContext.removeJobTag(self.tag)
+
+    def stop(self) -> None:
+        """Cancel those that run."""
+        if is_connect(self.spark):
+            self.spark.interruptTag(self.tag)
+        else:
+            self.spark.sparkContext.cancelJobsWithTag(self.tag)
+
+
 @contextmanager
-def cancelled_if_left(spark: SparkSession) -> Iterator[None]:
+def cancelled_if_left(spark: SparkSession) -> Iterator[Jobs]:
     """Cancel the jobs that are begun meanwhile if whoever waits for them is interrupted."""
-    tag = f"omnigraph-{uuid4()}"
-    spark.addTag(tag)
+    jobs = Jobs(spark)
+    jobs.begin()
     try:
-        yield
+        with _stopped_by_signal(jobs):
+            yield jobs
     except BaseException as error:
         # Any failure: it must not hide why the jobs are not wanted.
         with suppress(Exception):
-            spark.interruptTag(tag)
+            jobs.stop()
         if _is_interruption(error):
             raise KeyboardInterrupt from error
         raise
     finally:
         with suppress(Exception):
-            spark.removeTag(tag)
+            jobs.end()
+
+
+@contextmanager
+def _stopped_by_signal(jobs: Jobs) -> Iterator[None]:
+    """Cancel jobs as soon as this process is interrupted.
+
+    When the error of it arrives here it is too late: PySpark waits for the end of the job before.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        # In a thread of its own: this one may be in the middle of a call to Java.
+        threading.Thread(target=jobs.stop, name="omnigraph-cancel", daemon=True).start()
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _is_interruption(error: BaseException) -> bool:

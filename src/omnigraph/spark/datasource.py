@@ -43,7 +43,8 @@ _OPTIONS: Final = (
     "columns",
     "filter",
 )
-
+# A scan, and what each name in it is for a table.
+Found = tuple[TypeScan, dict[str, tuple[str, pa.DataType]]]
 
 # Sessions that know the source: to be told again, Spark would warn of it.
 _told: Final[WeakSet[SparkSession]] = WeakSet()
@@ -59,7 +60,13 @@ def register(spark: SparkSession) -> None:
 
 
 class OmnigraphSource(DataSource):
-    """One type of one graph at one state."""
+    """One type of one graph at one state, which is the newest when a DataFrame is made.
+
+    Spark makes a source for each DataFrame, asks it for its schema, and keeps a copy of it for all
+    that it reads later: what was found out for the schema is in the copy.
+    """
+
+    _found: Found | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -68,11 +75,16 @@ class OmnigraphSource(DataSource):
 
     def schema(self) -> str:
         """The columns."""
-        return spark_schema(_scan(self.options)[0].schema)
+        return spark_schema(self._scan()[0].schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 — the schema is ours
-        """What reads the rows of the state that is the newest now."""
-        return OmnigraphReader(*_scan(self.options))
+        """What reads the rows of the state."""
+        return OmnigraphReader(*self._scan())
+
+    def _scan(self) -> Found:
+        if self._found is None:
+            self._found = _scan(self.options)
+        return self._found
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +121,7 @@ class OmnigraphReader(DataSourceReader):
         return partition.scan.batches(partition.ids)
 
 
-def _scan(options: Mapping[str, str]) -> tuple[TypeScan, dict[str, tuple[str, pa.DataType]]]:
+def _scan(options: Mapping[str, str]) -> Found:
     """The scan that options describe, and what each name in it is for a table."""
     given = {name.lower(): value for name, value in options.items() if value}
     _require_known(given)

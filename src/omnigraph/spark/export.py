@@ -1,7 +1,8 @@
 """Exports by tasks: files of each type below one address, visible as a whole or not at all.
 
 In a directory, everything is written beside it and renamed at the end. On S3, where nothing can be
-renamed, `_SUCCESS` is written last: without it, an export is not complete.
+renamed, `_SUCCESS` is written last: without it, an export is not complete. Another attempt of a
+task writes the same rows to the same names, so that none is there twice however late it comes.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidArgument, StorageError
 from omnigraph.execution.view import View
 from omnigraph.ids import new_ulid
 from omnigraph.schema.accepted import TypeKey, TypeKind
@@ -25,13 +26,15 @@ from omnigraph.schema.catalog import EdgeType
 from omnigraph.schema.shape import JsonObject
 from omnigraph.spark.formats import Exported, Format, file_bytes, graphml_end, graphml_start
 from omnigraph.spark.scans import Place, grouped_fragments, place_of
-from omnigraph.storage.objects import open_objects
+from omnigraph.storage.objects import Objects, open_objects
 from omnigraph.storage.pins import Pin
 from omnigraph.writers.bulk.runner import Runner
 
 # Rows that become one file: so many bytes of them are in memory at once.
 FILE_BYTES: Final = 64 * 1024 * 1024
 SUCCESS: Final = "_SUCCESS"
+# Is at an S3 prefix while an export writes there.
+CLAIM: Final = "_EXPORTING"
 GRAPHML_FILE: Final = "graph.graphml"
 _FOLDERS: Final = {TypeKind.NODE: "nodes", TypeKind.EDGE: "edges"}
 
@@ -69,7 +72,8 @@ class Unit:
     format: Format
     fragments: tuple[int, ...]
     target: Place
-    # The path of its files, up to what tells them from each other.
+    # The path of its files, up to what tells them from each other. The id of the export is in it:
+    # whatever else is at the target is not ours to remove.
     stem: str
 
 
@@ -86,8 +90,9 @@ def export_types(
     view: View, types: Sequence[TypeKey], runner: Runner, *, target: Place, form: Format
 ) -> ExportResult:
     """Write the entities of some types."""
-    with _whole(target, form) as writing:
-        units = _units(view, types, writing, form)
+    id_ = new_ulid()
+    with _whole(target, form, id_) as writing:
+        units = _units(view, types, writing, form, id_)
         parts = runner.run(units, write_unit, stage="export")
         if form is Format.GRAPHML:
             files = [_joined_graphml(view, types, parts, Path(writing.root))]
@@ -101,17 +106,19 @@ def export_types(
             _counts(types, parts, TypeKind.EDGE),
             len(files),
         )
-        _succeed(writing, files, result)
+        objects = open_objects(writing.root, options=dict(writing.options))
+        # What became part of one document.
+        _remove(objects, id_, kept=files)
+        objects.put(SUCCESS, json.dumps({**result.to_json(), "paths": sorted(files)}).encode())
     return result
 
 
 def write_unit(unit: Unit) -> Written:
-    """Write the files of a unit; another attempt of it writes others."""
+    """Write the files of a unit: always the same ones, as a version has its rows in one order."""
     objects = open_objects(unit.target.root, is_durable=False, options=dict(unit.target.options))
-    attempt, rows = new_ulid(), 0
-    files = []
+    files, rows = [], 0
     for number, part in enumerate(_parts(unit)):
-        path = f"{unit.stem}-{attempt}-{number:04}.{unit.format.value}"
+        path = f"{unit.stem}-{number:04}.{unit.format.value}"
         objects.put(path, file_bytes(part, unit.exported, unit.format))
         files.append(path)
         rows += part.num_rows
@@ -133,34 +140,35 @@ def _parts(unit: Unit) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-def _units(view: View, types: Sequence[TypeKey], writing: Place, form: Format) -> list[Unit]:
+def _units(
+    view: View, types: Sequence[TypeKey], writing: Place, form: Format, id_: str
+) -> list[Unit]:
     place, units = place_of(view.tables), []
     for key in types:
         type_, pin = view.types[key], view.snapshot.pins[str(key)]
         ends = (type_.source, type_.target) if isinstance(type_, EdgeType) else None
         exported = Exported(view.shape(key), ends)
         for number, fragments in enumerate(grouped_fragments(view.table(key))):
-            stem = f"{_FOLDERS[key.kind]}/{key.name}/part-{number:05}"
+            stem = f"{_FOLDERS[key.kind]}/{key.name}/part-{number:05}-{id_}"
             units.append(Unit(place, pin, exported, form, fragments, writing, stem))
     return units
 
 
 @contextmanager
-def _whole(target: Place, form: Format) -> Iterator[Place]:
+def _whole(target: Place, form: Format, id_: str) -> Iterator[Place]:
     """Where to write, so that all of it appears at the target when it is complete."""
     if target.root.startswith("memory://"):
         raise InvalidArgument("path", "executors cannot write to the memory of this process")
     if target.root.startswith("s3://"):
         if form is Format.GRAPHML:
             raise InvalidArgument("format", "a GraphML file is written to a directory only")
-        if next(open_objects(target.root, options=dict(target.options)).list(""), None):
-            raise InvalidArgument("path", f"{target.root} is not empty")
-        yield target
+        with _claimed(target, id_):
+            yield target
         return
     folder = Path(target.root)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidArgument("path", f"{folder} is there and not empty", hint="choose another one")
-    beside = folder.with_name(f".{folder.name}.{new_ulid()}")
+    beside = folder.with_name(f".{folder.name}.{id_}")
     beside.mkdir(parents=True)
     try:
         yield Place(str(beside))
@@ -169,12 +177,46 @@ def _whole(target: Place, form: Format) -> Iterator[Place]:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _succeed(writing: Place, files: Sequence[str], result: ExportResult) -> None:
-    """Remove what attempts left that did not count, then say that all is there."""
-    objects = open_objects(writing.root, options=dict(writing.options))
-    kept = set(files)
-    objects.delete([entry.path for entry in objects.list("") if entry.path not in kept])
-    objects.put(SUCCESS, json.dumps({**result.to_json(), "paths": sorted(files)}).encode())
+@contextmanager
+def _claimed(target: Place, id_: str) -> Iterator[None]:
+    """Keep other exports from a prefix; if this one fails, nothing of it stays there."""
+    objects = open_objects(target.root, options=dict(target.options))
+    _require_empty(objects)
+    if not objects.put_new(CLAIM, id_.encode()):
+        raise InvalidArgument("path", f"another export is writing to {target.root}")
+    try:
+        # Again: an export that had the place before may have ended meanwhile.
+        _require_empty(objects, besides=CLAIM)
+        yield
+    except BaseException:
+        # Where the store is the reason, it is to be told.
+        with suppress(StorageError):
+            _remove(objects, id_)
+        raise
+    finally:
+        with suppress(StorageError):
+            objects.delete([CLAIM])
+
+
+def _require_empty(objects: Objects, *, besides: str | None = None) -> None:
+    found = next((entry.path for entry in objects.list("") if entry.path != besides), None)
+    if found is not None:
+        raise InvalidArgument(
+            "path", f"{objects.uri} is not empty: {found} is there", hint="choose another one"
+        )
+
+
+def _remove(objects: Objects, id_: str, *, kept: Sequence[str] = ()) -> None:
+    """Remove the files of one export but some."""
+    stay = frozenset(kept)
+    objects.delete(
+        [
+            entry.path
+            for folder in _FOLDERS.values()
+            for entry in objects.list(folder)
+            if f"-{id_}-" in entry.path and entry.path not in stay
+        ]
+    )
 
 
 def _joined_graphml(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +25,8 @@ from omnigraph.errors import SparkFailed
 
 _PORT: Final = "PYSPARK_GATEWAY_PORT"
 _SECRET: Final = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 — the name of a variable
+# On a machine that has much other work; on a quiet one it is some seconds.
+START_SECONDS: Final = 300
 _LOOK_SECONDS: Final = 0.05
 _END_SECONDS: Final = 10
 
@@ -46,13 +50,34 @@ def start_java(conf: Mapping[str, str]) -> dict[str, str]:
             # What interrupts this process ends its jobs, not Java.
             process_group=0,
         )
-        while not told.is_file():
-            if java.poll() is not None:
-                raise SparkFailed("start", f"Java ended with {java.returncode}")
-            time.sleep(_LOOK_SECONDS)
+        try:
+            _await(java, told)
+        except BaseException:
+            _kill(java)
+            raise
         atexit.register(_end, java)
         port, size = struct.unpack_from(">ii", info := told.read_bytes())
         return {_PORT: str(port), _SECRET: info[8 : 8 + size].decode()}
+
+
+def _await(java: subprocess.Popen[bytes], told: Path) -> None:
+    """Wait until Java tells where it listens."""
+    end = time.monotonic() + START_SECONDS
+    while not told.is_file():
+        if java.poll() is not None:
+            raise SparkFailed("start", f"Java ended with {java.returncode}")
+        if time.monotonic() > end:
+            raise SparkFailed("start", f"Java is not ready after {START_SECONDS} seconds")
+        time.sleep(_LOOK_SECONDS)
+
+
+def _kill(java: subprocess.Popen[bytes]) -> None:
+    """End Java with the script that started it, which has a process group of its own."""
+    assert java.stdin is not None
+    with suppress(ProcessLookupError):
+        os.killpg(java.pid, signal.SIGKILL)
+    java.wait()
+    java.stdin.close()
 
 
 def _end(java: subprocess.Popen[bytes]) -> None:
@@ -62,5 +87,4 @@ def _end(java: subprocess.Popen[bytes]) -> None:
     try:
         java.wait(_END_SECONDS)
     except subprocess.TimeoutExpired:
-        java.kill()
-        java.wait()
+        _kill(java)

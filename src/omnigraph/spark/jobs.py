@@ -17,6 +17,7 @@ from omnigraph.errors import InvalidArgument, SparkFailed
 from omnigraph.spark.cancelling import cancelled_if_left
 from omnigraph.spark.failures import FAILURES, told
 from omnigraph.spark.progress import watched
+from omnigraph.spark.session import attempts_max
 from omnigraph.spark.tasks import OUTCOMES, Done, Outcome, run_partition
 from omnigraph.writers.bulk.runner import StageProgress
 
@@ -42,12 +43,13 @@ def run_units(
     """
     if not units:
         return []
-    name = task_name(task)
-    payload = [pickle.dumps(unit) for unit in units]
+    name, attempts = task_name(task), attempts_max(spark)
+    # Together: what units share is in it once.
+    payload = pickle.dumps(list(units))
 
     # Pickled by value, and so is what it holds; the function it calls must be installed.
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return run_partition(batches, name, payload)
+        return run_partition(batches, name, payload, attempts_max=attempts)
 
     count = len(units)
     frame = spark.range(0, count, 1, count).mapInArrow(work, OUTCOMES)

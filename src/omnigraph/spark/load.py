@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +46,8 @@ class FrameSource(BulkSource):
     frames: Mapping[str, DataFrame]
     own: SparkSession | None = None
     progress: StageProgress | None = None
+    # Asked when all rows are staged: it refuses what the frames should not have read.
+    staged: Callable[[], None] | None = None
 
     @property
     def spark(self) -> SparkSession:
@@ -58,11 +60,14 @@ class FrameSource(BulkSource):
 
     def pieces(self, place: Place, folder: str) -> tuple[Piece, ...]:
         """The rows of all frames, staged."""
-        return tuple(
+        found = tuple(
             piece
             for type_name, frame in self.frames.items()
             for piece in self._staged(frame, type_name, place, folder)
         )
+        if self.staged is not None:
+            self.staged()
+        return found
 
     def _staged(
         self, frame: DataFrame, type_name: str, place: Place, folder: str
@@ -73,7 +78,7 @@ class FrameSource(BulkSource):
 
         stage = f"{_STAGE} {type_name}"
         try:
-            with cancelled_if_left(self.spark), watched(self.spark, stage, 1, self.progress):
+            with cancelled_if_left(self.spark), watched(self.spark, stage, None, self.progress):
                 rows = frame.mapInArrow(work, _STAGED).toArrow()
             if not rows.num_rows:
                 schema = frame.limit(0).toArrow().schema
@@ -132,15 +137,17 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     rejects: str | os.PathLike[str] | None = None,
     spark: SparkSession | None = None,
     progress: StageProgress | None = None,
+    staged: Callable[[], None] | None = None,
 ) -> LoadResult:
     """Load DataFrames, by the type of their rows, in one commit for all of them or none.
 
     Columns are named like properties; an edge has its ends in `from` and `to`, and a given identity
     is in `@id`. The rows are evaluated once, and the units of the load run on the given session, or
-    on the one that the frames belong to.
+    on the one that the frames belong to. `staged` is called when all rows were evaluated, and may
+    refuse them.
     """
     return branch.load(
-        FrameSource(dict(frames), spark, progress),
+        FrameSource(dict(frames), spark, progress, staged),
         mode=mode,
         key=key,
         message=message,

@@ -19,34 +19,62 @@ _EVERY_S: Final = 0.2
 
 @contextmanager
 def watched(
-    spark: SparkSession, stage: str, total: int, progress: StageProgress | None
+    spark: SparkSession, stage: str, total: int | None, progress: StageProgress | None
 ) -> Iterator[None]:
-    """Tell how many tasks of the one job that runs meanwhile are done, and at its end all."""
+    """Tell how many tasks of what runs meanwhile are done, and at its end all.
+
+    Where nobody knows their number before, it is that of the tasks that Spark has planned so far.
+    """
     if progress is None:
         yield
         return
-    progress(Stage(stage, 0, total))
+    known = total or 0
+    if total is not None:
+        progress(Stage(stage, 0, total))
+
+    def tell(done: int, planned: int) -> None:
+        nonlocal known
+        known = max(known, planned) if total is None else total
+        progress(Stage(stage, min(done, known), known))
+
     watching = _on_server if is_connect(spark) else _polling
-    with watching(spark, lambda done: progress(Stage(stage, min(done, total), total))):
+    with watching(spark, _Further(tell).see):
         yield
-    progress(Stage(stage, total, total))
+    # A job that nobody saw was too short to have had more.
+    known = max(known, 1)
+    progress(Stage(stage, known, known))
+
+
+class _Further:
+    """Passes on how many tasks are done and planned, whenever either has become more."""
+
+    def __init__(self, tell: Callable[[int, int], None]) -> None:
+        self._tell = tell
+        self._done = self._planned = 0
+
+    def see(self, done: int, planned: int) -> None:
+        """There are so many."""
+        if done > self._done or planned > self._planned:
+            self._done, self._planned = max(done, self._done), max(planned, self._planned)
+            self._tell(self._done, self._planned)
 
 
 @contextmanager
-def _polling(spark: SparkSession, tell: Callable[[int], None]) -> Iterator[None]:
+def _polling(spark: SparkSession, see: Callable[[int, int], None]) -> Iterator[None]:
     context, group = spark.sparkContext, f"omnigraph-{uuid4()}"
     tracker, ended = context.statusTracker(), threading.Event()
     before = context.getLocalProperty("spark.jobGroup.id")
     context.setLocalProperty("spark.jobGroup.id", group)
 
     def poll() -> None:
-        told = 0
         while not ended.wait(_EVERY_S):
             jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-            stages = [tracker.getStageInfo(each) for job in jobs if job for each in job.stageIds]
-            done = sum(stage.numCompletedTasks for stage in stages if stage)
-            if done > told:
-                tell(told := done)
+            ids = [each for job in jobs if job for each in job.stageIds]
+            stages = [stage for stage in map(tracker.getStageInfo, ids) if stage]
+            see(
+                sum(stage.numCompletedTasks for stage in stages),
+                sum(stage.numTasks for stage in stages),
+            )
 
     thread = threading.Thread(target=poll, name="omnigraph-progress", daemon=True)
     thread.start()
@@ -59,14 +87,13 @@ def _polling(spark: SparkSession, tell: Callable[[int], None]) -> Iterator[None]
 
 
 @contextmanager
-def _on_server(spark: SparkSession, tell: Callable[[int], None]) -> Iterator[None]:
-    told = 0
-
+def _on_server(spark: SparkSession, see: Callable[[int, int], None]) -> Iterator[None]:
     def handle(stages: list[object] | None, **_: object) -> None:
-        nonlocal told
-        done = sum(int(getattr(stage, "num_completed_tasks", 0)) for stage in stages or ())
-        if done > told:
-            tell(told := done)
+        counted = [
+            sum(int(getattr(stage, name, 0)) for stage in stages or ())
+            for name in ("num_completed_tasks", "num_tasks")
+        ]
+        see(*counted)
 
     spark.registerProgressHandler(handle)  # type: ignore[arg-type]  # a protocol of keywords
     try:

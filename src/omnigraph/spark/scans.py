@@ -22,9 +22,8 @@ from omnigraph.storage.pins import Pin
 from omnigraph.storage.table import Table
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.bulk.units import UNIT_ROWS
 
-# Rows that one task reads at most, as far as fragments allow.
-UNIT_ROWS: Final = 1_000_000
 # A type is cut into so many units if it has the fragments, so that every core has some.
 UNITS_MIN: Final = 8
 _SYSTEM: Final = {ID_FIELD: ID_COLUMN, SOURCE: SOURCE_COLUMN, TARGET: TARGET_COLUMN}
@@ -39,7 +38,8 @@ class Place:
     """
 
     root: str
-    options: tuple[tuple[str, str], ...] = ()
+    # Among them are keys, which no message may show.
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     here: Tables | None = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type[Place], tuple[str, tuple[tuple[str, str], ...]]]:

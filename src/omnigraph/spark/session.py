@@ -40,6 +40,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
 _LOOPBACK: Final = "127.0.0.1"
 _QUIET: Final = Path(__file__).with_name("quiet.properties")
 _LOCAL: Final = re.compile(r"local(?:\[(?P<cores>\*|\d+)\])?")
+_LOCAL_WITH_RETRIES: Final = re.compile(r"local\[(?:\*|\d+)\s*,\s*(?P<attempts>\d+)\]")
 
 _making: Final = threading.RLock()
 
@@ -93,6 +94,17 @@ def active_session() -> SparkSession | None:
 def is_connect(spark: SparkSession) -> bool:
     """Whether a session talks to a Spark Connect server."""
     return ".connect." in type(spark).__module__
+
+
+def attempts_max(spark: SparkSession) -> int:
+    """How often a session tries a task before the job fails."""
+    master = spark.conf.get("spark.master", "") or ""
+    if _LOCAL.fullmatch(master):
+        return 1
+    if local := _LOCAL_WITH_RETRIES.fullmatch(master):
+        return int(local["attempts"])
+    # Four is what Spark does where nobody says otherwise.
+    return int(spark.conf.get("spark.task.maxFailures", "4") or "4")
 
 
 def _active_context() -> Any:  # a SparkContext, or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,7 +12,6 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from omnigraph.errors import OmnigraphError
-from omnigraph.spark.session import ATTEMPTS_MAX
 
 # The outcome of a unit, as it comes back.
 OUTCOMES: Final = "unit long, outcome binary"
@@ -37,27 +36,37 @@ Outcome = Done | Refused
 
 
 def run_partition(
-    batches: Iterator[pa.RecordBatch], task: str, units: Sequence[bytes]
+    batches: Iterator[pa.RecordBatch], task: str, units: bytes, *, attempts_max: int
 ) -> Iterator[pa.RecordBatch]:
-    """Run the units whose numbers are in a partition; `task` is `module:function`."""
+    """Run the units whose numbers are in a partition.
+
+    `task` is `module:function`, `units` are all of the job, and each is tried so often at most.
+    """
     # Other tasks use the other cores.
     pa.set_cpu_count(1)
-    module, name = task.split(":")
-    function = getattr(importlib.import_module(module), name)
+    function = named(task)
+    all_units = pickle.loads(units)  # noqa: S301 — our own units
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            outcome = _outcome(function, pickle.loads(units[number]))  # noqa: S301 — our own units
+            outcome = _outcome(function, all_units[number], attempts_max)
             row = {"unit": [number], "outcome": [pickle.dumps(outcome)]}
             yield pa.RecordBatch.from_pydict(row, schema=_SCHEMA)
 
 
-def _outcome(function: Any, unit: Any) -> Outcome:
+def named(task: str) -> Callable[[Any], Any]:
+    """The function of an installed module that is called `module:function`."""
+    module, name = task.split(":")
+    found: Callable[[Any], Any] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def _outcome(function: Any, unit: Any, attempts_max: int) -> Outcome:
     try:
         return Done(function(unit))
     except OmnigraphError as error:
         # Raised, Spark tries a task again, which is what a retryable error asks for.
         context = TaskContext.get()
-        is_last = context is None or context.attemptNumber() + 1 >= ATTEMPTS_MAX
+        is_last = context is None or context.attemptNumber() + 1 >= attempts_max
         if error.retryable and not is_last:
             raise
         return Refused(error)

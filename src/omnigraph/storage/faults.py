@@ -126,6 +126,10 @@ class FaultyObjects:
         """The whole object, or None when it is absent."""
         return self._inner.get(path)
 
+    def get_range(self, path: str, start: int, length: int) -> bytes | None:
+        """Some bytes of an object that has them, or None when it is absent."""
+        return self._inner.get_range(path, start, length)
+
     def put_new(self, path: str, data: bytes) -> bool:
         """Create an absent object, as a step."""
         return self._steps.take("put_new", path, lambda: self._inner.put_new(path, data))

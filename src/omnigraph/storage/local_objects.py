@@ -70,13 +70,11 @@ class LocalObjects:
 
     def get(self, path: str) -> bytes | None:
         """The whole object, or None when it is absent."""
-        target = self._target(path)
-        with _translated("get", target):
-            try:
-                with open(target, "rb", buffering=0) as file:
-                    return file.read()
-            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-                return None
+        return self._read(path, 0, -1)
+
+    def get_range(self, path: str, start: int, length: int) -> bytes | None:
+        """Some bytes of an object that has them, or None when it is absent."""
+        return self._read(path, start, length)
 
     def put_new(self, path: str, data: bytes) -> bool:
         """Create an absent object, durably; True if and only if this call created it."""
@@ -122,6 +120,17 @@ class LocalObjects:
             # Not synced: what a power loss brings back is garbage again, not a lost write.
             with _translated("delete", target), suppress(FileNotFoundError, NotADirectoryError):
                 self._system.unlink(target)
+
+    def _read(self, path: str, start: int, length: int) -> bytes | None:
+        target = self._target(path)
+        with _translated("get", target):
+            try:
+                # One call of the system may give less than it was asked for: buffers go on.
+                with open(target, "rb", buffering=0 if length < 0 else -1) as file:
+                    file.seek(start)
+                    return file.read(length)
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                return None
 
     def _target(self, path: str) -> str:
         return f"{self.uri}/{check_path(path)}"

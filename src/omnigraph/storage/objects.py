@@ -30,6 +30,9 @@ class Objects(Protocol):
     def get(self, path: str) -> bytes | None:
         """The whole object, or None when it is absent."""
 
+    def get_range(self, path: str, start: int, length: int) -> bytes | None:
+        """Some bytes of an object that has them, or None when it is absent."""
+
     def put_new(self, path: str, data: bytes) -> bool:
         """Create an absent object, durably; True if and only if this call created it."""
 

@@ -10,13 +10,14 @@ import random
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import islice
 from typing import Any
 
 import obstore
+from obstore import Bytes
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import MemoryStore, ObjectStore, S3Store
 
@@ -64,13 +65,13 @@ class RemoteObjects:
 
     def get(self, path: str) -> bytes | None:
         """The whole object, or None when it is absent."""
-        with self._translated("get", check_path(path)):
-            try:
-                return bytes(obstore.get(self._store, path).bytes())
-            except FileNotFoundError as error:
-                if _is_missing_bucket(error):
-                    raise
-                return None
+        return self._read(path, lambda: obstore.get(self._store, path).bytes())
+
+    def get_range(self, path: str, start: int, length: int) -> bytes | None:
+        """Some bytes of an object that has them, or None when it is absent."""
+        return self._read(
+            path, lambda: obstore.get_range(self._store, path, start=start, length=length)
+        )
 
     def put_new(self, path: str, data: bytes) -> bool:
         """Create an absent object; True if and only if this call created it."""
@@ -111,6 +112,15 @@ class RemoteObjects:
         while batch := [*islice(rest, DELETE_BATCH_MAX)]:
             with self._translated("delete", batch[0]):
                 obstore.delete(self._store, batch)
+
+    def _read(self, path: str, read: Callable[[], Bytes]) -> bytes | None:
+        with self._translated("get", check_path(path)):
+            try:
+                return bytes(read())
+            except FileNotFoundError as error:
+                if _is_missing_bucket(error):
+                    raise
+                return None
 
     @contextmanager
     def _translated(self, operation: str, path: str, *, is_put: bool = False) -> Iterator[None]:

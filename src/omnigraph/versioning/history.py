@@ -110,11 +110,22 @@ class History:
                 yield entry
             last -= PAGE
 
-    def by_key(self, stream: Stream, key: str) -> Record | None:
-        """The recent commit that a client's request with this key made on this very branch."""
+    def by_key(self, stream: Stream, key: str, *, after: int | None = None) -> Record | None:
+        """The recent commit that a client's request with this key made on this very branch.
+
+        With `after`, all commits above that version are looked at, however many they are; it is
+        refused where some of them were collected.
+        """
         newest = self._log.head(stream).snapshot.seq
-        first = max(stream.first_seq, newest - KEY_RECORDS_MAX + 1)
-        records = self._line(stream, below=newest + 1, first=first)
+        first = newest - KEY_RECORDS_MAX + 1
+        if after is not None:
+            first = min(first, after + 1)
+            wanted = max(stream.first_seq, after + 1)
+            oldest = self._floors.of(stream)
+            if wanted < min(oldest, newest + 1):
+                what = f"commits of branch '{stream.branch}' above version {after} were collected"
+                raise SnapshotGone(f"{what}; one may have had the key '{key}'", oldest=oldest)
+        records = self._line(stream, below=newest + 1, first=max(stream.first_seq, first))
         return next((found for found in records if found.signature.key == key), None)
 
     def find(self, commit: str) -> tuple[Stream, int] | None:

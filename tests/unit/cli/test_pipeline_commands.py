@@ -1,12 +1,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 import omnigraph
-from omnigraph.pipelines.ledger import Ledger, TargetRun, started_target
+from omnigraph.cli import pipeline_commands
+from omnigraph.cli.views.progress import LoadBars
+from omnigraph.errors import SourceFailed
+from omnigraph.pipelines.definition import Pipeline
+from omnigraph.pipelines.ledger import Ledger, TargetRun, fields_of
+from omnigraph.pipelines.run import RunOptions
 from unit.cli.small_company import Answer, Run
 
 SCHEMA = "node Person {\n  handle: String @key\n  name: String\n}\n"
@@ -129,6 +137,35 @@ def test_plan_shows_what_a_run_would_do_without_the_source(
     ]
 
 
+def test_plan_lists_every_secret_that_is_not_set(answer: Answer, definitions: Path) -> None:
+    text = DEFINITION.replace("people.jsonl", '"${FILES}/people.jsonl"')
+    text = text.replace(
+        "mode: append", 'mode: append\n    rejects: "${BAD}"\n    on_error: quarantine'
+    )
+    (definitions / "people.yaml").write_text(text + 'ledger: "${RUNS}/x"\n')
+    document = answer("pipeline", "plan", "people", "--folder", definitions)
+    assert sorted(document["missing_secrets"]) == ["BAD", "FILES", "RUNS"]
+
+
+def test_run_shows_how_far_it_is(
+    run: Run, definitions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+
+    @contextmanager
+    def bars() -> Iterator[LoadBars]:
+        yield LoadBars(stages=seen.append)
+
+    def ran(pipeline: Pipeline, options: RunOptions) -> NoReturn:
+        options.progress(pipeline.name)
+        raise SourceFailed("later")
+
+    monkeypatch.setattr(pipeline_commands, "load_bars", bars)
+    monkeypatch.setattr("omnigraph.pipelines.run.run_pipeline", ran)
+    assert run("pipeline", "run", "people", "--folder", definitions).exit_code == 1
+    assert seen == ["people"]
+
+
 def test_an_overwrite_is_refused_without_the_digest_of_its_plan(
     run: Run, answer: Answer, definitions: Path
 ) -> None:
@@ -147,7 +184,7 @@ def test_runs_and_status_tell_what_the_ledger_and_the_records_say(
     assert run("pipeline", "runs", "people", *where).stdout == "no runs\n"
     assert "people: never ran; next " in run("pipeline", "status", *where).stdout
     key = "pipeline:people:company/main:s"
-    target = started_target(TargetRun("company/main", "company", "main", key))
+    target = fields_of(TargetRun("company/main", "company", "main", key))
     ledger = Ledger.at(str(tmp_path / "g.omni"), "people")
     log = ledger.start({"slot": "s", "digest": "d", "trigger": "manual", "targets": [target]})
     # The process wrote its commit and ended before it could say so.
@@ -157,6 +194,8 @@ def test_runs_and_status_tell_what_the_ledger_and_the_records_say(
     (found,) = answer("pipeline", "runs", "people", *where)["runs"]
     assert (found["run_id"], found["status"]) == (log.run_id, "running")
     assert found["targets"][0]["commit_id"] == commit.id
+    assert found["targets"][0]["rows_written"] == 1
+    assert found["targets"][0]["rows_rejected"] is None
     assert commit.id in run("pipeline", "runs", "people", *where).stdout
     (status,) = answer("pipeline", "status", *where)["pipelines"]
     assert status["last_run"]["targets"][0]["status"] == "succeeded"

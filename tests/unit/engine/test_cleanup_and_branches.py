@@ -196,6 +196,9 @@ class LettingGo:
     def get(self, path: str) -> bytes | None:
         return self._inner.get(path)
 
+    def get_range(self, path: str, start: int, length: int) -> bytes | None:
+        return self._inner.get_range(path, start, length)
+
     def put_new(self, path: str, data: bytes) -> bool:
         is_new = self._inner.put_new(path, data)
         if path.startswith(self._folder):

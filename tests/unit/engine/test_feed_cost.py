@@ -31,6 +31,10 @@ class CountingObjects:
         self.reads.append(path)
         return self._objects.get(path)
 
+    def get_range(self, path: str, start: int, length: int) -> bytes | None:
+        self.reads.append(path)
+        return self._objects.get_range(path, start, length)
+
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         self.reads.append(prefix)
         return self._objects.list(prefix, after=after)

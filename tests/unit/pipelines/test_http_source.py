@@ -128,5 +128,14 @@ def test_a_service_that_is_not_there_may_be_later() -> None:
     assert "word" not in caught.value.message
 
 
-def test_the_ledger_does_not_see_parameters() -> None:
-    assert position(HttpSource("http://h/x?a=b")) == {"kind": "http", "url": "http://h/x"}
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://h/x?a=word", "http://h"),
+        ("https://me:word@h:8443/word", "https://h:8443"),
+        ("https://me:wo/rd@h", "the service"),
+        ("word", "the service"),
+    ],
+)
+def test_the_ledger_sees_no_more_of_an_address_than_its_service(url: str, told: str) -> None:
+    assert position(HttpSource(url)) == {"kind": "http", "url": told}

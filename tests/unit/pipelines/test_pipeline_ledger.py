@@ -3,11 +3,15 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import CorruptObject
+from omnigraph.errors import CorruptObject, StorageUnknown
+from omnigraph.ids import new_ulid
 from omnigraph.pipelines.ledger import (
     FAILED,
     INTERRUPTED,
@@ -18,11 +22,13 @@ from omnigraph.pipelines.ledger import (
     Ledger,
     RunLog,
     TargetRun,
+    fields_of,
     fold,
     outcome_of,
-    started_target,
 )
-from omnigraph.storage import open_objects
+from omnigraph.storage import Objects, open_objects
+from omnigraph.storage.faults import Fault, FaultyObjects, Kind, Steps
+from omnigraph.storage.paths import Entry
 
 TARGETS = (TargetRun("a/main", "a", "main", "k:a"), TargetRun("b/main", "b", "main", "k:b"))
 
@@ -32,7 +38,7 @@ def _ledger(folder: Path) -> Ledger:
 
 
 def _start(ledger: Ledger, slot: str = "s") -> RunLog:
-    targets = [started_target(target) for target in TARGETS]
+    targets = [fields_of(target) for target in TARGETS]
     return ledger.start({"slot": slot, "digest": "d", "trigger": "manual", "targets": targets})
 
 
@@ -43,17 +49,18 @@ def test_a_run_is_the_fold_of_its_events(tmp_path: Path) -> None:
     assert run is not None
     assert (run.status, run.slot, run.is_over) == (RUNNING, "s", False)
     assert [target.status for target in run.targets] == [RUNNING, RUNNING]
-    first = TargetRun("a/main", "a", "main", "k:a", SUCCEEDED, "C1", {"node:P": 3}, rejected=1)
+    first = TargetRun("a/main", "a", "main", "k:a", SUCCEEDED, "C1", 4, {"node:P": 3}, rejected=1)
     log.target(first)
     log.target(TargetRun("b/main", "b", "main", "k:b", FAILED, is_retryable=True, error="no"))
-    log.add("read", {"rows": 4})
     log.add("finished", {"status": PARTIAL})
     run = ledger.run(log.run_id)
     assert run is not None
     assert (run.status, run.rows_read, run.target("a/main")) == (PARTIAL, 4, first)
     document = run.to_json()
     assert document["conditions"] == ["PartialPipelineRun"]
+    assert document["rows_read"] == document["targets"][0]["rows_read"] == 4
     assert document["targets"][0]["rows_written"] == 3
+    assert document["targets"][1]["rows_read"] is None
     assert document["targets"][1]["retryable"] is True
     json.dumps(document)
 
@@ -73,6 +80,62 @@ def test_runs_come_newest_first(tmp_path: Path) -> None:
     assert {run.id for run in ledger.runs()} == set(ids)
     assert [run.id for run in ledger.runs(limit=2)] == sorted(ids, reverse=True)[:2]
     assert ledger.run("nothing") is None
+
+
+class Counted:
+    """A store that counts what it lists."""
+
+    def __init__(self, inner: Objects) -> None:
+        self.uri = inner.uri
+        self.put_new, self.put = inner.put_new, inner.put
+        self.get, self.get_range, self.delete = inner.get, inner.get_range, inner.delete
+        self._list = inner.list
+        self.listed = 0
+
+    def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
+        """What the store lists."""
+        for entry in self._list(prefix, after=after):
+            self.listed += 1
+            yield entry
+
+
+def test_the_newest_runs_are_found_without_listing_old_ones(tmp_path: Path) -> None:
+    objects = Counted(open_objects(str(tmp_path / "ledger")))
+    ledger = Ledger(objects, "people")
+    day_ms = 24 * 3_600_000
+    now_ms = time.time_ns() // 1_000_000
+    ages = (400, 399, 40, 39, 3, 2)
+    old = [new_ulid(now_ms - days * day_ms) for days in ages]
+    for run_id in old:
+        RunLog(objects, f"__pipelines/people/runs/{run_id}").add("started", {"slot": run_id})
+    newest = _start(ledger).run_id
+    assert [run.id for run in ledger.runs(limit=1)] == [newest]
+    assert objects.listed == 1
+    assert [run.id for run in ledger.runs()] == [newest, *reversed(old)]
+    since = datetime.now(UTC) - timedelta(days=10)
+    assert [run.id for run in ledger.newest(since=since)] == [newest, *reversed(old[-2:])]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 9, 21])
+def test_the_last_batch_is_found_without_listing_any(tmp_path: Path, count: int) -> None:
+    objects = Counted(open_objects(str(tmp_path / "ledger")))
+    ledger = Ledger(objects, "people")
+    for number in range(count):
+        ledger.claim(number, {"position": number})
+    last, batch = ledger.last_batch() or (None, {})
+    assert (last, batch["position"]) == (count - 1, count - 1)
+    assert objects.listed == 0
+
+
+def test_an_event_whose_answer_was_lost_takes_nothing_from_the_next(tmp_path: Path) -> None:
+    steps = Steps(Fault(2, Kind.UNKNOWN_AFTER, "put_new"))
+    ledger = Ledger(FaultyObjects(open_objects(str(tmp_path / "ledger")), steps), "people")
+    log = _start(ledger)
+    with pytest.raises(StorageUnknown):
+        log.target(TargetRun("a/main", "a", "main", "k:a", FAILED))
+    log.add("finished", {"status": FAILED})
+    (run,) = ledger.runs()
+    assert run.is_over
 
 
 def test_a_run_whose_process_is_gone_is_interrupted() -> None:

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import SecretMissing, SourceRefused
+from omnigraph.errors import OmnigraphError, SecretMissing, SourceRefused
 from omnigraph.pipelines.definition import FileSource, HttpSource
+from omnigraph.pipelines.ledger import Ledger
 from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.secrets import environment_with, holds_password, resolved
+from omnigraph.pipelines.run import RunOptions, run_pipeline
+from omnigraph.pipelines.secrets import environment_with, hidden, holds_password, resolved
 from unit.pipelines.definitions import PEOPLE, read
 
 
@@ -64,3 +68,54 @@ def test_a_definition_is_resolved_when_it_is_used(tmp_path: Path) -> None:
     with pytest.raises(SecretMissing) as caught:
         Resolver.of(pipeline, {}).require_all()
     assert caught.value.names == ("STORE", "DATA", "H")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("invalid token: 'hunter%2'", "invalid token: '${PW}'"),
+        ("GET /hunter%252/x", "GET /${PW}/x"),
+        ("postgresql://me:w%40rd@h/d is not there", "${URL} is not there"),
+        ("no password w@rd and no w%40rd", "no password ${URL} and no ${URL}"),
+        ("Illegal header value b'li\\nne'", "Illegal header value b'${LINE}'"),
+        ("h is too short to be hidden", "h is too short to be hidden"),
+    ],
+)
+def test_values_are_hidden_however_they_are_written(text: str, told: str) -> None:
+    values = {"PW": "hunter%2", "URL": "postgresql://me:w%40rd@h/d", "LINE": "li\nne", "H": "h"}
+    assert hidden(text, values) == told
+
+
+def _service(tmp_path: Path) -> Resolver:
+    source = "source: {kind: http, url: 'http://127.0.0.1:1/${PW}', headers: {a: 'b ${KEY}'}}"
+    text = PEOPLE.replace("source: {kind: files, paths: people.jsonl}", source)
+    return Resolver.of(read(tmp_path, text), {"PW": "hunter2", "KEY": "cipher", "OTHER": "people"})
+
+
+def test_texts_for_the_ledger_tell_no_value_of_the_environment(tmp_path: Path) -> None:
+    resolver = _service(tmp_path)
+    given = {"read": ["hunter2", 7, {"cipher": "a cipher of people"}]}
+    assert resolver.hidden(given) == {"read": ["${PW}", 7, {"cipher": "a ${KEY} of people"}]}
+    with pytest.raises(SourceRefused) as caught, resolver.hiding():
+        raise SourceRefused("no hunter2", hint="not cipher")
+    assert (str(caught.value), caught.value.message) == ("no ${PW}", "no ${PW}")
+    assert caught.value.hint == "not ${KEY}"
+
+
+def test_what_is_resolved_is_not_shown(tmp_path: Path) -> None:
+    resolver = _service(tmp_path)
+    shown = repr((resolver, resolver.source(next(iter(resolver.pipeline.sources)))))
+    assert "hunter2" not in shown
+    assert "cipher" not in shown
+
+
+def test_a_refused_run_tells_no_secret_in_its_error_and_its_ledger(tmp_path: Path) -> None:
+    text = PEOPLE.replace("company.omni", "${STORE}")
+    environment = {"STORE": "hunter2/company.omni"}
+    pipeline = replace(read(tmp_path, text), ledger="ledger")
+    with pytest.raises(OmnigraphError) as caught:
+        run_pipeline(pipeline, RunOptions(environment=environment))
+    assert "hunter2" not in str(caught.value)
+    (run,) = Ledger.at(str(tmp_path / "ledger"), pipeline.name).runs()
+    assert "${STORE}" in (run.error or "")
+    assert "hunter2" not in json.dumps(run.to_json())

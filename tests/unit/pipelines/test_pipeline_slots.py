@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import omnigraph
+from omnigraph.errors import SourceRefused
 from omnigraph.pipelines.definition import FeedSource, FileSource, HttpSource, Source
-from omnigraph.pipelines.ledger import Ledger
+from omnigraph.pipelines.ledger import Ledger, RunLog, TargetRun, fields_of
 from omnigraph.pipelines.slots import Asked, Slot, choose_slot
 from omnigraph.pipelines.sources.graph_feed import _records
 from unit.pipelines.definitions import PEOPLE, SCHEMA, read
@@ -13,15 +17,27 @@ from unit.pipelines.definitions import PEOPLE, SCHEMA, read
 NOBODY = Asked(None)
 
 
+def _ledger(folder: Path, name: str = "ledger") -> Ledger:
+    return Ledger.at(str(folder / name), "people")
+
+
 def _slot(folder: Path, source: Source, asked: Asked = NOBODY, *, text: str = PEOPLE) -> Slot:
-    ledger = Ledger.at(str(folder / "ledger"), "people")
-    return choose_slot(read(folder, text), {"source": source}, ledger, asked)
+    return choose_slot(read(folder, text), {"source": source}, _ledger(folder), asked)
+
+
+def _begin(folder: Path, slot: str) -> RunLog:
+    target = fields_of(TargetRun("company/main", "company", "main", "key"))
+    return _ledger(folder).start({"slot": slot, "trigger": "manual", "targets": [target]})
 
 
 def _end(folder: Path, slot: str, status: str) -> None:
-    ledger = Ledger.at(str(folder / "ledger"), "people")
-    log = ledger.start({"slot": slot, "digest": "d", "trigger": "manual", "targets": []})
-    log.add("finished", {"status": status})
+    _begin(folder, slot).add("finished", {"status": status})
+
+
+def _refuse(folder: Path, slot: str = "") -> None:
+    """A run that ended before it began: a secret is not set, or a graph is not there."""
+    log = _ledger(folder).start({"slot": slot, "trigger": "manual", "targets": []})
+    log.add("finished", {"status": "failed"})
 
 
 def test_the_same_files_are_the_same_slot(tmp_path: Path) -> None:
@@ -51,6 +67,20 @@ def test_a_source_without_a_content_takes_up_what_failed(tmp_path: Path) -> None
     assert _slot(tmp_path, source).name != first
 
 
+@pytest.mark.parametrize("refused", ["", "10:00"])
+def test_a_run_that_was_refused_does_not_hide_the_one_that_was_not_finished(
+    tmp_path: Path, refused: str
+) -> None:
+    source = HttpSource("http://127.0.0.1:1/x")
+    first = _slot(tmp_path, source).name
+    # It made its commit, and its process ended before it could say so.
+    _begin(tmp_path, first)
+    time.sleep(0.002)
+    for _ in range(3):
+        _refuse(tmp_path, refused)
+    assert _slot(tmp_path, source).name == first
+
+
 def _write(uri: Path, *names: str) -> None:
     with omnigraph.open(uri) as graph:
         for name in names:
@@ -71,18 +101,16 @@ def test_a_feed_is_read_in_batches_that_stay_what_they_are(tmp_path: Path) -> No
     ledger = Ledger.at(str(tmp_path / "ledger"), "people")
     _write(other, "ada", "bo", "cy")
     first = _slot(tmp_path, source)
-    assert (first.name, first.is_empty, _ids(source, first)) == (
-        "batch-00000000",
-        False,
-        ["ada", "bo"],
-    )
+    assert first.name.startswith("batch-00000000-")
+    assert (first.is_empty, _ids(source, first)) == (False, ["ada", "bo"])
     _write(other, "di")
     # Nobody said that it is finished: it is the same work again.
     again = _slot(tmp_path, source)
     assert (again.name, again.position) == (first.name, first.position)
     ledger.finish_batch(0, "run")
     second = _slot(tmp_path, source)
-    assert (second.name, _ids(source, second)) == ("batch-00000001", ["cy", "di"])
+    assert second.name.startswith("batch-00000001-")
+    assert _ids(source, second) == ["cy", "di"]
     ledger.finish_batch(1, "run")
     third = _slot(tmp_path, source)
     assert (third.is_empty, third.batch) == (True, None)
@@ -101,3 +129,33 @@ def test_a_feed_from_now_on_remembers_where_it_began(tmp_path: Path) -> None:
     ledger.finish_batch(0, "run")
     _write(other, "bo")
     assert _ids(source, _slot(tmp_path, source)) == ["bo"]
+
+
+def test_batches_of_another_ledger_are_told_apart_by_what_they_read(tmp_path: Path) -> None:
+    other = tmp_path / "other.omni"
+    omnigraph.create(other, schema=SCHEMA).close()
+    pipeline = read(tmp_path, PEOPLE)
+    sources: dict[str, Source] = {"source": FeedSource(str(other), changes_max=100)}
+    _write(other, "ada")
+    first = choose_slot(pipeline, sources, _ledger(tmp_path), NOBODY)
+    again = choose_slot(pipeline, sources, _ledger(tmp_path, "moved"), NOBODY)
+    assert again.name == first.name
+    _write(other, "bo")
+    later = choose_slot(pipeline, sources, _ledger(tmp_path, "moved again"), NOBODY)
+    assert (later.batch, first.batch) == (0, 0)
+    assert later.name != first.name
+
+
+def test_a_source_that_is_added_waits_for_the_batch_that_is_not_finished(tmp_path: Path) -> None:
+    other = tmp_path / "other.omni"
+    omnigraph.create(other, schema=SCHEMA).close()
+    _write(other, "ada")
+    pipeline, ledger = read(tmp_path, PEOPLE), _ledger(tmp_path)
+    source = FeedSource(str(other))
+    first = choose_slot(pipeline, {"a": source}, ledger, NOBODY)
+    with pytest.raises(SourceRefused, match="b: added to the sources while batch 0"):
+        choose_slot(pipeline, {"a": source, "b": source}, ledger, NOBODY)
+    assert choose_slot(pipeline, {"a": source}, ledger, NOBODY).name == first.name
+    ledger.finish_batch(0, "run")
+    both = choose_slot(pipeline, {"a": source, "b": source}, ledger, NOBODY)
+    assert (both.surveys["a"].is_empty, both.surveys["b"].is_empty) == (True, False)

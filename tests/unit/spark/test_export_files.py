@@ -4,6 +4,7 @@ import csv
 import json
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +19,9 @@ from omnigraph.errors import InvalidArgument
 from omnigraph.spark import export
 from omnigraph.spark.formats import Format
 from omnigraph.spark.scans import Place
+from omnigraph.storage.objects import open_objects
+from omnigraph.writers.bulk.runner import Runner
+from stores import S3Server
 
 U = TypeVar("U")
 R = TypeVar("R")
@@ -54,7 +58,7 @@ LINES = [
 
 
 class Pickling:
-    """Runs every unit twice, through bytes: an attempt that does not count leaves files too."""
+    """Runs every unit twice, through bytes, as a task that is tried again."""
 
     def run(self, units: Sequence[U], task: Callable[[U], R], *, stage: str) -> list[R]:
         assert stage == "export"
@@ -169,3 +173,81 @@ def test_what_is_there_stays_and_a_failure_leaves_nothing(graph: Graph, tmp_path
             view, list(view.types), Failing(), target=Place(str(tmp_path / "new")), form=Format.CSV
         )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "in.jsonl", "out"]
+
+
+@pytest.fixture
+def prefix(s3: S3Server) -> Iterator[Place]:
+    bucket = s3.new_bucket()
+    yield Place(f"s3://{bucket}/out", tuple(sorted(s3.options.items())))
+    s3.forget(bucket)
+
+
+def paths(place: Place) -> list[str]:
+    return [entry.path for entry in open_objects(place.root, options=dict(place.options)).list("")]
+
+
+class Meeting(Pickling):
+    """Exports to the same prefix while another export does, and leaves something else there."""
+
+    def __init__(self, graph: Graph, place: Place) -> None:
+        self.graph = graph
+        self.place = place
+
+    def run(self, units: Sequence[U], task: Callable[[U], R], *, stage: str) -> list[R]:
+        answers = super().run(units, task, stage=stage)
+        with pytest.raises(InvalidArgument, match="is not empty: _EXPORTING is there"):
+            exported_to(self.graph, self.place, Pickling())
+        objects = open_objects(self.place.root, options=dict(self.place.options))
+        objects.put("nodes/Person/note.txt", b"mine")
+        return answers
+
+
+def exported_to(graph: Graph, place: Place, runner: Runner) -> export.ExportResult:
+    view = graph.branch().snapshot().view
+    return export.export_types(view, list(view.types), runner, target=place, form=Format.JSONL)
+
+
+def test_exports_to_one_prefix_exclude_each_other_and_remove_only_their_own(
+    graph: Graph, prefix: Place
+) -> None:
+    result = exported_to(graph, prefix, Meeting(graph, prefix))
+    found = paths(prefix)
+    assert "nodes/Person/note.txt" in found
+    assert len(found) == result.files + 2
+    assert "_SUCCESS" in found
+    with pytest.raises(InvalidArgument, match="is not empty"):
+        exported_to(graph, prefix, Pickling())
+    assert paths(prefix) == found
+
+
+def test_an_attempt_that_comes_late_adds_nothing_to_an_export(graph: Graph, prefix: Place) -> None:
+    late: list[Callable[[], object]] = []
+
+    class Late(Pickling):
+        def run(self, units: Sequence[U], task: Callable[[U], R], *, stage: str) -> list[R]:
+            late.extend(partial(task, unit) for unit in units)
+            return super().run(units, task, stage=stage)
+
+    exported_to(graph, prefix, Late())
+    objects = open_objects(prefix.root, options=dict(prefix.options))
+    before = {path: objects.get(path) for path in paths(prefix)}
+    for attempt in late:
+        attempt()
+    assert {path: objects.get(path) for path in paths(prefix)} == before
+
+
+def test_a_failed_export_leaves_nothing_at_its_prefix(graph: Graph, prefix: Place) -> None:
+    class Failing(Pickling):
+        def run(self, units: Sequence[U], task: Callable[[U], R], *, stage: str) -> list[R]:
+            super().run(units, task, stage=stage)
+            assert len(paths(prefix)) > 1
+            raise RuntimeError("a task fails for good")
+
+    with pytest.raises(RuntimeError, match="for good"):
+        exported_to(graph, prefix, Failing())
+    assert paths(prefix) == []
+    exported_to(graph, prefix, Pickling())
+
+
+def test_a_place_is_shown_without_its_options() -> None:
+    assert "hunter2" not in repr(Place("s3://lake/team", (("aws_secret_access_key", "hunter2"),)))

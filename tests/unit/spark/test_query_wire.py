@@ -3,7 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from omnigraph.spark.query.wire import from_wire, spark_type, to_wire, wire_type
+from omnigraph.spark.query.wire import from_wire, to_wire, wire_type
+from omnigraph.spark.values import spark_type
 
 VECTOR = pa.list_(pa.field("item", pa.float32()), 2)
 COLUMNS = {

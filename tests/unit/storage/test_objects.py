@@ -52,6 +52,14 @@ def test_a_folder_is_not_an_object(objects: Objects) -> None:
     assert objects.get("a/b/c") is None
 
 
+def test_some_bytes_of_an_object_are_read(objects: Objects) -> None:
+    objects.put("a/b", bytes(range(100)))
+    assert objects.get_range("a/b", 0, 100) == bytes(range(100))
+    assert objects.get_range("a/b", 7, 3) == bytes([7, 8, 9])
+    assert objects.get_range("a/c", 7, 3) is None
+    assert objects.get_range("a", 7, 3) is None
+
+
 def test_a_new_object_is_created_once(reopen: Callable[[], Objects]) -> None:
     assert reopen().put_new("a/b", b"first") is True
     assert reopen().put_new("a/b", b"second") is False
@@ -224,7 +232,7 @@ def test_a_store_that_overwrites_is_refused() -> None:
         def __init__(self) -> None:
             self._inner = open_objects("memory://careless")
             self.get, self.put, self.list = self._inner.get, self._inner.put, self._inner.list
-            self.delete = self._inner.delete
+            self.get_range, self.delete = self._inner.get_range, self._inner.delete
 
         def put_new(self, path: str, data: bytes) -> bool:
             self.put(path, data)

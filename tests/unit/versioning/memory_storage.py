@@ -32,6 +32,10 @@ class MemoryObjects:
         self.calls.append(("get", path))
         return self.data.get(path)
 
+    def get_range(self, path: str, start: int, length: int) -> bytes | None:
+        found = self.get(path)
+        return None if found is None else found[start : start + length]
+
     def put_new(self, path: str, data: bytes) -> bool:
         self.calls.append(("put_new", path))
         with self.lock:

@@ -106,14 +106,14 @@ class PipelineRuns:
         """A line for each target of each run."""
         if not self.runs:
             return ["no runs"]
-        rows = [("RUN", "STARTED", "SLOT", "STATUS", "TARGET", "WRITTEN", "REJECTED", "COMMIT")]
+        counts = ("READ", "WRITTEN", "REJECTED")
+        rows = [("RUN", "STARTED", "SLOT", "STATUS", "TARGET", *counts, "COMMIT")]
         for run in self.runs:
             head = (run.id, run.started_at, run.slot, run.status)
             rows += [
-                (*head, target.target, str(target.written), str(target.rejected), _made(target))
-                for target in run.targets
-            ] or [(*head, "", "", "", run.error or "")]
-        return aligned(rows, right={5, 6})
+                (*head, target.target, *_numbers(target), _made(target)) for target in run.targets
+            ] or [(*head, "", "", "", "", run.error or "")]
+        return aligned(rows, right={5, 6, 7})
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +178,14 @@ def _target_lines(targets: Iterable[TargetRun]) -> list[str]:
         for target in targets
     ]
     return aligned(rows) if rows else []
+
+
+def _numbers(target: TargetRun) -> tuple[str, str, str]:
+    """How many rows were read, written and rejected; what nobody counted is a question mark."""
+    read, rejected = (
+        "?" if count is None else str(count) for count in (target.rows_read, target.rejected)
+    )
+    return read, str(target.written), rejected
 
 
 def _made(target: TargetRun) -> str:

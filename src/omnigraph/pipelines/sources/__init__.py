@@ -3,7 +3,8 @@
 In: a source of a definition, with its secrets resolved. Out: first a position, which says what
 exactly a run reads, and then a frame of those records. Guarantee: a position is small and JSON, it
 is in the ledger before anything is written, and a source that is followed (`graph`, `kafka`) gives
-the same records for the same position.
+the same records for the same position. Files are not pinned: whoever has read them asks with
+`require_same` whether they are still those of the survey.
 
     survey        what there is to read now
     reading       a frame of what a survey found
@@ -11,7 +12,7 @@ the same records for the same position.
     json_lines    JSON texts as frames, for the kinds that have them
 """
 
-from omnigraph.pipelines.sources.reading import opened
+from omnigraph.pipelines.sources.reading import opened, require_same
 from omnigraph.pipelines.sources.survey import Survey, is_followed, survey
 
-__all__ = ["Survey", "is_followed", "opened", "survey"]
+__all__ = ["Survey", "is_followed", "opened", "require_same", "survey"]

@@ -18,7 +18,7 @@ import pyarrow.csv as pcsv
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from omnigraph.errors import SourceRefused
+from omnigraph.errors import SourceFailed, SourceRefused
 from omnigraph.pipelines.definition import FileSource
 from omnigraph.pipelines.guards import CORRUPT, fails
 from omnigraph.pipelines.sources.json_lines import (
@@ -107,11 +107,23 @@ def position(found: Listed) -> JsonObject:
     }
 
 
+def require_same(source: FileSource, found: Listed) -> None:
+    """Refuse files of which one is not as it was found; others that came do not matter."""
+    now = {file.uri: file for path in source.paths for file in source_files(path, found.options)[0]}
+    changed = [file.uri for file in found.files if now.get(file.uri) != file]
+    if changed:
+        told = ", ".join(changed[:_NAMES_MAX])
+        raise SourceFailed(f"files changed while they were read: {told}", hint="run it again")
+
+
 def frame(source: FileSource, found: Listed, spark: SparkSession) -> DataFrame:
     """The records of the files."""
     if any(file.uri.startswith(S3) for file in found.files):
         return _remote(source, found, spark)
-    return local_frame(source, [file.uri for file in found.files], found.format, spark)
+    records = local_frame(source, [file.uri for file in found.files], found.format, spark)
+    # Spark has looked at the files by now, and reads each as far as it went then.
+    require_same(source, found)
+    return records
 
 
 def local_frame(
@@ -226,8 +238,10 @@ def read_lines(
 ) -> Iterator[pa.RecordBatch]:
     """The lines of the files whose numbers are in a partition, or each file as one text."""
     for file in _files_of(found.files, batches):
-        opening = opened_file(file, found.options)
-        with opening as stream, io.TextIOWrapper(_plain(stream, file.uri)) as text:
+        with (
+            opened_file(file, found.options) as stream,
+            io.TextIOWrapper(_plain(stream, file.uri), encoding="utf-8") as text,
+        ):
             if is_multiline:
                 yield _text_batch([text.read()])
                 continue
@@ -241,14 +255,45 @@ def read_rows(
     """The rows of the files whose numbers are in a partition."""
     pa.set_cpu_count(1)
     for file in _files_of(found.files, batches):
-        with opened_file(file, found.options) as stream:
-            match found.format:
-                case "parquet":
-                    yield from pq.ParquetFile(stream).iter_batches(batch_size=_BATCH_ROWS)
-                case "orc":
-                    yield from orc.ORCFile(stream).read().to_batches(max_chunksize=_BATCH_ROWS)
-                case _:
-                    yield from _csv_batches(stream, file.uri, schema)
+        try:
+            with opened_file(file, found.options) as stream:
+                for batch in _batches(stream, file.uri, found.format, schema):
+                    yield _fitted(batch, schema, file.uri)
+        except pa.ArrowException as failure:
+            raise SourceRefused(f"{file.uri}: {failure}") from failure
+
+
+def _batches(
+    stream: pa.NativeFile, uri: str, format_: str, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    match format_:
+        case "parquet":
+            yield from pq.ParquetFile(stream).iter_batches(batch_size=_BATCH_ROWS)
+        case "orc":
+            stripes = orc.ORCFile(stream)
+            for number in range(stripes.nstripes):
+                stripe = pa.Table.from_batches([stripes.read_stripe(number)])
+                yield from stripe.to_batches(max_chunksize=_BATCH_ROWS)
+        case _:
+            yield from _csv_batches(stream, uri, schema)
+
+
+def _fitted(batch: pa.RecordBatch, schema: pa.Schema, uri: str) -> pa.RecordBatch:
+    """The columns of the first file by their names: Spark takes them by their places."""
+    if batch.schema.equals(schema):
+        return batch
+    columns = []
+    for wanted in schema:
+        if wanted.name not in batch.schema.names:
+            hint = "files of one source have the same columns"
+            raise SourceRefused(f"{uri} has no column {wanted.name}", hint=hint)
+        column = batch.column(wanted.name)
+        try:
+            columns.append(column.cast(wanted.type))
+        except pa.ArrowException as failure:
+            told = f"{uri}: column {wanted.name} is of type {column.type}, not {wanted.type}"
+            raise SourceRefused(f"{told}: {failure}") from failure
+    return pa.record_batch(columns, schema=schema)
 
 
 def _csv_batches(stream: pa.NativeFile, uri: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

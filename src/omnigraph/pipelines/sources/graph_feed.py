@@ -60,7 +60,7 @@ def frame(source: FeedSource, position: JsonObject, spark: SparkSession) -> Data
         columns = f"{_COLUMNS}, {_ENDS}, properties struct<{source.columns}>"
     elif not texts:
         columns = f"{_COLUMNS}, {_ENDS}"
-    return frame_of_texts(pa.array(texts, pa.large_string()), columns, spark)
+    return frame_of_texts(pa.chunked_array([texts], pa.large_string()), columns, spark)
 
 
 def _records(branch: Branch, source: FeedSource, position: JsonObject) -> Iterator[JsonObject]:

@@ -1,10 +1,15 @@
-"""JSON from an HTTP service, page after page, held by the driver and handed to Spark as texts."""
+"""JSON from an HTTP service, page after page, held by the driver and handed to Spark as texts.
+
+Headers and the token are only for the service that the definition names: a link or a redirect to
+any other place is followed without them.
+"""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
 
@@ -25,40 +30,51 @@ BYTES_MAX: Final = 1024**3
 _ATTEMPTS: Final = 4
 _BACKOFF_S: Final = 0.5
 _BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_REDIRECTS_MAX: Final = 20
 _HEADER: Final = "header"
 
 
 def position(source: HttpSource) -> JsonObject:
-    """What the ledger keeps: the address without its parameters, which may hold secrets."""
-    return {"kind": "http", "url": source.url.partition("?")[0]}
+    """What the ledger keeps: the service alone, because the rest of an address may be a secret."""
+    return {"kind": "http", "url": place_of(source.url)}
+
+
+def place_of(url: str) -> str:
+    """The scheme, host and port of an address: what may be told of it."""
+    try:
+        found = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError):
+        return "the service"
+    return f"{found.scheme}://{found.netloc.decode('ascii')}" if found.host else "the service"
 
 
 def frame(source: HttpSource, spark: SparkSession) -> DataFrame:
     """The records of all pages."""
-    texts = [json.dumps(record) for page in pages(source) for record in page]
-    return frame_of_texts(pa.array(texts, pa.large_string()), source.columns, spark)
+    # Each page becomes texts at once, so that no more than one is held as objects.
+    texts = [pa.array(map(_text, page), pa.large_string()) for page in pages(source)]
+    return frame_of_texts(pa.chunked_array(texts, pa.large_string()), source.columns, spark)
+
+
+def _text(record: JsonObject) -> str:
+    return json.dumps(record, ensure_ascii=False)
 
 
 def pages(
     source: HttpSource, *, wait: Callable[[float], None] = time.sleep
 ) -> Iterator[list[JsonObject]]:
     """The records of one page after the other."""
-    headers = dict(source.headers)
-    if source.token is not None:
-        headers["Authorization"] = f"Bearer {source.token}"
     size = 0
-    with httpx.Client(headers=headers, timeout=source.timeout_s, follow_redirects=True) as client:
-        request: tuple[str, dict[str, str]] | None = (source.url, _first_params(source))
+    with httpx.Client(timeout=source.timeout_s, follow_redirects=False) as client:
+        service = _Service(client, source, wait)
+        request: _Request | None = _Request(source.url, _first_params(source))
         for number in range(source.paging.pages_max):
             assert request is not None, "the loop ends with the last page"
-            answer = _asked(client, request, wait)
+            answer = service.ask(request, size)
             size += len(answer.content)
-            if size > BYTES_MAX:
-                raise ResourceLimit("bytes of an HTTP source", limit=BYTES_MAX, actual=size)
             document = _document(answer)
             found = _records(document, source)
             yield found
-            request = _next(source, number, found, (answer, document))
+            request = _next(source, number, found, (request, answer, document))
             if request is None:
                 return
     hint = "raise 'pages_max', or ask for less"
@@ -67,29 +83,104 @@ def pages(
     )
 
 
-def _asked(
-    client: httpx.Client, request: tuple[str, dict[str, str]], wait: Callable[[float], None]
-) -> httpx.Response:
-    url, params = request
-    place = url.partition("?")[0]
-    problem = ""
-    for attempt in range(_ATTEMPTS):
-        if attempt:
-            wait(_BACKOFF_S * 2 ** (attempt - 1))
-        try:
-            answer = client.get(url, params=params or None)
-        except httpx.TransportError as failure:
-            problem = f"{type(failure).__name__}: {failure}"
-            continue
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as failure:
-            raise SourceRefused(f"{place}: {failure}") from failure
-        if answer.status_code in _BUSY:
-            problem = f"the service answers {answer.status_code}"
-            continue
-        if answer.status_code != httpx.codes.OK:
-            raise SourceRefused(f"{place}: the service answers {answer.status_code}")
-        return answer
-    raise SourceFailed(f"{place} cannot be read: {problem}", hint="try again later")
+@dataclass(frozen=True, slots=True)
+class _Request:
+    url: str
+    params: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a service said; `moved_to` is where it says that the page is, `link` the next one."""
+
+    url: str
+    content: bytes = b""
+    link: str | None = None
+    moved_to: str | None = None
+
+
+class _Service:
+    """A service, asked with the headers of the definition wherever those belong."""
+
+    def __init__(
+        self, client: httpx.Client, source: HttpSource, wait: Callable[[float], None]
+    ) -> None:
+        self._client = client
+        self._own = source.url
+        self._wait = wait
+        self._headers = dict(source.headers)
+        if source.token is not None:
+            self._headers["Authorization"] = f"Bearer {source.token}"
+
+    def ask(self, request: _Request, size: int) -> _Answer:
+        """The answer to a request, wherever it has moved to; `size` is what was read before."""
+        for _ in range(_REDIRECTS_MAX + 1):
+            answer = self._tried(request, size)
+            if answer.moved_to is None:
+                return answer
+            request = _Request(_joined(answer.url, answer.moved_to), {})
+        raise SourceRefused(f"{place_of(self._own)}: more than {_REDIRECTS_MAX} redirects")
+
+    def _tried(self, request: _Request, size: int) -> _Answer:
+        place, problem = place_of(request.url), ""
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                self._wait(_BACKOFF_S * 2 ** (attempt - 1))
+            try:
+                answer = self._once(request, size)
+            except httpx.UnsupportedProtocol as failure:
+                raise SourceRefused(f"{place}: {failure}") from failure
+            except (httpx.InvalidURL, httpx.LocalProtocolError, ValueError):
+                # What these say may hold the address or a header.
+                message = f"{place}: the address or a header cannot be sent"
+                raise SourceRefused(message, hint="look for stray characters in them") from None
+            except httpx.RequestError as failure:
+                problem = f"{type(failure).__name__}: {failure}"
+                continue
+            if isinstance(answer, _Answer):
+                return answer
+            problem = f"the service answers {answer}"
+        raise SourceFailed(f"{place} cannot be read: {problem}", hint="try again later")
+
+    def _once(self, request: _Request, size: int) -> _Answer | int:
+        """An answer, or the status of a service that may have one later."""
+        headers = self._headers if _is_trusted(self._own, request.url) else {}
+        asking = self._client.stream(
+            "GET", request.url, params=request.params or None, headers=headers
+        )
+        with asking as answer:
+            url = str(answer.url)
+            if answer.has_redirect_location:
+                return _Answer(url, moved_to=answer.headers["location"])
+            if answer.status_code in _BUSY:
+                return answer.status_code
+            if answer.status_code != httpx.codes.OK:
+                raise SourceRefused(f"{place_of(url)}: the service answers {answer.status_code}")
+            content = bytearray()
+            for data in answer.iter_bytes():
+                content += data
+                if size + len(content) > BYTES_MAX:
+                    raise ResourceLimit(
+                        "bytes of an HTTP source", limit=BYTES_MAX, actual=size + len(content)
+                    )
+            return _Answer(url, bytes(content), answer.links.get("next", {}).get("url"))
+
+
+def _is_trusted(own: str, url: str) -> bool:
+    """Whether an address is of the same service, or of the same one behind encryption."""
+    ours, other = httpx.URL(own), httpx.URL(url)
+    if ours.host != other.host:
+        return False
+    schemes = (ours.scheme, other.scheme)
+    is_same = schemes[0] == schemes[1] and ours.port == other.port
+    return is_same or (schemes == ("http", "https") and ours.port is other.port is None)
+
+
+def _joined(base: str, link: str) -> str:
+    try:
+        return urljoin(base, link)
+    except ValueError:
+        raise SourceRefused(f"{place_of(base)}: a link of the answer is no address") from None
 
 
 def _first_params(source: HttpSource) -> dict[str, str]:
@@ -101,11 +192,11 @@ def _first_params(source: HttpSource) -> dict[str, str]:
     return params
 
 
-def _document(answer: httpx.Response) -> Any:  # Any: a JSON document
+def _document(answer: _Answer) -> Any:  # Any: a JSON document
     try:
-        return answer.json()
-    except ValueError as failure:
-        raise SourceRefused(f"{_place(answer)}: the answer is no JSON") from failure
+        return json.loads(answer.content)
+    except (ValueError, RecursionError):
+        raise SourceRefused(f"{place_of(answer.url)}: the answer is no JSON") from None
 
 
 def _records(document: Any, source: HttpSource) -> list[JsonObject]:  # Any: a JSON document
@@ -123,25 +214,24 @@ def _next(
     source: HttpSource,
     number: int,
     found: list[JsonObject],
-    page: tuple[httpx.Response, Any],  # Any: a JSON document
-) -> tuple[str, dict[str, str]] | None:
+    page: tuple[_Request, _Answer, Any],  # Any: a JSON document
+) -> _Request | None:
     """The request for the page behind one; None behind the last."""
-    answer, document = page
+    request, answer, document = page
     paging, params = source.paging, _first_params(source)
     if paging.link is not None:
-        is_header = paging.link == _HEADER
-        link = answer.links.get("next", {}).get("url") if is_header else _at(document, paging.link)
-        return (urljoin(str(answer.url), str(link)), {}) if link else None
+        link = answer.link if paging.link == _HEADER else _at(document, paging.link)
+        return _Request(_joined(answer.url, str(link)), {}) if link else None
     if paging.cursor is not None:
         cursor = _at(document, paging.cursor)
-        return (source.url, params | {paging.param: str(cursor)}) if cursor else None
+        return _Request(source.url, params | {paging.param: str(cursor)}) if cursor else None
     if not found:
         return None
     if paging.page is not None:
-        return source.url, params | {paging.page: str(paging.first + number + 1)}
+        return _Request(source.url, params | {paging.page: str(paging.first + number + 1)})
     if paging.offset is not None:
-        sent = dict(answer.request.url.params)
-        return source.url, params | {paging.offset: str(int(sent[paging.offset]) + len(found))}
+        start = int(request.params[paging.offset]) + len(found)
+        return _Request(source.url, params | {paging.offset: str(start)})
     return None
 
 
@@ -150,7 +240,3 @@ def _at(document: Any, path: str) -> Any:  # Any: a JSON document
     for name in path.split("."):
         document = document.get(name) if isinstance(document, dict) else None
     return document
-
-
-def _place(answer: httpx.Response) -> str:
-    return str(answer.url).partition("?")[0]

@@ -22,9 +22,9 @@ PERMISSIVE: Final = "PERMISSIVE"
 _SHOWN_MAX: Final = 5
 
 
-def frame_of_texts(texts: pa.Array, columns: str | None, spark: SparkSession) -> DataFrame:
-    """The records of texts that this process holds."""
-    table = pa.table({TEXT_COLUMN: texts.cast(pa.string())})
+def frame_of_texts(texts: pa.ChunkedArray, columns: str | None, spark: SparkSession) -> DataFrame:
+    """The records of large texts that this process holds; together they may be of any size."""
+    table = pa.table({TEXT_COLUMN: texts})
     return frame_of_lines(spark.createDataFrame(table), columns, spark)
 
 

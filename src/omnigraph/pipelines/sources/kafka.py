@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from omnigraph.errors import SourceFailed, SourceRefused
 from omnigraph.pipelines.definition import KafkaSource
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S: Final = 15.0
 _BATCH: Final = 10_000
+# The client waits so long for a batch to fill, also behind the last message.
+_WAIT_S: Final = 0.25
 # So many waits in a row without a message are the end of patience.
-_WAITS_MAX: Final = 8
+_WAITS_MAX: Final = 60
 _SCHEMA: Final = pa.schema(
     [
         ("key", pa.string()),
@@ -41,6 +43,12 @@ _COLUMNS: Final = (
     "key string, value string, topic string, partition int, offset long, timestamp timestamp"
 )
 
+# The library's names for events of its own begin like private ones.
+_AT_END: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 — see above
+_LOST: Final = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE)  # noqa: SLF001 — see above
+# What to do where messages of a range can never be read any more.
+_LOST_HINT: Final = "a pipeline of another name begins anew, at its 'start'"
+
 # A range of offsets: topic, partition, first, and the one behind the last.
 Range = tuple[str, int, int, int]
 
@@ -49,22 +57,36 @@ def position(source: KafkaSource, after: Any) -> JsonObject:  # Any: a position,
     """The ranges of a run: each partition from where the last one ended."""
     known = {} if after is None else {(each[0], each[1]): each[3] for each in after["ranges"]}
     ranges: list[Range] = []
-    with _consumer(source) as consumer:
+    with _consumer(_options(source)) as consumer:
         for topic in source.topics:
-            for number in _partitions(consumer, topic):
+            ends = {number: end for (name, number), end in known.items() if name == topic}
+            partitions = _partitions(consumer, topic)
+            if gone := sorted(ends.keys() - set(partitions)):
+                message = f"topic '{topic}' has no partition {gone[0]} any more: it was made anew"
+                raise SourceRefused(message, hint=_LOST_HINT)
+            for number in partitions:
                 place = TopicPartition(topic, number)
                 low, high = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
-                first = known.get((topic, number))
-                if first is None:
-                    first = low if source.start == "beginning" else high
-                elif first < low:
-                    message = f"{topic}/{number}: messages {first} to {low - 1} were not read"
-                    raise SourceRefused(f"{message} before Kafka removed them")
+                # A partition that a topic got meanwhile has only new messages.
+                is_whole = bool(ends) or source.start == "beginning"
+                first = ends.get(number, low if is_whole else high)
+                _require_there(f"{topic}/{number}", first, (low, high))
                 ranges.append((topic, number, first, high))
     return {
         "kind": "kafka",
         "ranges": [list(each) for each in bounded(ranges, source.messages_max)],
     }
+
+
+def _require_there(name: str, first: int, held: tuple[int, int]) -> None:
+    """Refuse to go on at an offset that a partition does not hold."""
+    low, high = held
+    if first < low:
+        message = f"{name}: messages {first} to {low - 1} were not read before Kafka removed them"
+        raise SourceRefused(message, hint=_LOST_HINT)
+    if first > high:
+        message = f"{name} ends at offset {high}, but was read up to {first}: it was made anew"
+        raise SourceRefused(message, hint=_LOST_HINT)
 
 
 def bounded(ranges: Sequence[Range], messages_max: int) -> list[Range]:
@@ -103,30 +125,37 @@ def read_ranges(
 
 def _messages(options: Mapping[str, str], asked: Range) -> Iterator[pa.RecordBatch]:
     topic, partition, low, high = asked
-    consumer = Consumer(dict(options))
-    try:
+    with _consumer(options) as consumer:
         consumer.assign([TopicPartition(topic, partition, low)])
-        waits = 0
-        while True:
+        place, waits = low, 0
+        while place < high:
             # Any: offsets may be missing in its types, which a message that came never lacks
-            found: list[Any] = list(consumer.consume(_BATCH, timeout=_TIMEOUT_S / _WAITS_MAX))
-            for message in found:
-                if message.error() is not None:
-                    raise SourceFailed(f"{topic}/{partition}: {message.error().str()}")
-            kept = [message for message in found if message.offset() < high]
+            found: list[Any] = list(consumer.consume(_BATCH, timeout=_WAIT_S))
+            kept = [each for each in found if each.error() is None and each.offset() < high]
+            if any(each.offset() < low for each in kept):
+                raise SourceFailed(f"{topic}/{partition}: Kafka answers with offsets below {low}")
             if kept:
                 yield _batch(kept)
-            # Offsets have gaps where messages were compacted away, so the place says where it ends.
-            place = consumer.position([TopicPartition(topic, partition)])[0].offset
-            if place >= high or len(kept) < len(found):
-                return
-            waits = 0 if found else waits + 1
+            # Offsets have gaps where messages were compacted away and behind transactions, so
+            # that only the place of the next message says where a range ends.
+            place = max([place, *(_next_offset(each, asked) for each in found)])
+            waits = 0 if kept else waits + 1
             if waits >= _WAITS_MAX:
                 raise SourceFailed(f"{topic}/{partition}: no message came before offset {high}")
-    except KafkaException as failure:
-        raise SourceFailed(f"Kafka cannot be read: {failure.args[0].str()}") from failure
-    finally:
-        consumer.close()
+
+
+def _next_offset(message: Any, asked: Range) -> int:  # Any: the library has no types
+    """The offset behind a message, or the one where the end of a partition was met."""
+    topic, partition, low, high = asked
+    error = message.error()
+    if error is None:
+        return int(message.offset()) + 1
+    if error.code() == _AT_END:
+        return int(message.offset())
+    if error.code() in _LOST:
+        told = f"{topic}/{partition}: Kafka does not hold messages {low} to {high - 1} any more"
+        raise SourceRefused(told, hint=_LOST_HINT)
+    raise SourceFailed(f"{topic}/{partition}: {error.str()}")
 
 
 def _batch(messages: Sequence[Any]) -> pa.RecordBatch:  # Any: the library has no types
@@ -146,14 +175,22 @@ def _text(data: bytes | None) -> str | None:
 
 
 @contextmanager
-def _consumer(source: KafkaSource) -> Iterator[Any]:  # Any: the library has no types
-    consumer = Consumer(_options(source))
+def _consumer(options: Mapping[str, str]) -> Iterator[Any]:  # Any: the library has no types
+    try:
+        consumer = Consumer(dict(options))
+    except (KafkaException, ValueError, TypeError) as failure:
+        raise SourceRefused(f"Kafka's options are refused: {_told(failure)}") from failure
     try:
         yield consumer
     except KafkaException as failure:
-        raise SourceFailed(f"Kafka cannot be read: {failure.args[0].str()}") from failure
+        raise SourceFailed(f"Kafka cannot be read: {_told(failure)}") from failure
     finally:
         consumer.close()
+
+
+def _told(failure: Exception) -> str:
+    reason = failure.args[0] if failure.args else failure
+    return str(reason.str() if isinstance(reason, KafkaError) else reason)
 
 
 def _partitions(consumer: Any, topic: str) -> list[int]:  # Any: the library has no types
@@ -172,4 +209,7 @@ def _options(source: KafkaSource) -> dict[str, str]:
         "log_level": "0",
         **source.options,
         "bootstrap.servers": source.servers,
+        # An offset that is not there any more is an error, never a reason to go on elsewhere.
+        "auto.offset.reset": "error",
+        "enable.partition.eof": "true",
     }

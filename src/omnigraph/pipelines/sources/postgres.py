@@ -7,9 +7,11 @@ views and queries by the values of an integer column, or not at all.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import adbc_driver_manager
@@ -28,11 +30,16 @@ _BATCH_BYTES: Final = 16 * 1024**2
 # What PostgreSQL calls a table whose rows lie in blocks, and a view that was stored.
 _HEAPS: Final = ("r", "m")
 _CUT: Final = "__omnigraph_rows"
+# What the client library says of a server that it found; anything else may quote the address.
+_UNREACHED: Final = re.compile(r"connection to server .*? failed: .*")
+_ADDRESS_HINT: Final = (
+    "write it as postgresql://user:password@host:port/database, with %XX for signs"
+)
 
 
 def position(source: PostgresSource) -> JsonObject:
-    """What the ledger keeps: which table or query, never the address."""
-    return {"kind": "postgres", "read": source.table or source.query}
+    """What the ledger keeps: which table, never the address nor a query, which may hold secrets."""
+    return {"kind": "postgres", "read": source.table or "a query"}
 
 
 @contextmanager
@@ -44,8 +51,10 @@ def frame(source: PostgresSource, spark: SparkSession) -> Iterator[DataFrame]:
         cursor.execute(_BEGIN)
         cursor.execute("SELECT pg_export_snapshot()")
         snapshot = str(_single(cursor))
-        schema = _schema(cursor, source)
-        texts = _queries(cursor, source)
+        every = _every(cursor, source)
+        found = _columns(cursor, every)
+        schema = pa.schema([(field.name, _plain_type(field.type)) for field in found])
+        texts = _queries(cursor, source, every, found)
         task = partial(read_queries, (source.url, snapshot), tuple(texts), schema)
         count = len(texts)
         yield spark.range(0, count, 1, count).mapInArrow(task, from_arrow_schema(schema))
@@ -54,16 +63,26 @@ def frame(source: PostgresSource, spark: SparkSession) -> Iterator[DataFrame]:
 @contextmanager
 def connected(url: str) -> Iterator[Any]:  # Any: the library has no types
     """A cursor outside any transaction; failures of the server are errors of the source."""
+    with closing(_connection(url)) as connection:
+        try:
+            with closing(connection.cursor()) as cursor:
+                yield cursor
+        except adbc_driver_manager.OperationalError as failure:
+            raise SourceFailed(f"PostgreSQL cannot be read: {_told(failure)}") from failure
+        except adbc_driver_manager.Error as failure:
+            raise SourceRefused(f"PostgreSQL refuses: {_told(failure)}") from failure
+
+
+def _connection(url: str) -> Any:  # Any: as above
     try:
-        with (
-            closing(dbapi.connect(url, autocommit=True)) as connection,
-            closing(connection.cursor()) as cursor,
-        ):
-            yield cursor
-    except adbc_driver_manager.OperationalError as failure:
-        raise SourceFailed(f"PostgreSQL cannot be read: {_told(failure)}") from failure
+        return dbapi.connect(url, autocommit=True)
     except adbc_driver_manager.Error as failure:
-        raise SourceRefused(f"PostgreSQL refuses: {_told(failure)}") from failure
+        unreached = _UNREACHED.search(str(failure))
+    # Outside the clause, so that no traceback shows what the library said.
+    if unreached is None:
+        message = "PostgreSQL cannot be read: its address is not understood, or names no host"
+        raise SourceFailed(message, hint=_ADDRESS_HINT)
+    raise SourceFailed(f"PostgreSQL cannot be read: {unreached[0].strip()}")
 
 
 def read_queries(
@@ -88,16 +107,35 @@ def read_queries(
                 cursor.execute("COMMIT")
 
 
-def _schema(cursor: Any, source: PostgresSource) -> pa.Schema:  # Any: the library has no types
-    cursor.execute(f"SELECT * FROM {_relation(source)} LIMIT 0")  # noqa: S608 — the user's own query
-    found = cursor.fetch_arrow_table().schema
-    return pa.schema([(field.name, _plain_type(field.type)) for field in found])
+def _columns(cursor: Any, query: str) -> pa.Schema:  # Any: the library has no types
+    cursor.execute(f"{query} LIMIT 0")
+    found: pa.Schema = cursor.fetch_arrow_table().schema
+    return found
 
 
-def _queries(cursor: Any, source: PostgresSource) -> list[str]:  # Any: as above
-    """The ranges that together are the source, each as a query."""
+def _every(cursor: Any, source: PostgresSource) -> str:  # Any: as above
+    """The query for all rows, in which values that only PostgreSQL knows are texts of its own."""
     every = f"SELECT * FROM {_relation(source)}"  # noqa: S608 — the user's own query
+    found = _columns(cursor, every)
+    casts = [_cast(field.type) for field in found]
+    if not any(casts):
+        return every
+    items = [
+        f"{_quoted(field.name)}{cast} AS {_quoted(field.name)}" if cast else _quoted(field.name)
+        for field, cast in zip(found, casts, strict=True)
+    ]
+    return f"SELECT {', '.join(items)} FROM {_relation(source)}"  # noqa: S608 — as above
+
+
+def _queries(
+    cursor: Any,  # Any: as above
+    source: PostgresSource,
+    every: str,
+    found: pa.Schema,
+) -> list[str]:
+    """The ranges that together are the source, each as a query."""
     if source.key is not None:
+        _require_integers(source.key, found)
         return _key_ranges(cursor, source, every)
     if source.table is None or _kind(cursor, source.table) not in _HEAPS:
         return [every]
@@ -117,6 +155,16 @@ def _queries(cursor: Any, source: PostgresSource) -> list[str]:  # Any: as above
     ]
 
 
+def _require_integers(key: str, found: pa.Schema) -> None:
+    name = key.strip('"')
+    if name not in found.names:
+        raise SourceRefused(f"PostgreSQL has no column '{name}' to cut by")
+    type_ = found.field(name).type
+    if not pa.types.is_integer(type_):
+        hint = "name an integer column as 'key', or none"
+        raise SourceRefused(f"the key '{name}' is of type {type_}, not of integers", hint=hint)
+
+
 def _key_ranges(cursor: Any, source: PostgresSource, every: str) -> list[str]:  # Any: as above
     key = _quoted(source.key or "")
     cursor.execute(
@@ -128,12 +176,12 @@ def _key_ranges(cursor: Any, source: PostgresSource, every: str) -> list[str]:  
     width = high - low + 1
     ranges = min(source.ranges, width)
     edges = [low + width * at // ranges for at in range(1, ranges)]
-    starts, ends = [low, *edges], [*edges, high + 1]
-    cut = [
-        f"{every} WHERE {key} >= {start} AND {key} < {end}"
-        for start, end in zip(starts, ends, strict=True)
-    ]
-    return [*cut, f"{every} WHERE {key} IS NULL"]
+    if not edges:
+        return [every]
+    inner = [f"{every} WHERE {key} >= {start} AND {key} < {end}" for start, end in pairwise(edges)]
+    # The first and the last are open, and every row is in one of them or between.
+    first = f"{every} WHERE {key} < {edges[0]} OR {key} IS NULL"
+    return [first, *inner, f"{every} WHERE {key} >= {edges[-1]}"]
 
 
 def _kind(cursor: Any, table: str) -> str:  # Any: as above
@@ -161,31 +209,35 @@ def _text(text: str) -> str:
     return "'" + ".".join(_quoted(part) for part in text.split(".")).replace("'", "''") + "'"
 
 
-def _plain_type(type_: pa.DataType) -> pa.DataType:
-    """A type that Spark knows: what PostgreSQL alone knows is read as a text."""
-    if isinstance(type_, pa.BaseExtensionType):
-        storage = type_.storage_type
-        return pa.string() if pa.types.is_fixed_size_binary(storage) else storage
+def _cast(type_: pa.DataType) -> str:
+    """What makes texts of values that Spark does not know, on the server; empty where it does."""
+    if pa.types.is_list(type_):
+        return "::text[]" if _cast(type_.value_type) or _is_extension(type_.value_type) else ""
+    if _is_extension(type_):
+        return "" if pa.types.is_string(type_.storage_type) else "::text"
     is_unknown = (
         pa.types.is_interval(type_) or pa.types.is_duration(type_) or pa.types.is_time(type_)
     )
-    return pa.string() if is_unknown else type_
+    return "::text" if is_unknown else ""
+
+
+def _is_extension(type_: pa.DataType) -> bool:
+    return isinstance(type_, pa.BaseExtensionType)
+
+
+def _plain_type(type_: pa.DataType) -> pa.DataType:
+    return type_.storage_type if isinstance(type_, pa.BaseExtensionType) else type_
 
 
 def _plain_batch(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    columns = []
-    for column, field in zip(rows.columns, schema, strict=True):
-        if column.type == field.type:
-            columns.append(column)
-        elif isinstance(column, pa.ExtensionArray) and column.storage.type == field.type:
-            columns.append(column.storage)
-        else:
-            texts = [None if value is None else str(value) for value in column.to_pylist()]
-            columns.append(pa.array(texts, field.type))
+    columns = [
+        column.storage if isinstance(column, pa.ExtensionArray) else column
+        for column in rows.columns
+    ]
     return pa.record_batch(columns, schema=schema)
 
 
 def _told(failure: Exception) -> str:
-    """The first line of a failure, which never holds the address with its password."""
+    """The first line of a failure of a server that is connected, which has not seen an address."""
     lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
     return lines[0] if lines else type(failure).__name__

@@ -38,3 +38,9 @@ def opened(source: Source, found: Survey, spark: SparkSession) -> Iterator[DataF
             yield kafka.frame(source, found.position, spark)
         case _:
             assert_never(source)
+
+
+def require_same(source: Source, found: Survey) -> None:
+    """Refuse a source whose records are not pinned and are not those that a survey found."""
+    if isinstance(source, FileSource):
+        files.require_same(source, found.state)

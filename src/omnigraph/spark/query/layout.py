@@ -29,7 +29,8 @@ from omnigraph.query.walk import (
     used_variables,
 )
 from omnigraph.schema.catalog import Catalog
-from omnigraph.spark.query.wire import spark_type, wire_type
+from omnigraph.spark.query.wire import wire_type
+from omnigraph.spark.values import spark_type
 
 
 @dataclass(frozen=True, slots=True)

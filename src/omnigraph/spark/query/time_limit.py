@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -12,8 +11,8 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from omnigraph.errors import QueryTimeout, SparkFailed
+from omnigraph.spark.cancelling import Jobs, cancelled_if_left
 from omnigraph.spark.jobs import reason_of
-from omnigraph.spark.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,16 +24,14 @@ STOP_SECONDS: Final = 0.2
 @contextmanager
 def within(spark: SparkSession, seconds: float | None) -> Iterator[None]:
     """Stop the jobs that are started meanwhile when the time is over."""
-    watch = _Watch(spark, seconds)
-    watch.start()
+    watch = _Watch(seconds)
     try:
-        yield
+        with cancelled_if_left(spark) as jobs, watch.watching(jobs):
+            yield
     except (PySparkException, Py4JError) as failure:
         if watch.is_over.is_set() and seconds is not None:
             raise QueryTimeout(seconds) from failure
         raise SparkFailed("run the query", reason_of(failure)) from failure
-    finally:
-        watch.end()
     if watch.is_over.is_set() and seconds is not None:
         raise QueryTimeout(seconds)
 
@@ -42,38 +39,26 @@ def within(spark: SparkSession, seconds: float | None) -> Iterator[None]:
 class _Watch:
     """Stops every job of a query from the end of its time to the end of the query."""
 
-    def __init__(self, spark: SparkSession, seconds: float | None) -> None:
+    def __init__(self, seconds: float | None) -> None:
         self.is_over = threading.Event()
         self._is_done = threading.Event()
-        self._spark = spark
         self._seconds = seconds
-        self._tag = f"omnigraph-{uuid.uuid4().hex}"
 
-    def start(self) -> None:
+    @contextmanager
+    def watching(self, jobs: Jobs) -> Iterator[None]:
         """Watch in a thread of its own, if the query has a time at all."""
-        # Tags of a session stop nothing without a server.
-        if is_connect(self._spark):
-            self._spark.addTag(self._tag)
-        else:
-            self._spark.sparkContext.addJobTag(self._tag)
         if self._seconds is not None:
-            threading.Thread(target=self._run, name="omnigraph-timeout", daemon=True).start()
+            name = "omnigraph-timeout"
+            threading.Thread(target=self._run, args=(jobs,), name=name, daemon=True).start()
+        try:
+            yield
+        finally:
+            self._is_done.set()
 
-    def end(self) -> None:
-        """The query has ended."""
-        self._is_done.set()
-        if is_connect(self._spark):
-            self._spark.removeTag(self._tag)
-        else:
-            self._spark.sparkContext.removeJobTag(self._tag)
-
-    def _run(self) -> None:
+    def _run(self, jobs: Jobs) -> None:
         if self._is_done.wait(self._seconds):
             return
         self.is_over.set()
         # Again and again: a job may just have been about to start.
         while not self._is_done.wait(STOP_SECONDS):
-            if is_connect(self._spark):
-                self._spark.interruptTag(self._tag)
-            else:
-                self._spark.sparkContext.cancelJobsWithTag(self._tag)
+            jobs.stop()

@@ -21,15 +21,6 @@ _CARRIED: Final = {
     pa.large_binary(): pa.binary(),
     pa.null(): pa.utf8(),
 }
-_SPARK_NAMES: Final = {
-    pa.bool_(): "boolean",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.utf8(): "string",
-    pa.binary(): "binary",
-}
 
 
 def wire_type(kind: pa.DataType) -> pa.DataType:
@@ -37,13 +28,6 @@ def wire_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return pa.list_(wire_type(kind.value_type))
     return _CARRIED.get(kind, kind)
-
-
-def spark_type(kind: pa.DataType) -> str:
-    """What Spark calls a carrying type."""
-    if pa.types.is_list(kind):
-        return f"array<{spark_type(kind.value_type)}>"
-    return _SPARK_NAMES[kind]
 
 
 def to_wire(values: Values) -> pa.Array:

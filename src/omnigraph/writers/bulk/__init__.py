@@ -8,13 +8,14 @@ once: what it writes is seen by nobody until the driver, which takes one answer 
     sources        what a load reads, and what has to be staged for that
     units          the parts into which files are cut
     stores         the graph as a worker sees it
+    notes          what tasks leave for each other
     streams        the bytes and batches of a unit
     unit_reading   a unit read by the readers of every load
     rows           rows identified, and without those that break a rule by themselves
     writing        the task that reads, checks and writes a unit, and notes the hashes of its rows
     hashes         sorted files of hashes
     comparing      the task that compares the hashes of all units
-    probing        the task that looks through committed rows
+    probing        the tasks that look through committed rows
     examining      a load compared with itself and with what is committed
     gathering      the task that reads suspected rows back
     explaining     suspected rows judged by the rules of every write

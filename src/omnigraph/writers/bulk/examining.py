@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,28 +19,35 @@ from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.catalog import Cardinality, EdgeType
 from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.bulk.comparing import Question, Repeats, Strangers, compare, run_lengths
+from omnigraph.writers.bulk.comparing import (
+    Files,
+    Miscounted,
+    Question,
+    Repeats,
+    Shared,
+    Strangers,
+    compare,
+)
 from omnigraph.writers.bulk.hashes import (
     NONE,
     HashFile,
     are_among,
+    read_all,
     text_hashes,
     tuple_hashes,
     union,
     write_hashes,
 )
-from omnigraph.writers.bulk.probing import Probe, probed
+from omnigraph.writers.bulk.probing import Probe, committed_hashes, probed
 from omnigraph.writers.bulk.runner import Runner
-from omnigraph.writers.bulk.staged_load import StagedLoad
+from omnigraph.writers.bulk.staged_load import StagedLoad, joined
 from omnigraph.writers.bulk.stores import stores_of
 from omnigraph.writers.bulk.writing import IDS, SOURCES, ends_at, tuples_of
-from omnigraph.writers.limits import MARKS_MAX
+from omnigraph.writers.limits import MARKS_MAX, PRESENT_MAX
 from omnigraph.writers.load import LoadMode
 from omnigraph.writers.validate.findings import Finding
 from omnigraph.writers.validate.groups import Group, groups_of
 from omnigraph.writers.validate.references import ends_of, left_behind
-
-_NO_IDS: Final = pa.array([], pa.utf8())
 
 
 @dataclass
@@ -52,7 +56,7 @@ class Examined:
 
     needed   hashes of ids without which suspects cannot be judged
     copies   the committed copies of the ids of a load, of types that have any
-    present  the committed nodes that the edges of the load need
+    present  the committed nodes that the edges of the load need; None if they are many
     left     committed edges that would lose a node, each with how to tell it
     looked   types of which more was looked at than can be listed
     """
@@ -60,7 +64,7 @@ class Examined:
     suspects: dict[TypeKey, dict[str, Hashes]] = field(default_factory=dict)
     needed: dict[TypeKey, Hashes] = field(default_factory=dict)
     copies: dict[TypeKey, pa.Table] = field(default_factory=dict)
-    present: dict[TypeKey, pa.Array] = field(default_factory=dict)
+    present: dict[TypeKey, pa.ChunkedArray | None] = field(default_factory=dict)
     left: list[Finding] = field(default_factory=list)
     looked: set[TypeKey] = field(default_factory=set)
 
@@ -95,14 +99,14 @@ class _Examination:
         """All comparisons, in the order in which they need each other."""
         answers = compare(self._load.job, list(self._questions()), self._runner)
         for type_key in self._types:
-            self._found.suspect(type_key, IDS, answers[f"{type_key} {IDS}"])
+            self._found.suspect(type_key, IDS, self._read(answers[f"{type_key} {IDS}"]))
             if not self._is_overwrite:
                 self._find_copies(type_key)
         self._find_ends(answers)
         for type_key in self._types:
             for group in self._groups(type_key):
                 name = tuples_of(group)
-                self._found.suspect(type_key, name, answers[f"{type_key} {name}"])
+                self._found.suspect(type_key, name, self._read(answers[f"{type_key} {name}"]))
                 self._find_holders(type_key, group)
             if isinstance(self._view.types[type_key], EdgeType):
                 self._count_edges(type_key)
@@ -137,7 +141,7 @@ class _Examination:
             self._found.copies[type_key] = found
             return
         ids = self._load.ids(type_key)
-        copies = found.filter(pc.is_in(found[ID_COLUMN], value_set=ids))
+        copies = found.filter(pc.is_in(found[ID_COLUMN].cast(ids.type), value_set=ids))
         if copies.num_rows:
             self._found.copies[type_key] = copies
 
@@ -151,29 +155,33 @@ class _Examination:
         are_few = self._load.rows(type_key) <= MARKS_MAX
         return (*columns, SOURCE_COLUMN, TARGET_COLUMN) if is_bounded or are_few else columns
 
-    def _find_ends(self, answers: dict[str, Hashes]) -> None:
+    def _find_ends(self, answers: dict[str, Files]) -> None:
         """Ends that are not in the load are asked for in the tables."""
-        missing: dict[TypeKey, dict[TypeKey, Hashes]] = {}
+        missing: dict[TypeKey, dict[TypeKey, Files]] = {}
         for type_key in self._types:
             for node_key in self._end_types(type_key):
-                hashes = answers[f"{type_key} {ends_at(node_key)}"]
-                if len(hashes):
-                    missing.setdefault(node_key, {})[type_key] = hashes
+                files = answers[f"{type_key} {ends_at(node_key)}"]
+                if files:
+                    missing.setdefault(node_key, {})[type_key] = files
         for node_key, by_edge in missing.items():
-            known = self._committed_nodes(node_key, union(by_edge.values()))
-            for type_key, hashes in by_edge.items():
-                strangers = hashes[~are_among(hashes, known)]
-                self._found.suspect(type_key, ends_at(node_key), strangers)
+            known = self._committed_nodes(node_key, by_edge)
+            for type_key, files in by_edge.items():
+                name = ends_at(node_key)
+                self._found.suspect(type_key, name, self._answer(Strangers(name, files, known)))
 
-    def _committed_nodes(self, node_key: TypeKey, wanted: Hashes) -> Hashes:
-        """The hashes of those wanted nodes that are committed and stay."""
+    def _committed_nodes(self, node_key: TypeKey, by_edge: dict[TypeKey, Files]) -> Files:
+        """The hashes of committed nodes that stay, of the wanted ones at least."""
         is_ending = self._is_overwrite and node_key in self._types
         if is_ending or not self._pinned_rows(node_key):
-            return NONE
-        probe = Probe(str(node_key), (ID_COLUMN,), (self._written(wanted),))
-        ids = self._probed(probe)[ID_COLUMN].combine_chunks()
+            return ()
+        wanted = tuple(file for files in by_edge.values() for file in files)
+        if sum(file.count for file in wanted) > PRESENT_MAX:
+            self._found.present[node_key] = None
+            return self._committed(node_key, ID_COLUMN)
+        probe = Probe(str(node_key), (ID_COLUMN,), wanted)
+        ids = self._probed(probe)[ID_COLUMN]
         self._found.present[node_key] = ids
-        return union([text_hashes(ids)])
+        return (self._written(text_hashes(ids)),)
 
     def _find_holders(self, type_key: TypeKey, group: Group) -> None:
         """Committed entities that hold a tuple of the load and keep it."""
@@ -186,9 +194,11 @@ class _Examination:
         if not holders.num_rows:
             return
         own = self._found.copies.get(type_key)
-        replaced = _NO_IDS if own is None else own[ID_COLUMN].combine_chunks()
-        is_kept = pc.invert(pc.is_in(holders[ID_COLUMN], value_set=replaced))
-        kept = holders.filter(is_kept)
+        kept = holders
+        if own is not None:
+            replaced = joined(own[ID_COLUMN])
+            is_replaced = pc.is_in(holders[ID_COLUMN].cast(replaced.type), value_set=replaced)
+            kept = holders.filter(pc.invert(is_replaced))
         if kept.num_rows:
             suspected = union([tuple_hashes(group.texts(kept))])
             self._found.suspect(type_key, tuples_of(group), suspected)
@@ -203,53 +213,25 @@ class _Examination:
         bounds, files = type_.cardinality, self._load.hashes(type_key, SOURCES)
         if bounds == Cardinality() or not files:
             return
-        most = bounds.maximum if bounds.maximum is not None else np.iinfo(np.int64).max
-        notes, parts = stores_of(self._load.job.place).notes, self._load.job.parts
-        others, counts, replaced = self._committed_edges(type_key, files)
-        bad = []
-        for sources, lengths in run_lengths(notes, files, parts):
-            places = np.searchsorted(sources, others)
-            is_own = are_among(others, sources)
-            lengths[places[is_own]] += counts[is_own]
-            bad.append(sources[(lengths < bounds.minimum) | (lengths > most)])
-        all_sources = union(each for each, _ in run_lengths(notes, files, parts))
-        is_former = ~are_among(others, all_sources)
-        is_bad = (counts < bounds.minimum) | (counts > most)
-        suspected = union([*bad, others[is_former & is_bad]])
+        committed: Files = ()
+        former = NONE
+        if not self._is_overwrite and self._pinned_rows(type_key):
+            self._found.looked.add(type_key)
+            committed = self._committed(type_key, SOURCE_COLUMN)
+        copies = self._found.copies.get(type_key)
+        if copies is not None and self._load.job.mode is LoadMode.MERGE:
+            former = text_hashes(copies[SOURCE_COLUMN])
+        replaced = (self._written(former),)
+        question = Miscounted(SOURCES, files, committed, replaced, bounds.minimum, bounds.maximum)
+        suspected = self._answer(question)
+        if not len(suspected):
+            return
         self._found.suspect(type_key, SOURCES, suspected)
         # The check of the sources asks which of them, and which of their edges, the load writes.
         self._found.need(ends_of(type_)[SOURCE_COLUMN], suspected)
-        is_theirs = are_among(text_hashes(replaced[SOURCE_COLUMN]), suspected)
-        self._found.need(type_key, text_hashes(replaced.filter(pa.array(is_theirs))[ID_COLUMN]))
-
-    def _committed_edges(
-        self, type_key: TypeKey, files: tuple[HashFile, ...]
-    ) -> tuple[Hashes, npt.NDArray[np.int64], pa.Table]:
-        """The sources of edges that stay, and of replaced ones, with how many stay at each.
-
-        The replaced ones are given too.
-        """
-        none = pa.table({ID_COLUMN: _NO_IDS, SOURCE_COLUMN: _NO_IDS})
-        if self._is_overwrite or not self._pinned_rows(type_key):
-            return NONE, np.empty(0, np.int64), none
-        self._found.looked.add(type_key)
-        copies = self._found.copies.get(type_key)
-        former = NONE
-        wanted: tuple[HashFile, ...] = files
-        if copies is not None:
-            former = union([text_hashes(copies[SOURCE_COLUMN])])
-            wanted = (*files, self._written(former))
-        probe = Probe(str(type_key), (ID_COLUMN, SOURCE_COLUMN), wanted, SOURCE_COLUMN)
-        edges = self._probed(probe)
-        replaced = none
-        if copies is not None:
-            is_replaced = pc.is_in(edges[ID_COLUMN], value_set=copies[ID_COLUMN].combine_chunks())
-            replaced, edges = edges.filter(is_replaced), edges.filter(pc.invert(is_replaced))
-        staying = text_hashes(edges[SOURCE_COLUMN])
-        sources = union([staying, former])
-        counts = np.zeros(len(sources), np.int64)
-        np.add.at(counts, np.searchsorted(sources, staying), 1)
-        return sources, counts, replaced
+        if copies is not None and len(former):
+            theirs = copies.filter(pa.array(are_among(former, suspected)))
+            self._found.need(type_key, text_hashes(theirs[ID_COLUMN]))
 
     def _find_left_behind(self) -> None:
         """Committed edges at nodes that end with the overwriting of their type."""
@@ -264,15 +246,18 @@ class _Examination:
     def _find_left_at(
         self, type_key: TypeKey, type_: EdgeType, column: str, node_key: TypeKey
     ) -> None:
-        files = self._load.hashes(node_key, IDS)
-        probe = Probe(str(node_key), (ID_COLUMN,), files, is_other=True)
-        ended = self._probed(probe)[ID_COLUMN].combine_chunks()
         self._found.looked.add(type_key)
-        if not len(ended):
+        nodes = self._committed(node_key, ID_COLUMN)
+        ended = self._compared(Strangers(IDS, nodes, self._load.hashes(node_key, IDS)))
+        if not ended:
             return
-        wanted = self._written(text_hashes(ended))
-        edges = self._probed(Probe(str(type_key), (ID_COLUMN, column), (wanted,), column))
-        edges = edges.filter(pc.is_in(edges[column], value_set=ended)).sort_by(ID_COLUMN)
+        wanted = self._compared(Shared(column, self._committed(type_key, column), ended))
+        if not wanted:
+            return
+        ids = joined(self._probed(Probe(str(node_key), (ID_COLUMN,), wanted))[ID_COLUMN])
+        edges = self._probed(Probe(str(type_key), (ID_COLUMN, column), wanted, column))
+        is_left = pc.is_in(edges[column].cast(ids.type), value_set=ids)
+        edges = edges.filter(is_left).sort_by(ID_COLUMN)
         if edges.num_rows:
             self._found.left.append(left_behind(type_, column, node_key.name, edges))
 
@@ -280,10 +265,25 @@ class _Examination:
         pin = self._view.snapshot.pins[probe.type_key]
         return probed(self._load.job, pin, probe, self._runner)
 
+    def _committed(self, type_key: TypeKey, column: str) -> Files:
+        """The hashes of a column of all committed rows of a type."""
+        probe = Probe(str(type_key), (), (), column)
+        pin = self._view.snapshot.pins[probe.type_key]
+        return committed_hashes(self._load.job, pin, probe, self._runner)
+
+    def _compared(self, question: Question) -> Files:
+        return compare(self._load.job, [question], self._runner)[question.name]
+
+    def _answer(self, question: Question) -> Hashes:
+        return self._read(self._compared(question))
+
+    def _read(self, files: Files) -> Hashes:
+        return union([read_all(stores_of(self._load.job.place).notes, files)])
+
     def _written(self, hashes: Hashes) -> HashFile:
         job = self._load.job
         notes = stores_of(job.place).notes
-        return write_hashes(notes, job.folder, [hashes], parts=1, is_sorted=True)
+        return write_hashes(notes, job.folder, [hashes], parts=job.parts, is_sorted=True)
 
     def _groups(self, type_key: TypeKey) -> list[Group]:
         type_ = self._view.types[type_key]

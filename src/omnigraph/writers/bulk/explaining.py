@@ -20,11 +20,11 @@ from omnigraph.execution.hashing import Hashes
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.catalog import EdgeType
-from omnigraph.storage.objects import Objects
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.bulk.examining import Examined
 from omnigraph.writers.bulk.gathering import NUMBER, UNIT, Gather, gather
 from omnigraph.writers.bulk.hashes import NONE, are_among, text_hashes, union, write_hashes
+from omnigraph.writers.bulk.notes import read_rows
 from omnigraph.writers.bulk.problems import Step
 from omnigraph.writers.bulk.runner import Runner
 from omnigraph.writers.bulk.staged_load import StagedLoad
@@ -145,24 +145,20 @@ def _gathered(wanted: dict[TypeKey, dict[str, Hashes]], court: Court) -> dict[Ty
             for name, hashes in by_name.items()
         }
         version = load.version(type_key)
-        questions += [
-            Gather(load.job, number, type_key, written.types[str(type_key)], version, files)
-            for number, written in enumerate(load.written)
-            if str(type_key) in written.types and written.types[str(type_key)].rows
-        ]
+        for number, written in enumerate(load.written):
+            # Without the hashes, which are not asked for: every task is sent all questions.
+            portions = tuple(
+                replace(portion, hashes={}) for portion in written.types.get(str(type_key), ())
+            )
+            if portions:
+                questions.append(Gather(load.job, number, type_key, portions, version, files))
     answers = court.runner.run(questions, gather, stage="explain") if questions else []
     found: dict[TypeKey, list[pa.Table]] = {}
     for question, path in zip(questions, answers, strict=True):
         if path is not None:
-            found.setdefault(question.type_key, []).append(_read(notes, path))
+            found.setdefault(question.type_key, []).append(read_rows(notes, path))
     order = [type_key for type_key in court.view.types if type_key in found]
     return {type_key: pa.concat_tables(found[type_key]).combine_chunks() for type_key in order}
-
-
-def _read(notes: Objects, path: str) -> pa.Table:
-    data = notes.get(path)
-    assert data is not None, "what a unit wrote stays until the load ends"
-    return pa.ipc.open_stream(data).read_all()
 
 
 def _change(rows: pa.Table | None, type_key: TypeKey, court: Court) -> TypeChange:

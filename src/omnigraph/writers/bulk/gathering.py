@@ -12,19 +12,19 @@ import pyarrow as pa
 
 from omnigraph.execution.columns import SOURCE_COLUMN, table_shape
 from omnigraph.execution.hashing import Hashes
-from omnigraph.ids import new_ulid
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.storage.pins import Pin, Staged
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.bulk.hashes import HashFile, are_among, read_all
-from omnigraph.writers.bulk.probing import row_hashes, table_bytes
+from omnigraph.writers.bulk.notes import write_rows
+from omnigraph.writers.bulk.probing import row_hashes
 from omnigraph.writers.bulk.stores import Stores, stores_of
 from omnigraph.writers.bulk.units import Job
 from omnigraph.writers.bulk.writing import (
     IDS,
     SOURCES,
-    TypeWritten,
+    Portion,
     ends_at,
     read_numbers,
     tuples_of,
@@ -49,7 +49,7 @@ class Gather:
     job: Job
     unit: int
     type_key: TypeKey
-    written: TypeWritten
+    portions: tuple[Portion, ...]
     pin: Pin
     wanted: Mapping[str, HashFile]
 
@@ -57,18 +57,22 @@ class Gather:
 def gather(question: Gather) -> str | None:
     """The path of an object with the rows: their columns that rules compare, unit and number."""
     stores = stores_of(question.job.place)
-    rows = _compared_rows(question, stores)
-    is_wanted = np.zeros(rows.num_rows, np.bool_)
-    for name, file in question.wanted.items():
-        wanted = read_all(stores.notes, [file])
-        for hashed in _hashed(question, stores, name):
-            is_wanted |= _sharing(rows, hashed, wanted)
-    if not is_wanted.any():
+    wanted = [
+        (hashed, read_all(stores.notes, [file]))
+        for name, file in question.wanted.items()
+        for hashed in _hashed(question, stores, name)
+    ]
+    found = []
+    for portion in question.portions:
+        rows = _compared_rows(question, portion, stores)
+        is_wanted = np.zeros(rows.num_rows, np.bool_)
+        for hashed, hashes in wanted:
+            is_wanted |= _sharing(rows, hashed, hashes)
+        if is_wanted.any():
+            found.append(rows.filter(pa.array(is_wanted)))
+    if not found:
         return None
-    rows = rows.filter(pa.array(is_wanted))
-    path = f"{question.job.folder}/{new_ulid()}.rows"
-    stores.notes.put(path, table_bytes(rows))
-    return path
+    return write_rows(stores.notes, question.job.folder, pa.concat_tables(found))
 
 
 def compared_columns(question: Gather, stores: Stores) -> list[str]:
@@ -80,12 +84,12 @@ def compared_columns(question: Gather, stores: Stores) -> list[str]:
     return list(dict.fromkeys([ID_COLUMN, *ends, *shape.key.values(), *grouped]))
 
 
-def _compared_rows(question: Gather, stores: Stores) -> pa.Table:
+def _compared_rows(question: Gather, portion: Portion, stores: Stores) -> pa.Table:
     table = stores.tables.open(question.pin)
-    files = [name for text in question.written.staged for name in Staged.from_json(text).files]
+    files = Staged.from_json(portion.staged).files
     rows = table.rows_of_files(files, columns=compared_columns(question, stores))
     count = rows.num_rows
-    numbers = pa.array(read_numbers(stores, question.written))
+    numbers = pa.array(read_numbers(stores, portion))
     rows = rows.append_column(UNIT, pa.array(np.full(count, question.unit)))
     return rows.append_column(NUMBER, numbers)
 

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from omnigraph.execution.hashing import TEXT_BYTES_MAX, Hashes, hashes_of
 from omnigraph.ids import new_ulid
 from omnigraph.storage.objects import Objects
+from omnigraph.writers.bulk.notes import read_note
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -35,15 +36,26 @@ _TUPLE_SHIFT: Final = np.uint64(29)
 
 @dataclass(frozen=True, slots=True)
 class HashFile:
-    """Hashes, cut into parts by their highest bits; a part without any has no object."""
+    """Hashes in an object, one part after the other; the highest bits of a hash tell its part.
+
+    `counts` are those of the parts from `first` on. Hashes of no part have no object.
+    """
 
     path: str
     counts: tuple[int, ...]
+    first: int = 0
 
     @property
     def count(self) -> int:
         """How many there are in all."""
         return sum(self.counts)
+
+    def range_of(self, part: int) -> tuple[int, int]:
+        """How many there are before a part, and how many in it."""
+        place = part - self.first
+        if not 0 <= place < len(self.counts):
+            return 0, 0
+        return sum(self.counts[:place]), self.counts[place]
 
 
 def text_hashes(texts: pa.Array | pa.ChunkedArray) -> Hashes:
@@ -79,29 +91,21 @@ def write_hashes(
         counts = np.diff([*bounds, len(ordered)])
     else:
         ordered, counts = _partitioned(ordered, parts)
-    file = HashFile(f"{folder}/{new_ulid()}", tuple(counts.tolist()))
-    start = 0
-    for part, count in enumerate(file.counts):
-        if count:
-            objects.put(_part_path(file, part), ordered[start : start + count].tobytes())
-        start += count
+    file = HashFile(f"{folder}/{new_ulid()}.hashes", tuple(counts.tolist()))
+    if len(ordered):
+        objects.put(file.path, ordered.tobytes())
     return file
 
 
 def read_part(objects: Objects, files: Iterable[HashFile], part: int) -> list[Hashes]:
     """The hashes of some files in one part of all hashes, each file's in its own order."""
-    return [_read(objects, file, part) for file in files if file.counts[part]]
+    ranges = ((file, *file.range_of(part)) for file in files)
+    return [_read(objects, file, start, count) for file, start, count in ranges if count]
 
 
 def read_all(objects: Objects, files: Iterable[HashFile]) -> Hashes:
     """The hashes of some files, sorted."""
-    found = [
-        _read(objects, file, part)
-        for file in files
-        for part, count in enumerate(file.counts)
-        if count
-    ]
-    return in_order(found)
+    return in_order(_read(objects, file, 0, file.count) for file in files if file.count)
 
 
 def in_order(runs: Iterable[Hashes]) -> Hashes:
@@ -123,6 +127,11 @@ def distinct(ordered: Hashes) -> Hashes:
 def repeated(ordered: Hashes) -> Hashes:
     """Those of sorted hashes that are there more than once, each of them once."""
     return distinct(ordered[1:][ordered[1:] == ordered[:-1]])
+
+
+def occurrences(hashes: Hashes, ordered: Hashes) -> npt.NDArray[np.int64]:
+    """How often each of some hashes is among sorted ones."""
+    return np.searchsorted(ordered, hashes, "right") - np.searchsorted(ordered, hashes)
 
 
 def are_among(hashes: Hashes, ordered: Hashes) -> Mask:
@@ -176,14 +185,13 @@ def _joined(many: Iterable[Hashes]) -> Hashes:
     return np.concatenate([NONE, *found])
 
 
-def _read(objects: Objects, file: HashFile, part: int) -> Hashes:
-    data = objects.get(_part_path(file, part))
+def _read(objects: Objects, file: HashFile, start: int, count: int) -> Hashes:
+    if count == file.count:
+        return np.frombuffer(read_note(objects, file.path), np.uint64)
+    width = NONE.itemsize
+    data = objects.get_range(file.path, start * width, count * width)
     assert data is not None, "what a unit wrote stays until the load ends"
     return np.frombuffer(data, np.uint64)
-
-
-def _part_path(file: HashFile, part: int) -> str:
-    return f"{file.path}.{part}"
 
 
 def _partitioned(hashes: Hashes, parts: int) -> tuple[Hashes, npt.NDArray[np.int64]]:

@@ -1,8 +1,8 @@
 """A load of any size: units are written, compared and explained, and become one transaction.
 
 In: what to read, and a view. Out: a transaction for the publisher. Guarantee: as that of a load in
-one process, and in its words. Nothing of a load is in memory at once but what is wrong with it, and
-the ids of entities that it replaces.
+one process, and in its words. In memory at once is what is wrong with a load and, if it replaces
+entities or another commit overtakes it, its ids.
 """
 
 from __future__ import annotations
@@ -10,19 +10,22 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
-from omnigraph.errors import LoadError, ResourceLimit, WriteRefused
+from omnigraph.errors import LoadError, OmnigraphError, ResourceLimit, WriteRefused
 from omnigraph.execution.view import View
 from omnigraph.ids import new_ulid
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.storage import layout
+from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Staged
 from omnigraph.versioning.transaction import Transaction
 from omnigraph.writers.bulk.examining import Examined, examine_load
 from omnigraph.writers.bulk.explaining import NOWHERE, Court, Judged, Judgement, explain
+from omnigraph.writers.bulk.probing import forget_wanted
 from omnigraph.writers.bulk.problems import UNIT_TOLD_MAX, Step
 from omnigraph.writers.bulk.publication import load_transaction
 from omnigraph.writers.bulk.raw_texts import Raw, RawQuestion, read_raw
@@ -116,6 +119,7 @@ class BulkLoad:
 
     def finish(self) -> None:
         """Remove the notes of the units; what cannot be removed is garbage like any other."""
+        forget_wanted()
         notes = stores_of(self._place).notes
         with suppress(Exception):
             notes.delete([entry.path for entry in notes.list(self._folder)])
@@ -141,11 +145,10 @@ class BulkLoad:
     def _is_old(self, load: StagedLoad) -> bool:
         """Whether its files may be collected before they are published."""
         times = [
-            part.staged_at
+            Staged.from_json(portion.staged).staged_at
             for name in load.job.pins
             for written in load.written
-            if name in written.types
-            for part in map(Staged.from_json, written.types[name].staged)
+            for portion in written.types.get(name, ())
         ]
         return bool(times) and time.time() - min(times) > REWRITTEN_AFTER_S
 
@@ -188,11 +191,16 @@ class BulkLoad:
     def _refused(self, rejects: list[Reject], *, unseen: int) -> WriteRefused:
         told = sum(len(written.problems) for written in self._staged_load.written)
         untold = sum(written.count for written in self._staged_load.written) - told
-        if self._terms.rejects is not None:
-            self._write_rejects(rejects)
         error = refusal(rejects, len(rejects) + untold + unseen)
-        if self.rejects is not None:
-            error.hint = "; ".join(filter(None, [error.hint, f"all of them: {self.rejects}"]))
+        if self._terms.rejects is None:
+            return error
+        try:
+            self._write_rejects(rejects)
+            more = f"all of them: {self.rejects}"
+        except OmnigraphError as failure:
+            # What is wrong with the records matters more than who could not write it down.
+            more = f"they are written down nowhere: {failure.message}"
+        error.hint = "; ".join(filter(None, [error.hint, more]))
         return error
 
     def _require_few(self, judgement: Judgement) -> None:
@@ -274,7 +282,9 @@ class BulkLoad:
     def _rejected_nodes(self) -> set[tuple[str, str]]:
         """The node types and ids of rejected records, as far as they can be told."""
         rejects = [*self._unit_rejects(), *map(self._reject, self._judged)]
-        self._read_raws(reject.key for reject in rejects if reject.violation.entity_id is None)
+        # Of those that cannot be read again less can be told.
+        with nullcontext() if self._terms.is_quarantine else suppress(OmnigraphError):
+            self._read_raws(reject.key for reject in rejects if reject.violation.entity_id is None)
         found = set()
         for reject in rejects:
             raw = self._raws.get(reject.key)
@@ -311,16 +321,16 @@ class BulkLoad:
         with suppress(LoadError):
             self._read_raws(reject.key for reject in rejects)
         name = f"rejects-{self._id}.parquet"
-        self.rejects = write_rejects(self._terms.rejects, name, rejects, self._raws)
+        objects = open_objects(self._terms.rejects, options=self._place.options)
+        self.rejects = write_rejects(objects, name, rejects, self._raws)
 
     def _discard(self, written: Iterable[Written]) -> None:
         tables = stores_of(self._place).tables
         for each in written:
-            for found in each.types.values():
-                for text in found.staged:
-                    # Any failure: it must not hide why the rows are not wanted.
-                    with suppress(Exception):
-                        tables.discard(Staged.from_json(text))
+            for portion in chain.from_iterable(each.types.values()):
+                # Any failure: it must not hide why the rows are not wanted.
+                with suppress(Exception):
+                    tables.discard(Staged.from_json(portion.staged))
 
 
 def _because_rejected(judged: Judged) -> Judged:

@@ -1,21 +1,29 @@
-"""The task that looks through committed rows for those that share a hash with the load."""
+"""The tasks that look through committed rows: for their hashes, and for those the load shares."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.execution.hashing import Hashes
-from omnigraph.ids import new_ulid
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.bulk.hashes import HashFile, are_among, read_all, text_hashes, tuple_hashes
+from omnigraph.writers.bulk.comparing import Files, Shared, compare
+from omnigraph.writers.bulk.hashes import (
+    HashFile,
+    are_among,
+    read_all,
+    text_hashes,
+    tuple_hashes,
+    write_hashes,
+)
+from omnigraph.writers.bulk.notes import read_question, read_rows, write_question, write_rows
 from omnigraph.writers.bulk.runner import Runner
 from omnigraph.writers.bulk.stores import Stores, stores_of
 from omnigraph.writers.bulk.units import UNIT_ROWS, Job, Place
@@ -23,68 +31,75 @@ from omnigraph.writers.validate.groups import Group
 
 # So few rows are looked through at once, where the load is led from.
 _HERE_ROWS_MAX: Final = 1024 * 1024
-_KEPT_SETS: Final = 4
+_SHARED: Final = "shared"
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
     """A question to a committed table: the rows whose hash is wanted, with some columns.
 
-    What is hashed is a column of texts, or the tuple of a group. With `is_other` the rows that are
-    asked for are those whose hash is not wanted.
+    What is hashed is a column of texts, or the tuple of a group.
     """
 
     type_key: str
     columns: tuple[str, ...]
-    wanted: tuple[HashFile, ...]
+    wanted: Files
     hashed: str | Group = ID_COLUMN
-    is_other: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A probe of some fragments."""
+    """A question to some fragments, by the path of it."""
 
     place: Place = field(repr=False)
     folder: str
+    parts: int
     pin: Pin
     fragments: tuple[int, ...]
-    probe: Probe
+    probe: str
 
 
 def probed(job: Job, pin: Pin, probe: Probe, runner: Runner) -> pa.Table:
     """The committed rows that answer a probe."""
+    if job.parts > 1:
+        # No worker could hold what a load of this size wants: only what both have is looked for.
+        committed = committed_hashes(job, pin, probe, runner)
+        question = Shared(_SHARED, committed, probe.wanted)
+        probe = replace(probe, wanted=compare(job, [question], runner)[_SHARED])
     stores = stores_of(job.place)
-    table = stores.tables.open(pin)
-    groups = _groups(table.fragment_ids, pin)
-    looks = [_Look(job.place, job.folder, pin, group, probe) for group in groups]
-    if pin.rows <= _HERE_ROWS_MAX:
-        answers = [look_through(look) for look in looks]
-    else:
-        answers = runner.run(looks, look_through, stage=f"committed {probe.type_key}")
-    found = [_read(stores.notes, path) for path in answers if path is not None]
+    paths = _looked(job, pin, probe, look_through, runner) if probe.wanted else []
+    found = [read_rows(stores.notes, path) for path in paths if path is not None]
     if not found:
-        return table.scan(columns=list(probe.columns), filter="false")
+        return stores.tables.open(pin).scan(columns=list(probe.columns), filter="false")
     return pa.concat_tables(found)
 
 
+def committed_hashes(job: Job, pin: Pin, probe: Probe, runner: Runner) -> Files:
+    """The hashes of all committed rows, of what a probe asks for."""
+    return tuple(_looked(job, pin, replace(probe, wanted=()), hash_rows, runner))
+
+
 def look_through(look: _Look) -> str | None:
-    """The path of an object with the rows that were found; None when there are none."""
+    """The path of a note with the rows that were found; None when there are none."""
     stores = stores_of(look.place)
-    rows = list(_found(look, stores))
-    if not rows:
-        return None
-    path = f"{look.folder}/{new_ulid()}.rows"
-    stores.notes.put(path, table_bytes(pa.concat_tables(rows)))
-    return path
+    probe: Probe = read_question(stores.notes, look.probe)
+    wanted = _wanted(_Wanted(look.place.uri, look.probe, probe.wanted, stores.notes))
+    found = []
+    for rows, hashes in _hashed_rows(look, probe, stores):
+        is_found = are_among(hashes, wanted)
+        if is_found.any():
+            found.append(rows.filter(pa.array(is_found)).select(list(probe.columns)))
+    return write_rows(stores.notes, look.folder, pa.concat_tables(found)) if found else None
 
 
-def table_bytes(rows: pa.Table) -> bytes:
-    """Rows as the bytes of an Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return bytes(sink.getvalue())
+def hash_rows(look: _Look) -> HashFile:
+    """A file with the hashes of the rows."""
+    stores = stores_of(look.place)
+    probe: Probe = read_question(stores.notes, look.probe)
+    hashes = (found for _, found in _hashed_rows(look, replace(probe, columns=()), stores))
+    return write_hashes(stores.notes, look.folder, hashes, parts=look.parts, is_sorted=True)
 
 
 def row_hashes(rows: pa.Table, hashed: str | Group) -> Hashes:
@@ -94,9 +109,25 @@ def row_hashes(rows: pa.Table, hashed: str | Group) -> Hashes:
     return text_hashes(rows[hashed])
 
 
-def _found(look: _Look, stores: Stores) -> Iterator[pa.Table]:
-    probe = look.probe
-    wanted = _wanted(look.place.uri, probe.wanted, stores.notes)
+def forget_wanted() -> None:
+    """Let go of the hashes that were kept from one look to the next."""
+    _wanted.cache_clear()
+
+
+def _looked(
+    job: Job, pin: Pin, probe: Probe, task: Callable[[_Look], Answer], runner: Runner
+) -> list[Answer]:
+    """The answers of all fragments; few rows are looked through where the load is led from."""
+    stores = stores_of(job.place)
+    groups = _groups(stores.tables.open(pin).fragment_ids, pin)
+    path = write_question(stores.notes, job.folder, probe)
+    looks = [_Look(job.place, job.folder, job.parts, pin, group, path) for group in groups]
+    if pin.rows <= _HERE_ROWS_MAX:
+        return [task(look) for look in looks]
+    return runner.run(looks, task, stage=f"committed {probe.type_key}")
+
+
+def _hashed_rows(look: _Look, probe: Probe, stores: Stores) -> Iterator[tuple[pa.Table, Hashes]]:
     hashed = probe.hashed.columns if isinstance(probe.hashed, Group) else (probe.hashed,)
     names = list(dict.fromkeys([*probe.columns, *hashed]))
     table = stores.tables.open(look.pin)
@@ -104,10 +135,7 @@ def _found(look: _Look, stores: Stores) -> Iterator[pa.Table]:
         rows = pa.Table.from_batches([batch])
         if isinstance(probe.hashed, Group):
             rows = probe.hashed.bound_rows(rows)
-        is_found = are_among(row_hashes(rows, probe.hashed), wanted)
-        chosen = ~is_found if probe.is_other else is_found
-        if chosen.any():
-            yield rows.filter(pa.array(chosen)).select(list(probe.columns))
+        yield rows, row_hashes(rows, probe.hashed)
 
 
 def _groups(fragments: Sequence[int], pin: Pin) -> list[tuple[int, ...]]:
@@ -118,25 +146,17 @@ def _groups(fragments: Sequence[int], pin: Pin) -> list[tuple[int, ...]]:
     return [tuple(each.tolist()) for each in np.array_split(np.array(fragments), count)]
 
 
-def _wanted(uri: str, files: tuple[HashFile, ...], objects: Objects) -> Hashes:
-    return _sets(_Wanted(uri, files, objects))
-
-
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A set of hashes that several looks of one process share."""
+    """The hashes that a probe wants; equal if the probe is."""
 
     uri: str
-    files: tuple[HashFile, ...]
+    probe: str
+    files: Files = field(compare=False)
     objects: Objects = field(compare=False)
 
 
-@lru_cache(maxsize=_KEPT_SETS)
-def _sets(wanted: _Wanted) -> Hashes:
+@lru_cache(maxsize=1)
+def _wanted(wanted: _Wanted) -> Hashes:
+    # Kept while a process makes the looks of one probe, which come one after the other.
     return read_all(wanted.objects, wanted.files)
-
-
-def _read(objects: Objects, path: str) -> pa.Table:
-    data = objects.get(path)
-    assert data is not None, "what a unit wrote stays until the load ends"
-    return pa.ipc.open_stream(data).read_all()

@@ -18,8 +18,8 @@ from omnigraph.versioning.idset import EMPTY, DeferredIds, IdSet
 from omnigraph.versioning.record import Bulk, Changed, ChangeSet
 from omnigraph.versioning.transaction import Transaction
 from omnigraph.writers.bulk.examining import Examined
-from omnigraph.writers.bulk.staged_load import StagedLoad
-from omnigraph.writers.limits import MARKS_MAX, PRESENT_MAX
+from omnigraph.writers.bulk.staged_load import StagedLoad, joined
+from omnigraph.writers.limits import MARKS_MAX
 from omnigraph.writers.load import LoadMode
 from omnigraph.writers.prepare import BULK_ROWS_MIN, Request
 from omnigraph.writers.validate.groups import groups_of
@@ -79,8 +79,8 @@ def _composed(found: _Type) -> _Composed:
         effect: Effect = Overwrite(name, staged)
         if rows and max(rows, pin.rows) >= BULK_ROWS_MIN:
             return _Composed(effect, Bulk(bulk.files, rows, replaces=True))
-        ended = found.view.table(found.type_key).scan(columns=[ID_COLUMN])[ID_COLUMN]
-        return _Composed(effect, _changed(found, ended.combine_chunks(), marks=None))
+        ended = joined(found.view.table(found.type_key).scan(columns=[ID_COLUMN])[ID_COLUMN])
+        return _Composed(effect, _changed(found, ended, marks=None))
     copies = found.examined.copies.get(found.type_key)
     if copies is None:
         effect = Append(name, staged)
@@ -89,7 +89,7 @@ def _composed(found: _Type) -> _Composed:
             return _Composed(effect, bulk, Reads(ids=ids))
         inserted = IdSet.of_distinct(load.ids(found.type_key))
         return _Composed(effect, Changed(inserted=inserted, marks=_marks(found, None)))
-    ended = copies[ID_COLUMN].combine_chunks()
+    ended = joined(copies[ID_COLUMN])
     row_ids = copies[ROW_ID].combine_chunks().cast(pa.uint64())
     places = Found(pin.version, row_ids, copies[ROW_ADDRESS].combine_chunks())
     effect = Replace(name, IdSet.of_distinct(ended), staged, places)
@@ -99,7 +99,7 @@ def _composed(found: _Type) -> _Composed:
 def _changed(found: _Type, ended: pa.Array, *, marks: IdSet | None) -> Changed:
     """The ids of a type, told apart by what happens to them."""
     rows = found.load.rows(found.type_key)
-    written = found.load.ids(found.type_key) if rows else pa.array([], pa.utf8())
+    written = found.load.ids(found.type_key) if rows else ended.slice(0, 0)
     is_known = pc.is_in(written, value_set=ended)
     gone = ended.filter(pc.invert(pc.is_in(ended, value_set=written)))
     return Changed(
@@ -126,5 +126,5 @@ def _marks(found: _Type, copies: pa.Table | None) -> IdSet | None:
     return None if former is None else held.union(former)
 
 
-def _present(ids: pa.Array) -> Reads:
-    return Reads(keeps_all=True) if len(ids) > PRESENT_MAX else Reads(present=IdSet(ids))
+def _present(ids: pa.ChunkedArray | None) -> Reads:
+    return Reads(keeps_all=True) if ids is None else Reads(present=IdSet(ids))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.errors import KeyConflict, LoadError, Violation, WriteRefused, told
-from omnigraph.storage.objects import open_objects
+from omnigraph.storage.objects import Objects
 from omnigraph.writers.bulk.problems import TOLD_MAX, Step
 from omnigraph.writers.bulk.raw_texts import Raw
 from omnigraph.writers.refusals import OWN_ID_HINT
@@ -75,17 +75,13 @@ def refusal(rejects: Sequence[Reject], count: int) -> WriteRefused:
 
 
 def write_rejects(
-    folder: str,
-    name: str,
-    rejects: Sequence[Reject],
-    raws: Mapping[tuple[int, int], Raw],
+    objects: Objects, name: str, rejects: Sequence[Reject], raws: Mapping[tuple[int, int], Raw]
 ) -> str:
-    """Write rejected records as Parquet into a folder; the address of the file."""
+    """Write rejected records as Parquet into a store; the address of the file."""
     ordered = sorted(rejects, key=lambda each: (each.order, each.step))
     rows = [_row(each, raws.get(each.key)) for each in ordered]
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), sink)
-    objects = open_objects(folder)
     objects.put(name, bytes(sink.getvalue()))
     return f"{objects.uri}/{name}"
 

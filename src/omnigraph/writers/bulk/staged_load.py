@@ -40,12 +40,18 @@ class StagedLoad:
     def rows(self, type_key: TypeKey) -> int:
         """How many rows of a type there are."""
         name = str(type_key)
-        return sum(each.types[name].rows for each in self.written if name in each.types)
+        found = (portion for each in self.written for portion in each.types.get(name, ()))
+        return sum(portion.rows for portion in found)
 
     def hashes(self, type_key: TypeKey, name: str) -> tuple[HashFile, ...]:
-        """The files of the hashes of a name, one of each unit that has any."""
-        types = (each.types[str(type_key)] for each in self.written if str(type_key) in each.types)
-        return tuple(found.hashes[name] for found in types if name in found.hashes)
+        """The files of the hashes of a name, one of each portion that has any."""
+        found = (each.types.get(str(type_key), ()) for each in self.written)
+        return tuple(
+            portion.hashes[name]
+            for portions in found
+            for portion in portions
+            if name in portion.hashes
+        )
 
     def staged(self, type_key: TypeKey) -> tuple[Staged, ...]:
         """The rows of a type, in the order of the input."""
@@ -66,18 +72,23 @@ class StagedLoad:
         return table.rows_of_files(files, columns=columns)
 
     def ids(self, type_key: TypeKey) -> pa.Array:
-        """The ids of all rows of a type."""
-        return self.read(type_key, [ID_COLUMN])[ID_COLUMN].combine_chunks()
+        """The ids of all rows of a type, as large strings: there may be gigabytes of them."""
+        return joined(self.read(type_key, [ID_COLUMN])[ID_COLUMN])
 
     @cached_property
     def _staged(self) -> Mapping[str, tuple[Staged, ...]]:
         found: dict[str, list[Staged]] = {}
         for written in self.written:
-            for name, type_written in written.types.items():
-                parts = map(Staged.from_json, type_written.staged)
+            for name, portions in written.types.items():
+                parts = (Staged.from_json(portion.staged) for portion in portions)
                 found.setdefault(name, []).extend(parts)
         return {name: tuple(parts) for name, parts in found.items()}
 
     @cached_property
     def _versions(self) -> dict[str, Pin]:
         return {}
+
+
+def joined(texts: pa.ChunkedArray) -> pa.Array:
+    """Texts in one array of large strings, which may hold more than two gigabytes."""
+    return texts.cast(pa.large_string()).combine_chunks()

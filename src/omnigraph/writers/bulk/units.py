@@ -28,8 +28,11 @@ UNIT_ROWS: Final = 1024 * 1024
 PART_HASHES_MAX: Final = 100_000_000
 _PART_HASHES: Final = 8_000_000
 _PARTS_MAX: Final = 4_096
-# A line of the shortest usual records, for an estimate.
+# The shortest usual records, and how far texts are packed, for an estimate: that there are too many
+# parts costs little, and that there are too few costs memory.
 _LINE_BYTES: Final = 64
+_CSV_LINE_BYTES: Final = 24
+_PACKED: Final = 10
 _COMPRESSED: Final = (".gz", ".zst", ".bz2")
 
 
@@ -52,7 +55,6 @@ _FORMATS: Final = {
     ".csv": Format.CSV,
     ".orc": Format.ORC,
 }
-_SPLIT_BY_BYTES: Final = (Format.JSONL,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,8 @@ def _cut(file: SourceFile, options: Mapping[str, str], type_name: str | None) ->
     if format_ is Format.JSONL and type_name is not None:
         raise _with_rule(file.uri, "type", "every record names its own type: leave the type out")
     if is_compressed or format_ is Format.CSV:
-        rows = file.size // _LINE_BYTES
+        size = file.size * _PACKED if is_compressed else file.size
+        rows = size // (_CSV_LINE_BYTES if format_ is Format.CSV else _LINE_BYTES)
         yield Piece(file, format_, file.uri, type_name, 0, file.size, is_compressed, rows)
     elif format_ is Format.JSONL:
         yield from _byte_ranges(file)

@@ -18,6 +18,7 @@ from omnigraph.schema.catalog import Cardinality, EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.schemas import StoredSchema
 from omnigraph.writers.bulk.hashes import HashFile, text_hashes, tuple_hashes, write_hashes
+from omnigraph.writers.bulk.notes import read_note
 from omnigraph.writers.bulk.problems import Problem
 from omnigraph.writers.bulk.rows import RowChecks
 from omnigraph.writers.bulk.stores import Stores, stores_of
@@ -45,16 +46,16 @@ def tuples_of(group: Group) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class TypeWritten:
-    """What a unit wrote of one type: `staged` rows as texts, and the hashes of what they hold.
+class Portion:
+    """Rows of one type that a unit wrote at once: `staged` as a text, and hashes of what they hold.
 
     `numbers` are those of the rows: the path of an object, or the first of consecutive ones.
     """
 
     rows: int
-    staged: tuple[str, ...]
-    hashes: Mapping[str, HashFile]
+    staged: str
     numbers: str | int
+    hashes: Mapping[str, HashFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Written:
 
     lines: int
     is_complete: bool
-    types: Mapping[str, TypeWritten]
+    types: Mapping[str, tuple[Portion, ...]]
     problems: tuple[Problem, ...]
     count: int
 
@@ -94,7 +95,7 @@ def write_unit(unit: Unit) -> Written:
     return Written(
         lines=reading.lines,
         is_complete=reading.is_complete,
-        types={str(type_key): writer.finish() for type_key, writer in writers.items()},
+        types={str(type_key): tuple(writer.portions) for type_key, writer in writers.items()},
         problems=tuple(sorted(told, key=lambda each: each.number)[: unit.job.told_max]),
         count=reading.refused
         + sum(writer.checks.count for writer in writers.values())
@@ -103,7 +104,7 @@ def write_unit(unit: Unit) -> Written:
 
 
 class _TypeWriter:
-    """One type of a unit, portion by portion."""
+    """One type of a unit, portion by portion: only one of them is in memory."""
 
     def __init__(
         self,
@@ -120,9 +121,7 @@ class _TypeWriter:
         self._shape = table_shape(schema.accepted, type_key)
         self.checks = RowChecks(type_key, type_, self._shape, unit.job.told_max)
         self._left_out = np.array(unit.left_out, np.int64)
-        self._staged: list[str] = []
-        self._numbers: list[Numbers] = []
-        self._hashes: dict[str, list[Hashes]] = {}
+        self.portions: list[Portion] = []
 
     def write(self, rows: pa.Table, numbers: Numbers) -> None:
         """Write the good ones of some rows."""
@@ -133,53 +132,48 @@ class _TypeWriter:
         if not ready.rows.num_rows:
             return
         pin = self._unit.job.pins[str(self._type_key)]
-        self._staged.append(self._stores.tables.write(pin, ready.rows).to_json())
-        self._numbers.append(ready.numbers)
-        self._note(ready.rows, is_fresh=ready.is_fresh)
-
-    def finish(self) -> TypeWritten:
-        """What was written in all."""
-        job, notes = self._unit.job, self._stores.notes
-        files = {
-            name: write_hashes(
-                notes, job.folder, found, parts=job.parts, is_sorted=not name.startswith(_ENDS)
-            )
-            for name, found in self._hashes.items()
-        }
-        numbers = np.concatenate([*self._numbers, np.empty(0, np.int64)])
-        return TypeWritten(len(numbers), tuple(self._staged), files, self._kept(numbers))
+        staged = self._stores.tables.write(pin, ready.rows).to_json()
+        kept = self._kept(ready.numbers)
+        hashes = self._noted(ready.rows, is_fresh=ready.is_fresh)
+        self.portions.append(Portion(len(ready.numbers), staged, kept, hashes))
 
     def _kept(self, numbers: Numbers) -> str | int:
-        if not len(numbers) or (np.diff(numbers) == 1).all():
-            return int(numbers[0]) if len(numbers) else 1
+        if (np.diff(numbers) == 1).all():
+            return int(numbers[0])
         path = f"{self._unit.job.folder}/{new_ulid()}.numbers"
         self._stores.notes.put(path, numbers.astype(np.int64).tobytes())
         return path
 
-    def _note(self, rows: pa.Table, *, is_fresh: bool) -> None:
-        """Note the hashes of what other rows, written anywhere, are compared with."""
+    def _noted(self, rows: pa.Table, *, is_fresh: bool) -> dict[str, HashFile]:
+        """The hashes of what other rows, written anywhere, are compared with, in files."""
+        job, notes = self._unit.job, self._stores.notes
+        return {
+            name: write_hashes(
+                notes, job.folder, found, parts=job.parts, is_sorted=not name.startswith(_ENDS)
+            )
+            for name, found in self._hashes(rows, is_fresh=is_fresh).items()
+        }
+
+    def _hashes(self, rows: pa.Table, *, is_fresh: bool) -> dict[str, list[Hashes]]:
         type_ = self._type
+        found: dict[str, list[Hashes]] = {}
         if not is_fresh:
-            self._add(IDS, text_hashes(rows[ID_COLUMN]))
+            found[IDS] = [text_hashes(rows[ID_COLUMN])]
         if isinstance(type_, EdgeType):
             ends = {column: text_hashes(rows[column]) for column in ends_of(type_)}
             for column, node_key in ends_of(type_).items():
-                self._add(ends_at(node_key), ends[column])
+                found.setdefault(ends_at(node_key), []).append(ends[column])
             if type_.cardinality != Cardinality():
-                self._add(SOURCES, ends[SOURCE_COLUMN])
+                found[SOURCES] = [ends[SOURCE_COLUMN]]
         if type_.constraints.uniques:
             for group in groups_of(self._shape, type_):
                 if not group.has_key:
-                    self._add(tuples_of(group), tuple_hashes(group.texts(group.bound(rows))))
-
-    def _add(self, name: str, hashes: Hashes) -> None:
-        self._hashes.setdefault(name, []).append(hashes)
+                    found[tuples_of(group)] = [tuple_hashes(group.texts(group.bound(rows)))]
+        return found
 
 
-def read_numbers(stores: Stores, written: TypeWritten) -> Numbers:
-    """The numbers of the rows of a type in a unit."""
-    if isinstance(written.numbers, int):
-        return np.arange(written.numbers, written.numbers + written.rows, dtype=np.int64)
-    data = stores.notes.get(written.numbers)
-    assert data is not None, "what a unit wrote stays until the load ends"
-    return np.frombuffer(data, np.int64)
+def read_numbers(stores: Stores, portion: Portion) -> Numbers:
+    """The numbers of the rows of a portion in their unit."""
+    if isinstance(portion.numbers, int):
+        return np.arange(portion.numbers, portion.numbers + portion.rows, dtype=np.int64)
+    return np.frombuffer(read_note(stores.notes, portion.numbers), np.int64)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.errors import InvalidArgument, KeyConflict, LoadError
+from omnigraph.writers.bulk import examining
 from omnigraph.writers.inputs import Text
 from unit.writers.bulk.bulk_world import (
     Twins,
@@ -138,6 +139,23 @@ def test_an_append_refuses_what_exists(two: Twins) -> None:
     two.load(two.lines(crowd(100)))
     error = two.refused(two.lines([person("new"), person("p70"), person("p7")]))
     assert isinstance(error, KeyConflict)
+
+
+def test_an_append_refuses_edges_that_exist_where_edges_are_counted(two: Twins) -> None:
+    two.load(two.lines([person("ada"), note("a"), wrote("ada", "a", id="1")]))
+    error = two.refused(two.lines([wrote("ada", "a", id="1")]))
+    assert isinstance(error, KeyConflict)
+
+
+def test_edges_at_very_many_committed_nodes_are_checked(
+    two: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examining, "PRESENT_MAX", 10)
+    two.load(two.lines(crowd(100)))
+    edges = [knows(f"p{n}", f"p{n + 1}", id=f"l{n}") for n in range(99)]
+    two.load(two.lines(edges))
+    more = [knows(f"p{n}", f"p{n + 1}", id=f"m{n}") for n in range(80)]
+    two.refused(two.lines([*more, knows("no", "p1", id="x"), knows("p1", "nobody", id="y")]))
 
 
 def test_a_merge_refuses_what_another_entity_keeps(two: Twins) -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import io
+import pickle
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -9,10 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnigraph.engine import bulk_loading
 from omnigraph.errors import LoadError, StorageRefused
-from omnigraph.storage.objects import open_objects
+from omnigraph.execution.hashing import Hashes
+from omnigraph.storage.objects import Objects, open_objects
 from omnigraph.storage.source_files import SourceFile, opened, source_files
-from omnigraph.writers.bulk import load, units
+from omnigraph.writers.bulk import load, probing, unit_reading, units
 from omnigraph.writers.bulk.hashes import (
     HashFile,
     Known,
@@ -25,9 +30,14 @@ from omnigraph.writers.bulk.hashes import (
     tuple_hashes,
     write_hashes,
 )
+from omnigraph.writers.bulk.runner import InProcess
 from omnigraph.writers.bulk.streams import LineRange
 from omnigraph.writers.bulk.units import Piece, pieces_of
-from unit.writers.bulk.bulk_world import crowd, small_units, twins
+from omnigraph.writers.inputs import json_input
+from unit.writers.bulk.bulk_world import crowd, knows, note, person, small_units, twins, wrote
+
+U = TypeVar("U")
+A = TypeVar("A")
 
 
 @given(
@@ -125,6 +135,79 @@ def test_a_load_in_many_parts_of_hashes_is_the_same(
     two.load(two.lines(crowd(300)))
     two.load(two.lines([*crowd(200)[:200]]), "merge")
     two.refused(two.lines([*crowd(400), *crowd(400)[:3]]), "merge")
+    edges = [knows(f"p{n}", f"p{n + 1}", id=f"l{n}") for n in range(99)]
+    two.load(two.lines(edges))
+    two.refused(two.lines([*edges, knows("p1", "nobody", id="m")]), "merge")
+    two.refused(two.lines([person("p7"), person("new")]))
+    two.refused(two.lines([person("new", email="7@example.com")]), "merge")
+    notes = [note(each) for each in "abc"]
+    two.load(two.lines([*notes, *(wrote("p1", each, id=each) for each in "ab")]))
+    two.refused(two.lines([wrote("p1", "c", id="c")]), "merge")
+    two.load(two.lines([wrote("p1", "c", id="a")]), "merge")
+    two.refused(two.lines([person("p1"), person("p2")]), "overwrite")
+
+
+def test_every_task_is_sent_a_question_that_does_not_grow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: dict[int, list[int]] = {}
+
+    class Weighing(InProcess):
+        def run(self, units: Sequence[U], task: Callable[[U], A], *, stage: str) -> list[A]:
+            weights = [len(pickle.dumps(unit)) for unit in units]
+            sizes.setdefault(parts, []).extend(weights if stage == "keys" else [])
+            return super().run(units, task, stage=stage)
+
+    small_units(monkeypatch)
+    monkeypatch.setattr(bulk_loading, "InProcess", Weighing)
+    two = twins(tmp_path)
+    for parts in (2, 256):
+        monkeypatch.setattr(load, "parts_for", lambda _, count=parts: count)
+        two.bulk(two.lines([person(f"{parts} {n}") for n in range(300)]))
+    assert max(sizes[256]) < max(sizes[2]) + 10
+    assert len(sizes[256]) >= 128 * len(sizes[2]) > 0
+
+
+def test_the_hashes_of_a_portion_are_one_object(tmp_path: Path) -> None:
+    objects = open_objects(str(tmp_path), is_durable=False)
+    hashes = text_hashes(pa.array([f"text {n}" for n in range(5_000)]))
+    write_hashes(objects, "notes", [hashes], parts=512, is_sorted=False)
+    assert [entry.size for entry in objects.list("notes")] == [8 * 5_000]
+
+
+def test_no_worker_wants_more_than_it_shares_with_what_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+
+    def counted(objects: Objects, files: Iterable[HashFile]) -> Hashes:
+        found = read_all(objects, files)
+        read.append(len(found))
+        return found
+
+    small_units(monkeypatch)
+    monkeypatch.setattr(load, "parts_for", lambda _: 16)
+    two = twins(tmp_path)
+    two.load(two.lines([person(f"p{n}") for n in range(50)]))
+    monkeypatch.setattr(probing, "read_all", counted)
+    two.load(two.lines([person(f"p{n}") for n in range(40, 400)]), "merge")
+    assert read == [10]
+    assert probing._wanted.cache_info().currsize == 0
+
+
+def test_a_unit_of_several_portions_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unit_reading, "_PORTION_ROWS", 1)
+    for name in ("BLOCK_BYTES", "_STREAM_BLOCK_BYTES"):
+        monkeypatch.setattr(json_input, name, 4_000)
+    two = twins(tmp_path)
+    two.load(two.lines(crowd(300)))
+    two.refused(two.lines([*crowd(400), *crowd(400)[:3]]), "merge")
+    records: list[Any] = [*crowd(300)[:300], person("p7"), person("x", age=999), person("p9")]
+    result = two.bulk(two.lines(records), "overwrite", on_error="quarantine")
+    assert [row["number"] for row in two.rejected()][-3:] == [301, 302, 303]
+    assert result.rejected == 3
 
 
 def test_large_inputs_have_parts_for_their_hashes() -> None:
@@ -132,6 +215,13 @@ def test_large_inputs_have_parts_for_their_hashes() -> None:
     piece = Piece(file, units.Format.PARQUET, "a", rows=1_000_000)
     assert units.parts_for([piece]) == 1
     assert units.parts_for([piece] * 1_000) == 512
+
+
+def test_packed_files_have_parts_for_what_they_unpack_to() -> None:
+    for name in ("a.jsonl.gz", "a.csv.zst"):
+        (packed,) = units._cut(SourceFile(name, 2 * 1024**3, ""), {}, None)
+        assert packed.rows > 300_000_000
+        assert units.parts_for([packed]) >= 128
 
 
 def test_a_folder_is_cut_file_by_file_in_the_order_of_names(

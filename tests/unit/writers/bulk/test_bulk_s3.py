@@ -13,7 +13,8 @@ from omnigraph.errors import LoadError
 from omnigraph.storage.remote_objects import open_s3
 from omnigraph.storage.source_files import source_files
 from omnigraph.writers.bulk import units
-from unit.writers.bulk.bulk_world import SCHEMA, crowd
+from omnigraph.writers.inputs import Text
+from unit.writers.bulk.bulk_world import SCHEMA, crowd, person
 
 
 def test_files_on_s3_are_loaded_into_a_graph_there(
@@ -36,6 +37,15 @@ def test_files_on_s3_are_loaded_into_a_graph_there(
     assert (main.count("Person"), main.count("Knows")) == (150, 100)
     with pytest.raises(LoadError, match="no file matches"):
         main.load(f"s3://{bucket}/in/*.csv", mode="append")
+    result = main.load(
+        Text(json.dumps(person("old", age=999)), "inline"),
+        mode="append",
+        on_error="quarantine",
+        rejects=f"s3://{bucket}/rejects",
+    )
+    assert [entry.path for entry in objects.list("rejects")] == [
+        str(result.rejects).removeprefix(f"s3://{bucket}/")
+    ]
     found, _ = source_files(f"s3://{bucket}/in/", options)
     assert [file.uri for file in found] == [f"s3://{bucket}/in/people.jsonl"]
     assert not list(objects.list("graph/__manifest/staging"))

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.engine import LoadResult
-from omnigraph.errors import LoadError, ResourceLimit, WriteRefused
+from omnigraph.engine import LoadResult, bulk_loading
+from omnigraph.errors import LoadError, ResourceLimit, StorageError, WriteRefused
 from omnigraph.writers.bulk import load
+from omnigraph.writers.bulk.runner import InProcess
 from unit.writers.bulk.bulk_world import (
     Twins,
     crowd,
@@ -22,6 +23,9 @@ from unit.writers.bulk.bulk_world import (
     twins,
     wrote,
 )
+
+U = TypeVar("U")
+A = TypeVar("A")
 
 
 @pytest.fixture
@@ -137,3 +141,26 @@ def test_a_load_that_fails_writes_down_why_if_asked(two: Twins) -> None:
         two.bulk(two.lines([person("ada", age=999)]))
     assert "rejects-" in str(refused.value.hint)
     assert [row["id"] for row in two.rejected()] == ["ada"]
+
+
+def test_a_folder_that_cannot_be_written_does_not_hide_the_records(two: Twins) -> None:
+    (two.folder / "taken").write_text("a file")
+    with pytest.raises(WriteRefused, match="@range violation on") as refused:
+        two.bulk(two.lines([person("ada", age=999)]), rejects=two.folder / "taken")
+    assert "they are written down nowhere" in str(refused.value.hint)
+
+
+def test_records_that_cannot_be_read_again_are_told_nevertheless(
+    two: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Forgetful(InProcess):
+        def run(self, units: Sequence[U], task: Callable[[U], A], *, stage: str) -> list[A]:
+            if stage == "rejects":
+                raise StorageError("read", "somewhere", "the line is down")
+            return super().run(units, task, stage=stage)
+
+    monkeypatch.setattr(bulk_loading, "InProcess", Forgetful)
+    records = [person("ada", agee=1), knows("ada", "ada"), knows("ada", "nobody")]
+    with pytest.raises(LoadError, match="agee") as refused:
+        two.bulk(two.lines(records))
+    assert "the line is down" in str(refused.value.hint)

@@ -1,0 +1,138 @@
+"""What tasks read of files: here on the disk, which they open like files on S3."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+import pytest
+
+from omnigraph.errors import SourceFailed, SourceRefused
+from omnigraph.pipelines.definition import FileSource
+from omnigraph.pipelines.sources import require_same, survey
+from omnigraph.pipelines.sources.files import _remote_schema, listed, read_lines, read_rows
+
+Write = Callable[[Any, str], None]
+WRITERS: dict[str, Write] = {"parquet": pq.write_table, "orc": orc.write_table}
+FIRST = {"login": ["ada", "bo"], "age": pa.array([1, 2], pa.int64())}
+
+
+def _written(folder: Path, format_: str, *tables: dict[str, Any]) -> FileSource:
+    for number, columns in enumerate(tables):
+        WRITERS[format_](pa.table(columns), str(folder / f"{number}.{format_}"))
+    return FileSource((str(folder),))
+
+
+def _numbers(count: int) -> pa.RecordBatch:
+    return pa.record_batch({"id": pa.array(range(count), pa.int64())})
+
+
+def _rows(source: FileSource) -> list[dict[str, Any]]:
+    found = listed(source)
+    batches = read_rows(found, _remote_schema(found), iter([_numbers(len(found.files))]))
+    # By place, as Spark takes the columns of a batch.
+    return [
+        dict(zip(("login", "age"), row.values(), strict=True))
+        for batch in batches
+        for row in batch.to_pylist()
+    ]
+
+
+@pytest.mark.parametrize("format_", WRITERS)
+def test_columns_of_several_files_fit_by_their_names(tmp_path: Path, format_: str) -> None:
+    other = {"more": [True], "age": pa.array([3], pa.int32()), "login": ["cy"]}
+    assert _rows(_written(tmp_path, format_, FIRST, other)) == [
+        {"login": "ada", "age": 1},
+        {"login": "bo", "age": 2},
+        {"login": "cy", "age": 3},
+    ]
+
+
+@pytest.mark.parametrize("format_", WRITERS)
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"login": ["cy"]}, r"1\.\w+ has no column age"),
+        ({"login": ["cy"], "age": ["old"]}, r"1\.\w+: column age is of type string, not int64"),
+    ],
+)
+def test_a_file_without_the_columns_of_the_first_is_named(
+    tmp_path: Path, format_: str, other: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(SourceRefused, match=message):
+        _rows(_written(tmp_path, format_, FIRST, other))
+
+
+def test_a_file_that_is_not_what_its_name_says_is_named(tmp_path: Path) -> None:
+    source = _written(tmp_path, "parquet", FIRST)
+    (tmp_path / "1.parquet").write_bytes(b"no parquet at all")
+    with pytest.raises(SourceRefused, match=r"1\.parquet"):
+        _rows(source)
+
+
+def test_a_large_orc_file_is_read_in_parts(tmp_path: Path) -> None:
+    count = 150_000
+    columns = {"login": [f"p{number}" for number in range(count)], "age": list(range(count))}
+    table, path = pa.table(columns), tmp_path / "0.orc"
+    orc.write_table(table, str(path), stripe_size=65_536)
+    assert orc.ORCFile(str(path)).nstripes > 1
+    found = listed(FileSource((str(tmp_path),)))
+    batches = list(read_rows(found, _remote_schema(found), iter([_numbers(1)])))
+    assert max(batch.num_rows for batch in batches) <= 65_536
+    assert pa.Table.from_batches(batches).equals(table)
+
+
+def test_json_is_utf_8_wherever_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes('{"login": "zoë"}\n'.encode())
+    program = (
+        "import pyarrow as pa, sys\n"
+        "from omnigraph.pipelines.definition import FileSource\n"
+        "from omnigraph.pipelines.sources.files import listed, read_lines\n"
+        "numbers = pa.record_batch({'id': [0]})\n"
+        "batches = read_lines(listed(FileSource((sys.argv[1],))), False, iter([numbers]))\n"
+        "print(ascii([batch['value'].to_pylist() for batch in batches]))\n"
+    )
+    plain = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+    told = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "a.jsonl")],
+        env={**os.environ, **plain},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "zo\\xeb" in told.stdout
+
+
+def test_lines_of_several_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n\n{"a": 2}')
+    (tmp_path / "b.jsonl").write_text('{"a": 3}\n')
+    found = listed(FileSource((str(tmp_path),)))
+    batches = read_lines(found, False, iter([_numbers(2)]))
+    texts = [text.strip() for batch in batches for text in batch["value"].to_pylist()]
+    assert texts == ['{"a": 1}', '{"a": 2}', '{"a": 3}']
+
+
+def _append(path: Path) -> None:
+    with path.open("a") as file:
+        file.write('{"a": 2}\n')
+
+
+@pytest.mark.parametrize("change", [_append, Path.unlink])
+def test_files_that_change_behind_a_survey_are_told(
+    tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n')
+    source = FileSource((str(tmp_path / "*.jsonl"),))
+    found = survey(source)
+    (tmp_path / "b.jsonl").write_text('{"a": 3}\n')
+    require_same(source, found)
+    change(tmp_path / "a.jsonl")
+    with pytest.raises(SourceFailed, match=r"files changed while they were read: .*a\.jsonl"):
+        require_same(source, found)

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph import Branch, Graph
+from omnigraph.errors import SnapshotGone
+from omnigraph.pipelines.ledger import RUNNING, SUCCEEDED, TargetRun
+from omnigraph.pipelines.once import Once
+from omnigraph.pipelines.targets import reconciled
+from omnigraph.storage import open_objects
+from omnigraph.versioning import history
+from omnigraph.versioning.floors import Floors
+from unit.pipelines.definitions import SCHEMA
+
+KEY = "pipeline:people:company/main:s"
+
+
+def _graph(folder: Path, name: str = "company.omni") -> Graph:
+    return omnigraph.create(folder / name, schema=SCHEMA)
+
+
+def _once(folder: Path, branch: Branch, name: str = "company.omni") -> Once:
+    return Once(open_objects(str(folder / name)), "people", life=branch.life, key=KEY)
+
+
+def _write(branch: Branch, name: str, key: str | None = None) -> str:
+    data = {"handle": name, "name": name, "level": "junior"}
+    row = {"type": "Person", "data": data}
+    return branch.load([row], mode="append", key=key).commit.id
+
+
+@pytest.fixture
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "KEY_RECORDS_MAX", 2)
+
+
+@pytest.mark.usefixtures("_few")
+def test_a_commit_is_found_however_many_others_follow_it(tmp_path: Path) -> None:
+    with _graph(tmp_path) as graph:
+        main = graph.branch("main")
+        once = _once(tmp_path, main)
+        assert once.look(main) is None
+        made = _write(main, "ada", KEY)
+        for number in range(6):
+            _write(main, f"p{number}")
+        assert main.commit_with_key(KEY) is None
+        assert once.look(main) == made
+        target = TargetRun("company/main", "company", "main", KEY)
+        told = reconciled(target, graph, "people", open_objects(str(tmp_path / "company.omni")))
+        assert (told.status, told.commit, told.entities) == (SUCCEEDED, made, {"node:Person": 1})
+        assert told.rejected is None
+
+
+@pytest.mark.usefixtures("_few")
+def test_what_was_looked_at_is_not_looked_at_again(tmp_path: Path) -> None:
+    with _graph(tmp_path) as graph:
+        main = graph.branch("main")
+        once = _once(tmp_path, main)
+        for number in range(4):
+            assert once.look(main) is None
+            assert once.after() == main.head.version
+            _write(main, f"p{number}")
+
+
+@pytest.mark.usefixtures("_few")
+def test_a_key_whose_commit_may_be_collected_is_not_written_again(tmp_path: Path) -> None:
+    with _graph(tmp_path) as graph:
+        main = graph.branch("main")
+        once = _once(tmp_path, main)
+        assert once.look(main) is None
+        _write(main, "ada", KEY)
+        for number in range(4):
+            _write(main, f"p{number}")
+        # The state of a graph whose oldest commits were let go.
+        floors = Floors(open_objects(str(tmp_path / "company.omni")))
+        floors.put(main.life, main.head.version)
+        with pytest.raises(SnapshotGone, match="one may have had the key"):
+            once.look(main)
+
+
+def test_what_is_done_is_known_in_its_own_graph_and_life_of_a_branch_only(tmp_path: Path) -> None:
+    done = TargetRun("company/main", "company", "main", KEY, SUCCEEDED, "C", run_branch="in/s")
+    with _graph(tmp_path) as graph, _graph(tmp_path, "other.omni") as other:
+        review = graph.create_branch("review")
+        first = _once(tmp_path, review)
+        assert first.done() is None
+        first.finish(done)
+        first.finish(TargetRun("company/main", "company", "main", KEY, RUNNING))
+        assert first.done() == done
+        assert _once(tmp_path, graph.branch("main")).done() is None
+        assert _once(tmp_path, other.create_branch("review"), "other.omni").done() is None
+        graph.delete_branch("review")
+        assert _once(tmp_path, graph.create_branch("review")).done() is None

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import traceback
+
+import pytest
+
+from omnigraph.errors import SourceFailed
+from omnigraph.pipelines.definition import PostgresSource
+from omnigraph.pipelines.sources.postgres import connected, position
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "hunter2",
+        "postgresql://me:hunter%2@127.0.0.1:1/x",
+        "postgresql://me:hun@ter2@127.0.0.1:1/x",
+        "postgresql://me:hun/ter2@127.0.0.1:1/x",
+        "postgresql://me:hunter2@127.0.0.1:1/x",
+    ],
+)
+def test_no_part_of_an_address_with_a_password_is_told(url: str) -> None:
+    with pytest.raises(SourceFailed, match="PostgreSQL cannot be read") as caught, connected(url):
+        pass
+    told = "".join(traceback.format_exception_only(caught.value))
+    assert "hun" not in told
+    assert "ter" not in told.replace("PostgreSQL", "").replace("server", "")
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_a_server_that_does_not_answer_is_named() -> None:
+    with (
+        pytest.raises(SourceFailed, match=r'"127.0.0.1", port 1 failed: Connection refused'),
+        connected("postgresql://me:hunter2@127.0.0.1:1/x"),
+    ):
+        pass
+
+
+def test_the_ledger_sees_tables_and_no_queries() -> None:
+    url = "postgresql://h/d"
+    assert position(PostgresSource(url, table="a.b")) == {"kind": "postgres", "read": "a.b"}
+    query = PostgresSource(url, query="SELECT * FROM f('hunter2')")
+    assert position(query) == {"kind": "postgres", "read": "a query"}
