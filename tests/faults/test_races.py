@@ -83,7 +83,8 @@ def test_an_edge_never_lands_beside_the_deletion_of_its_end(graph: str) -> None:
     assert opened.branch().count("Person") == 2 * ROUNDS + 1 - deleted
     # Whoever was deleted last took the edge along; an edge is left where the deletion was refused.
     assert opened.branch().count("Knows") == ROUNDS - deleted
-    assert len(set(outcomes)) > 1, "the two never met"
+    # Who wins may always be the same: far away, a deletion takes longer than an insertion.
+    assert any(set(pair_) != {DONE} for pair_ in outcomes), "the two never met"
 
 
 def test_one_unique_value_never_has_two_owners(graph: str) -> None:

@@ -60,6 +60,7 @@ def test_two_states_are_compared_directly(run: Run, answer: Answer, reviewed: Pa
     assert [(each["op"], each["id"]) for each in document["changes"]] == [("insert", "dan")]
 
 
+@pytest.mark.on_disk
 def test_the_document_is_that_of_the_library(run: Run, reviewed: Path) -> None:
     with omnigraph.open(str(reviewed)) as graph:
         diff = graph.branch().diff("review")
