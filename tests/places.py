@@ -26,6 +26,8 @@ Kind: TypeAlias = Literal["local", "memory", "s3"]
 
 # The folder of a graph in its bucket: an address may be deeper than a bucket.
 _FOLDER = "graphs/one"
+# Tells a process that a test started that its environment leads to the server.
+_LED = "OMNIGRAPH_TEST_LED_TO_S3"
 
 
 @dataclass
@@ -95,7 +97,10 @@ def copy_of(uri: str, folder: Path) -> str:
 
 def options(uri: str) -> Mapping[str, str] | None:
     """The options that lead to an address, also where the environment does not."""
-    return server().options if uri.startswith("s3://") else None
+    # A process that a test started has its environment, and must not start another server.
+    if not uri.startswith("s3://") or (_here.server is None and _LED in os.environ):
+        return None
+    return server().options
 
 
 def server() -> S3Server:
@@ -138,11 +143,12 @@ def _environment(running: S3Server) -> Iterator[None]:
     kept = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
     for name in kept:
         del os.environ[name]
-    os.environ.update(running.environment)
+    led = {**running.environment, _LED: "yes"}
+    os.environ.update(led)
     try:
         yield
     finally:
-        for name in running.environment:
+        for name in led:
             os.environ.pop(name, None)
         os.environ.update(kept)
 

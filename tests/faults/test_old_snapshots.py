@@ -11,7 +11,7 @@ from faults import snapshot_workers as workers
 from faults.world import create, problems, reopen
 from omnigraph.execution.options import Access
 
-COMMITS = 100 if places.is_on_s3() else 1_000
+COMMITS = 200 if places.is_on_s3() else 1_000
 # One that writes, one that maintains, and one that reads.
 PROCESSES = 3
 # Between its snapshot and its last answer a reader must have asked at least so often.
