@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from omnigraph.engine.commit import Commit
 from omnigraph.schema.migration import MigrationPlan
@@ -27,8 +27,8 @@ class LoadResult:
     commit: Commit
     rejected: int | None = None
     rejects: str | None = None
-    # Whether an earlier request with its key had made the commit.
-    is_repeated: bool = False
+    # Whether an earlier request with its key had made the commit; the answer is the same.
+    is_repeated: bool = field(default=False, compare=False)
 
     @property
     def total_entities(self) -> int:
