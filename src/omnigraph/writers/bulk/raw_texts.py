@@ -55,7 +55,11 @@ def read_raw(question: RawQuestion) -> tuple[Raw, ...]:
     with opened_piece(unit.piece, unit.job, stores.notes) as stream:
         if unit.piece.format is Format.JSONL:
             return tuple(_raw_lines(stream, question, stores))
-        return tuple(_raw_rows(stream, question, accepted))
+        found: list[Raw] = []
+        # Why a file cannot be read to its end was told: this is about the records before it.
+        with suppress(pa.ArrowException):
+            found.extend(_raw_rows(stream, question, accepted))
+        return tuple(found)
 
 
 def _raw_lines(stream: pa.NativeFile, question: RawQuestion, stores: Stores) -> Iterator[Raw]:
