@@ -125,7 +125,7 @@ def test_a_file_that_cannot_be_read_is_not_left_out(two: Twins) -> None:
 def test_a_table_that_breaks_off_is_told_with_the_records_before_it(two: Twins) -> None:
     path = two.folder / "people.csv"
     path.write_text("name,age\nada,36\nbob,old\ncleo\n")
-    with pytest.raises(LoadError, match="people.csv line 4"):
+    with pytest.raises(LoadError, match=r"people\.csv line 4"):
         two.bulk(path, type="Person", on_error="quarantine")
     assert "csv" in {row["rule"] for row in two.rejected()}
 
