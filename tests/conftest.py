@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,11 @@ import places
 from omnigraph.execution.sources import FOLDER_VARIABLE, OFF
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from stores import S3Server
+
+HERE = Path(__file__).parent
 
 # The same examples every time: a failure can be run again, and a green build stays green.
 settings.register_profile("suite", derandomize=True, deadline=None)
@@ -66,3 +71,32 @@ def s3() -> S3Server:
 def _graphs_on_s3_end_with_their_test() -> Iterator[None]:
     with places.forgetting():
         yield
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A session on two cores of this machine, which retries its tasks.
+
+    Whoever uses it is in the group `spark`: all of them run in one process of the test run.
+    """
+    from omnigraph.spark.session import SparkOptions, session  # noqa: PLC0415 — starts nothing
+
+    # Tasks that tests define are imported by the workers, which do not know the folder of tests.
+    paths = (str(HERE / "spark"), str(HERE))
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([*paths, *([before] if before else [])])
+    made = session(SparkOptions(master="local[2]"))
+    yield made
+    made.stop()
+    if before is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = before
+
+
+@pytest.fixture(autouse=True)
+def _spark_is_in_one_process(request: pytest.FixtureRequest) -> None:
+    """Sessions in several processes would work, and take the memory and the time of several."""
+    is_shared = "PYTEST_XDIST_WORKER" in os.environ
+    if is_shared and "spark" in request.fixturenames:
+        assert request.node.nodeid.endswith("@spark")

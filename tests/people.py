@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.storage.tables import Pin, Tables
+from omnigraph.storage.tables import IndexSpec, Pin, Tables
 
 SCHEMA = pa.schema(
     [
@@ -17,6 +17,14 @@ SCHEMA = pa.schema(
     ]
 )
 PATH = "t/Person-1a2b3c4d.lance"
+
+
+def with_index(tables: Tables, pin: Pin, column: str, *, name: str) -> Pin:
+    """The version whose index of a column covers all its rows."""
+    work = tables.build_indexes(pin, [IndexSpec(name, column)])
+    found = pin if work is None else tables.replay(work, pin)
+    assert found is not None
+    return found
 
 
 def people(numbers: Iterable[int], *, age: int | None = None) -> pa.Table:

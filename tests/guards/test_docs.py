@@ -45,6 +45,18 @@ from omnigraph.versioning.snapshot import decode_checkpoint
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+# Pages whose commands run on Spark, in the session of all tests.
+SPARK_PAGES = {"loading-at-scale.md", "pipelines.md"}
+FOLLOWED = [
+    pytest.param(
+        page,
+        id=page.name,
+        marks=[pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
+        if page.name in SPARK_PAGES
+        else [],
+    )
+    for page in PAGES
+]
 FORMAT_PAGE = ROOT / "docs" / "storage-format.md"
 LINES_MAX = {
     "README.md": 150,
@@ -68,10 +80,13 @@ def test_a_document_stays_within_its_bound(name: str) -> None:
     assert len((ROOT / name).read_text().splitlines()) <= LINES_MAX[name]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", FOLLOWED)
 def test_a_page_does_what_it_says(
-    page: Path, bless: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if page.name in SPARK_PAGES:
+        request.getfixturevalue("spark")
+    bless = request.getfixturevalue("bless")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     for name, value in {"COLUMNS": "100", "NO_COLOR": "1", "OMNIGRAPH_HOME": "home"}.items():

@@ -41,7 +41,7 @@ def _history(tables: Tables) -> Iterator[Pin]:
     changes: list[Callable[[Pin], Pin]] = [
         lambda pin: world.update(tables, pin, [11], age=5),
         lambda pin: world.delete(tables, pin, [12]),
-        lambda pin: tables.build_index(pin, "__id", name="by_id"),
+        lambda pin: world.with_index(tables, pin, "__id", name="by_id"),
         lambda pin: tables.add_columns(pin, pa.schema([("size", pa.int8())])),
         lambda pin: tables.overwrite(pin, [tables.write(pin, world.people([1]))]),
     ]

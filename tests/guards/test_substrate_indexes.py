@@ -23,11 +23,11 @@ def tables(tmp_path: Path) -> Tables:
 
 
 def test_an_updated_row_is_found_by_its_new_value_only(tables: Tables) -> None:
-    pin = tables.build_index(world.start(tables, range(300)), "age", name="by_age")
+    pin = world.with_index(tables, world.start(tables, range(300)), "age", name="by_age")
     old = world.row_ids(tables, pin, [7])
     pin = world.update(tables, pin, [7], age=900)
     assert world.row_ids(tables, pin, [7]) != old
-    extended = tables.extend_index(pin, "by_age")
+    extended = world.with_index(tables, pin, "age", name="by_age")
     for tip in (pin, extended, world.compact(tables, extended)):
         table = tables.open(tip)
         assert table.scan(filter="age = 7").num_rows == 0
@@ -37,7 +37,7 @@ def test_an_updated_row_is_found_by_its_new_value_only(tables: Tables) -> None:
 def _covered_and_gone(tables: Tables) -> Pin:
     """An index covers four fragments; the last of them is gone, two others are small."""
     pin = world.start(tables, range(2000), [2001, 2002], [2003], [2004])
-    pin = tables.build_index(pin, "age", name="by_age")
+    pin = world.with_index(tables, pin, "age", name="by_age")
     return world.delete(tables, pin, [2004])
 
 
@@ -71,7 +71,7 @@ def test_new_fragments_get_ids_above_every_used_one(tables: Tables) -> None:
 
 def test_a_rewritten_fragment_is_indexed_again(tables: Tables) -> None:
     pin = world.start(tables, range(3000), range(3000, 3010))
-    pin = tables.build_index(pin, "age", name="by_age")
+    pin = world.with_index(tables, pin, "age", name="by_age")
     pin = world.compact(tables, world.delete(tables, pin, range(0, 3000, 5)))
     assert [index.uncovered for index in tables.open(pin).indexes] == [frozenset()]
     found = tables.open(pin).scan(filter="age IN (5, 7, 3003)")
@@ -92,7 +92,7 @@ def test_a_segment_per_small_compaction_stops_compaction(tables: Tables) -> None
 
 
 def test_a_compaction_of_the_tail_adds_no_segment(tables: Tables) -> None:
-    pin = tables.build_index(world.start(tables, range(2000)), "__id", name="by_id")
+    pin = world.with_index(tables, world.start(tables, range(2000)), "__id", name="by_id")
     for number in range(3000, 3000 + FANOUT):
         pin = world.add(tables, pin, [number])
     pin = world.compact(tables, pin)
@@ -101,7 +101,7 @@ def test_a_compaction_of_the_tail_adds_no_segment(tables: Tables) -> None:
 
 
 def test_many_upserts_by_an_indexed_id_leave_few_fragments(tables: Tables) -> None:
-    pin = tables.build_index(world.start(tables, range(1000)), "__id", name="by_id")
+    pin = world.with_index(tables, world.start(tables, range(1000)), "__id", name="by_id")
     expected = {f"p{number}": number for number in range(1000)}
     for step in range(500):
         number = step * 37 % 900 if step % 2 else 5000 + step
@@ -126,10 +126,10 @@ def test_lance_refuses_to_merge_segments_of_the_future(tables: Tables) -> None:
 
 
 def test_indexes_extend_and_merge_without_end(tables: Tables) -> None:
-    pin = tables.build_index(world.start(tables, range(300)), "age", name="by_age")
+    pin = world.with_index(tables, world.start(tables, range(300)), "age", name="by_age")
     for step in range(3 * SEGMENTS_MAX):
         number = 1000 + step
-        pin = tables.extend_index(world.add(tables, pin, [number]), "by_age")
+        pin = world.with_index(tables, world.add(tables, pin, [number]), "age", name="by_age")
         [index] = tables.open(pin).indexes
         assert index.segments <= SEGMENTS_MAX
         assert not index.uncovered
@@ -137,10 +137,9 @@ def test_indexes_extend_and_merge_without_end(tables: Tables) -> None:
             assert tables.open(pin).scan(filter=f"age = {age}").num_rows == 1
 
 
-def test_an_index_is_replaced_as_a_whole(tables: Tables) -> None:
-    pin = world.start(tables, range(20))
-    for _ in range(2):
-        pin = tables.build_index(pin, "age", name="by_age")
+def test_an_index_that_covers_all_rows_is_not_built_again(tables: Tables) -> None:
+    pin = world.with_index(tables, world.start(tables, range(20)), "age", name="by_age")
+    assert world.with_index(tables, pin, "age", name="by_age") == pin
     assert [index.segments for index in tables.open(pin).indexes] == [1]
     assert tables.open(pin).scan(filter="age = 7")["__id"].to_pylist() == ["p7"]
 
@@ -153,7 +152,7 @@ def _of_words(dataset: Any) -> LanceOperation.CreateIndex:
 
 
 def test_an_index_of_another_program_is_none_of_ours_and_harmless(tables: Tables) -> None:
-    pin = tables.build_index(world.start(tables, range(20)), "age", name="by_age")
+    pin = world.with_index(tables, world.start(tables, range(20)), "age", name="by_age")
     pin = tables._handles.commit(pin, _of_words(world.dataset_of(tables, pin)))
     assert [index.name for index in tables.open(pin).indexes] == ["by_age"]
     for number in range(100, 100 + FANOUT):
@@ -173,9 +172,4 @@ def test_a_panic_becomes_our_error(tables: Tables) -> None:
 
 def test_an_empty_table_has_nothing_to_index(tables: Tables) -> None:
     pin = world.start(tables)
-    assert tables.build_index(pin, "age", name="by_age") == pin
-
-
-def test_an_unknown_index_is_named(tables: Tables) -> None:
-    with pytest.raises(StorageRefused, match="no index 'by_age'"):
-        tables.extend_index(world.start(tables, range(2)), "by_age")
+    assert world.with_index(tables, pin, "age", name="by_age") == pin

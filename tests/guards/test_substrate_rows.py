@@ -131,7 +131,7 @@ def test_the_gateway_takes_written_rows_once(tables: Tables) -> None:
 
 
 def test_branches_with_equal_ids_share_a_session_without_mixing(tables: Tables) -> None:
-    fork = tables.build_index(world.start(tables, range(200)), "age", name="by_age")
+    fork = world.with_index(tables, world.start(tables, range(200)), "age", name="by_age")
     tips = dict.fromkeys((1000, 2000, 3000), fork)
     for step in range(8):
         for age, tip in tips.items():

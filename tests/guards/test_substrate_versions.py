@@ -153,7 +153,7 @@ def test_a_pin_carries_its_version_as_text() -> None:
 
 def test_the_linear_history_of_a_table_never_moves(tables: Tables) -> None:
     pin = world.compact(tables, world.start(tables, *([number] for number in range(FANOUT))))
-    tables.build_index(world.update(tables, pin, [1], age=3), "age", name="by_age")
+    world.with_index(tables, world.update(tables, pin, [1], age=3), "age", name="by_age")
     linear = lance.dataset(f"{tables._handles.root}/{pin.path}")
     assert (linear.version, linear.count_rows()) == (1, 0)
     assert linear.config() == {}, "Lance would clean up by itself"

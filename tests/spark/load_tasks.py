@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from omnigraph.writers.bulk.units import Unit
+from omnigraph.writers.bulk.attending import Attended, attend
 from omnigraph.writers.bulk.writing import Written, write_unit
 
 
@@ -17,15 +17,15 @@ from omnigraph.writers.bulk.writing import Written, write_unit
 class FailingUnit:
     """A unit whose first attempts fail after they have written; a file for each tells of it."""
 
-    unit: Unit
+    unit: Attended
     folder: str
 
 
 def write_then_fail(failing: FailingUnit) -> Written:
     """Write a unit, and fail the first time."""
-    written = write_unit(failing.unit)
+    written: Written = attend(failing.unit)
     try:
-        (Path(failing.folder) / f"failed-{failing.unit.number}").touch(exist_ok=False)
+        (Path(failing.folder) / f"failed-{failing.unit.unit.number}").touch(exist_ok=False)
     except FileExistsError:
         return written
     raise RuntimeError("after the rows were written")
@@ -33,10 +33,28 @@ def write_then_fail(failing: FailingUnit) -> Written:
 
 def write_then_wait(unit: FailingUnit) -> Written:
     """Write a unit, tell so, and take very long to answer."""
-    written = write_unit(unit.unit)
-    (Path(unit.folder) / f"waiting-{unit.unit.number}").touch()
+    written: Written = attend(unit.unit)
+    (Path(unit.folder) / f"waiting-{unit.unit.unit.number}").touch()
     time.sleep(600)
     return written
+
+
+def fail_for_good(unit: FailingUnit) -> Written:
+    """Write a unit, and fail, however often."""
+    attend(unit.unit)
+    raise RuntimeError("after the rows were written")
+
+
+def write_until_stopped(unit: FailingUnit) -> Written:
+    """Write a unit again and again, as one with very many rows would."""
+    return attend(replace(unit.unit, task=write_again, unit=unit))  # type: ignore[no-any-return]
+
+
+def write_again(unit: FailingUnit) -> Written:
+    """Write a unit until its load has ended."""
+    while True:
+        write_unit(unit.unit.unit)
+        (Path(unit.folder) / f"waiting-{unit.unit.unit.number}").touch()
 
 
 def named_slowly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -54,7 +54,7 @@ def test_a_value_that_cannot_be_cast_refuses_its_record_and_not_the_run(tmp_path
         error = _error(run_pipeline(defined(tmp_path, text)))
         assert "Person.age: int(years) has no result for this record of source 'source'" in error
         assert '{"login":"bo","years":"abc","start":"2020-01-02"}' in error
-        assert "people.yaml:10)" in error
+        assert "people.yaml:10" in error
         assert "Person.startedOn: to_date(start) has no result" in error
         assert "holds a record that cannot be read: di" in error
         assert "on_error quarantine" in error

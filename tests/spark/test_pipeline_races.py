@@ -26,11 +26,13 @@ def test_a_run_that_another_one_overtakes_ends_with_the_commit_of_that_one(
     pipeline = defined(tmp_path, SIMPLE)
 
     @contextmanager
-    def overtaken(source: Source, found: Survey, spark: SparkSession) -> Iterator[DataFrame]:
+    def overtaken(
+        source: Source, found: Survey, spark: SparkSession, *, staging: str | None
+    ) -> Iterator[DataFrame]:
         monkeypatch.setattr(run_module, "opened", opened)
         # It begins behind the look for the key, and ends before the load.
         assert run_pipeline(pipeline).status == "succeeded"
-        with opened(source, found, spark) as rows:
+        with opened(source, found, spark, staging=staging) as rows:
             yield rows
 
     monkeypatch.setattr(run_module, "opened", overtaken)
@@ -47,9 +49,11 @@ def test_a_source_that_was_lost_is_opened_again_unless_a_target_has_its_records(
     times: list[str] = []
 
     @contextmanager
-    def lost(source: Source, found: Survey, spark: SparkSession) -> Iterator[DataFrame]:
+    def lost(
+        source: Source, found: Survey, spark: SparkSession, *, staging: str | None
+    ) -> Iterator[DataFrame]:
         times.append("opened")
-        with opened(source, found, spark) as rows:
+        with opened(source, found, spark, staging=staging) as rows:
             is_first = len(times) == 1
             yield rows.mapInArrow(_gone, rows.schema) if is_first else rows
         times.append("closed")

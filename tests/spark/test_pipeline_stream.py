@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame
 
-from omnigraph.errors import InvalidArgument, RunFailed
+from omnigraph.errors import InvalidArgument, RunFailed, SourceRefused
 from omnigraph.pipelines import stream
+from omnigraph.pipelines.definition import FileSource, Pipeline
+from omnigraph.pipelines.ledger import Ledger
+from omnigraph.pipelines.origins.numbering import BLOCK, FILE
 from omnigraph.pipelines.resolving import Resolver
 from omnigraph.pipelines.run import RunOptions
+from omnigraph.pipelines.sources.files import listed
 from omnigraph.pipelines.stream import stream_pipeline
 from omnigraph.spark.session import session
 from omnigraph.storage import Objects, open_objects
@@ -63,20 +69,68 @@ def test_a_stream_without_an_end_keeps_its_newest_runs_only(
         logins(tmp_path, "a.jsonl", "ada")
         pipeline = defined(tmp_path, SIMPLE)
         stream_pipeline(pipeline, RunOptions(), is_available_now=True)
-        batches = stream._Batches(
-            pipeline, RunOptions(), Resolver.of(pipeline), "source", _noted(tmp_path)
-        )
-        spark = session()
+        batches = _batches(pipeline, tmp_path)
         for number in (7, 8):
-            batches(spark.createDataFrame([(f"p{number}",)], "login string"), number)
+            batches(_rows(f"p{number}"), number)
         (kept,) = batches.runs
         assert kept.slot.endswith("-00000008")
         assert len(loads(graph)) == 3
 
 
+def test_a_batch_of_a_stream_that_is_stopped_is_interrupted(tmp_path: Path) -> None:
+    with company(tmp_path) as graph:
+        logins(tmp_path, "a.jsonl", "ada")
+        pipeline = defined(tmp_path, SIMPLE)
+        stream_pipeline(pipeline, RunOptions(), is_available_now=True)
+        batches = _batches(pipeline, tmp_path)
+        batches.is_stopped = True
+        rows = _rows("bo")
+        # The job of a stream that is stopped fails, because it is cancelled.
+        with pytest.raises(RunFailed, match="stopped"):
+            batches(rows.mapInArrow(_cancelled, rows.schema), 7)
+        newest, _ = Ledger.at(str(tmp_path / "company.omni"), "people").runs()
+        assert (newest.status, newest.targets[0].status) == ("interrupted", "interrupted")
+        assert len(loads(graph)) == 1
+
+
+def _cancelled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        raise ConnectionError("cancelled")
+    yield from ()
+
+
+def _batches(pipeline: Pipeline, folder: Path) -> stream._Batches:
+    resolver = Resolver.of(pipeline)
+    source = resolver.source("source")
+    assert isinstance(source, FileSource)
+    streamed = stream._Streamed("source", source, listed(source))
+    return stream._Batches(pipeline, RunOptions(), resolver, streamed, _noted(folder))
+
+
+def _rows(login: str) -> DataFrame:
+    columns = f"login string, {FILE} string, {BLOCK} long"
+    return session().createDataFrame([(login, "a.jsonl", 0)], columns)
+
+
 def _noted(folder: Path) -> Path:
     """The checkpoint of the stream that ran here."""
     return folder / "company.omni" / "__pipelines" / "people" / "checkpoint"
+
+
+def test_what_a_stream_raises_tells_no_value_of_the_environment(tmp_path: Path) -> None:
+    secret = "s3cret-word"  # noqa: S105 — of this test alone
+    options = RunOptions(environment={"PLACE": secret})
+    paths = SIMPLE.replace("in/*.jsonl", "${PLACE}/*.jsonl")
+    with pytest.raises(SourceRefused) as caught:
+        stream_pipeline(defined(tmp_path, paths), options)
+    assert secret not in str(caught.value)
+    assert "${PLACE}" in caught.value.message
+    (tmp_path / secret).mkdir()
+    (tmp_path / secret / "a.jsonl").write_text('{"login": "ada"}\n{"login": "ada"}\n')
+    with company(tmp_path), pytest.raises(RunFailed) as failed:
+        stream_pipeline(defined(tmp_path, paths), options, is_available_now=True)
+    assert secret not in str(failed.value)
+    assert "${PLACE}/a.jsonl line 2" in failed.value.message
 
 
 def test_only_a_folder_of_files_can_be_streamed(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ PEOPLE = 60
 # Every table is large, and every hop asks for its frontier first.
 LARGE = Sizes(local_rows=0, small_rows=0)
 # Large tables, and more starts than can be told to tasks.
-JOINED = Sizes(local_rows=0, small_rows=0, frontier_max=2)
+JOINED = Sizes(local_rows=0, small_rows=0, hashed_rows=0, frontier_max=2)
 SIZES = {"small": Sizes(), "large": LARGE, "joined": JOINED}
 
 
@@ -116,6 +116,17 @@ QUERIES = {
         query q() {
           match { $p: Person { name: "p5" }  $p knows $x  $x likes $y  $y.age < $x.age }
           return { $p.name, $x.name, $y.name, $y.born } }""",
+    "from everywhere": """
+        query q() {
+          match { $p: Person  $p knows $x } return { $x.age, count($p) as n } order { n desc } }""",
+    "from everywhere, both ways": """
+        query q() {
+          match { $p: Person  $p <knows> $x }
+          return { $x.age, count($p) as n } order { n desc } }""",
+    "from everywhere by edges": """
+        query q() {
+          match { $p: Person  $p $e:(knows | likes) $x }
+          return { $x.name, count($p) as n } order { n desc, $x.name } }""",
     "several hops": """
         query q() {
           match { $p: Person  $p.age = 3  $p <knows>{2,3} $x  $x.age > 1 }

@@ -28,6 +28,7 @@ from omnigraph.cli import (
     spark_commands,
     upkeep_commands,
 )
+from omnigraph.cli.failures import answer_termination
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.verbs import HELP_NAMES, expanded, verb
 from omnigraph.cli.views import OutputFailed, finish_output, prepare_streams, print_problems
@@ -80,6 +81,7 @@ for _part in (
 def main() -> None:
     """Run the command line; output that cannot be written is a failure like any other."""
     prepare_streams()
+    answer_termination()
     try:
         try:
             app()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from dataclasses import asdict
+from types import FrameType
 from typing import Final
 
 import typer
@@ -21,13 +23,32 @@ from omnigraph.errors import (
 
 FAILED: Final = 1
 LOST_PRECONDITION: Final = 4
-# What shells report of a program that Ctrl-C ended.
+# What shells report of a program that Ctrl-C ended, or that was asked to end.
 INTERRUPTED: Final = 130
+TERMINATED: Final = 143
 _PREFER_HINT: Final = "change one side, or say which one counts: --prefer ours, or --prefer theirs"
 _PICK_HINT: Final = (
     "keep what the branch has with --prefer ours, or take what the {} makes of it with"
     " --prefer theirs"
 )
+
+
+class Terminated(KeyboardInterrupt):
+    """Somebody asks this process to end: `kill`, or a system that stops its services."""
+
+
+def answer_termination() -> None:
+    """Let a command that is asked to end do what it does on Ctrl-C."""
+    signal.signal(signal.SIGTERM, _terminate)
+
+
+def stopped_code(stop: KeyboardInterrupt) -> int:
+    """The exit code of a command that was stopped."""
+    return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    raise Terminated
 
 
 def report(error: OmnigraphError, *, is_json: bool) -> int:

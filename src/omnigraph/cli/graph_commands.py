@@ -136,8 +136,7 @@ def export(
             print_bytes(state.export(types=type_names or None))
             return
         assert files.out is not None, "checked with the options"
-        spark.start()
-        with load_bars() as bars:
+        with spark.chosen(), load_bars() as bars:
             result = graph.spark.export(
                 files.out,
                 format=(files.format or ExportFormat.PARQUET).value,

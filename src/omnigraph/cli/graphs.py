@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 import omnigraph
-from omnigraph.cli.failures import INTERRUPTED
+from omnigraph.cli.failures import stopped_code
 from omnigraph.cli.scope import Scope, is_local
 from omnigraph.cli.views import fail, print_problems
 from omnigraph.errors import OmnigraphError
@@ -77,4 +77,4 @@ def answering_interrupts(verdict: Callable[[], str]) -> Iterator[None]:
         yield
     except KeyboardInterrupt as stop:
         print_problems([f"interrupted; {verdict()}"])
-        raise typer.Exit(INTERRUPTED) from stop
+        raise typer.Exit(stopped_code(stop)) from stop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated
 
 import typer
@@ -37,13 +38,13 @@ def optimize(
     is_json: JSON = False,
 ) -> None:
     """Join small fragments and extend the declared indexes to all rows; no entity changes."""
+    _require_spark(engine, spark)
     address = scope.address(uri, ways=POSITIONAL_WAYS)
     with open_graph(scope, address) as graph:
         place = graph.branch(branch)
-        is_here = _works_here(engine, spark)
         echo_write(scope, "optimize", address)
-        with writing(place), load_bars() as bars:
-            if is_here:
+        with writing(place), _workers(engine, spark), load_bars() as bars:
+            if engine is ReadEngine.LOCAL:
                 result = place.optimize()
             else:
                 result = graph.spark.optimize(branch, progress=bars.stages)
@@ -71,24 +72,24 @@ def build(
     is_json: JSON = False,
 ) -> None:
     """Build the declared indexes that are missing; no answer depends on them."""
+    _require_spark(engine, spark)
     address = scope.address(uri, ways=POSITIONAL_WAYS)
     with open_graph(scope, address) as graph:
         place = graph.branch(branch)
-        is_here = _works_here(engine, spark)
         echo_write(scope, "index build", address)
-        with writing(place), load_bars() as bars:
-            if is_here:
+        with writing(place), _workers(engine, spark), load_bars() as bars:
+            if engine is ReadEngine.LOCAL:
                 result = place.ensure_indices()
             else:
                 result = graph.spark.ensure_indices(branch, progress=bars.stages)
     show(IndexesBuilt(address, result), is_json=is_json)
 
 
-def _works_here(engine: ReadEngine, spark: SparkPlace) -> bool:
-    """Whether this process does the work; otherwise Spark is started."""
-    if engine is ReadEngine.LOCAL:
-        if spark.is_given:
-            raise typer.BadParameter("options about Spark need --engine spark")
-        return True
-    spark.start()
-    return False
+def _workers(engine: ReadEngine, spark: SparkPlace) -> AbstractContextManager[None]:
+    """Let Spark do the work, if it is to."""
+    return nullcontext() if engine is ReadEngine.LOCAL else spark.chosen()
+
+
+def _require_spark(engine: ReadEngine, spark: SparkPlace) -> None:
+    if engine is ReadEngine.LOCAL and spark.is_given:
+        raise typer.BadParameter("options about Spark need --engine spark")

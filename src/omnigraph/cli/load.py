@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -196,10 +197,9 @@ def _load(
     branch: Branch, data: Input, target: WriteTarget, running: Running, spark: SparkPlace
 ) -> LoadResult:
     engine = Engine.SPARK if spark.is_given else running.engine
-    if engine is Engine.SPARK:
-        spark.start()
+    chosen = spark.chosen() if engine is Engine.SPARK else nullcontext()
     source = data.path if "://" in data.path else Path(data.path)
-    with writing(branch), load_bars() as bars:
+    with writing(branch), chosen, load_bars() as bars:
         return branch.load(
             source,
             mode=data.mode.value,

@@ -95,16 +95,14 @@ def register(app: typer.Typer) -> None:
 def validate(
     names: _NAMES = None, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False
 ) -> None:
-    """Check definitions, and their mappings against the schemas of their graphs."""
-    review = _module("review")
-    found = []
-    for path in _paths(names, folder):
-        try:
-            pipeline = _module("reading").read_pipeline(path)
-        except PipelineInvalid as failure:
-            found.append(review.unreadable(path, failure))
-        else:
-            found.append(review.checked(pipeline, _resolver(pipeline)))
+    """Check definitions: fields, types, properties, expressions; columns, where they are known.
+
+    All problems of all files are told at once. Spark is started on this machine if there are
+    expressions to read; the columns of files are looked up, but no other source is asked.
+    """
+    validation = _module("validation")
+    asked = names or map(str, _paths(None, folder))
+    found = validation.all_validated(asked, folder)
     show(CheckedPipelines(found), is_json=is_json)
     problems = [str(problem) for each in found for problem in each.problems]
     if problems:
@@ -114,9 +112,12 @@ def validate(
 
 
 def plan(name: _NAME, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) -> None:
-    """Show what a run would do; no source is asked."""
-    pipeline = _one(name, folder)
-    found = _module("review").planned(pipeline, _resolver(pipeline), datetime.now(UTC))
+    """Show what a run would do: targets, columns, secrets that are not set, the next time.
+
+    What `validate` checks is checked too, except the columns of files: no source is asked.
+    """
+    path = _module("reading").find_definition(name, folder)
+    found = _module("review").planned(path, datetime.now(UTC))
     show(PipelinePlan(found), is_json=is_json)
     if found.checked.problems:
         if not is_json:
@@ -163,7 +164,11 @@ def status(names: _NAMES = None, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSO
     """Show the last run of pipelines, and when they run again."""
     review, now = _module("review"), datetime.now(UTC)
     pipelines, problems = _all(names, folder)
-    found = [review.status_of(each, _resolver(each), now) for each in pipelines]
+    found = []
+    for each in pipelines:
+        resolver = _resolver(each)
+        with resolver.hiding():
+            found.append(review.status_of(each, resolver, now))
     show(PipelineStatuses(found), is_json=is_json)
     if problems:
         print_problems(problems)
@@ -180,7 +185,9 @@ def runs(
 ) -> None:
     """List the newest runs of a pipeline, and what became of their targets."""
     pipeline = _one(name, folder)
-    found = _module("review").runs_of(pipeline, _resolver(pipeline), limit=limit)
+    resolver = _resolver(pipeline)
+    with resolver.hiding():
+        found = _module("review").runs_of(pipeline, resolver, limit=limit)
     show(PipelineRuns(found), is_json=is_json)
 
 

@@ -62,8 +62,11 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
             ("--engine", place.asked),
         )
         name = reading_name(file.statement)
-    place.prepare()
-    with _naming(source.text_name), open_graph(scope, scope.address()) as graph:
+    with (
+        _naming(source.text_name),
+        place.prepared(),
+        open_graph(scope, scope.address()) as graph,
+    ):
         snapshot = target.open(graph)
         if file.statement is None:
             result = snapshot.query(

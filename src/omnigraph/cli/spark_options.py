@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from types import ModuleType
@@ -69,10 +70,12 @@ class SparkPlace:
             found[key] = value
         return found
 
-    def start(self) -> None:
-        """Start the session that this process uses from now on."""
+    @contextmanager
+    def chosen(self) -> Iterator[None]:
+        """Let what needs Spark meanwhile start it there: nothing else starts it."""
         module = spark_module("session")
-        module.session(module.SparkOptions(self.master, self.remote, self.settings))
+        with module.made_with(module.SparkOptions(self.master, self.remote, self.settings)):
+            yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +97,11 @@ class ReadPlace(SparkPlace):
         """The engine, if it is another one than this process."""
         return None if self.engine is ReadEngine.LOCAL else self.engine.value
 
-    def prepare(self) -> None:
-        """Start Spark, if it is to answer."""
-        if self.engine is ReadEngine.SPARK:
-            self.start()
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """Let Spark answer meanwhile, if it is to."""
+        with self.chosen() if self.engine is ReadEngine.SPARK else nullcontext():
+            yield
 
 
 def spark_module(name: str) -> ModuleType:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, get_type_hints
 
 import typer
 
-from omnigraph.cli.failures import INTERRUPTED, report
+from omnigraph.cli.failures import report, stopped_code
 from omnigraph.cli.scope import Capability, Flag, Scope
 from omnigraph.cli.views import print_problems
 from omnigraph.errors import OmnigraphError
@@ -135,4 +135,4 @@ def _run(function: Command, arguments: dict[str, object], *, is_json: bool) -> N
         raise typer.Exit(report(error, is_json=is_json)) from error
     except KeyboardInterrupt as stop:
         print_problems(["interrupted"])
-        raise typer.Exit(INTERRUPTED) from stop
+        raise typer.Exit(stopped_code(stop)) from stop

@@ -267,6 +267,15 @@ class Branch:
         filters = filters_of(kinds, types, ops)
         return feed.Feed(self._session, self._stream, filters).poll(origin, limits)
 
+    def span(self, start: str, *, rows_max: int) -> tuple[str, str]:
+        """Commits behind a start, up to where they wrote so many entities, about.
+
+        The answer names the commit before them and the last of them; `Graph.spark.changes` reads
+        what they changed. `start` is `now`, `beginning`, or `after:` and the id of a commit.
+        """
+        every = feed.Feed(self._session, self._stream, filters_of(None, None, None))
+        return every.span(arguments.text("start", start), rows_max=rows_max)
+
     def follow(
         self,
         *,

@@ -53,9 +53,9 @@ class PreparedRead:
 
     def run_on_spark(self) -> Result:
         """Its result, found by tasks of the Spark session of this process."""
-        spark = spark_module("session").session()
+        sessions = spark_module("session").session
         result: Result = spark_module("query").run_query(
-            spark, self.plan, self.view, self.params, now=self.now, options=self.options
+            sessions, self.plan, self.view, self.params, now=self.now, options=self.options
         )
         return result
 

@@ -17,12 +17,13 @@ class Problem:
 
     file: str
     line: int
+    column: int
     message: str
     hint: str | None = None
     path: str | None = None
 
     def __str__(self) -> str:
-        told = f"{self.file}:{self.line}: {self.message}"
+        told = f"{self.file}:{self.line}:{self.column}: {self.message}"
         told = told if self.hint is None else f"{told} ({self.hint})"
         return told if self.path is None else f"{told}, at {self.path}"
 
@@ -31,6 +32,7 @@ class Problem:
         return {
             "file": self.file,
             "line": self.line,
+            "column": self.column,
             "path": self.path,
             "message": self.message,
             "hint": self.hint,

@@ -39,19 +39,6 @@ from omnigraph.schema.accepted import TypeKey
 PLANS_MAX: Final = 1_000
 
 
-def run_read(
-    plan: ReadPlan,
-    view: View,
-    params: Params,
-    *,
-    now: int,
-    sources: Sources,
-    options: ReadOptions = DEFAULTS,
-) -> Result:
-    """The result of one plan, of which nothing but the sources is kept."""
-    return Reads(sources).run(plan, view, params, now=now, options=options)
-
-
 @dataclass(frozen=True, slots=True)
 class _Needs:
     """What a plan reads, whatever the snapshot."""

@@ -5,16 +5,18 @@ commit, and events in a ledger that tell what became of it. Guarantee: a slot of
 written once to each target, wherever a process ends and however often it is run, because the key of
 the target is on the record of its commit.
 
-    fields, shapes                what a definition may hold, and reading that strictly
+    places, fields, shapes        what a definition may hold, and reading that strictly
     definition, mapping           definitions as data
-    reading, read_sources, read_mappings     YAML to data, with the line of every problem
+    reading, read_sources, read_mappings     YAML to data, with the place of every problem
     secrets, resolving            `${NAME}`, and definitions with their values
     check                         mappings against the schemas of their targets
     sql, guards, frames           mappings as Spark SQL, records they refuse, rows of each type
     sources                       where records come from
+    origins, loading              which record a row was made of, and loads of rows
     ledger, slots                 what runs did, and what a run stands for
     once, targets, run            whether a target has a slot, one target, and all of them
     schedule, due, stream         when: by the clock, or as files come
+    validation                    all that is wrong with a definition, at once
     review                        looking at pipelines without running them
 """
 

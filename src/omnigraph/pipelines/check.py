@@ -45,9 +45,10 @@ def _type(rule: Rule, catalog: Catalog, findings: Findings) -> NodeType | EdgeTy
         names: Iterable[str] = catalog.edges
     else:
         found, names = catalog.nodes.get(rule.type_name), catalog.nodes
-    if found is None:
+    # A rule without a type is told when it is read.
+    if found is None and rule.type_name:
         hint = did_you_mean(rule.type_name, names)
-        findings.add(rule.line, f"the schema has no {noun} type '{name}'", hint=hint)
+        findings.add(rule.place_of("type"), f"the schema has no {noun} type '{name}'", hint=hint)
     return found
 
 
@@ -57,11 +58,11 @@ def _check_values(rule: Rule, type_: NodeType | EdgeType, findings: Findings) ->
         if property_ is None:
             hint = did_you_mean(name, type_.properties)
             message = f"{type_.name} has no property '{shown(name)}'"
-            findings.add(value.line, message, hint=hint)
+            findings.add(rule.place_of(f"set.{name}"), message, hint=hint)
             continue
         problem = _misfit(value, property_.type)
         if problem is not None:
-            findings.add(value.line, f"{type_.name}.{name}: {problem}")
+            findings.add(value.place, f"{type_.name}.{name}: {problem}")
     missing = [
         name
         for name, property_ in type_.properties.items()
@@ -69,33 +70,33 @@ def _check_values(rule: Rule, type_: NodeType | EdgeType, findings: Findings) ->
     ]
     if missing:
         message = f"{type_.name}: no value is set for {', '.join(missing)}"
-        findings.add(rule.line, message, hint="the schema requires one")
+        findings.add(rule.place, message, hint="the schema requires one")
     if rule.id is not None and type_.key is not None:
         message = f"{type_.name} has a key, which makes its ids"
-        findings.add(rule.id.line, message, hint="leave 'id' out")
+        findings.add(rule.id.place, message, hint="leave 'id' out")
 
 
 def _check_end(rule: Rule, end: End, node: NodeType, findings: Findings) -> None:
     if isinstance(end.value, Embedded):
-        findings.add(end.line, f"{rule.type_name}: the end of an edge is no vector")
+        findings.add(end.place, f"{rule.type_name}: the end of an edge is no vector")
     if not end.members:
         if end.value is not None and len(node.key or ()) > 1:
             members = ", ".join(node.key or ())
             message = f"{rule.type_name}: the key of {node.name} has several members"
-            findings.add(end.line, message, hint=f"give a value for each of {members}")
+            findings.add(end.place, message, hint=f"give a value for each of {members}")
         return
     key = node.key or ()
     for name in end.members:
         if name not in key:
             hint = did_you_mean(name, key) or f"it has {', '.join(key) or 'no key'}"
             message = f"{rule.type_name}: the key of {node.name} has no member '{shown(name)}'"
-            findings.add(end.line, message, hint=hint)
+            findings.add(end.place, message, hint=hint)
     missing = [name for name in key if name not in end.members]
     if missing:
         message = f"{rule.type_name}: the key of {node.name} needs {', '.join(missing)} too"
-        findings.add(end.line, message)
+        findings.add(end.place, message)
     for message in _float_members(rule, node):
-        findings.add(end.line, message)
+        findings.add(end.place, message)
 
 
 def _float_members(rule: Rule, node: NodeType) -> Iterator[str]:

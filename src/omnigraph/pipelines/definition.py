@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from omnigraph.pipelines.mapping import Mapped
+from omnigraph.pipelines.places import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class FeedSource:
     ops: tuple[str, ...] = ("insert", "update")
     start: str = "beginning"
     changes_max: int = 1_000_000
+    per: str = "entity"
     columns: str | None = None
 
 
@@ -98,7 +100,7 @@ class GraphPlace:
 
     uri: str
     schema: Path | None
-    line: int
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class Target:
     branch: str
     mode: str
     mapped: Mapped
-    line: int
+    place: Place
     run_branch: RunBranch | None = None
     on_error: str = "fail"
     rejects: str | None = None
@@ -154,6 +156,8 @@ class Pipeline:
     env_file: Path | None = None
     ledger: str | None = None
     description: str | None = None
+    # Where the columns of a source are declared, by its name.
+    columns: Mapping[str, Place] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def overwrites(self) -> bool:

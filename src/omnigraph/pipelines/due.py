@@ -9,7 +9,7 @@ from typing import Final
 
 from omnigraph.errors import OmnigraphError
 from omnigraph.pipelines.definition import Pipeline
-from omnigraph.pipelines.ledger import Ledger, Run
+from omnigraph.pipelines.ledger import INTERRUPTED, Ledger, Run
 from omnigraph.pipelines.resolving import Resolver
 from omnigraph.pipelines.run import SCHEDULE, RunOptions, run_pipeline, told
 from omnigraph.pipelines.schedule import due_slot, next_slot, slot_name
@@ -61,7 +61,11 @@ def _ran(pipeline: Pipeline, slot: datetime, options: RunOptions) -> Ran | None:
 
 
 def _was_tried(pipeline: Pipeline, resolver: Resolver, slot: datetime) -> bool:
-    """Whether a run of the slot ended, well or not: a failed one is for people to run again."""
+    """Whether a run of the slot ended, well or not: a failed one is for people to run again.
+
+    One that was stopped did not end: the work is taken up.
+    """
     ledger, name = Ledger.at(resolver.ledger(), pipeline.name), slot_name(slot)
     runs = ledger.newest(since=slot - CLOCKS_APART_MAX)
-    return any(run.is_over and name in (run.slot, run.asked) for run in runs)
+    ended = (run for run in runs if run.is_over and run.status != INTERRUPTED)
+    return any(name in (run.slot, run.asked) for run in ended)

@@ -1,4 +1,4 @@
-"""What a section of a definition may hold, and reading one strictly, with the line of everything.
+"""What a section of a definition may hold, and reading one strictly, with the place of everything.
 
 A `Shape` lists the fields of a section; the reference page is made of the same lists. Reading
 collects problems instead of stopping at the first one.
@@ -17,8 +17,10 @@ from omnigraph.diagnostics.shown import shown
 from omnigraph.diagnostics.suggest import did_you_mean
 from omnigraph.durations import seconds_of
 from omnigraph.errors import PipelineInvalid, Problem
+from omnigraph.pipelines.places import Place
 
 _NESTING_MAX: Final = 32
+START: Final = Place(1)
 
 
 class Kind(Enum):
@@ -68,30 +70,42 @@ class Shape:
 
 @dataclass
 class Findings:
-    """The problems of one file, in the order of its lines."""
+    """The problems of one file."""
 
     file: str
     problems: list[Problem] = field(default_factory=list)
-    # The outermost part of the document that begins on each line.
-    paths: Mapping[int, str] = field(default_factory=dict)
+    # The outermost part of the document that begins at each place.
+    paths: Mapping[Place, str] = field(default_factory=dict)
 
-    def add(self, line: int, message: str, *, hint: str | None = None) -> None:
+    def add(self, place: Place, message: str, *, hint: str | None = None) -> None:
         """Report a problem."""
-        self.problems.append(Problem(self.file, line, message, hint, self.paths.get(line)))
+        path = self.paths.get(place)
+        self.problems.append(
+            Problem(self.file, place.line, place.column, message, hint=hint, path=path)
+        )
 
     def raise_if_any(self) -> None:
         """Refuse the file if anything is wrong with it."""
         if self.problems:
-            raise PipelineInvalid(sorted(self.problems, key=lambda each: each.line))
+            raise PipelineInvalid(in_order(self.problems, first=self.file))
+
+
+def in_order(problems: Iterable[Problem], *, first: str) -> list[Problem]:
+    """Each problem once, by its place; those of one file come before those of all others."""
+
+    def place(problem: Problem) -> tuple[bool, str, int, int]:
+        return problem.file != first, problem.file, problem.line, problem.column
+
+    return sorted(dict.fromkeys(problems), key=place)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section that was read: the values of its fields, defaults included, and their lines."""
+    """A section that was read: the values of its fields, defaults included, and their places."""
 
-    line: int
+    place: Place
     values: Mapping[str, Any]  # Any: what the kind of each field says
-    lines: Mapping[str, int]
+    places: Mapping[str, Place]
 
     def text(self, name: str) -> str:
         """The text of a field that has one."""
@@ -103,13 +117,13 @@ class Section:
         value = self.values[name]
         return value if isinstance(value, str) else None
 
-    def line_of(self, name: str) -> int:
-        """The line of a field, or that of its section."""
-        return self.lines.get(name, self.line)
+    def place_of(self, name: str) -> Place:
+        """Where a field is written, or where its section starts."""
+        return self.places.get(name, self.place)
 
     def has(self, name: str) -> bool:
         """Whether the field is written down."""
-        return name in self.lines
+        return name in self.places
 
 
 def read_document(text: str, findings: Findings) -> yaml.Node | None:
@@ -118,13 +132,13 @@ def read_document(text: str, findings: Findings) -> yaml.Node | None:
         node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as failure:
         mark = failure.problem_mark or failure.context_mark
-        line = 1 if mark is None else mark.line + 1
-        findings.add(line, f"this is not YAML: {failure.problem or failure.context}")
+        place = START if mark is None else Place(mark.line + 1, mark.column + 1)
+        findings.add(place, f"this is not YAML: {failure.problem or failure.context}")
     except (yaml.YAMLError, RecursionError) as failure:
-        findings.add(1, f"this is not YAML: {failure}")
+        findings.add(START, f"this is not YAML: {failure}")
     else:
         if node is None:
-            findings.add(1, "the file is empty")
+            findings.add(START, "the file is empty")
         else:
             findings.paths = _paths(node)
         return node
@@ -132,9 +146,9 @@ def read_document(text: str, findings: Findings) -> yaml.Node | None:
     return None
 
 
-def _paths(root: yaml.Node) -> dict[int, str]:
-    """The outermost part of a document that begins on each line, as a path of names and numbers."""
-    found: dict[int, str] = {}
+def _paths(root: yaml.Node) -> dict[Place, str]:
+    """The outermost part of a document that begins at each place: a path of names and numbers."""
+    found: dict[Place, str] = {}
     waiting: list[tuple[yaml.Node, str, int]] = [(root, "", 0)]
     while waiting:
         node, path, depth = waiting.pop()
@@ -143,12 +157,13 @@ def _paths(root: yaml.Node) -> dict[int, str]:
             named = [(key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]
             for key, value in named:
                 own = f"{path}.{shown(key.value)}".removeprefix(".")
-                found[line_of(key)] = min(found.get(line_of(key), own), own, key=len)
+                for place in (place_of(key), place_of(value)):
+                    found[place] = min(found.get(place, own), own, key=len)
                 inner.append((value, own, depth + 1))
         elif isinstance(node, yaml.SequenceNode):
             for number, value in enumerate(node.value):
                 own = f"{path}[{number}]"
-                found[line_of(value)] = min(found.get(line_of(value), own), own, key=len)
+                found[place_of(value)] = min(found.get(place_of(value), own), own, key=len)
                 inner.append((value, own, depth + 1))
         # An alias may hold what it stands in.
         waiting += inner if depth < _NESTING_MAX else []
@@ -158,38 +173,38 @@ def _paths(root: yaml.Node) -> dict[int, str]:
 def read_section(node: yaml.Node | None, shape: Shape, findings: Findings) -> Section:
     """A section of a shape; whatever is unknown, missing or of another kind is a problem."""
     if node is None or not isinstance(node, yaml.MappingNode):
-        line = 1 if node is None else line_of(node)
-        findings.add(line, f"{shape.title}: expects fields: {', '.join(shape.names)}")
-        return Section(line, {each.name: each.default for each in shape.fields}, {})
+        place = START if node is None else place_of(node)
+        findings.add(place, f"{shape.title}: expects fields: {', '.join(shape.names)}")
+        return Section(place, {each.name: each.default for each in shape.fields}, {})
     known = {each.name: each for each in shape.fields}
     values: dict[str, Any] = {each.name: each.default for each in shape.fields}  # Any: as above
-    lines: dict[str, int] = {}
-    for name, line, value in named_nodes(node, shape.title, findings):
+    places: dict[str, Place] = {}
+    for name, place, value in named_nodes(node, shape.title, findings):
         if name not in known:
             hint = did_you_mean(name, known) or f"known are {', '.join(known)}"
-            findings.add(line, f"{shape.title}: unknown field '{shown(name)}'", hint=hint)
+            findings.add(place, f"{shape.title}: unknown field '{shown(name)}'", hint=hint)
             continue
-        lines[name] = line
+        places[name] = place
         values[name] = _value(value, known[name], shape, findings)
     for each in shape.fields:
-        if each.is_required and each.name not in lines:
-            findings.add(line_of(node), f"{shape.title}: '{each.name}' is missing")
-    return Section(line_of(node), values, lines)
+        if each.is_required and each.name not in places:
+            findings.add(place_of(node), f"{shape.title}: '{each.name}' is missing")
+    return Section(place_of(node), values, places)
 
 
 def named_nodes(
     node: yaml.MappingNode, title: str, findings: Findings
-) -> Iterator[tuple[str, int, yaml.Node]]:
+) -> Iterator[tuple[str, Place, yaml.Node]]:
     """The members of a mapping; a name that is no text, or that comes twice, is a problem."""
     seen: set[str] = set()
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
-            findings.add(line_of(key), f"{title}: a name must be a text")
+            findings.add(place_of(key), f"{title}: a name must be a text")
         elif key.value in seen:
-            findings.add(line_of(key), f"{title}: '{shown(key.value)}' is given twice")
+            findings.add(place_of(key), f"{title}: '{shown(key.value)}' is given twice")
         else:
             seen.add(key.value)
-            yield key.value, line_of(key), value
+            yield key.value, place_of(key), value
 
 
 def plain(node: yaml.Node, depth: int = 0) -> Any:  # Any: a value of YAML
@@ -209,9 +224,9 @@ def plain(node: yaml.Node, depth: int = 0) -> Any:  # Any: a value of YAML
             raise ValueError("it is no value")
 
 
-def line_of(node: yaml.Node) -> int:
-    """The line a tree starts on."""
-    return int(node.start_mark.line) + 1
+def place_of(node: yaml.Node) -> Place:
+    """Where a tree starts."""
+    return Place(int(node.start_mark.line) + 1, int(node.start_mark.column) + 1)
 
 
 def _value(
@@ -268,10 +283,10 @@ def _text(node: yaml.Node, field_: Field, shape: Shape, findings: Findings) -> s
     if field_.choices and value not in field_.choices:
         hint = did_you_mean(value, field_.choices) or f"known are {', '.join(field_.choices)}"
         message = f"{shape.title}: '{shown(value)}' is no {field_.name}"
-        findings.add(line_of(node), message, hint=hint)
+        findings.add(place_of(node), message, hint=hint)
         return field_.choices[0]
     if not value.strip():
-        findings.add(line_of(node), f"{shape.title}: '{field_.name}' is empty")
+        findings.add(place_of(node), f"{shape.title}: '{field_.name}' is empty")
     return value
 
 
@@ -281,5 +296,5 @@ def _misfit(
     wanted = field_.kind.value
     if field_.kind is Kind.INTEGER and field_.minimum:
         wanted = f"{wanted} of at least {field_.minimum}"
-    findings.add(line_of(node), f"{shape.title}: '{field_.name}' expects: {wanted}")
+    findings.add(place_of(node), f"{shape.title}: '{field_.name}' expects: {wanted}")
     return field_.default

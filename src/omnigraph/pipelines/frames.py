@@ -9,30 +9,34 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+from pyspark.sql import functions
 
 from omnigraph.embedding.configured import ConfiguredEmbedder
 from omnigraph.pipelines.check import check_mapping
 from omnigraph.pipelines.fields import Findings
 from omnigraph.pipelines.guards import CORRUPT, Guard, fails
 from omnigraph.pipelines.mapping import Mapped
+from omnigraph.pipelines.origins.numbering import PART, PREFIX, ROW, is_own
 from omnigraph.pipelines.sql import Column, Step, Steps, is_plain, quoted, steps_of
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.types import PropertyType, Scalar, ScalarType, VectorType
 from omnigraph.spark.analysis import Unresolved, arrow_types, filtered, selected, written_types
 from omnigraph.writers.inputs.arrow_values import WrongArrowType, convert
-from omnigraph.writers.inputs.tables import REFUSED
+from omnigraph.writers.inputs.tables import ORIGIN, REFUSED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # Columns that say why a record is refused, in the order in which that was found.
 _REASON: Final = "__reason"
-_OWN_COLUMNS: Final = re.compile(rf",? ?`(?:{_REASON}\d+|{CORRUPT})`")
+_OWN_COLUMNS: Final = re.compile(rf",? ?`(?:{_REASON}\d+|{PREFIX}\w+|{CORRUPT})`")
+# All columns of a record: those that only we know are none.
+_STAR: Final = re.compile(r"\(\s*\*\s*\)")
 _CASTS: Final = {
     Scalar.STRING: "string",
     Scalar.BOOL: "boolean",
@@ -56,15 +60,26 @@ def mapped_frames(
     """
     findings = check_mapping(mapped, catalog)
     findings.raise_if_any()
+    frames = found_frames(mapped, catalog, sources, findings)
+    findings.raise_if_any()
+    return frames
+
+
+def found_frames(
+    mapped: Mapped, catalog: Catalog, sources: Mapping[str, DataFrame], findings: Findings
+) -> dict[str, DataFrame]:
+    """The rows of each type of a checked mapping; what cannot work goes to the findings."""
     frames: dict[str, DataFrame] = {}
     told: set[str] = set()
+    numbers = {name: number for number, name in enumerate(sources)}
     for rule in mapped.rules:
         steps = steps_of(rule, catalog)
         source = steps.source or next(iter(sources))
         records = _readable(sources[source]) if source in told else sources[source]
         told.add(source)
         guard = Guard.of(steps.type_name, source, mapped.file, records.columns)
-        frame = _Rows(steps, catalog, findings, guard).of(records)
+        steps = _without_stars(steps, records.columns)
+        frame = _Rows(steps, catalog, findings, guard, numbers[source]).of(records)
         if frame is None:
             continue
         name = f"{'edge' if steps.is_edge else 'node'}:{steps.type_name}"
@@ -72,7 +87,6 @@ def mapped_frames(
         frames[name] = (
             frame if known is None else known.unionByName(frame, allowMissingColumns=True)
         )
-    findings.raise_if_any()
     return frames
 
 
@@ -91,6 +105,7 @@ class _Rows:
     catalog: Catalog
     findings: Findings
     guard: Guard
+    source: int
 
     def of(self, records: DataFrame) -> DataFrame | None:
         expanded = self._expanded(records)
@@ -102,7 +117,11 @@ class _Rows:
         if len(self.findings.problems) > before:
             return None
         rows = expanded.selectExpr(*self._items(expanded))
-        rows = rows.distinct() if self.steps.is_distinct else rows
+        has_origin = PART in records.columns
+        if self.steps.is_distinct:
+            rows = _distinct(rows) if has_origin else rows.distinct()
+        if has_origin:
+            rows = _with_origin(rows, self.source)
         return _embedded(rows, self.steps.embedded) if self.steps.embedded else rows
 
     def _items(self, records: DataFrame) -> Iterator[str]:
@@ -113,29 +132,33 @@ class _Rows:
                 yield column.item
                 continue
             failed = fails(column.sql)
-            reasons.append(self.guard.refusal(failed, column.name, column.sql, column.line))
+            reasons.append(self.guard.refusal(failed, column.name, column.sql, column.place))
             yield f"CASE WHEN {failed} THEN NULL ELSE {column.sql} END AS {quoted(column.name)}"
         if reasons:
             yield f"{_first(reasons)} AS {quoted(REFUSED)}"
+        yield from (name for name in (PART, ROW) if name in records.columns)
 
     def _expanded(self, records: DataFrame) -> DataFrame | None:
         taken = set(records.columns)
+        place = self.steps.place
         try:
             if CORRUPT in taken:
                 records = _with_reason(records, self.guard.unreadable)
             for step in self.steps.expansions:
+                place = step.place
                 records = self._expanded_by(step, records)
             if self.steps.where is not None:
+                place = self.steps.where_place
                 records = self._filtered(self.steps.where, records)
         except Unresolved as failure:
-            self.findings.add(self.steps.line, f"{self.steps.type_name}: {_told(failure)}")
+            self.findings.add(place, f"{self.steps.type_name}: {_told(failure)}")
             return None
         new = [
             name for name in records.columns if name in taken and records.columns.count(name) > 1
         ]
         if new:
             message = f"{self.steps.type_name}: a record has '{new[0]}' already"
-            self.findings.add(self.steps.line, message, hint="give the elements another name")
+            self.findings.add(self.steps.place, message, hint="give the elements another name")
             return None
         return records
 
@@ -143,7 +166,7 @@ class _Rows:
         plain = selected(records, step.items)
         if step.can_fail:
             failed = fails(f"size({step.sql})")
-            reason = self.guard.refusal(failed, None, step.sql, step.line)
+            reason = self.guard.refusal(failed, None, step.sql, step.place)
             records = _with_reason(records, reason)
         reasons = _reasons(records)
         if not reasons:
@@ -156,7 +179,7 @@ class _Rows:
     def _filtered(self, where: str, records: DataFrame) -> DataFrame:
         plain = filtered(records, where)
         if not is_plain(where):
-            reason = self.guard.refusal(fails(f"({where})"), None, where, self.steps.line)
+            reason = self.guard.refusal(fails(f"({where})"), None, where, self.steps.where_place)
             records = _with_reason(records, reason)
         reasons = _reasons(records)
         if not reasons:
@@ -165,25 +188,25 @@ class _Rows:
         return filtered(records, f"CASE WHEN {refused} THEN true ELSE ({where}) END")
 
     def _check(self, column: Column, records: DataFrame) -> None:
-        place = f"{self.steps.type_name}.{column.name}"
+        about = f"{self.steps.type_name}.{column.name}"
         try:
             found = arrow_types(selected(records, [column.item]))[column.name]
         except Unresolved as failure:
-            self.findings.add(column.line, f"{place}: {_told(failure)}")
+            self.findings.add(column.place, f"{about}: {_told(failure)}")
             return
         except TypeError as failure:
-            self.findings.add(column.line, f"{place}: {failure}")
+            self.findings.add(column.place, f"{about}: {failure}")
             return
         type_ = self._type(column.name)
         if type_ is None:
             return
         if column.name in self.steps.embedded:
             if not pa.types.is_string(found):
-                message = f"{place}: a text is embedded, the expression gives {found}"
-                self.findings.add(column.line, message)
+                message = f"{about}: a text is embedded, the expression gives {found}"
+                self.findings.add(column.place, message)
         elif not fits(found, type_):
-            message = f"{place}: expects {type_}, the expression gives {found}"
-            self.findings.add(column.line, message, hint=_cast_hint(type_))
+            message = f"{about}: expects {type_}, the expression gives {found}"
+            self.findings.add(column.place, message, hint=_cast_hint(type_))
 
     def _type(self, name: str) -> PropertyType | None:
         """The type of a property; None for ids and ends, which are texts already."""
@@ -194,6 +217,39 @@ class _Rows:
         )
         property_ = type_.properties.get(name)
         return None if property_ is None else property_.type
+
+
+def _without_stars(steps: Steps, columns: Sequence[str]) -> Steps:
+    """The steps with the names of all columns in place of stars."""
+    names = [quoted(name) for name in columns if name != CORRUPT and not is_own(name)]
+
+    def named(sql: str) -> str:
+        return _STAR.sub(lambda _: f"({', '.join(names)})", sql)
+
+    expansions = []
+    for step in steps.expansions:
+        expansions.append(replace(step, sql=named(step.sql)))
+        names.append(quoted(step.name))
+    return replace(
+        steps,
+        expansions=tuple(expansions),
+        where=None if steps.where is None else named(steps.where),
+        columns=tuple(replace(column, sql=named(column.sql)) for column in steps.columns),
+    )
+
+
+def _distinct(rows: DataFrame) -> DataFrame:
+    """Equal rows once, with the first of their records."""
+    names = [quoted(name) for name in rows.columns if not is_own(name)]
+    first = [functions.expr(f"min_by({PART}, {ROW})").alias(PART), functions.min(ROW).alias(ROW)]
+    return rows.groupBy(*names).agg(*first)
+
+
+def _with_origin(rows: DataFrame, source: int) -> DataFrame:
+    """Rows that say of which record of which source they were made."""
+    names = [quoted(name) for name in rows.columns if not is_own(name)]
+    struct = f"named_struct('source', {source}, 'part', {PART}, 'row', {ROW})"
+    return rows.selectExpr(*names, f"{struct} AS {quoted(ORIGIN)}")
 
 
 def _told(failure: Unresolved) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from omnigraph.pipelines.origins.numbering import is_own
+from omnigraph.pipelines.places import Place
 from omnigraph.pipelines.sql import literal, quoted
 from omnigraph.writers.inputs.tables import REFUSED_MESSAGE, REFUSED_PROPERTY, REFUSED_RECORD
 
@@ -42,19 +44,15 @@ class Guard:
     @classmethod
     def of(cls, type_name: str, source: str, file: str, columns: Sequence[str]) -> Guard:
         """The guard of a rule over records with these columns."""
-        names = [name for name in columns if name != CORRUPT]
-        # Names that are there twice can be meant by nobody.
-        named = ", ".join(quoted(name) for name in names if names.count(name) == 1)
-        text = f"left(to_json(struct({named})), {_RECORD_CHARS_MAX})" if named else "''"
-        return cls(type_name, source, file, text)
+        return cls(type_name, source, file, record_sql(columns))
 
-    def refusal(self, condition: str, property_: str | None, sql: str, line: int) -> str:
+    def refusal(self, condition: str, property_: str | None, sql: str, place: Place) -> str:
         """Why a record is refused where a condition holds, else null."""
-        place = self.type_name if property_ is None else f"{self.type_name}.{property_}"
+        about = self.type_name if property_ is None else f"{self.type_name}.{property_}"
         shown = sql.removeprefix("(").removesuffix(")") if sql.startswith("(") else sql
         message = (
-            f"{place}: {shown} has no result for this record of source '{self.source}'"
-            f" ({self.file}:{line})"
+            f"{about}: {shown} has no result for this record of source '{self.source}'"
+            f" ({self.file}:{place})"
         )
         return f"CASE WHEN {condition} THEN {_why(property_, message, self.record)} END"
 
@@ -64,6 +62,14 @@ class Guard:
         message = f"source '{self.source}' holds a record that cannot be read"
         text = f"left({quoted(CORRUPT)}, {_RECORD_CHARS_MAX})"
         return f"CASE WHEN {quoted(CORRUPT)} IS NOT NULL THEN {_why(None, message, text)} END"
+
+
+def record_sql(columns: Sequence[str]) -> str:
+    """The text of a record with these columns, as JSON."""
+    names = [name for name in columns if name != CORRUPT and not is_own(name)]
+    # Names that are there twice can be meant by nobody.
+    named = ", ".join(quoted(name) for name in names if names.count(name) == 1)
+    return f"left(to_json(struct({named})), {_RECORD_CHARS_MAX})" if named else "''"
 
 
 def _why(property_: str | None, message: str, record: str) -> str:

@@ -15,7 +15,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final
@@ -40,7 +40,7 @@ PARTIAL: Final = "partial"
 FAILED: Final = "failed"
 # A followed source had nothing new.
 UNCHANGED: Final = "unchanged"
-# The process that ran it is gone, and it did not say how it ended.
+# It was stopped, or the process that ran it is gone and did not say how it ended.
 INTERRUPTED: Final = "interrupted"
 
 
@@ -60,13 +60,22 @@ class TargetRun:
     entities: Mapping[str, int] = field(default_factory=dict)
     # None where only the commit is known.
     rejected: int | None = 0
+    # The file that tells of the records that were left out.
+    rejects: str | None = None
     attempts: int = 0
     is_retryable: bool = False
     is_repeated: bool = False
     # The branch of the run, if it has one, and whether that was merged.
     run_branch: str | None = None
     merged: str | None = None
+    # The run that made the commit.
+    made_by: str | None = None
     error: str | None = None
+
+    @property
+    def is_untold(self) -> bool:
+        """Whether its run did not say what became of it."""
+        return self.status in (RUNNING, INTERRUPTED)
 
     @property
     def written(self) -> int:
@@ -86,9 +95,11 @@ class TargetRun:
             "rows_read": self.rows_read,
             "rows_written": self.written,
             "rows_rejected": self.rejected,
+            "rejects": self.rejects,
             "attempts": self.attempts,
             "retryable": self.is_retryable,
             "repeated": self.is_repeated,
+            "made_by_run_id": self.made_by,
             "run_branch": self.run_branch,
             "merge_commit_id": self.merged,
             "error": self.error,
@@ -282,6 +293,9 @@ def fold(run_id: str, pipeline: str, events: list[JsonObject]) -> Run:
     for event in events:
         if event.get("event") == "target":
             targets[event["target"]] = target_of(event)
+    status = _unfinished_status(started) if finished is None else finished["status"]
+    if status != RUNNING:
+        targets = {name: _ended(target) for name, target in targets.items()}
     return Run(
         id=run_id,
         pipeline=pipeline,
@@ -289,7 +303,7 @@ def fold(run_id: str, pipeline: str, events: list[JsonObject]) -> Run:
         digest=started.get("digest", ""),
         trigger=started.get("trigger", ""),
         started_at=started.get("at", ""),
-        status=_unfinished_status(started) if finished is None else finished["status"],
+        status=status,
         targets=tuple(targets.values()),
         position=started.get("position"),
         ended_at=None if finished is None else finished["at"],
@@ -297,6 +311,11 @@ def fold(run_id: str, pipeline: str, events: list[JsonObject]) -> Run:
         actor=started.get("actor"),
         asked=started.get("asked"),
     )
+
+
+def _ended(target: TargetRun) -> TargetRun:
+    """A target of a run that is over: one that was being written is not any more."""
+    return replace(target, status=INTERRUPTED) if target.status == RUNNING else target
 
 
 def _unfinished_status(started: JsonObject) -> str:

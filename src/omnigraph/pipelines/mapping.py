@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from omnigraph.pipelines.places import Place
+
 
 @dataclass(frozen=True, slots=True)
 class Expression:
     """A Spark SQL expression over the record."""
 
     sql: str
-    line: int
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class Phrase:
 
     # Texts at even places, expressions at odd ones.
     parts: tuple[str, ...]
-    line: int
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Constant:
     """The same value for every record."""
 
     value: Any  # Any: a value of YAML
-    line: int
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Embedded:
     """The vector of a text, made by the embedder of the process."""
 
     sql: str
-    line: int
+    place: Place
 
 
 Value: TypeAlias = Expression | Phrase | Constant | Embedded
@@ -49,7 +51,7 @@ class End:
 
     value: Value | None
     members: Mapping[str, Value]
-    line: int
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Explode:
 
     sql: str
     name: str
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Chunk:
     sql: str
     words: int
     overlap: int
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ class Rule:
     """What a record gives of one type; an edge has two ends, a node has none."""
 
     type_name: str
-    line: int
+    place: Place
     values: Mapping[str, Value]
     source: str | None = None
     where: str | None = None
@@ -83,6 +87,12 @@ class Rule:
     is_distinct: bool = False
     id: Value | None = None
     ends: tuple[End, End] | None = None
+    # Of its fields by their names, and of each property by `set.` and its name.
+    places: Mapping[str, Place] = field(default_factory=dict, repr=False, compare=False)
+
+    def place_of(self, name: str) -> Place:
+        """Where a field is written, or where the rule starts."""
+        return self.places.get(name, self.place)
 
     @property
     def is_edge(self) -> bool:
@@ -94,10 +104,10 @@ class Rule:
 class Mapped:
     """A mapping: its rules, the file they are in, and the text the digest is made of.
 
-    `paths` lead to the rules through the document, by line.
+    `paths` lead to the rules through the document, by place.
     """
 
     file: str
     rules: tuple[Rule, ...]
     text: str
-    paths: Mapping[int, str] = field(default_factory=dict, repr=False, compare=False)
+    paths: Mapping[Place, str] = field(default_factory=dict, repr=False, compare=False)

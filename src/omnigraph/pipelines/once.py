@@ -24,6 +24,7 @@ from omnigraph.pipelines.ledger import (
 
 if TYPE_CHECKING:
     from omnigraph import Branch
+    from omnigraph.engine import Commit
     from omnigraph.storage.objects import Objects
 
 _DIGEST_CHARACTERS: Final = 32
@@ -45,8 +46,8 @@ class Once:
             path = entry.path
         return None if path is None else int(path.rsplit("/", 1)[1].removesuffix(".json"))
 
-    def look(self, branch: Branch) -> str | None:
-        """The id of the commit with the key; where there is none, that is noted before any work.
+    def look(self, branch: Branch) -> Commit | None:
+        """The commit with the key; where there is none, that is noted before any work.
 
         A commit that is made later is above the version that is noted, so that it is found however
         many others follow it.
@@ -54,7 +55,7 @@ class Once:
         after, version = self.after(), branch.head.version
         made = branch.commit_with_key(self._key, after=after)
         if made is not None:
-            return made.id
+            return made
         if after is None or after < version:
             path = f"{self._folder}/after/{version:020}.json"
             self._objects.put_new(path, encoded({"key": self._key}))

@@ -13,8 +13,8 @@ from omnigraph.pipelines.fields import (
     Findings,
     Section,
     Shape,
-    line_of,
     named_nodes,
+    place_of,
     plain,
     read_section,
 )
@@ -29,6 +29,7 @@ from omnigraph.pipelines.mapping import (
     Rule,
     Value,
 )
+from omnigraph.pipelines.places import Place
 
 _EXPLODE: Final = re.compile(r"(.+?)\s+as\s+([A-Za-z_][A-Za-z0-9_]*)\s*", re.DOTALL | re.I)
 _WAYS: Final = "write an expression, {value: …}, {template: …} or {embed: …}"
@@ -44,7 +45,7 @@ def read_rules(node: yaml.Node | None, findings: Findings) -> tuple[Rule, ...]:
         *(_rule(each, shapes.EDGE_RULE, findings) for each in edges),
     )
     if not rules and isinstance(node, yaml.MappingNode):
-        findings.add(section.line, "map: it has neither nodes nor edges")
+        findings.add(section.place, "map: it has neither nodes nor edges")
     return rules
 
 
@@ -55,7 +56,7 @@ def _rule(node: yaml.Node, shape: Shape, findings: Findings) -> Rule:
     given: yaml.Node | None = section.values["id"]
     return Rule(
         type_name=section.text("type"),
-        line=section.line,
+        place=section.place,
         values=_values(section.values["set"], f"{shape.title} set", findings),
         source=section.text_or_none("source"),
         where=section.text_or_none("where"),
@@ -64,7 +65,15 @@ def _rule(node: yaml.Node, shape: Shape, findings: Findings) -> Rule:
         is_distinct=bool(section.values["distinct"]),
         id=None if given is None else read_value(given, "id", findings),
         ends=ends,
+        places=dict(_places(section)),
     )
+
+
+def _places(section: Section) -> Iterator[tuple[str, Place]]:
+    yield from section.places.items()
+    given: yaml.Node | None = section.values["set"]
+    for key, _ in given.value if isinstance(given, yaml.MappingNode) else ():
+        yield f"set.{key.value}", place_of(key)
 
 
 def _values(node: yaml.Node | None, title: str, findings: Findings) -> dict[str, Value]:
@@ -78,12 +87,12 @@ def _values(node: yaml.Node | None, title: str, findings: Findings) -> dict[str,
 
 def _end(name: str, section: Section, findings: Findings) -> End:
     node: yaml.Node | None = section.values[name]
-    line = section.line_of(name)
+    place = section.place_of(name)
     # A section with the fields of a value is one; any other has the members of a key.
     if isinstance(node, yaml.MappingNode) and not _is_value(node):
-        return End(None, _values(node, f"edge {name}", findings), line)
+        return End(None, _values(node, f"edge {name}", findings), place)
     value = None if node is None else read_value(node, name, findings)
-    return End(value, {}, line)
+    return End(value, {}, place)
 
 
 def _is_value(node: yaml.MappingNode) -> bool:
@@ -93,31 +102,34 @@ def _is_value(node: yaml.MappingNode) -> bool:
 
 def read_value(node: yaml.Node, name: str, findings: Findings) -> Value:
     """A value: an expression, or a section with one of the fields of a value."""
-    line = line_of(node)
+    place = place_of(node)
     if isinstance(node, yaml.ScalarNode):
         if not node.value.strip():
-            findings.add(line, f"'{name}' is empty", hint=_WAYS)
-        return Expression(str(node.value), line)
+            findings.add(place, f"'{name}' is empty", hint=_WAYS)
+        return Expression(str(node.value), place)
+    if not isinstance(node, yaml.MappingNode):
+        findings.add(place, f"'{name}' is no value", hint=_WAYS)
+        return Constant(None, place)
     section = read_section(node, shapes.VALUE, findings)
-    if len(section.lines) != 1:
-        findings.add(line, f"'{name}' needs one way to make its value", hint=_WAYS)
-        return Constant(None, line)
+    if len(section.places) != 1:
+        findings.add(place, f"'{name}' needs one way to make its value", hint=_WAYS)
+        return Constant(None, place)
     if section.has("template"):
-        return _phrase(section.text("template"), line, findings)
+        return _phrase(section.text("template"), place, findings)
     if section.has("embed"):
-        return Embedded(section.text("embed"), line)
-    return _constant(section.values["value"], line, findings)
+        return Embedded(section.text("embed"), place)
+    return _constant(section.values["value"], place, findings)
 
 
-def _constant(node: yaml.Node, line: int, findings: Findings) -> Constant:
+def _constant(node: yaml.Node, place: Place, findings: Findings) -> Constant:
     try:
-        return Constant(plain(node), line)
+        return Constant(plain(node), place)
     except (ValueError, yaml.YAMLError) as failure:
-        findings.add(line, f"this is no constant: {failure}")
-        return Constant(None, line)
+        findings.add(place, f"this is no constant: {failure}")
+        return Constant(None, place)
 
 
-def _phrase(text: str, line: int, findings: Findings) -> Phrase:
+def _phrase(text: str, place: Place, findings: Findings) -> Phrase:
     """Split at braces; a doubled brace is a brace."""
     parts: list[str] = [""]
     for piece in re.findall(r"\{\{|\}\}|[{}]|[^{}]+", text):
@@ -133,9 +145,9 @@ def _phrase(text: str, line: int, findings: Findings) -> Phrase:
     is_closed = len(parts) % 2 == 1
     if not is_closed or not all(part.strip() for part in parts[1::2]):
         hint = "write {expression}; a brace itself is written twice"
-        findings.add(line, "the braces of this template do not pair", hint=hint)
-        return Phrase((text,), line)
-    return Phrase(tuple(parts), line)
+        findings.add(place, "the braces of this template do not pair", hint=hint)
+        return Phrase((text,), place)
+    return Phrase(tuple(parts), place)
 
 
 def _explodes(section: Section, findings: Findings) -> Iterator[Explode]:
@@ -143,12 +155,12 @@ def _explodes(section: Section, findings: Findings) -> Iterator[Explode]:
         found = _EXPLODE.fullmatch(text)
         if found is None:
             findings.add(
-                section.line_of("explode"),
+                section.place_of("explode"),
                 f"'{text}' does not say what its elements are called",
                 hint="write ARRAY as NAME",
             )
         else:
-            yield Explode(found[1].strip(), found[2])
+            yield Explode(found[1].strip(), found[2], section.place_of("explode"))
 
 
 def _chunk(node: yaml.Node | None, findings: Findings) -> Chunk | None:
@@ -157,6 +169,6 @@ def _chunk(node: yaml.Node | None, findings: Findings) -> Chunk | None:
     section = read_section(node, shapes.CHUNK, findings)
     words, overlap = section.values["words"], section.values["overlap"]
     if overlap >= words:
-        findings.add(section.line_of("overlap"), "chunk: 'overlap' must be less than 'words'")
+        findings.add(section.place_of("overlap"), "chunk: 'overlap' must be less than 'words'")
         overlap = 0
-    return Chunk(section.text("text"), words, overlap)
+    return Chunk(section.text("text"), words, overlap, section.place_of("text"))

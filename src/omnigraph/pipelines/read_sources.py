@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +22,8 @@ from omnigraph.pipelines.definition import (
     PostgresSource,
     Source,
 )
-from omnigraph.pipelines.fields import Findings, Section, line_of, named_nodes, plain, read_section
+from omnigraph.pipelines.fields import Findings, Section, named_nodes, place_of, plain, read_section
+from omnigraph.pipelines.places import Place
 from omnigraph.pipelines.secrets import holds_password, is_reference, names_in
 
 _PROVIDER: Final = "provider.source."
@@ -38,13 +39,15 @@ class SourceReader:
     folder: Path
     findings: Findings
     providers: Mapping[str, yaml.Node]
+    # Where the columns of a source are declared, by its name.
+    columns: dict[str, Place] = field(default_factory=dict)
 
-    def all(self, section: Section) -> dict[str, Source]:
-        """The one source of a definition, or all that have names."""
+    def all(self, section: Section) -> dict[str, Source | None]:
+        """The one source of a definition, or all that have names; None for what is none."""
         one: yaml.Node | None = section.values["source"]
         several: yaml.MappingNode | None = section.values["sources"]
         if (one is None) == (several is None):
-            self.findings.add(section.line, "a pipeline has either 'source' or 'sources'")
+            self.findings.add(section.place, "a pipeline has either 'source' or 'sources'")
             return {}
         if several is None:
             assert one is not None
@@ -52,31 +55,32 @@ class SourceReader:
         else:
             found = named_nodes(several, "sources", self.findings)
             nodes = {name: node for name, _, node in found}
-        read = {name: self._source(node) for name, node in nodes.items()}
-        return {name: source for name, source in read.items() if source is not None}
+        return {name: self._source(name, node) for name, node in nodes.items()}
 
-    def _source(self, node: yaml.Node, *, is_provider: bool = False) -> Source | None:
+    def _source(self, own: str, node: yaml.Node, *, is_provider: bool = False) -> Source | None:
         if isinstance(node, yaml.ScalarNode):
-            return None if is_provider else self._referred(node)
+            return None if is_provider else self._referred(own, node)
         kind = self._kind(node)
         if kind is None:
             return None
         section = read_section(node, shapes.SOURCES[kind], self.findings)
+        if section.has("columns"):
+            self.columns[own] = section.place_of("columns")
         return _BUILDERS[kind](self, section)
 
-    def _referred(self, node: yaml.ScalarNode) -> Source | None:
-        text, line = str(node.value), line_of(node)
+    def _referred(self, own: str, node: yaml.ScalarNode) -> Source | None:
+        text, place = str(node.value), place_of(node)
         name = text.removeprefix(_PROVIDER)
         if text.startswith(_PROVIDER) and name in self.providers:
-            return self._source(self.providers[name], is_provider=True)
+            return self._source(own, self.providers[name], is_provider=True)
         if text.startswith(_PROVIDER):
             hint = did_you_mean(name, self.providers)
-            self.findings.add(line, f"no provider of sources is called '{shown(name)}'", hint=hint)
+            self.findings.add(place, f"no provider of sources is called '{shown(name)}'", hint=hint)
         elif text.startswith("provider."):
-            self.findings.add(line, f"'{shown(text)}' is no provider of sources")
+            self.findings.add(place, f"'{shown(text)}' is no provider of sources")
         else:
             self.findings.add(
-                line,
+                place,
                 f"'{shown(text)}' does not say what it is",
                 hint=f"write a section with a kind, or {_PROVIDER}NAME",
             )
@@ -92,9 +96,9 @@ class SourceReader:
                     return str(value.value)
                 hint = did_you_mean(value.value, shapes.SOURCES) or f"known are {known}"
                 message = f"source: '{shown(value.value)}' is no kind of source"
-                self.findings.add(line_of(value), message, hint=hint)
+                self.findings.add(place_of(value), message, hint=hint)
                 return None
-        self.findings.add(line_of(node), "source: 'kind' is missing", hint=f"known are {known}")
+        self.findings.add(place_of(node), "source: 'kind' is missing", hint=f"known are {known}")
         return None
 
     def files(self, section: Section) -> Source:
@@ -111,7 +115,7 @@ class SourceReader:
         """A table or a query."""
         self._no_password("url", section)
         if section.has("table") == section.has("query"):
-            self.findings.add(section.line, "postgres: give either 'table' or 'query'")
+            self.findings.add(section.place, "postgres: give either 'table' or 'query'")
         return PostgresSource(
             url=section.text("url"),
             table=section.text_or_none("table"),
@@ -140,7 +144,7 @@ class SourceReader:
         section = read_section(node, shapes.PAGING, self.findings)
         ways = [name for name in ("link", "cursor", "page", "offset") if section.has(name)]
         if len(ways) != 1:
-            self.findings.add(section.line, "paging: give one of link, cursor, page, offset")
+            self.findings.add(section.place, "paging: give one of link, cursor, page, offset")
         return Paging(
             link=section.text_or_none("link"),
             cursor=section.text_or_none("cursor"),
@@ -153,6 +157,7 @@ class SourceReader:
 
     def feed(self, section: Section) -> Source:
         """The change feed of a graph."""
+        self._no_password("uri", section)
         return FeedSource(
             uri=self.path(section.text("uri")),
             branch=section.text("branch"),
@@ -160,6 +165,7 @@ class SourceReader:
             ops=tuple(section.values["ops"]),
             start=section.text("start"),
             changes_max=section.values["changes_max"],
+            per=section.text("per"),
             columns=section.text_or_none("columns"),
         )
 
@@ -185,28 +191,31 @@ class SourceReader:
         if node is None:
             return {}
         texts: dict[str, str] = {}
-        for key, line, value in named_nodes(node, name, self.findings):
+        for key, place, value in named_nodes(node, name, self.findings):
             if not isinstance(value, yaml.ScalarNode):
-                self.findings.add(line, f"{name}: '{shown(key)}' expects: text")
+                self.findings.add(place, f"{name}: '{shown(key)}' expects: text")
                 continue
             plain_value = plain(value)
             texts[key] = str(value.value) if plain_value is not None else ""
             is_secret = any(word in key.lower() for word in _SECRET_WORDS)
             if is_secret and not names_in(texts[key]):
                 message = f"{name}: '{shown(key)}' holds a secret"
-                self.findings.add(line, message, hint=_BY_NAME)
+                self.findings.add(place, message, hint=_BY_NAME)
         return texts
 
     def _only_reference(self, name: str, section: Section) -> None:
         text = section.text_or_none(name)
         if text is not None and not is_reference(text):
             message = f"'{name}' holds a secret"
-            self.findings.add(section.line_of(name), message, hint=_BY_NAME)
+            self.findings.add(section.place_of(name), message, hint=_BY_NAME)
 
     def _no_password(self, name: str, section: Section) -> None:
-        if holds_password(section.text(name)):
-            message = f"'{name}' holds a password"
-            self.findings.add(section.line_of(name), message, hint=_BY_NAME)
+        self.require_no_password(section.text(name), name, section.place_of(name))
+
+    def require_no_password(self, address: str, name: str, place: Place) -> None:
+        """Report an address that spells out a secret."""
+        if holds_password(address):
+            self.findings.add(place, f"'{name}' holds a password", hint=_BY_NAME)
 
 
 _BUILDERS: Final[Mapping[str, Callable[[SourceReader, Section], Source]]] = {

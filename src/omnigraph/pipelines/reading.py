@@ -1,11 +1,11 @@
-"""Definitions from YAML files: everything that is wrong with one is told at once, with its line."""
+"""Definitions from YAML files: all that is wrong with one is told at once, with its place."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,10 +17,11 @@ from omnigraph.errors import PipelineInvalid, PipelineNotFound
 from omnigraph.pipelines import shapes
 from omnigraph.pipelines.definition import GraphPlace, Pipeline, Retry, RunBranch, Target
 from omnigraph.pipelines.fields import (
+    START,
     Findings,
     Section,
-    line_of,
     named_nodes,
+    place_of,
     plain,
     read_document,
     read_section,
@@ -62,17 +63,27 @@ def find_definition(name: str, folder: Path) -> Path:
 def read_pipeline(path: Path) -> Pipeline:
     """The definition in a file; `PipelineInvalid` tells everything that is wrong with it."""
     findings = Findings(str(path))
+    pipeline = read_what_is_there(path, findings)
+    findings.raise_if_any()
+    return pipeline
+
+
+def read_what_is_there(path: Path, findings: Findings) -> Pipeline:
+    """As much of a definition as can be read; what is wrong goes to the findings.
+
+    Only a file that is no YAML at all raises.
+    """
     node = read_document(_text(path, findings), findings)
     section = read_section(node, shapes.PIPELINE, findings)
     reader = SourceReader(path.parent.absolute(), findings, _providers(section, findings))
-    sources = reader.all(section)
+    declared = reader.all(section)
     graphs = _graphs(section, reader)
     targets, files = _targets(section, graphs, reader)
     pipeline = Pipeline(
         name=_name(section, path, findings),
         file=str(path),
         folder=reader.folder,
-        sources=sources,
+        sources={name: each for name, each in declared.items() if each is not None},
         graphs=graphs,
         targets=targets,
         digest=_digest(node, files),
@@ -82,9 +93,10 @@ def read_pipeline(path: Path) -> Pipeline:
         env_file=_beside(section.text_or_none("env_file"), reader),
         ledger=_address(section.text_or_none("ledger"), reader),
         description=section.text_or_none("description"),
+        columns=reader.columns,
     )
-    _check_sources_of_rules(pipeline, findings)
-    findings.raise_if_any()
+    if declared:
+        _check_sources_of_rules(targets, tuple(declared), findings)
     return pipeline
 
 
@@ -92,7 +104,7 @@ def _text(path: Path, findings: Findings) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failure:
-        findings.add(1, f"the file cannot be read: {failure}")
+        findings.add(START, f"the file cannot be read: {failure}")
         raise PipelineInvalid(findings.problems) from failure
 
 
@@ -100,16 +112,16 @@ def _name(section: Section, path: Path, findings: Findings) -> str:
     name = section.text_or_none("name") or path.name.partition(".")[0]
     if not _NAME.fullmatch(name):
         hint = "use up to 64 letters, digits, '-' and '_'"
-        findings.add(section.line_of("name"), f"'{shown(name)}' is no name", hint=hint)
+        findings.add(section.place_of("name"), f"'{shown(name)}' is no name", hint=hint)
     return name
 
 
 def _providers(section: Section, findings: Findings) -> dict[str, yaml.Node]:
     node: yaml.MappingNode | None = section.values["providers"]
     found: dict[str, yaml.Node] = {}
-    for kind, line, providers in () if node is None else named_nodes(node, "providers", findings):
+    for kind, place, providers in () if node is None else named_nodes(node, "providers", findings):
         if kind != "source" or not isinstance(providers, yaml.MappingNode):
-            findings.add(line, f"providers: unknown kind '{shown(kind)}'", hint="known is source")
+            findings.add(place, f"providers: unknown kind '{shown(kind)}'", hint="known is source")
             continue
         found |= {name: each for name, _, each in named_nodes(providers, "source", findings)}
     return found
@@ -120,13 +132,15 @@ def _graphs(section: Section, reader: SourceReader) -> dict[str, GraphPlace]:
     if node is None:
         return {}
     graphs: dict[str, GraphPlace] = {}
-    for name, line, value in named_nodes(node, "graphs", reader.findings):
+    for name, place, value in named_nodes(node, "graphs", reader.findings):
         if isinstance(value, yaml.ScalarNode):
-            graphs[name] = GraphPlace(reader.path(str(value.value)), None, line)
+            reader.require_no_password(str(value.value), name, place)
+            graphs[name] = GraphPlace(reader.path(str(value.value)), None, place)
             continue
         own = read_section(value, shapes.GRAPH, reader.findings)
+        reader.require_no_password(own.text("uri"), "uri", own.place_of("uri"))
         schema = _beside(own.text_or_none("schema"), reader)
-        graphs[name] = GraphPlace(reader.path(own.text("uri")), schema, line)
+        graphs[name] = GraphPlace(reader.path(own.text("uri")), schema, place)
     return graphs
 
 
@@ -136,12 +150,12 @@ def _targets(
     nodes: Iterable[yaml.Node] = section.values["into"] or ()
     targets = tuple(_target(node, graphs, reader) for node in nodes)
     if not targets and section.has("into"):
-        reader.findings.add(section.line_of("into"), "a pipeline needs a target")
+        reader.findings.add(section.place_of("into"), "a pipeline needs a target")
     seen: set[str] = set()
     for target in targets:
         if target.name in seen:
             message = f"two targets write to branch '{target.branch}' of graph '{target.graph}'"
-            reader.findings.add(target.line, message, hint="put both mappings into one target")
+            reader.findings.add(target.place, message, hint="put both mappings into one target")
         seen.add(target.name)
     return targets, [target.mapped.text for target in targets]
 
@@ -152,18 +166,18 @@ def _target(node: yaml.Node, graphs: dict[str, GraphPlace], reader: SourceReader
     graph = section.text("graph").removeprefix("graph.")
     if graph and graph not in graphs:
         hint = did_you_mean(graph, graphs) or "declare it under 'graphs'"
-        findings.add(section.line_of("graph"), f"unknown graph '{shown(graph)}'", hint=hint)
+        findings.add(section.place_of("graph"), f"unknown graph '{shown(graph)}'", hint=hint)
     on_error, rejects = section.text("on_error"), section.text_or_none("rejects")
     if (on_error == "quarantine") != (rejects is not None):
         message = "'on_error: quarantine' and 'rejects' go together"
-        findings.add(section.line_of("on_error"), message)
+        findings.add(section.place_of("on_error"), message)
     run_branch = section.values["run_branch"]
     return Target(
         graph=graph,
         branch=section.text("branch"),
         mode=section.text("mode"),
         mapped=_mapped(section, reader),
-        line=section.line,
+        place=section.place,
         run_branch=None if run_branch is None else _run_branch(run_branch, findings),
         on_error=on_error,
         rejects=_address(rejects, reader),
@@ -171,7 +185,7 @@ def _target(node: yaml.Node, graphs: dict[str, GraphPlace], reader: SourceReader
 
 
 def _mapped(section: Section, reader: SourceReader) -> Mapped:
-    """An inline mapping, or one from a file, whose problems are told with its own lines."""
+    """An inline mapping, or one from a file, whose problems are told with its own places."""
     node: yaml.Node | None = section.values["map"]
     if not isinstance(node, yaml.ScalarNode):
         rules = read_rules(node, reader.findings) if section.has("map") else ()
@@ -179,7 +193,7 @@ def _mapped(section: Section, reader: SourceReader) -> Mapped:
     path = reader.folder / str(node.value)
     if not path.name.endswith(_MAP_SUFFIXES):
         hint = "the file of a mapping ends in .map.yaml"
-        reader.findings.add(line_of(node), f"'{shown(str(node.value))}' is no mapping", hint=hint)
+        reader.findings.add(place_of(node), f"'{shown(str(node.value))}' is no mapping", hint=hint)
         return Mapped(str(path), (), "")
     own = Findings(str(path))
     try:
@@ -197,7 +211,7 @@ def _run_branch(node: yaml.Node, findings: Findings) -> RunBranch:
     if "{slot}" not in name:
         hint = "with {slot} in it, every run has its own"
         findings.add(
-            section.line_of("name"), "a branch of a run needs a name of its own", hint=hint
+            section.place_of("name"), "a branch of a run needs a name of its own", hint=hint
         )
     return RunBranch(name, section.text("merge") == "automatic")
 
@@ -214,20 +228,24 @@ def _schedule(section: Section, findings: Findings) -> str | None:
     if text is not None and not is_schedule(text):
         hint = 'write five fields: minute hour day month weekday, such as "0 * * * *"'
         message = f"'{shown(text)}' is no schedule"
-        findings.add(section.line_of("schedule"), message, hint=hint)
+        findings.add(section.place_of("schedule"), message, hint=hint)
     return text
 
 
-def _check_sources_of_rules(pipeline: Pipeline, findings: Findings) -> None:
-    for target in pipeline.targets:
+def _check_sources_of_rules(
+    targets: Iterable[Target], names: Sequence[str], findings: Findings
+) -> None:
+    for target in targets:
         own = Findings(target.mapped.file, paths=target.mapped.paths)
         for rule in target.mapped.rules:
-            if rule.source is None and len(pipeline.sources) > 1:
-                known = ", ".join(pipeline.sources)
-                own.add(rule.line, f"{rule.type_name}: say which source it is from: {known}")
-            elif rule.source is not None and rule.source not in pipeline.sources:
-                hint = did_you_mean(rule.source, pipeline.sources)
-                own.add(rule.line, f"unknown source '{shown(rule.source)}'", hint=hint)
+            if rule.source is None and len(names) > 1:
+                known = ", ".join(names)
+                own.add(rule.place, f"{rule.type_name}: say which source it is from: {known}")
+            elif rule.source is not None and rule.source not in names:
+                hint = did_you_mean(rule.source, names)
+                own.add(
+                    rule.place_of("source"), f"unknown source '{shown(rule.source)}'", hint=hint
+                )
         findings.problems.extend(own.problems)
 
 

@@ -10,83 +10,20 @@ from pathlib import Path
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.errors import OmnigraphError, PipelineInvalid, Problem
+from omnigraph.errors import OmnigraphError, PipelineInvalid
 from omnigraph.pipelines.check import check_mapping
 from omnigraph.pipelines.definition import Pipeline, Target
-from omnigraph.pipelines.ledger import INTERRUPTED, RUNNING, Ledger, Run, TargetRun
+from omnigraph.pipelines.fields import Findings
+from omnigraph.pipelines.ledger import Ledger, Run, TargetRun
+from omnigraph.pipelines.reading import read_what_is_there
 from omnigraph.pipelines.resolving import Resolver, texts_of
 from omnigraph.pipelines.schedule import next_slot, slot_name
 from omnigraph.pipelines.secrets import missing_in
 from omnigraph.pipelines.sql import Steps, steps_of
-from omnigraph.pipelines.targets import catalog_of, reconciled
-from omnigraph.schema import load_catalog
-from omnigraph.schema.catalog import Catalog
+from omnigraph.pipelines.targets import Untold
+from omnigraph.pipelines.validation import Checked, catalog_for, checked, resolver_of
 from omnigraph.schema.shape import JsonObject
 from omnigraph.storage import open_objects
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What is wrong with a definition, and what could not be looked at; `targets` is how many."""
-
-    name: str
-    file: str
-    problems: tuple[Problem, ...]
-    notes: tuple[str, ...] = ()
-    targets: int = 0
-
-    def to_json(self) -> JsonObject:
-        """The document of a checked pipeline."""
-        return {
-            "pipeline": self.name,
-            "file": self.file,
-            "valid": not self.problems,
-            "problems": [each.to_json() for each in self.problems],
-            "notes": list(self.notes),
-        }
-
-
-def checked(pipeline: Pipeline, resolver: Resolver) -> Checked:
-    """The mappings of a pipeline against the schemas of their targets; no source is asked."""
-    problems: list[Problem] = []
-    notes: list[str] = []
-    for target in pipeline.targets:
-        try:
-            catalog = _catalog(target, resolver)
-        except OmnigraphError as failure:
-            line = pipeline.graphs[target.graph].line
-            message = f"graph '{target.graph}': {failure.message}"
-            path = f"graphs.{target.graph}"
-            problems.append(Problem(pipeline.file, line, message, failure.hint, path))
-            continue
-        if catalog is None:
-            missing = ", ".join(
-                missing_in([pipeline.graphs[target.graph].uri], resolver.environment)
-            )
-            notes.append(f"graph '{target.graph}' is not checked: {missing} is not set")
-            continue
-        problems += check_mapping(target.mapped, catalog).problems
-    targets = len(pipeline.targets)
-    return Checked(pipeline.name, pipeline.file, tuple(problems), tuple(notes), targets)
-
-
-def unreadable(path: Path, failure: PipelineInvalid) -> Checked:
-    """A definition that cannot even be read."""
-    return Checked(path.name.partition(".")[0], str(path), failure.problems)
-
-
-def _catalog(target: Target, resolver: Resolver) -> Catalog | None:
-    """The schema of a target: that of a file if the definition names one, else of the graph."""
-    place = resolver.pipeline.graphs[target.graph]
-    if place.schema is not None:
-        try:
-            return load_catalog(place.schema.read_text(encoding="utf-8"))
-        except OSError as failure:
-            raise OmnigraphError(f"{place.schema} cannot be read: {failure.strerror}") from failure
-    if not resolver.can_address(target.graph):
-        return None
-    with omnigraph.open(resolver.graph(target.graph)) as graph:
-        return catalog_of(graph.branch(target.branch))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +63,19 @@ class Planned:
         }
 
 
-def planned(pipeline: Pipeline, resolver: Resolver, now: datetime) -> Planned:
-    """The plan of a pipeline; its cost does not depend on any data."""
+def planned(path: Path, now: datetime) -> Planned:
+    """The plan of a pipeline; no source is asked, so that its cost does not depend on any data."""
+    findings = Findings(str(path))
+    pipeline = read_what_is_there(path, findings)
+    is_whole = not findings.problems
+    found = checked(pipeline, findings, looks_at_files=False)
+    if not is_whole:
+        raise PipelineInvalid(found.problems)
+    resolver, _ = resolver_of(pipeline)
     schedule = pipeline.schedule
     return Planned(
         pipeline,
-        checked(pipeline, resolver),
+        found,
         None if schedule is None else slot_name(next_slot(schedule, now)),
         tuple(missing_in(texts_of(pipeline), resolver.environment)),
         tuple((target, tuple(_steps(target, resolver))) for target in pipeline.targets),
@@ -140,7 +84,7 @@ def planned(pipeline: Pipeline, resolver: Resolver, now: datetime) -> Planned:
 
 def _steps(target: Target, resolver: Resolver) -> Iterator[Steps]:
     try:
-        catalog = _catalog(target, resolver)
+        catalog = catalog_for(target, resolver)
     except OmnigraphError:
         return
     if catalog is not None and not check_mapping(target.mapped, catalog).problems:
@@ -189,17 +133,17 @@ def runs_of(pipeline: Pipeline, resolver: Resolver, *, limit: int | None) -> lis
     with ExitStack() as stack:
         graphs: dict[str, Graph] = {}
 
-        def reconcile(target: TargetRun) -> TargetRun:
-            if target.graph not in pipeline.graphs or target.commit is not None:
+        def reconcile(run: Run, target: TargetRun) -> TargetRun:
+            if target.graph not in pipeline.graphs or not target.is_untold:
                 return target
             uri = resolver.graph(target.graph)
             if target.graph not in graphs:
                 graphs[target.graph] = stack.enter_context(omnigraph.open(uri))
-            return reconciled(target, graphs[target.graph], pipeline.name, open_objects(uri))
+            untold = Untold(pipeline.name, run.id)
+            told = untold.reconciled(target, graphs[target.graph], open_objects(uri))
+            return replace(told, error=resolver.hidden(told.error))
 
         return [
-            replace(run, targets=tuple(map(reconcile, run.targets)))
-            if run.status in (RUNNING, INTERRUPTED)
-            else run
+            replace(run, targets=tuple(reconcile(run, target) for target in run.targets))
             for run in runs
         ]

@@ -23,6 +23,7 @@ from omnigraph.pipelines.check import check_mapping
 from omnigraph.pipelines.definition import Pipeline, Target
 from omnigraph.pipelines.ledger import (
     FAILED,
+    INTERRUPTED,
     SUCCEEDED,
     UNCHANGED,
     Ledger,
@@ -32,18 +33,21 @@ from omnigraph.pipelines.ledger import (
     fields_of,
     outcome_of,
 )
+from omnigraph.pipelines.loading import Terms, catalog_of, load_records
 from omnigraph.pipelines.once import Once
+from omnigraph.pipelines.origins.locating import Origins
 from omnigraph.pipelines.resolving import Resolver
 from omnigraph.pipelines.slots import Asked, Slot, choose_slot
 from omnigraph.pipelines.sources import opened, require_same
-from omnigraph.pipelines.targets import Attempt, Records, catalog_of, key_of, run_branch_of
+from omnigraph.pipelines.targets import Attempt, Records, key_of, run_branch_of
 from omnigraph.storage import open_objects
 from omnigraph.storage.objects import Objects
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-    from omnigraph import Graph
+    from omnigraph import Branch, Graph
+    from omnigraph.engine import LoadResult
     from omnigraph.spark.session import SparkOptions
 
 MANUAL = "manual"
@@ -68,7 +72,13 @@ class RunOptions:
 
 def run_pipeline(pipeline: Pipeline, options: RunOptions | None = None) -> Run:
     """Run a pipeline once; the answer tells what became of every target."""
-    asked = options or RunOptions()
+    return run_records(pipeline, options or RunOptions(), _Records)
+
+
+def run_records(
+    pipeline: Pipeline, asked: RunOptions, records: Callable[[Running, Slot], Records]
+) -> Run:
+    """Run a pipeline once, with what gives the records of its slot."""
     if pipeline.overwrites and asked.approve != pipeline.digest:
         raise ApprovalRequired(pipeline.name, pipeline.digest)
     resolver = Resolver.of(pipeline, asked.environment)
@@ -83,9 +93,9 @@ def run_pipeline(pipeline: Pipeline, options: RunOptions | None = None) -> Run:
             slot = choose_slot(pipeline, sources, ledger, wanted)
         except BaseException as failure:
             log = ledger.start(running.started(asked.slot or "", None, ()))
-            log.add("finished", {"status": FAILED, "error": told(failure, resolver)})
+            log.add("finished", running.ended_by(failure))
             raise
-        return running.all(slot, graphs, _Records(running, slot))
+        return running.all(slot, graphs, records(running, slot))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +138,18 @@ class Running:
 
     @contextmanager
     def _ending(self, log: RunLog) -> Iterator[None]:
-        """Say in the ledger that a run failed, whatever ends it."""
+        """Say in the ledger that a run failed or was stopped, whatever ends it."""
         try:
             yield
         except BaseException as failure:
             with suppress(OmnigraphError):
-                log.add("finished", {"status": FAILED, "error": told(failure, self.resolver)})
+                log.add("finished", self.ended_by(failure))
             raise
+
+    def ended_by(self, failure: BaseException) -> dict[str, object]:
+        """The event that ends a run which something raised ended."""
+        status = FAILED if isinstance(failure, Exception) else INTERRUPTED
+        return {"status": status, "error": told(failure, self.resolver)}
 
     def begin(self, slot: Slot) -> RunLog:
         """Say in the ledger what is going to be done."""
@@ -166,13 +181,14 @@ class Running:
                 ended = replace(begun, status=UNCHANGED)
                 log.target(ended)
             else:
-                attempt = self._attempt(target, slot, graphs[target.graph], begun.key)
+                attempt = self._attempt(target, slot, graphs[target.graph], log.run_id)
                 ended = self._tried(attempt, begun, records, log)
                 attempt.close(ended)
             done.append(ended)
         return done
 
-    def _attempt(self, target: Target, slot: Slot, graph: Graph, key: str) -> Attempt:
+    def _attempt(self, target: Target, slot: Slot, graph: Graph, run_id: str) -> Attempt:
+        key = key_of(self.pipeline, target, slot.name)
         store = self.options.open_store(self.resolver.graph(target.graph))
         life = graph.branch(target.branch).life
         return Attempt(
@@ -180,6 +196,7 @@ class Running:
             target,
             graph,
             slot.name,
+            run_id,
             Once(store, self.pipeline.name, life=life, key=key),
             rejects=self.resolver.rejects(target),
             progress=self.options.progress,
@@ -212,7 +229,8 @@ class Running:
                 records.forget()
                 self.options.wait(retry.wait_s * 2 ** (number - 2))
             try:
-                ended = replace(attempt.run(begun, records), attempts=number)
+                made = attempt.run(begun, records)
+                ended = replace(made, attempts=number, rejects=self.resolver.hidden(made.rejects))
             except Exception as failure:  # noqa: BLE001 — told when the run has ended
                 ended = self._failed(replace(begun, attempts=number), failure)
             log.target(ended)
@@ -234,7 +252,9 @@ class Running:
 
 def told(failure: BaseException, resolver: Resolver) -> str:
     """A failure as the ledger tells it, without the values of secrets."""
-    if not isinstance(failure, OmnigraphError):
+    if not isinstance(failure, Exception):
+        text = "it was stopped"
+    elif not isinstance(failure, OmnigraphError):
         text = f"{type(failure).__name__}: {failure}".splitlines()[0]
     else:
         hint = "" if failure.hint is None else f" ({failure.hint})"
@@ -249,20 +269,19 @@ class _Records:
     def __init__(self, running: Running, slot: Slot) -> None:
         self._running = running
         self._slot = slot
-        self._found: tuple[SparkSession, Mapping[str, DataFrame]] | None = None
-        self._counts: dict[str, Callable[[], int | None]] = {}
+        self._found: dict[str, Origins] | None = None
         self._is_kept = False
         self._held = running.stack.enter_context(ExitStack())
 
-    def __call__(self) -> tuple[SparkSession, Mapping[str, DataFrame]]:
-        """The session and a frame for each source."""
+    def load(self, branch: Branch, terms: Terms) -> LoadResult:
+        """Load what a target takes of them, unless a source is not as it was at the start."""
         if self._found is None:
-            spark = spark_module("session").session(self._running.options.spark)
-            self._found = spark, dict(self._frames(spark))
-        return self._found
+            sessions = spark_module("session")
+            spark = sessions.strict(sessions.session(self._running.options.spark))
+            self._found = dict(self._opened(spark))
+        return load_records(branch, self._found, terms, staged=self._require_same)
 
-    def require_same(self) -> None:
-        """Refuse what was read if a source is not as it was when the run began."""
+    def _require_same(self) -> None:
         for name, found in self._slot.surveys.items():
             require_same(self._running.resolver.source(name), found)
 
@@ -280,17 +299,19 @@ class _Records:
         """How many records a target that was loaded read; None for one that was not."""
         rules = target.mapped.rules
         names = {rule.source or next(iter(self._slot.surveys)) for rule in rules}
-        counts = [self._counts[name]() for name in names]
+        found = self._found or {}
+        counts = [found[name].count() if name in found else None for name in names]
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
 
-    def _frames(self, spark: SparkSession) -> Iterator[tuple[str, DataFrame]]:
+    def _opened(self, spark: SparkSession) -> Iterator[tuple[str, Origins]]:
         running = self._running
-        counted = spark_module("analysis").counted
         refusing_data = spark_module("failures").refusing_data
+        cancelled_if_left = spark_module("cancelling").cancelled_if_left
+        staging = running.resolver.graph(running.pipeline.targets[0].graph)
         for name, found in self._slot.surveys.items():
             source = running.resolver.source(name)
-            with refusing_data(name):
-                rows = self._held.enter_context(opened(source, found, spark))
-            frame, self._counts[name] = counted(rows)
-            yield name, frame
+            with cancelled_if_left(spark), refusing_data(name):
+                reading = opened(source, found, spark, staging=staging)
+                rows = self._held.enter_context(reading)
+            yield name, Origins.of(name, source, found, rows)

@@ -15,6 +15,28 @@ from urllib.parse import quote, unquote, urlsplit
 from omnigraph.errors import SecretMissing, SourceRefused
 
 _NAME: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+# Of a URL, and of the `name=value` pairs that PostgreSQL takes instead of one.
+_PARAMETER: Final = re.compile(r"(?:^|[?&;\s])([\w.-]+)\s*=\s*([^&;\s]*)")
+_SECRET_PARAMETERS: Final = frozenset(
+    [
+        "accesskey",
+        "accesstoken",
+        "apikey",
+        "apitoken",
+        "authtoken",
+        "clientsecret",
+        "key",
+        "password",
+        "passwd",
+        "pwd",
+        "secret",
+        "secretkey",
+        "sig",
+        "signature",
+        "sslpassword",
+        "token",
+    ]
+)
 # Shorter values are parts of too many words to be hidden in texts.
 _HIDDEN_CHARS_MIN: Final = 4
 _LINE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*")
@@ -31,12 +53,17 @@ def is_reference(text: str) -> bool:
 
 
 def holds_password(address: str) -> bool:
-    """Whether an address spells out a password instead of naming it."""
+    """Whether an address spells out a password instead of naming it, or a parameter that is one."""
     try:
         password = urlsplit(address).password
     except ValueError:
         return False
-    return bool(password) and not _NAME.fullmatch(password or "")
+    given = [value for name, value in _PARAMETER.findall(address) if _is_secret(name)]
+    return any(each and not _NAME.fullmatch(each) for each in (password, *given))
+
+
+def _is_secret(parameter: str) -> bool:
+    return re.sub(r"[^a-z]", "", parameter.lower()) in _SECRET_PARAMETERS
 
 
 def resolved(text: str, environment: Mapping[str, str]) -> str:

@@ -15,6 +15,7 @@ MERGES: Final = ("automatic", "review")
 FORMATS: Final = ("json", "csv", "parquet", "orc")
 STARTS: Final = ("beginning", "now")
 OPS: Final = ("insert", "update", "delete")
+PER: Final = ("entity", "change")
 
 PIPELINE: Final = Shape(
     "pipeline",
@@ -198,6 +199,14 @@ GRAPH_FEED: Final = Shape(
         Field("ops", Kind.TEXTS, "Only these changes.", False, OPS[:2], OPS),
         Field("start", Kind.TEXT, "Where the first run starts.", False, "beginning", STARTS),
         Field("changes_max", Kind.INTEGER, "About how many a run takes.", False, 1_000_000, (), 1),
+        Field(
+            "per",
+            Kind.TEXT,
+            "A record for each changed `entity`, as it is in the end, or for each `change` of it.",
+            False,
+            PER[0],
+            PER,
+        ),
         _COLUMNS,
     ),
 )

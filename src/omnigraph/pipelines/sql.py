@@ -20,6 +20,7 @@ from omnigraph.pipelines.mapping import (
     Rule,
     Value,
 )
+from omnigraph.pipelines.places import Place
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.types import Scalar
 
@@ -32,11 +33,11 @@ _PLAIN: Final = re.compile(rf"\s*{_NAME}(?:\.{_NAME})*\s*")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the result: its name, its expression, and the line it is written on."""
+    """A column of the result: its name, its expression, and where it is written."""
 
     name: str
     sql: str
-    line: int
+    place: Place
     # Whether a value of the record can be such that the expression has no result.
     can_fail: bool = True
 
@@ -48,11 +49,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A column more, or a row for each element of an array; `line` is the line of the rule."""
+    """A column more, or a row for each element of an array."""
 
     sql: str
     name: str
-    line: int
+    place: Place
     is_explode: bool = True
     can_fail: bool = True
 
@@ -82,7 +83,8 @@ class Steps:
     columns: tuple[Column, ...]
     is_distinct: bool
     embedded: dict[str, int]
-    line: int
+    place: Place
+    where_place: Place
 
 
 def steps_of(rule: Rule, catalog: Catalog) -> Steps:
@@ -107,7 +109,8 @@ def steps_of(rule: Rule, catalog: Catalog) -> Steps:
             for name, value in rule.values.items()
             if isinstance(value, Embedded)
         },
-        line=rule.line,
+        place=rule.place,
+        where_place=rule.place_of("where"),
     )
 
 
@@ -159,12 +162,12 @@ def value_sql(value: Value) -> str:
 
 def _expansions(rule: Rule) -> Iterator[Step]:
     for each in rule.explode:
-        yield Step(each.sql, each.name, rule.line, can_fail=not is_plain(each.sql))
+        yield Step(each.sql, each.name, each.place, can_fail=not is_plain(each.sql))
     if rule.chunk is not None:
         can_fail = not is_plain(rule.chunk.sql)
         words = _words(rule.chunk)
-        yield Step(words, WORDS_COLUMN, rule.line, is_explode=False, can_fail=can_fail)
-        yield Step(_pieces(rule.chunk), CHUNK_COLUMN, rule.line, can_fail=False)
+        yield Step(words, WORDS_COLUMN, rule.chunk.place, is_explode=False, can_fail=can_fail)
+        yield Step(_pieces(rule.chunk), CHUNK_COLUMN, rule.chunk.place, can_fail=False)
 
 
 def _words(chunk: Chunk) -> str:
@@ -184,15 +187,15 @@ def _pieces(chunk: Chunk) -> str:
 def _columns(rule: Rule, type_: NodeType | EdgeType, catalog: Catalog) -> Iterator[Column]:
     if rule.id is not None:
         text = f"cast({value_sql(rule.id)} AS string)"
-        yield Column(ID_COLUMN, text, rule.id.line, _can_fail(rule.id))
+        yield Column(ID_COLUMN, text, rule.id.place, _can_fail(rule.id))
     if rule.ends is not None and isinstance(type_, EdgeType):
         nodes = (catalog.nodes[type_.source], catalog.nodes[type_.target])
         for name, end, node in zip(("from", "to"), rule.ends, nodes, strict=True):
-            yield Column(name, _end_sql(end, node), end.line, _can_end_fail(end, node))
+            yield Column(name, _end_sql(end, node), end.place, _can_end_fail(end, node))
     for name, value in rule.values.items():
         # A property without a column is null: a column of nulls would have no type.
         if not (isinstance(value, Constant) and value.value is None):
-            yield Column(name, value_sql(value), value.line, _can_fail(value))
+            yield Column(name, value_sql(value), value.place, _can_fail(value))
 
 
 def _can_fail(value: Value) -> bool:

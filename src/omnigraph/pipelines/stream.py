@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,15 +19,21 @@ from omnigraph.errors import ApprovalRequired, InvalidArgument, RunFailed, Spark
 from omnigraph.pipelines.definition import FileSource, Pipeline, Target
 from omnigraph.pipelines.guards import CORRUPT
 from omnigraph.pipelines.ledger import SUCCEEDED, Ledger, Run
+from omnigraph.pipelines.loading import Terms, load_records
+from omnigraph.pipelines.origins.locating import Origins
+from omnigraph.pipelines.origins.numbering import by_block, in_blocks
 from omnigraph.pipelines.resolving import Resolver
 from omnigraph.pipelines.run import Running, RunOptions
 from omnigraph.pipelines.slots import Slot
 from omnigraph.pipelines.sources import Survey
-from omnigraph.pipelines.sources.files import csv_reader, listed, local_frame
+from omnigraph.pipelines.sources.files import Listed, csv_reader, listed, local_frame
 from omnigraph.pipelines.sources.json_lines import PERMISSIVE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from omnigraph import Branch
+    from omnigraph.engine import LoadResult
 
 STREAM: Final = "stream"
 _CHECKPOINT: Final = "checkpoint"
@@ -46,16 +52,23 @@ def stream_pipeline(
     if pipeline.overwrites and options.approve != pipeline.digest:
         raise ApprovalRequired(pipeline.name, pipeline.digest)
     resolver = Resolver.of(pipeline, options.environment)
-    resolver.require_all()
+    with resolver.hiding():
+        resolver.require_all()
+        return _streamed(pipeline, options, resolver, is_available_now=is_available_now)
+
+
+def _streamed(
+    pipeline: Pipeline, options: RunOptions, resolver: Resolver, *, is_available_now: bool
+) -> list[Run]:
     name, source = _source(pipeline, resolver)
-    ledger_uri = resolver.ledger()
-    checkpoint = _checkpoint(ledger_uri, pipeline)
+    checkpoint = _checkpoint(resolver.ledger(), pipeline)
     session = spark_module("session")
-    spark = session.session(options.spark)
+    spark = session.strict(session.session(options.spark))
     if session.is_connect(spark):
         raise InvalidArgument("remote", "files as they come need a session without a server")
-    batches = _Batches(pipeline, options, resolver, name, checkpoint)
-    records = _stream(source, spark)
+    found = listed(source)
+    batches = _Batches(pipeline, options, resolver, _Streamed(name, source, found), checkpoint)
+    records = _stream(source, found, spark)
     writer = records.writeStream.foreachBatch(batches).option("checkpointLocation", str(checkpoint))
     query = (writer.trigger(availableNow=True) if is_available_now else writer).start()
     try:
@@ -65,9 +78,22 @@ def stream_pipeline(
             raise batches.failure from failure
         reason = session.first_line(failure)
         raise SparkFailed(f"stream {pipeline.name}", reason) from failure
+    except BaseException:
+        # Its batch fails now, because nobody wants it any more.
+        batches.is_stopped = True
+        raise
     finally:
         query.stop()
     return list(batches.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Streamed:
+    """The source of a stream, and its files when that began."""
+
+    name: str
+    source: FileSource
+    files: Listed
 
 
 class _Batches:
@@ -78,7 +104,7 @@ class _Batches:
         pipeline: Pipeline,
         options: RunOptions,
         resolver: Resolver,
-        source: str,
+        source: _Streamed,
         checkpoint: Path,
     ) -> None:
         self._pipeline = pipeline
@@ -88,6 +114,7 @@ class _Batches:
         self._checkpoint = checkpoint
         self.runs: deque[Run] = deque(maxlen=RUNS_KEPT_MAX)
         self.failure: Exception | None = None
+        self.is_stopped = False
 
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Run the targets for a batch; a target that fails stops the stream there."""
@@ -96,15 +123,20 @@ class _Batches:
         except Exception as failure:
             self.failure = failure
             raise
+        except KeyboardInterrupt as stop:
+            # Another thread was interrupted: here it is only why the batch ends.
+            raise RunFailed("the stream was stopped", run_id="") from stop
 
     def _run(self, rows: DataFrame, number: int) -> None:
         query = json.loads((self._checkpoint / "metadata").read_text())["id"]
         position = {"kind": STREAM, "query": query, "batch": number}
-        slot = Slot(f"stream-{query}-{number:08}", {self._source: Survey(position)})
+        name, survey = self._source.name, Survey(position, state=self._source.files)
+        slot = Slot(f"stream-{query}-{number:08}", {name: survey})
         ledger = Ledger(self._options.open_store(self._resolver.ledger()), self._pipeline.name)
         with ExitStack() as stack:
             running = Running(self._pipeline, self._options, self._resolver, ledger, stack)
-            ended = running.all(slot, running.graphs(), _Batch(rows, self._source))
+            origins = Origins.of(name, self._source.source, survey, by_block(rows))
+            ended = running.all(slot, running.graphs(), _Batch(self, origins))
         self.runs.append(ended)
         if ended.status != SUCCEEDED:
             errors = [target.error for target in ended.targets if target.error is not None]
@@ -114,22 +146,24 @@ class _Batches:
 class _Batch:
     """The records of a batch, which Spark holds."""
 
-    def __init__(self, rows: DataFrame, source: str) -> None:
-        frame, self._count = spark_module("analysis").counted(rows)
-        self._found = rows.sparkSession, {source: frame}
+    def __init__(self, batches: _Batches, origins: Origins) -> None:
+        self._batches = batches
+        self._origins = origins
 
-    def __call__(self) -> tuple[SparkSession, Mapping[str, DataFrame]]:
-        """The session and the frame of the source."""
-        return self._found
+    def load(self, branch: Branch, terms: Terms) -> LoadResult:
+        """Load what a target takes of them; Spark itself says which files are in a batch."""
+        sources = {self._origins.name: self._origins}
+        try:
+            return load_records(branch, sources, terms, staged=lambda: None)
+        except Exception as failure:
+            if self._batches.is_stopped:
+                raise KeyboardInterrupt from failure
+            raise
 
     def rows(self, target: Target) -> int | None:
         """How many records a target that was loaded read: all of the batch."""
         del target
-        count: int | None = self._count()
-        return count
-
-    def require_same(self) -> None:
-        """Spark itself says which files are in a batch."""
+        return self._origins.count()
 
     def keep(self) -> None:
         """They are the same for all targets."""
@@ -158,9 +192,8 @@ def _checkpoint(ledger: str, pipeline: Pipeline) -> Path:
     return root / "__pipelines" / pipeline.name / _CHECKPOINT
 
 
-def _stream(source: FileSource, spark: SparkSession) -> DataFrame:
+def _stream(source: FileSource, found: Listed, spark: SparkSession) -> DataFrame:
     """The stream of a source, with the columns that its files have now."""
-    found = listed(source)
     now = local_frame(source, [file.uri for file in found.files], found.format, spark)
     columns = now.schema
     if found.format in ("csv", "json") and CORRUPT not in columns.names:
@@ -171,4 +204,4 @@ def _stream(source: FileSource, spark: SparkSession) -> DataFrame:
         reader = csv_reader(reader, source)
     if found.format == "json":
         reader = reader.option("mode", PERMISSIVE).option("multiLine", source.is_multiline)
-    return reader.load(source.paths[0])
+    return in_blocks(reader.load(source.paths[0]))

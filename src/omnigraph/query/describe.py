@@ -23,7 +23,6 @@ from omnigraph.query.typed import (
     NearestScore,
     NodeObject,
     NowValue,
-    Parameter,
     Pattern,
     PropertyValue,
     Read,
@@ -114,11 +113,6 @@ def describe(checked: CheckedQuery, catalog: Catalog) -> Descriptor:
             return Descriptor((), _sorted(reads), _sorted(writes))
         case _:
             assert_never(checked)
-
-
-def describe_parameters(parameters: Iterable[Parameter]) -> tuple[Field, ...]:
-    """The parameters of a query as fields."""
-    return tuple(_field(each.name, each.type) for each in parameters)
 
 
 # ---- result ----

@@ -131,7 +131,7 @@ def fit(value: int | float, scalar: Scalar) -> int | float:
     if scalar in FLOATS:
         kept = round_to_f32(number) if scalar is Scalar.F32 else number
         if not math.isfinite(kept):
-            raise NumberMisfit(f"exceeds {scalar} range")
+            raise NumberMisfit(float_problem(value, scalar))
         return kept
     if math.isfinite(number) and value != math.floor(value):
         raise NumberMisfit(f"is not a whole number, as {scalar} needs")
@@ -139,6 +139,19 @@ def fit(value: int | float, scalar: Scalar) -> int | float:
     if not low <= value <= high:
         raise NumberMisfit(f"exceeds {scalar} range ({low}..{high})")
     return int(value)
+
+
+def float_problem(value: object, scalar: Scalar) -> str:
+    """What is wrong with a number that a type of floats cannot keep, to be said after it."""
+    # A decimal may be finite and beyond every float.
+    is_finite = (
+        value.is_finite()
+        if isinstance(value, Decimal)
+        else not isinstance(value, float) or math.isfinite(value)
+    )
+    if not is_finite:
+        return f"is not a finite number, as {scalar} needs"
+    return f"exceeds {scalar} range"
 
 
 def round_to_f32(value: float) -> float:

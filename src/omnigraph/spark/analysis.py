@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import Observation, functions
 from pyspark.sql.pandas.types import to_arrow_type
 
@@ -19,28 +22,53 @@ _CLASS: Final = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*$", re.DOTALL)
 
 
+# PySpark writes what it raises to standard error too, with these.
+_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_NEVER: Final = logging.CRITICAL + 1
+
+
 class Unresolved(Exception):
     """An expression that Spark cannot understand over these columns; the text says why."""
 
 
 def selected(frame: DataFrame, items: Sequence[str]) -> DataFrame:
     """A select of SQL items, analysed at once."""
-    try:
+    with resolving():
         found = frame.selectExpr(*items)
         _ = found.schema
-    except (AnalysisException, ParseException) as failure:
-        raise Unresolved(_told(failure)) from failure
     return found
 
 
 def filtered(frame: DataFrame, condition: str) -> DataFrame:
     """The rows for which a condition of SQL is true, analysed at once."""
-    try:
+    with resolving():
         found = frame.where(condition)
         _ = found.schema
-    except (AnalysisException, ParseException) as failure:
-        raise Unresolved(_told(failure)) from failure
     return found
+
+
+@contextmanager
+def resolving() -> Iterator[None]:
+    """What Spark does not understand is `Unresolved`, and is told nowhere else."""
+    try:
+        with unlogged():
+            yield
+    except (AnalysisException, ParseException) as failure:
+        raise Unresolved(reason_of(failure)) from failure
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Failures that are expected are not written to standard error by PySpark."""
+    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+    levels = [each.level for each in loggers]
+    for each in loggers:
+        each.setLevel(_NEVER)
+    try:
+        yield
+    finally:
+        for each, level in zip(loggers, levels, strict=True):
+            each.setLevel(level)
 
 
 def arrow_types(frame: DataFrame) -> dict[str, pa.DataType]:
@@ -62,7 +90,7 @@ def counted(frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:
     return watched, lambda: seen.get.get(_ROWS)
 
 
-def _told(failure: Exception) -> str:
+def reason_of(failure: Exception) -> str:
     """The sentence of a failure, without its class, its state and its plan."""
     text = str(failure).strip().split("\n\n")[0].split(";\n")[0]
     first = text.splitlines()[0] if text else type(failure).__name__

@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from omnigraph.spark.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,8 @@ def cancelled_if_left(spark: SparkSession) -> Iterator[Jobs]:
         # Any failure: it must not hide why the jobs are not wanted.
         with suppress(Exception):
             jobs.stop()
-        if _is_interruption(error):
-            raise KeyboardInterrupt from error
+        if (interruption := _interruption(error)) is not None:
+            raise type(interruption) from error
         raise
     finally:
         with suppress(Exception):
@@ -72,29 +75,33 @@ def _stopped_by_signal(jobs: Jobs) -> Iterator[None]:
 
     When the error of it arrives here it is too late: PySpark waits for the end of the job before.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    # What nobody handles ends the process, or nothing.
+    before = {number: handler for number, handler in handlers.items() if callable(handler)}
 
     def handle(number: int, frame: FrameType | None) -> None:
         # In a thread of its own: this one may be in the middle of a call to Java.
         threading.Thread(target=jobs.stop, name="omnigraph-cancel", daemon=True).start()
-        before(number, frame)
+        before[signal.Signals(number)](number, frame)
 
-    signal.signal(signal.SIGINT, handle)
+    for number in before:
+        signal.signal(number, handle)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _is_interruption(error: BaseException) -> bool:
-    """Whether an error is what became of an interruption.
+def _interruption(error: BaseException) -> BaseException | None:
+    """The interruption of which an error is what became.
 
     PySpark asks for the outcome of an interrupted job, and raises that it was cancelled.
     """
     context: BaseException | None = error.__context__
     while context is not None and not isinstance(context, KeyboardInterrupt):
         context = context.__context__
-    return context is not None
+    return context

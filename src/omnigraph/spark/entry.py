@@ -112,7 +112,10 @@ class GraphOnSpark:
         states = place_of(opened, "start", start), place_of(opened, "end", end)
         shares = shares_between(opened, *states)
         place = scans.place_of(opened.resources.storage.tables)
-        return feed.changed(self.session, place, shares, filters_of(kinds, types, ops))
+        # A type may not be there yet, or have another name, at some of the commits.
+        views = opened.view(states[1]), opened.view(states[0])
+        wanted = filters_of(kinds, types, ops).first_at(*views)
+        return feed.changed(self.session, place, shares, wanted)
 
     def load(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
@@ -164,7 +167,7 @@ class GraphOnSpark:
         options = stored if storage_options is None else arguments.options(storage_options)
         root = open_objects(arguments.address(path), options=options).uri
         target = scans.Place(root, tuple(sorted((options or {}).items())))
-        runner = SparkRunner(self.session, progress)
+        runner = SparkRunner(lambda: self.session, progress)
         return export_types(
             snapshot.view, _types(snapshot, types), runner, target=target, form=form
         )
@@ -189,7 +192,7 @@ class GraphOnSpark:
     def _workers(self, progress: StageProgress | None) -> TaskWorkers:
         tables = self._opened.resources.storage.tables
         scans.place_of(tables)
-        return TaskWorkers(tables, SparkRunner(self.session, progress))
+        return TaskWorkers(tables, SparkRunner(lambda: self.session, progress))
 
     def _rows(
         self,

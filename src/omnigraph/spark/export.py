@@ -33,7 +33,7 @@ from omnigraph.writers.bulk.runner import Runner
 # Rows that become one file: so many bytes of them are in memory at once.
 FILE_BYTES: Final = 64 * 1024 * 1024
 SUCCESS: Final = "_SUCCESS"
-# Is at an S3 prefix while an export writes there.
+# Is at an S3 prefix while an export writes there, and says which one.
 CLAIM: Final = "_EXPORTING"
 GRAPHML_FILE: Final = "graph.graphml"
 _FOLDERS: Final = {TypeKind.NODE: "nodes", TypeKind.EDGE: "edges"}
@@ -182,28 +182,42 @@ def _claimed(target: Place, id_: str) -> Iterator[None]:
     """Keep other exports from a prefix; if this one fails, nothing of it stays there."""
     objects = open_objects(target.root, options=dict(target.options))
     _require_empty(objects)
-    if not objects.put_new(CLAIM, id_.encode()):
-        raise InvalidArgument("path", f"another export is writing to {target.root}")
     try:
+        if not objects.put_new(CLAIM, id_.encode()):
+            _require_empty(objects)
+            raise InvalidArgument("path", f"another export wrote to {target.root}; try again")
         # Again: an export that had the place before may have ended meanwhile.
         _require_empty(objects, besides=CLAIM)
         yield
     except BaseException:
         # Where the store is the reason, it is to be told.
         with suppress(StorageError):
-            _remove(objects, id_)
+            _give_back(objects, id_)
         raise
-    finally:
-        with suppress(StorageError):
-            objects.delete([CLAIM])
+    with suppress(StorageError):
+        objects.delete([CLAIM])
+
+
+def _give_back(objects: Objects, id_: str) -> None:
+    """Remove everything of one export from its place, if that is its own."""
+    # Whether the claim was made is not known if the store did not answer.
+    if objects.get(CLAIM) != id_.encode():
+        return
+    # First: nobody may take what is left for a whole export.
+    objects.delete([SUCCESS] if id_.encode() in (objects.get(SUCCESS) or b"") else [])
+    _remove(objects, id_)
+    # Last: while anything of it is there, whoever looks is told why.
+    objects.delete([CLAIM])
 
 
 def _require_empty(objects: Objects, *, besides: str | None = None) -> None:
     found = next((entry.path for entry in objects.list("") if entry.path != besides), None)
-    if found is not None:
-        raise InvalidArgument(
-            "path", f"{objects.uri} is not empty: {found} is there", hint="choose another one"
-        )
+    if found is None:
+        return
+    hint = "choose another one"
+    if found == CLAIM and objects.get(SUCCESS) is None:
+        hint += ", or wait: an export is writing there. If none is, it was killed: remove its files"
+    raise InvalidArgument("path", f"{objects.uri} is not empty: {found} is there", hint=hint)
 
 
 def _remove(objects: Objects, id_: str, *, kept: Sequence[str] = ()) -> None:

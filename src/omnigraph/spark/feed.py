@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from omnigraph.engine.entity_change.filters import Filters
+from omnigraph.engine.entity_change.filters import Wanted
 from omnigraph.engine.feed.arrow import SCHEMA, Share, change_batches
 from omnigraph.engine.resources import storage_at
 from omnigraph.engine.session import Session
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def changed(
-    spark: SparkSession, place: Place, shares: Sequence[Share], filters: Filters
+    spark: SparkSession, place: Place, shares: Sequence[Share], wanted: Wanted
 ) -> DataFrame:
     """What some commits changed; images are JSON texts, as an export has them."""
     schema = spark_schema(SCHEMA)
@@ -29,20 +29,20 @@ def changed(
 
     # Pickled by value; what it calls is installed wherever tasks run.
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return read_shares(batches, place, shares, filters)
+        return read_shares(batches, place, shares, wanted)
 
     return spark.range(0, len(shares), 1, len(shares)).mapInArrow(work, schema)
 
 
 def read_shares(
-    batches: Iterator[pa.RecordBatch], place: Place, shares: Sequence[Share], filters: Filters
+    batches: Iterator[pa.RecordBatch], place: Place, shares: Sequence[Share], wanted: Wanted
 ) -> Iterator[pa.RecordBatch]:
     """The changes of the shares whose numbers are in a partition."""
     pa.set_cpu_count(1)
     session = _session_at(place)
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            yield from change_batches(session, shares[number], filters)
+            yield from change_batches(session, shares[number], wanted)
 
 
 @lru_cache(maxsize=8)

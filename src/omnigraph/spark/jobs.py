@@ -17,7 +17,7 @@ from omnigraph.errors import InvalidArgument, SparkFailed
 from omnigraph.spark.cancelling import cancelled_if_left
 from omnigraph.spark.failures import FAILURES, told
 from omnigraph.spark.progress import watched
-from omnigraph.spark.session import attempts_max
+from omnigraph.spark.session import Sessions, attempts_max, opened
 from omnigraph.spark.tasks import OUTCOMES, Done, Outcome, run_partition
 from omnigraph.writers.bulk.runner import StageProgress
 
@@ -63,14 +63,16 @@ def run_units(
 
 @dataclass(frozen=True, slots=True)
 class SparkRunner:
-    """Runs the units of a bulk operation as tasks of a session."""
+    """Runs the units of a bulk operation as tasks of a session, made when there are any."""
 
-    spark: SparkSession
+    spark: Sessions
     progress: StageProgress | None = None
 
     def run(self, units: Sequence[U], task: Callable[[U], R], *, stage: str) -> list[R]:
         """One answer per unit, in the order of the units."""
-        return run_units(self.spark, units, task, stage=stage, progress=self.progress)
+        if not units:
+            return []
+        return run_units(opened(self.spark), units, task, stage=stage, progress=self.progress)
 
 
 def task_name(task: Callable[..., object]) -> str:

@@ -12,11 +12,14 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import functions
 
+from omnigraph.errors import InvalidArgument
 from omnigraph.spark.cancelling import cancelled_if_left
 from omnigraph.spark.failures import FAILURES, failure_of
 from omnigraph.spark.jobs import SparkRunner
 from omnigraph.spark.progress import watched
-from omnigraph.spark.session import session
+from omnigraph.spark.session import ANSI, session
+from omnigraph.writers.bulk.attending import require_wanted, under_way
+from omnigraph.writers.bulk.origins import Locate
 from omnigraph.writers.bulk.runner import StageProgress
 from omnigraph.writers.bulk.sources import BulkSource, portions, stage_rows
 from omnigraph.writers.bulk.stores import stores_of
@@ -48,6 +51,12 @@ class FrameSource(BulkSource):
     progress: StageProgress | None = None
     # Asked when all rows are staged: it refuses what the frames should not have read.
     staged: Callable[[], None] | None = None
+    finder: Locate | None = None
+
+    @property
+    def locate(self) -> Locate | None:
+        """What finds the records that the rows of the frames were made of."""
+        return self.finder
 
     @property
     def spark(self) -> SparkSession:
@@ -107,20 +116,30 @@ def stage_partition(
         yield first
         yield from batches
 
-    for number, rows in enumerate(portions(all_batches(), first.schema)):
-        piece = pickle.dumps(stage_rows(notes, folder, rows, type_name=type_name))
-        row = {"partition": [partition], "number": [number], "piece": [piece]}
-        yield pa.RecordBatch.from_pydict(row, schema=_STAGED_SCHEMA)
+    with under_way(notes, folder):
+        for number, rows in enumerate(portions(all_batches(), first.schema)):
+            require_wanted(notes, folder)
+            piece = pickle.dumps(stage_rows(notes, folder, rows, type_name=type_name))
+            row = {"partition": [partition], "number": [number], "piece": [piece]}
+            yield pa.RecordBatch.from_pydict(row, schema=_STAGED_SCHEMA)
 
 
 def runner_for(source: object, progress: StageProgress | None) -> SparkRunner:
     """What runs the units of a load: the session of its frames, or that of this process."""
     spark = getattr(source, "spark", None) or getattr(source, "sparkSession", None)
-    return SparkRunner(session() if spark is None else spark, progress)
+    return SparkRunner(session if spark is None else spark, progress)
 
 
 def mapped(frame: DataFrame, mapping: Mapping[str, str]) -> DataFrame:
     """A frame with columns named like properties, each by a column or an SQL expression."""
+    is_strict = frame.sparkSession.conf.get(ANSI) == "true"
+    if not is_strict and not set(mapping.values()) <= set(frame.columns):
+        # A frame belongs to its session: its expressions cannot be those of another one.
+        raise InvalidArgument(
+            "mapping",
+            f"the session has {ANSI}=false: values that cannot be converted would become nulls",
+            hint="set it to true, or select the columns and load the frame without a mapping",
+        )
     return frame.select(
         [functions.expr(expression).alias(name) for name, expression in mapping.items()]
     )
@@ -138,16 +157,17 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     spark: SparkSession | None = None,
     progress: StageProgress | None = None,
     staged: Callable[[], None] | None = None,
+    locate: Locate | None = None,
 ) -> LoadResult:
     """Load DataFrames, by the type of their rows, in one commit for all of them or none.
 
     Columns are named like properties; an edge has its ends in `from` and `to`, and a given identity
     is in `@id`. The rows are evaluated once, and the units of the load run on the given session, or
     on the one that the frames belong to. `staged` is called when all rows were evaluated, and may
-    refuse them.
+    refuse them; `locate` finds the records behind the column `@origin` of rows that are rejected.
     """
     return branch.load(
-        FrameSource(dict(frames), spark, progress, staged),
+        FrameSource(dict(frames), spark, progress, staged, locate),
         mode=mode,
         key=key,
         message=message,

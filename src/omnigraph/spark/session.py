@@ -8,11 +8,13 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
@@ -20,6 +22,7 @@ from omnigraph.errors import InvalidArgument, SparkFailed
 from omnigraph.spark.failures import FAILURES, told
 from omnigraph.spark.gateway import start_java
 from omnigraph.spark.java import java_home, start_up_cache
+from omnigraph.writers.bulk.attending import STOP_SECONDS
 
 if TYPE_CHECKING:
     from pyspark.sql.session import SparkSession as ClassicSession
@@ -31,11 +34,14 @@ JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 ATTEMPTS_MAX: Final = 4
 # So long a server may take to answer for the first time.
 ANSWER_SECONDS: Final = 20
+ANSI: Final = "spark.sql.ansi.enabled"
+# What the results of expressions depend on: with ANSI off, what cannot be converted is null.
+_MEANINGS: Final[Mapping[str, str]] = {ANSI: "true", "spark.sql.session.timeZone": "UTC"}
 # Settings that a session of a server can have too: answers must not depend on where they are made.
 _SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    "spark.sql.session.timeZone": "UTC",
     "spark.sql.python.filterPushdown.enabled": "true",
+    **_MEANINGS,
 }
 _LOOPBACK: Final = "127.0.0.1"
 _QUIET: Final = Path(__file__).with_name("quiet.properties")
@@ -43,6 +49,9 @@ _LOCAL: Final = re.compile(r"local(?:\[(?P<cores>\*|\d+)\])?")
 _LOCAL_WITH_RETRIES: Final = re.compile(r"local\[(?:\*|\d+)\s*,\s*(?P<attempts>\d+)\]")
 
 _making: Final = threading.RLock()
+
+# A session, or what makes one: it is asked for when everything else that can fail has not.
+Sessions: TypeAlias = SparkSession | Callable[[], SparkSession]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +79,49 @@ class SparkOptions:
         return SparkOptions(master, remote, self.conf)
 
 
+# Sessions of callers, and those that are used in their place.
+_strict: Final[WeakKeyDictionary[SparkSession, SparkSession]] = WeakKeyDictionary()
+_chosen: Final[ContextVar[SparkOptions | None]] = ContextVar("_chosen", default=None)
+
+
+@contextmanager
+def made_with(options: SparkOptions) -> Iterator[None]:
+    """Let whoever needs a session meanwhile, and says nothing else, use or make such a one."""
+    before = _chosen.set(options)
+    try:
+        yield
+    finally:
+        _chosen.reset(before)
+
+
+def opened(where: Sessions) -> SparkSession:
+    """A session; it is made now if it was not before."""
+    return where if isinstance(where, SparkSession) or not callable(where) else where()
+
+
 def session(options: SparkOptions | None = None) -> SparkSession:
     """The active session of this process, else a new one, which ends with the process."""
     with _making:
-        asked = options or SparkOptions()
+        asked = options or _chosen.get() or SparkOptions()
         if (active := active_session()) is not None:
             _require_same(active, asked)
             return active
         return _made(asked.with_environment())
+
+
+def strict(spark: SparkSession) -> SparkSession:
+    """A session of the same Spark in which expressions mean what they mean everywhere.
+
+    The settings of the given one stay as they are: they are somebody else's.
+    """
+    if all(spark.conf.get(key) == value for key, value in _MEANINGS.items()):
+        return spark
+    with _making:
+        if (made := _strict.get(spark)) is None:
+            made = _strict[spark] = spark.newSession()
+            for key, value in _SETTINGS.items():
+                made.conf.set(key, value)
+        return made
 
 
 def active_session() -> SparkSession | None:
@@ -194,6 +238,8 @@ def configuration(options: SparkOptions) -> dict[str, str]:
         "spark.driver.memory": "1g",
         **_SETTINGS,
         "spark.task.maxFailures": str(ATTEMPTS_MAX),
+        # A cancelled task may still end what it writes, and tell of it.
+        "spark.python.task.killTimeout": f"{int(STOP_SECONDS)}s",
     }
     if _is_here(options):
         chosen |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}

@@ -12,6 +12,7 @@
     __manifest/schemas/{digest}.json                  accepted schemas, by the hash of their content
     __manifest/cleanup.json                           when the last automatic clean-up began
     __manifest/staging/{load}/{name}                  notes of a bulk load, removed at its end
+    __manifest/staging/{load}.units/{name}            its units that are under way
     __manifest/probes/{id}                            written and removed to try out a store
     t/{type}-{life}.lance/                            one table life, managed by Lance
     __pipelines/{pipeline}/…                          what runs of pipelines did, append only
@@ -131,6 +132,11 @@ def hold(hold_id: str) -> str:
 def staging_folder(load_id: str) -> str:
     """The folder for what the parts of a bulk load tell each other."""
     return f"{STAGING}/{load_id}"
+
+
+def units_folder(staging: str) -> str:
+    """The folder that tells which parts of a bulk load are under way, beside that of its notes."""
+    return f"{staging}.units"
 
 
 def probe(probe_id: str) -> str:

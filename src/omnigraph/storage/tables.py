@@ -238,25 +238,6 @@ class Tables:
         self._disk.persist(pin.path, indexed.folders)
         return indexed
 
-    def build_index(self, pin: Pin, column: str, *, name: str) -> Pin:
-        """The version with an index over all its rows; one of the same name is replaced."""
-        dataset = self._handles.get_own(pin)
-        with lance_step("build_index", pin.path):
-            found = indexes.whole_segment(dataset, column)
-            if found is None:
-                return pin
-            segment = dataclasses.replace(found[0], name=name)
-            operation = LanceOperation.CreateIndex([segment], indexes.segments_of(dataset, name))
-        return self._commit_index(pin, operation)
-
-    def extend_index(self, pin: Pin, name: str) -> Pin:
-        """The version whose index also covers the rows added since it was built."""
-        index = next((found for found in self.open(pin).indexes if found.name == name), None)
-        if index is None:
-            raise StorageRefused("extend_index", pin.path, f"there is no index '{name}'")
-        indexed = self.build_indexes(pin, [IndexSpec(name, index.column)])
-        return pin if indexed is None else self._with_segments(indexed, pin)
-
     def references(self, pin: Pin) -> set[str]:
         """Every object the version needs; a path with a closing slash means all below it."""
         with lance_step("references", pin.path):

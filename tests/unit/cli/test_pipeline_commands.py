@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -10,9 +11,11 @@ import pytest
 
 import omnigraph
 from omnigraph.cli import pipeline_commands
+from omnigraph.cli.views.pipelines import PipelineRun, PipelinesRan
 from omnigraph.cli.views.progress import LoadBars
 from omnigraph.errors import SourceFailed
 from omnigraph.pipelines.definition import Pipeline
+from omnigraph.pipelines.due import Ran
 from omnigraph.pipelines.ledger import Ledger, TargetRun, fields_of
 from omnigraph.pipelines.run import RunOptions
 from unit.cli.small_company import Answer, Run
@@ -54,9 +57,10 @@ def test_validate_checks_mappings_against_schemas(
     assert result.exit_code == 1
     place = f"{definitions}/people.yaml"
     assert (
-        f"error: {place}:10: Person has no property 'nme' (did you mean 'name'?)" in result.stderr
+        f"error: {place}:10:39: Person has no property 'nme' (did you mean 'name'?)"
+        in result.stderr
     )
-    assert f"error: {place}:9: Person: no value is set for name" in result.stderr
+    assert f"error: {place}:9:11: Person: no value is set for name" in result.stderr
 
 
 def test_validate_tells_what_is_wrong_with_every_file(run: Run, definitions: Path) -> None:
@@ -64,18 +68,33 @@ def test_validate_tells_what_is_wrong_with_every_file(run: Run, definitions: Pat
     (definitions / "b.yaml").write_text("into: [")
     result = run("pipeline", "validate", "--folder", definitions)
     assert result.exit_code == 1
-    assert "a.yaml:1: pipeline: unknown field 'sorce' (did you mean 'source'?)" in result.stderr
-    assert "b.yaml:1: this is not YAML" in result.stderr
+    assert "a.yaml:1:1: pipeline: unknown field 'sorce' (did you mean 'source'?)" in result.stderr
+    assert "b.yaml:1:8: this is not YAML" in result.stderr
     assert result.stdout == "a: 3 problems\nb: 1 problem\npeople: valid, 1 target\n"
     document = json.loads(run("pipeline", "validate", "--folder", definitions, "--json").stdout)
     assert [each["valid"] for each in document["pipelines"]] == [False, False, True]
     assert document["pipelines"][0]["problems"][0] == {
         "file": str(definitions / "a.yaml"),
         "line": 1,
+        "column": 1,
         "path": "sorce",
         "message": "pipeline: unknown field 'sorce'",
         "hint": "did you mean 'source'?",
     }
+
+
+def test_validate_looks_at_every_file_that_is_named(run: Run, definitions: Path) -> None:
+    text = DEFINITION.replace("name: {", "nme: {") + "schedule: never\nsorce: x\n"
+    (definitions / "people.yaml").write_text(text)
+    (definitions / "a.yaml").write_text("sorce: x\n")
+    result = run("pipeline", "validate", "peple", "people", "a", "--folder", definitions)
+    assert result.exit_code == 1
+    told = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    starts = [line.removeprefix(f"error: {definitions}/").partition(" ")[0] for line in told]
+    assert "pipeline 'peple' not found (did you mean 'people'?)" in told[0]
+    assert starts[1:5] == [f"people.yaml:{at}:" for at in ("9:11", "10:39", "11:1", "12:1")]
+    assert [start.partition(":")[0] for start in starts[5:]] == ["a.yaml"] * 3
+    assert result.stdout.splitlines()[0] == "peple: 1 problem"
 
 
 def test_a_definition_that_cannot_be_read_stops_no_other(run: Run, definitions: Path) -> None:
@@ -83,7 +102,7 @@ def test_a_definition_that_cannot_be_read_stops_no_other(run: Run, definitions: 
     for asked in ("status", "schedule"):
         result = run("pipeline", asked, "--folder", definitions)
         assert result.exit_code == 1
-        assert "a.yaml:1: pipeline: unknown field 'sorce'" in result.stderr
+        assert "a.yaml:1:1: pipeline: unknown field 'sorce'" in result.stderr
         # Its file is not there: that is told, for it was looked at.
         wanted = "never ran" if asked == "status" else "no such file"
         assert wanted in result.stdout
@@ -190,7 +209,8 @@ def test_runs_and_status_tell_what_the_ledger_and_the_records_say(
     # The process wrote its commit and ended before it could say so.
     with omnigraph.open(tmp_path / "g.omni") as graph:
         row = {"type": "Person", "data": {"handle": "ada", "name": "Ada"}}
-        commit = graph.branch("main").load([row], mode="append", key=key).commit
+        message = f"pipeline people, s, run {log.run_id}"
+        commit = graph.branch("main").load([row], mode="append", key=key, message=message).commit
     (found,) = answer("pipeline", "runs", "people", *where)["runs"]
     assert (found["run_id"], found["status"]) == (log.run_id, "running")
     assert found["targets"][0]["commit_id"] == commit.id
@@ -199,6 +219,43 @@ def test_runs_and_status_tell_what_the_ledger_and_the_records_say(
     assert commit.id in run("pipeline", "runs", "people", *where).stdout
     (status,) = answer("pipeline", "status", *where)["pipelines"]
     assert status["last_run"]["targets"][0]["status"] == "succeeded"
+
+
+def test_records_that_were_left_out_are_told_with_the_file_of_their_reasons(
+    run: Run, answer: Answer, definitions: Path, tmp_path: Path
+) -> None:
+    where = ("--folder", definitions)
+    target = TargetRun("company/main", "company", "main", "k", "succeeded", "C")
+    told = replace(target, rejected=3, rejects=f"{tmp_path}/bad/rejects-1.parquet")
+    started = {"slot": "s", "digest": "d", "trigger": "manual", "targets": [fields_of(target)]}
+    log = Ledger.at(str(tmp_path / "g.omni"), "people").start(started)
+    log.target(told)
+    log.add("finished", {"status": "succeeded"})
+    (found,) = answer("pipeline", "runs", "people", *where)["runs"]
+    assert found["targets"][0]["rows_rejected"] == 3
+    assert found["targets"][0]["rejects"] == told.rejects
+    (status,) = answer("pipeline", "status", *where)["pipelines"]
+    assert status["last_run"]["targets"][0]["rejects"] == told.rejects
+    line = f"  company/main left out 3 records, reasons in {told.rejects}"
+    assert line in run("pipeline", "status", *where).stdout.splitlines()
+    (ended,) = Ledger.at(str(tmp_path / "g.omni"), "people").runs()
+    assert line in list(PipelineRun(ended).to_lines())
+    assert line in list(PipelinesRan([Ran("people", "s", ended)]).to_lines())
+
+
+@pytest.mark.parametrize(
+    "asked", [("validate",), ("plan", "people"), ("status",), ("runs", "people")]
+)
+def test_no_command_tells_a_value_of_the_environment(
+    run: Run, definitions: Path, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("STORE", "http://me:s3cret-word@127.0.0.1:1/g.omni")
+    plain = DEFINITION.replace("lower(login)", "login").replace('{template: "Dr. {last}"}', "last")
+    (definitions / "people.yaml").write_text(plain)
+    result = run("pipeline", *asked, "--folder", definitions)
+    assert result.exit_code == 1
+    assert "s3cret-word" not in result.stdout + result.stderr
+    assert "127.0.0.1" not in result.stdout + result.stderr
 
 
 def test_a_source_that_is_not_there_fails_the_run_and_is_in_the_ledger(

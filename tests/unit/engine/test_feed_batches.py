@@ -41,11 +41,11 @@ def told(graph: Graph, version: int) -> list[dict[str, Any]]:
     """Every change since a version, from all shares."""
     session = graph._session
     start, end = graph.snapshot(version).at, graph.branch().snapshot().at
-    filters = filters_of(None, None, None)
+    wanted = filters_of(None, None, None).first_at(session.view(end))
     batches = [
         batch
         for share in shares_between(session, start, end)
-        for batch in change_batches(session, share, filters)
+        for batch in change_batches(session, share, wanted)
     ]
     rows: list[dict[str, Any]] = pa.Table.from_batches(batches, arrow.SCHEMA).to_pylist()
     return rows

@@ -15,7 +15,7 @@ from model.expressions import Entity
 from model.store import types_of
 from omnigraph.execution.columns import TableShape, table_shape
 from omnigraph.execution.options import Access, ReadOptions
-from omnigraph.execution.read import run_read
+from omnigraph.execution.read import Reads
 from omnigraph.execution.result import Result
 from omnigraph.execution.sources import Sources
 from omnigraph.execution.view import View
@@ -32,6 +32,7 @@ from omnigraph.storage.pins import Pin
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning import MAIN, Snapshot
 from omnigraph.versioning.schemas import StoredSchema
+from people import with_index
 
 NOW = 1_700_000_000_000
 _stores = count()
@@ -98,7 +99,7 @@ def indexed(view: View, type_key: TypeKey, properties: Sequence[str]) -> View:
     """The view with indexes on the id and some properties of a type."""
     pin, shape = view.snapshot.pins[str(type_key)], view.shape(type_key)
     for column in ("__id", *(shape.columns[name] for name in properties)):
-        pin = view.tables.build_index(pin, column, name=f"of_{column}")
+        pin = with_index(view.tables, pin, column, name=f"of_{column}")
     pins = {**view.snapshot.pins, str(type_key): pin}
     return replace(view, snapshot=replace(view.snapshot, pins=pins))
 
@@ -131,7 +132,7 @@ def read(
 ) -> Result:
     """The result of a query on real tables."""
     plan = plan_of(graph, text)
-    return run_read(plan, view, bound(plan, params), now=NOW, sources=Sources())
+    return Reads(Sources()).run(plan, view, bound(plan, params), now=NOW)
 
 
 def assert_reads_agree(
@@ -150,7 +151,7 @@ def assert_reads_agree(
             by_model.sort(key=_text)
         for access, sources in PATHS:
             options = ReadOptions(access)
-            result = run_read(plan, view, values, now=NOW, sources=sources(), options=options)
+            result = Reads(sources()).run(plan, view, values, now=NOW, options=options)
             found = result.to_json_rows()
             if not plan.is_ordered:
                 found.sort(key=_text)

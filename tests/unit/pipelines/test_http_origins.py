@@ -160,5 +160,5 @@ def test_an_answer_is_read_no_further_than_its_bound(
     monkeypatch.setattr("omnigraph.pipelines.sources.http.BYTES_MAX", 100)
     own, _ = services
     own.answer("/a", [{"id": "x" * 200}])
-    with pytest.raises(ResourceLimit, match="bytes of an HTTP source"):
+    with pytest.raises(ResourceLimit, match="bytes of an HTTP page"):
         _read(f"{own.url}/a")

@@ -9,13 +9,14 @@ from omnigraph import Branch, Graph
 from omnigraph.errors import SnapshotGone
 from omnigraph.pipelines.ledger import RUNNING, SUCCEEDED, TargetRun
 from omnigraph.pipelines.once import Once
-from omnigraph.pipelines.targets import reconciled
+from omnigraph.pipelines.targets import Untold
 from omnigraph.storage import open_objects
 from omnigraph.versioning import history
 from omnigraph.versioning.floors import Floors
 from unit.pipelines.definitions import SCHEMA
 
 KEY = "pipeline:people:company/main:s"
+RUN, OTHER = "01M7HF0X2889ERTTXMBEP1BE2M", "01M7HF8DB63RT3X2FZ2C8X4K8D"
 
 
 def _graph(folder: Path, name: str = "company.omni") -> Graph:
@@ -29,7 +30,8 @@ def _once(folder: Path, branch: Branch, name: str = "company.omni") -> Once:
 def _write(branch: Branch, name: str, key: str | None = None) -> str:
     data = {"handle": name, "name": name, "level": "junior"}
     row = {"type": "Person", "data": data}
-    return branch.load([row], mode="append", key=key).commit.id
+    message = f"pipeline people, s, run {RUN}"
+    return branch.load([row], mode="append", key=key, message=message).commit.id
 
 
 @pytest.fixture
@@ -47,11 +49,19 @@ def test_a_commit_is_found_however_many_others_follow_it(tmp_path: Path) -> None
         for number in range(6):
             _write(main, f"p{number}")
         assert main.commit_with_key(KEY) is None
-        assert once.look(main) == made
+        found = once.look(main)
+        assert found is not None
+        assert found.id == made
         target = TargetRun("company/main", "company", "main", KEY)
-        told = reconciled(target, graph, "people", open_objects(str(tmp_path / "company.omni")))
+        objects = open_objects(str(tmp_path / "company.omni"))
+        told = Untold("people", RUN).reconciled(target, graph, objects)
         assert (told.status, told.commit, told.entities) == (SUCCEEDED, made, {"node:Person": 1})
-        assert told.rejected is None
+        assert (told.rejected, told.made_by) == (None, RUN)
+        # Another run of the same key did not make it.
+        assert Untold("people", OTHER).reconciled(target, graph, objects) == target
+        once.finish(told)
+        assert Untold("people", RUN).reconciled(target, graph, objects) == told
+        assert Untold("people", OTHER).reconciled(target, graph, objects) == target
 
 
 @pytest.mark.usefixtures("_few")

@@ -13,6 +13,7 @@ from omnigraph.pipelines.definition import (
     PostgresSource,
 )
 from omnigraph.pipelines.mapping import Constant, Embedded, Explode, Expression, Phrase
+from omnigraph.pipelines.places import Place
 from omnigraph.pipelines.reading import definitions_in, find_definition, read_pipeline
 from unit.pipelines.definitions import PEOPLE, read, with_map, written
 
@@ -33,8 +34,8 @@ def test_a_definition_has_its_source_its_graphs_and_its_targets(tmp_path: Path) 
     typed = read(tmp_path, PEOPLE.replace("graph: company", "graph: graph.company"))
     assert typed.targets[0].name == target.name
     (rule,) = target.mapped.rules
-    assert rule.values["handle"] == Expression("login", 9)
-    assert rule.values["level"] == Constant("senior", 9)
+    assert rule.values["handle"] == Expression("login", Place(9, 25))
+    assert rule.values["level"] == Constant("senior", Place(9, 56))
 
 
 def test_every_kind_of_source_is_read(tmp_path: Path) -> None:
@@ -87,6 +88,8 @@ def test_a_provider_is_a_source_by_name(tmp_path: Path) -> None:
         ("{paths: x}", "source: 'kind' is missing"),
         ("{kind: postgres, url: 'postgresql://me:word@h/d', table: t}", "'url' holds a password"),
         ("{kind: http, url: 'http://h', token: abc}", "'token' holds a secret"),
+        ("{kind: http, url: 'http://h?token=abc'}", "'url' holds a password"),
+        ("{kind: graph, uri: 's3://a:b@h/g'}", "'uri' holds a password"),
         ("{kind: http, url: 'http://h', headers: {X-Api-Key: abc}}", "'X-Api-Key' holds a secret"),
         ("{kind: postgres, url: '${U}'}", "postgres: give either 'table' or 'query'"),
         ("{kind: http, url: 'http://h', paging: {}}", "paging: give one of link"),
@@ -127,7 +130,7 @@ def test_unknown_fields_are_told_with_their_lines_and_what_was_meant(tmp_path: P
         (PEOPLE.replace("map:", "on_error: quarantine\n    map:"), 6, "go together"),
         (PEOPLE.replace("map:", "run_branch: {name: x}\n    map:"), 6, "a name of its own"),
         (PEOPLE.replace("set:", "explode: items\n          set:"), 9, "'items' does not say"),
-        (PEOPLE.replace("set:", "source: x\n          set:"), 8, "unknown source 'x'"),
+        (PEOPLE.replace("set:", "source: x\n          set:"), 9, "unknown source 'x'"),
         (PEOPLE.replace("login", "{template: 'a{b'}"), 9, "do not pair"),
         (PEOPLE.replace("login", "{value: 1, template: x}"), 9, "needs one way"),
         (
@@ -144,7 +147,7 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, line: int, me
 
 def test_a_value_of_another_kind_is_told_once_and_an_alias_of_itself_ends(tmp_path: Path) -> None:
     ((line, told),) = _problems(tmp_path, PEOPLE.replace("graph: company", "graph: [company]"))
-    assert (line, told) == (5, "target: 'graph' expects: text, at into[0]")
+    assert (line, told) == (5, "target: 'graph' expects: text, at into[0].graph")
     around = PEOPLE.replace("into:", "into: &all").replace("map:", "branch: *all\n    map:")
     assert _problems(tmp_path, around) == [(4, "target: 'branch' expects: text, at into")]
 
@@ -167,10 +170,10 @@ def test_a_mapping_may_be_a_file_whose_problems_have_its_lines(tmp_path: Path) -
     (tmp_path / "people.map.yaml").write_text(good.replace("login", "lower(login)"))
     assert read(tmp_path, text).digest != first.digest
     (tmp_path / "people.map.yaml").write_text(good + "egdes: []\n")
-    with pytest.raises(PipelineInvalid, match=r"people\.map\.yaml:3: map: unknown field 'egdes'"):
+    with pytest.raises(PipelineInvalid, match=r"people\.map\.yaml:3:1: map: unknown field 'egdes'"):
         read(tmp_path, text)
     (tmp_path / "people.map.yaml").unlink()
-    with pytest.raises(PipelineInvalid, match=r"people\.map\.yaml:1: the file cannot be read"):
+    with pytest.raises(PipelineInvalid, match=r"people\.map\.yaml:1:1: the file cannot be read"):
         read(tmp_path, text)
 
 
@@ -191,14 +194,20 @@ def test_a_rule_has_values_of_every_kind(tmp_path: Path) -> None:
         to: {region: r, account: a}
     """
     person, serves = read(tmp_path, with_map(rules)).targets[0].mapped.rules
-    assert person.values["handle"] == Phrase(("{x}-", "a.b", "", "c", ""), 13)
-    assert person.values["name"] == Constant([1, "two"], 14)
-    assert person.values["embedding"] == Embedded("body", 15)
-    assert person.explode == (Explode("items", "item"), Explode("item.parts", "part"))
+    assert person.values["handle"] == Phrase(("{x}-", "a.b", "", "c", ""), Place(13, 21))
+    assert person.values["name"] == Constant([1, "two"], Place(14, 19))
+    assert person.values["embedding"] == Embedded("body", Place(15, 24))
+    assert person.explode == (
+        Explode("items", "item", Place(10, 11)),
+        Explode("item.parts", "part", Place(10, 11)),
+    )
     assert person.chunk is not None
     assert serves.ends is not None
-    assert serves.ends[0].value == Expression("part.login", 18)
-    assert serves.ends[1].members == {"region": Expression("r", 19), "account": Expression("a", 19)}
+    assert serves.ends[0].value == Expression("part.login", Place(18, 17))
+    assert serves.ends[1].members == {
+        "region": Expression("r", Place(19, 24)),
+        "account": Expression("a", Place(19, 36)),
+    }
 
 
 def test_comments_and_order_do_not_change_a_digest_but_data_does(tmp_path: Path) -> None:

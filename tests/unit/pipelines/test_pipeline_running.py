@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import omnigraph
+from omnigraph import Branch
+from omnigraph.engine import LoadResult
 from omnigraph.errors import SourceFailed
 from omnigraph.pipelines import run as run_module
 from omnigraph.pipelines.definition import Pipeline, Target
 from omnigraph.pipelines.due import run_due
 from omnigraph.pipelines.ledger import Ledger, Run
+from omnigraph.pipelines.loading import Terms
 from omnigraph.pipelines.resolving import Resolver
 from omnigraph.pipelines.run import Running, RunOptions, run_pipeline
 from omnigraph.pipelines.slots import Slot
 from omnigraph.pipelines.sources import Survey
 from omnigraph.storage import Objects
 from unit.pipelines.definitions import PEOPLE, SCHEMA, read
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 TWO = PEOPLE.replace("graphs:\n", "graphs:\n  other: other.omni\n") + PEOPLE[
     PEOPLE.index("  - graph") :
@@ -38,18 +36,15 @@ class Broken:
         self._failure = failure
         self.told: list[str] = []
 
-    def __call__(self) -> tuple[SparkSession, Mapping[str, DataFrame]]:
+    def load(self, branch: Branch, terms: Terms) -> LoadResult:
         """It fails."""
+        del branch, terms
         self.told.append("asked")
         raise self._failure
 
     def rows(self, target: Target) -> int | None:
         """Nobody counts them."""
         raise AssertionError(target)
-
-    def require_same(self) -> None:
-        """They never were anything."""
-        raise AssertionError
 
     def keep(self) -> None:
         """Nobody has them."""
@@ -98,7 +93,8 @@ def test_an_interrupted_run_says_so(two: Pipeline) -> None:
     with pytest.raises(KeyboardInterrupt):
         _run(two, Broken(KeyboardInterrupt()))
     run = _told(two)
-    assert (run.status, run.error) == ("failed", "KeyboardInterrupt: ")
+    assert (run.status, run.is_over, run.error) == ("interrupted", True, "it was stopped")
+    assert [(each.status, each.commit) for each in run.targets] == [("interrupted", None)] * 2
 
 
 def test_an_attempt_after_one_that_failed_reads_anew(two: Pipeline) -> None:

@@ -29,6 +29,12 @@ def test_names_are_replaced_by_their_values() -> None:
         ("postgresql://me:${PW}@h/d", False),
         ("postgresql://me@h/d", False),
         ("${URL}", False),
+        ("postgresql://h/d?user=me&password=word", True),
+        ("postgresql://h/d?user=me&password=${PW}", False),
+        ("host=h user=me password=word", True),
+        ("https://h/people?api_key=abc", True),
+        ("https://h/people?api-key=${KEY}&sort_key=name&keyword=x", False),
+        ("s3://me:word@bucket/graph", True),
     ],
 )
 def test_a_password_in_an_address_is_seen(address: str, holds: bool) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 import omnigraph
+from omnigraph.engine.entity_change.filters import filters_of
+from omnigraph.engine.feed.arrow import change_batches, shares_between
 from omnigraph.errors import SourceRefused
 from omnigraph.pipelines.definition import FeedSource, FileSource, HttpSource, Source
 from omnigraph.pipelines.ledger import Ledger, RunLog, TargetRun, fields_of
 from omnigraph.pipelines.slots import Asked, Slot, choose_slot
-from omnigraph.pipelines.sources.graph_feed import _records
 from unit.pipelines.definitions import PEOPLE, SCHEMA, read
 
 NOBODY = Asked(None)
@@ -89,9 +90,18 @@ def _write(uri: Path, *names: str) -> None:
 
 
 def _ids(source: FeedSource, slot: Slot) -> list[Any]:
+    """What the commits between the ends of a position changed."""
+    position = slot.position["source"]
     with omnigraph.open(source.uri) as graph:
-        position = slot.position["source"]
-        return [each["id"] for each in _records(graph.branch("main"), source, position)]
+        session = graph._session
+        start, end = (graph.snapshot(position[each]).at for each in ("from", "to"))
+        wanted = filters_of(None, None, source.ops).first_at(session.view(end))
+        return [
+            each
+            for share in shares_between(session, start, end)
+            for batch in change_batches(session, share, wanted)
+            for each in batch["id"].to_pylist()
+        ]
 
 
 def test_a_feed_is_read_in_batches_that_stay_what_they_are(tmp_path: Path) -> None:

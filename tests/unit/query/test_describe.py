@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.query.compile import compile_query
-from omnigraph.query.describe import Descriptor, describe, describe_parameters
+from omnigraph.query.describe import Descriptor, describe
 from omnigraph.schema import load_catalog
 
 CATALOG = load_catalog("""
@@ -136,15 +136,3 @@ def test_a_mutation_reads_and_writes_its_targets(
 ) -> None:
     assert uses(f"query q() {{ {statement} }}") == (reads, writes)
     assert described(f"query q() {{ {statement} }}").result == ()
-
-
-def test_parameters_are_described_like_columns() -> None:
-    compiled = compile_query(
-        "query q($a: U32, $b: [DateTime]?, $v: Vector(3)) { match { $x: Shop } return { $x } }",
-        CATALOG,
-    )
-    assert [each.to_json() for each in describe_parameters(compiled.checked.parameters)] == [
-        {"name": "a", "kind": "int", "nullable": False},
-        {"name": "b", "kind": "list", "item_kind": "datetime", "nullable": True},
-        {"name": "v", "kind": "vector", "vector_dim": 3, "nullable": False},
-    ]

@@ -77,10 +77,13 @@ def test_a_32_bit_float_is_rounded_or_refused(value: float) -> None:
 
 
 @pytest.mark.parametrize("scalar", sorted(FLOATS))
-@pytest.mark.parametrize("value", [10**400, -(10**400), math.inf, math.nan])
-def test_a_float_type_holds_finite_numbers_only(scalar: Scalar, value: float) -> None:
-    with pytest.raises(NumberMisfit, match=f"exceeds {scalar} range"):
-        fit(value, scalar)
+def test_a_float_type_holds_finite_numbers_only(scalar: Scalar) -> None:
+    for value in (10**400, -(10**400)):
+        with pytest.raises(NumberMisfit, match=f"^exceeds {scalar} range$"):
+            fit(value, scalar)
+    for endless in (math.inf, -math.inf, math.nan):
+        with pytest.raises(NumberMisfit, match=f"^is not a finite number, as {scalar} needs$"):
+            fit(endless, scalar)
 
 
 def test_the_shortest_text_of_a_32_bit_float_is_the_one_numpy_finds() -> None:

@@ -161,7 +161,7 @@ def test_a_table_can_be_read_while_it_is_indexed(tables: Tables) -> None:
     reader.start()
     for _ in range(3):
         tables.build_indexes(pin, SPECS)
-        tables.build_index(pin, "age", name="by_age")
+        world.with_index(tables, pin, "age", name="by_age")
     is_done.set()
     reader.join()
     assert failures == []

@@ -248,7 +248,7 @@ def test_take_refuses_a_row_that_is_not_there(local: Tables) -> None:
 def test_find_gives_the_rows_that_exist(local: Tables, *, has_index: bool) -> None:
     pin = world.start(local, range(300))
     if has_index:
-        pin = local.build_index(pin, "__id", name="by_id")
+        pin = world.with_index(local, pin, "__id", name="by_id")
     odd = pa.table({"__id": ["it's", "`x`", "ü \\"]})
     pin = local.append(pin, [local.write(pin, odd)])
     table = local.open(pin)
@@ -261,7 +261,7 @@ def test_find_gives_the_rows_that_exist(local: Tables, *, has_index: bool) -> No
 
 
 def test_find_asks_the_index_only_for_few_values(local: Tables) -> None:
-    pin = local.build_index(world.start(local, range(300)), "__id", name="by_id")
+    pin = world.with_index(local, world.start(local, range(300)), "__id", name="by_id")
     table = local.open(pin)
     many = pa.array([f"p{n}" for n in range(100)])
     assert table._is_worth_a_filter("__id", pa.array(["p1", "p2"]))
@@ -384,7 +384,7 @@ def test_references_are_all_a_version_needs(tmp_path: Path) -> None:
         photo = pa.array([b"y" * 200_000] * len(group), pa.large_binary())
         rows = world.people(group).append_column("photo", photo)
         pin = tables.append(pin, [tables.write(pin, rows)])
-    pin = tables.build_index(pin, "bio", name="by_bio")
+    pin = world.with_index(tables, pin, "bio", name="by_bio")
     pin = world.delete(tables, pin, [1, 4])
     needed = tables.references(pin)
     copy = tmp_path / "copy"

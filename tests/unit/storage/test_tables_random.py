@@ -67,9 +67,7 @@ class History:
             self.pending = None
 
     def extend(self) -> None:
-        self.pin = self.tables.extend_index(
-            self.pin, self.choice.choice(["by___id", "by_age", "by_bio"])
-        )
+        self._index(self.choice.choice(["__id", "age", "bio"]))
 
     def overwrite(self) -> None:
         if self.choice.random() < 0.9:
@@ -96,7 +94,7 @@ class History:
             assert sorted(table.scan(filter=f"bio = '{bio}'")["__id"].to_pylist()) == owners
 
     def _index(self, column: str) -> None:
-        self.pin = self.tables.build_index(self.pin, column, name=f"by_{column}")
+        self.pin = world.with_index(self.tables, self.pin, column, name=f"by_{column}")
 
     def _some(self) -> list[int]:
         count = min(len(self.expected), self.choice.choice([1, 1, 2, 20, 250]))

@@ -1,30 +1,25 @@
-"""Paths, folders, patterns, compression, CSV, and files that are broken in every way."""
+"""Paths, folders, patterns, compression, and files that are broken in every way."""
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 from pathlib import Path
 from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from omnigraph.errors import LoadError, ResourceLimit
 from omnigraph.writers.inputs import (
     Dialect,
     InputOptions,
     Text,
-    csv_lines,
     lines,
     read_input,
     reading,
 )
-from unit.writers.loaded_rows import DIALECTS, accept, edge, node, read, rows_of
+from unit.writers.loaded_rows import DIALECTS, accept, node, read, rows_of
 
 SCHEMA = accept(
     "node P { name: String @key  age: I32?  day: Date?  ok: Bool?  x: F64?  l: [I32]? }"
@@ -134,7 +129,11 @@ def test_records_name_their_types_and_tables_do_not(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(jsonl("ann"))
     assert "leave the type out" in str(refusal(tmp_path / "a.jsonl", type_="P"))
     pq.write_table(pa.table({"name": ["a"]}), tmp_path / "a.parquet")
-    assert "give the type" in str(refusal(tmp_path / "a.parquet"))
+    (tmp_path / "a.csv").write_text("name\na\n")
+    for name in ("a.parquet", "a.csv"):
+        failure = refusal(tmp_path / name)
+        assert "give the type" in str(failure)
+        assert failure.hint == "--type NAME on the command line, type=NAME in Python"
 
 
 @pytest.mark.parametrize(
@@ -164,122 +163,6 @@ def test_whatever_the_system_says_about_a_path_is_an_error_with_its_name(tmp_pat
                 assert str(refusal(tmp_path / "x")) == f"{tmp_path}/x: Permission denied"
             else:
                 assert str(refusal(tmp_path)) == f"{tmp_path}: Permission denied"
-
-
-# ---- CSV ----
-
-
-def test_a_csv_file_has_texts_that_become_values(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(
-        'name,age,day,ok,x\nann,1,2024-01-02,true,1.5\n"b,\nob",,,FALSE,-2e3\n"",+7,5,,\n'
-    )
-    with pytest.raises(LoadError) as failure:
-        read(path, SCHEMA, type="P")
-    assert f"{path} line 5: P.day: invalid Date literal '5'" in str(failure.value)
-    path.write_text(path.read_text().replace(",5,", ",1970-01-06,"))
-    found = read(path, SCHEMA, type="P").types[node("P")]
-    assert [tuple(row.values())[1:6] for row in rows_of(found.rows, found.shape)] == [
-        (1, 19724, None, "ann", True),
-        (None, None, None, "b,\nob", False),
-        (7, 5, None, "", None),
-    ]
-    assert found.rows[found.shape.columns["x"]].to_pylist() == [1.5, -2000.0, None]
-
-
-@pytest.mark.parametrize(
-    ("text", "fragment"),
-    [
-        ("name,age\nann,x\n", "line 2: P.age: expects Int32, got 'x'"),
-        ("name,age\nann,1\nbob,2147483648\n", "line 3: P.age: expects Int32, got '2147483648'"),
-        ("name,age\nann,1.5\n", "line 2: P.age"),
-        ("name,x\nann,nan\n", "line 2: P.x"),
-        ("name,x\nann,1e999\n", "line 2: P.x"),
-        ("name,ok\nann,1\n", "line 2: P.ok"),
-        ("name,l\nann,1\n", "a CSV file cannot hold [I32]?"),
-        ("nme\nann\n", "unknown column 'nme'"),
-        ("name,age\nann\n", "line 2: has 1 of the 2 values, the header names 2 columns: ann"),
-        ("name,age\nann,1\nbob,1,2\n", "line 3: has 3 values, the header names 2 columns: bob,1,2"),
-        ('name,age\n\n"a\n\nb",1\r\n"""x,\n",2\ncyd\n', "line 8: has 1 of the 2 values"),
-        ('name,age\n\n"a\n\nb",1\r\na"b,x\ncyd,2\n', "line 6: P.age: expects Int32, got 'x'"),
-        ("", "Empty CSV file"),
-    ],
-)
-def test_a_csv_file_is_refused_with_its_line(tmp_path: Path, text: str, fragment: str) -> None:
-    (tmp_path / "a.csv").write_text(text)
-    assert fragment in str(refusal(tmp_path / "a.csv", type_="P"))
-
-
-@pytest.mark.parametrize("column", ["name", "age", "ok", "day", "x"])
-def test_a_csv_text_that_is_no_utf8_is_refused_with_its_line(tmp_path: Path, column: str) -> None:
-    schema = accept("node P { name: String?  age: I32?  day: Date?  ok: Bool?  x: F64? }")
-    (tmp_path / "a.csv").write_bytes(f"{column}\n\n1\n".encode() + b"J\xf6rg\n")
-    with pytest.raises(LoadError) as failure:
-        read(tmp_path / "a.csv", schema, type="P")
-    found = [str(each) for each in failure.value.violations]
-    assert f"{tmp_path}/a.csv line 4: P.{column}: invalid UTF-8 at byte 2" in found
-    assert failure.value.hint == "save the text as UTF-8"
-
-
-def test_a_csv_header_that_is_no_utf8_is_refused_as_such(tmp_path: Path) -> None:
-    for header in (b"n\xf6me\nann\n", "name\nann\n".encode("utf-16")):
-        (tmp_path / "a.csv").write_bytes(header)
-        failure = refusal(tmp_path / "a.csv", type_="P")
-        assert str(failure).startswith(f"{tmp_path}/a.csv: the header is not UTF-8")
-
-
-def test_a_rule_is_told_with_the_line_of_a_csv_file_and_the_row_of_another(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text('name\n"ann\nb"\ncyd\n')
-    pq.write_table(pa.table({"name": ["dov"]}), tmp_path / "b.parquet")
-    origins = read(tmp_path, SCHEMA, type="P").types[node("P")].origins
-    places = [origins.place(row) for row in range(3)]
-    assert places == [
-        f"{tmp_path}/{place}" for place in ("a.csv line 2", "a.csv line 4", "b.parquet row 1")
-    ]
-    (tmp_path / "a.csv").unlink()
-    origins = read(tmp_path, SCHEMA, type="P").types[node("P")].origins
-    assert origins.place(0) == f"{tmp_path}/b.parquet row 1"
-
-
-def test_rows_are_counted_where_the_file_is_gone(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("name\nann\n")
-    origins = read(tmp_path, SCHEMA, type="P").types[node("P")].origins
-    (tmp_path / "a.csv").unlink()
-    assert origins.place(0) == f"{tmp_path}/a.csv row 1"
-
-
-cells = st.text('ab"\n, ', max_size=5)
-
-
-@given(st.lists(st.tuples(cells, cells), min_size=1, max_size=8), st.sampled_from(["\n", "\r\n"]))
-@settings(deadline=None)
-def test_the_line_of_a_row_is_where_its_text_starts(
-    rows: list[tuple[str, str]], line_end: str
-) -> None:
-    written = io.StringIO(newline="")
-    writer = csv.writer(written, lineterminator=line_end)
-    writer.writerow(("a", "b"))
-    expected = []
-    for row in rows:
-        expected.append(written.getvalue().count("\n") + 1)
-        writer.writerow(row)
-    data = written.getvalue().encode()
-    for size in (1, 3, 10_000):
-        with patch.object(csv_lines, "_BLOCK_BYTES", size):
-            found = csv_lines.CsvLines(lambda: io.BytesIO(data))
-            assert [found.of_row(row) for row in range(1, len(rows) + 1)] == expected
-            assert found.of_row(len(rows) + 1) is None
-
-
-def test_a_csv_file_may_hold_edges(tmp_path: Path) -> None:
-    (tmp_path / "e.csv").write_text("from,to,id\nann,bob,e1\nbob,ann,\n")
-    schema = "node P { name: String @key }  edge Knows: P -> P"
-    found = read(tmp_path / "e.csv", schema, type="Knows").types[edge("Knows")]
-    assert found.rows.to_pydict() == {
-        "__id": ["e1", None],
-        "__src": ["ann", "bob"],
-        "__dst": ["bob", "ann"],
-    }
 
 
 # ---- broken text ----

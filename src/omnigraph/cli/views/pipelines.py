@@ -13,7 +13,8 @@ from omnigraph.cli.views.streams import counted
 if TYPE_CHECKING:
     from omnigraph.pipelines.due import Ran
     from omnigraph.pipelines.ledger import Run, TargetRun
-    from omnigraph.pipelines.review import Checked, Planned, Status
+    from omnigraph.pipelines.review import Planned, Status
+    from omnigraph.pipelines.validation import Checked
 
 _SHORT = 16
 
@@ -85,9 +86,10 @@ class PipelineRun:
         return self.run.to_json()
 
     def to_lines(self) -> Iterator[str]:
-        """The run, and a line for each target."""
+        """The run, a line for each target, and a line for each that left records out."""
         yield f"run {self.run.id} of {self.run.pipeline}, slot {self.run.slot}: {self.run.status}"
         yield from (f"  {line}" for line in _target_lines(self.run.targets))
+        yield from (f"  {line}" for line in _left_out(self.run.targets))
         if self.run.error is not None:
             yield f"  {self.run.error}"
 
@@ -136,6 +138,7 @@ class PipelineStatuses:
             yield f"{each.pipeline.name}: {last}; {due}"
             if each.last is not None:
                 yield from (f"  {line}" for line in _target_lines(each.last.targets))
+                yield from (f"  {line}" for line in _left_out(each.last.targets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +168,7 @@ class PipelinesRan:
         for each in self.ran:
             outcome = each.error if each.run is None else each.run.status
             yield f"{each.pipeline}, slot {each.slot}: {outcome}"
+            yield from () if each.run is None else (f"  {x}" for x in _left_out(each.run.targets))
 
 
 def _target_lines(targets: Iterable[TargetRun]) -> list[str]:
@@ -178,6 +182,14 @@ def _target_lines(targets: Iterable[TargetRun]) -> list[str]:
         for target in targets
     ]
     return aligned(rows) if rows else []
+
+
+def _left_out(targets: Iterable[TargetRun]) -> Iterator[str]:
+    """How many records each target left out, and the file that tells why."""
+    for target in targets:
+        if target.rejected:
+            why = "" if target.rejects is None else f", reasons in {target.rejects}"
+            yield f"{target.target} left out {counted(target.rejected, 'record')}{why}"
 
 
 def _numbers(target: TargetRun) -> tuple[str, str, str]:

@@ -10,18 +10,28 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.arguments import datetime_of
-from omnigraph.engine.entity_change.filters import Filters
-from omnigraph.engine.feed.content import candidate_ids, commit_content, gone, told_states
+from omnigraph.engine.entity_change.filters import Wanted
+from omnigraph.engine.feed.content import (
+    TypeContent,
+    candidate_ids,
+    commit_content,
+    gone,
+    rows_of,
+    told_states,
+)
 from omnigraph.engine.session import Session
 from omnigraph.errors import CommitNotFound, InvalidArgument
 from omnigraph.execution.changes import Op, TypeDifference, difference, images
-from omnigraph.versioning.record import Bulk, Changed, Record, Spilled, Stream
+from omnigraph.schema.types import VectorType
+from omnigraph.versioning.record import Record, Stream
 from omnigraph.versioning.snapshot import Snapshot
 
-# Ids that are looked up at once.
-WINDOW_ROWS: Final = 8_192
+# Ids that are looked up at once: a look-up costs much the same for any number of them.
+WINDOW_ROWS: Final = 65_536
+# As many values are read at once: the texts of long vectors are large.
+WINDOW_VALUES: Final = 2**20
 # A commit that wrote more is told by several readers, each with its share of the windows.
-SHARE_ROWS: Final = 16 * WINDOW_ROWS
+SHARE_ROWS: Final = 2 * WINDOW_ROWS
 SCHEMA: Final = pa.schema(
     [
         ("commit", pa.utf8()),
@@ -62,20 +72,21 @@ def shares_between(session: Session, start: Snapshot, end: Snapshot) -> list[Sha
         if not isinstance(record, Record):
             raise CommitNotFound(f"version {seq} of branch '{stream.branch}' is gone")
         if not record.is_maintenance:
-            count = max(1, -(-_rows(record) // SHARE_ROWS))
+            count = max(1, -(-rows_of(record) // SHARE_ROWS))
             found += [Share(record.commit, number, count) for number in range(count)]
     return found
 
 
-def change_batches(session: Session, share: Share, filters: Filters) -> Iterator[pa.RecordBatch]:
+def change_batches(session: Session, share: Share, wanted: Wanted) -> Iterator[pa.RecordBatch]:
     """The changes of a share, nodes before edges, in the order of ids."""
     stream, record = _found(session, share.commit)
     states = told_states(session, stream, record)
-    content = commit_content(session, states, filters.at(states.after, states.before))
+    content = commit_content(session, states, wanted)
     window = 0
     for each in content.types:
         ids = candidate_ids(session, each, content.ops)
-        for start in range(0, len(ids), WINDOW_ROWS):
+        step = _window_rows(each)
+        for start in range(0, len(ids), step):
             window += 1
             if window % share.shares != share.number:
                 continue
@@ -84,11 +95,20 @@ def change_batches(session: Session, share: Share, filters: Filters) -> Iterator
                     states.before,
                     states.after,
                     each.pair,
-                    ids.slice(start, WINDOW_ROWS),
+                    ids.slice(start, step),
                     shares_copies=record.merged is None,
                 ).only(frozenset(content.ops))
                 if len(found):
                     yield _batch(record, found)
+
+
+def _window_rows(content: TypeContent) -> int:
+    """How many entities of a type are read at once."""
+    view = content.states.before if content.pair.new is None else content.states.after
+    properties = view.types[content.pair.type_key].properties.values()
+    values = (each.type.value for each in properties)
+    row = sum(value.dimension if isinstance(value, VectorType) else 1 for value in values)
+    return min(WINDOW_ROWS, max(1, WINDOW_VALUES // max(1, row)))
 
 
 def _found(session: Session, commit_id: str) -> tuple[Stream, Record]:
@@ -118,19 +138,3 @@ def _batch(record: Record, found: TypeDifference) -> pa.RecordBatch:
         after.cast(pa.utf8()),
     ]
     return pa.record_batch(columns, schema=SCHEMA)
-
-
-def _rows(record: Record) -> int:
-    """How many entities a commit wrote, about."""
-    total = 0
-    for change in record.changes.values():
-        match change:
-            case Bulk():
-                total += change.rows
-            case Changed():
-                total += len(change.inserted) + len(change.updated) + len(change.deleted)
-            case Spilled():
-                total += change.inserted + change.updated + change.deleted
-            case _:
-                pass
-    return total

@@ -176,3 +176,19 @@ def _require_continued(states: States, pair: TypePair) -> None:
 def _paths(states: States, pair: TypePair) -> set[str]:
     sides = (states.before, pair.old), (states.after, pair.new)
     return {view.snapshot.pins[str(key)].path for view, key in sides if key is not None}
+
+
+def rows_of(record: Record) -> int:
+    """How many entities a commit wrote, about."""
+    total = 0
+    for change in record.changes.values():
+        match change:
+            case Bulk():
+                total += change.rows
+            case Changed():
+                total += len(change.inserted) + len(change.updated) + len(change.deleted)
+            case Spilled():
+                total += change.inserted + change.updated + change.deleted
+            case _:
+                pass
+    return total

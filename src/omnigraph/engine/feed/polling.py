@@ -11,7 +11,7 @@ from omnigraph.engine import arguments
 from omnigraph.engine.entity_change.filters import Filters, Wanted
 from omnigraph.engine.feed import tokens
 from omnigraph.engine.feed.binding import branch_binding, meant
-from omnigraph.engine.feed.content import commit_content, told_states
+from omnigraph.engine.feed.content import commit_content, rows_of, told_states
 from omnigraph.engine.feed.packing import Limits, Page
 from omnigraph.engine.feed.pages import Block, FeedPage, cause_of
 from omnigraph.engine.feed.tokens import Binding, Cut, FeedPlace, Position
@@ -115,6 +115,24 @@ class Feed:
         wanted = self._wanted = self._meant(origin, view, place.cut)
         binding = branch_binding(self._session, view, self._stream, wanted)
         return self._page(place, view, (wanted, binding), limits)
+
+    def span(self, start: str, *, rows_max: int) -> tuple[str, str]:
+        """The commits behind a start up to where they have written so many entities, about.
+
+        Named are the one before them and the last of them, which is the same if there is none.
+        Nothing of what they changed is read.
+        """
+        head = self._session.head(self._stream)
+        first = last = self._started(start, head)
+        if first.seq < head.seq:
+            self._require_kept(first, head)
+        rows = 0
+        for record in self._records(first.seq, head.seq, head):
+            last = Position(record.seq, record.commit)
+            rows += rows_of(record)
+            if rows >= rows_max:
+                break
+        return first.commit, last.commit
 
     def cursor(self, head: Snapshot) -> str:
         """The cursor behind the commit of a snapshot."""

@@ -61,12 +61,6 @@ class DenseEntities:
         return self.rows.all
 
     @property
-    def sorted_ids(self) -> pa.Array:
-        """All ids in their order."""
-        at = self.all()
-        return self.ids(at[np.argsort(self.ranks(at))])
-
-    @property
     def all_ids(self) -> Texts:
         """The id of every number; where the entity is gone it may be null."""
         return self.rows.part(

@@ -9,10 +9,12 @@ the same records for the same position. Files are not pinned: whoever has read t
     survey        what there is to read now
     reading       a frame of what a survey found
     files, postgres, http, graph_feed, kafka     the kinds
+    staging       records that only one process can read, in pieces for tasks
     json_lines    JSON texts as frames, for the kinds that have them
+    known         the columns of a source, as far as they are known before it is asked
 """
 
-from omnigraph.pipelines.sources.reading import opened, require_same
+from omnigraph.pipelines.sources.reading import opened, place_sql, require_same
 from omnigraph.pipelines.sources.survey import Survey, is_followed, survey
 
-__all__ = ["Survey", "is_followed", "opened", "require_same", "survey"]
+__all__ = ["Survey", "is_followed", "opened", "place_sql", "require_same", "survey"]

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from omnigraph.errors import SourceFailed, SourceRefused
 from omnigraph.pipelines.definition import FileSource
 from omnigraph.pipelines.guards import CORRUPT, fails
+from omnigraph.pipelines.origins.numbering import by_file, by_task
 from omnigraph.pipelines.sources.json_lines import (
     PERMISSIVE,
     TEXT_COLUMN,
@@ -117,13 +118,13 @@ def require_same(source: FileSource, found: Listed) -> None:
 
 
 def frame(source: FileSource, found: Listed, spark: SparkSession) -> DataFrame:
-    """The records of the files."""
+    """The records of the files, numbered."""
     if any(file.uri.startswith(S3) for file in found.files):
-        return _remote(source, found, spark)
+        return by_task(_remote(source, found, spark))
     records = local_frame(source, [file.uri for file in found.files], found.format, spark)
     # Spark has looked at the files by now, and reads each as far as it went then.
     require_same(source, found)
-    return records
+    return by_file(records, found.format)
 
 
 def local_frame(
@@ -206,7 +207,7 @@ def _remote_schema(found: Listed) -> pa.Schema:
 
 def _csv_names(stream: pa.NativeFile, uri: str) -> list[str]:
     skipping = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip")
-    with pcsv.open_csv(_plain(stream, uri), parse_options=skipping) as first:
+    with pcsv.open_csv(plain(stream, uri), parse_options=skipping) as first:
         names: list[str] = first.schema.names
     return names
 
@@ -240,7 +241,7 @@ def read_lines(
     for file in _files_of(found.files, batches):
         with (
             opened_file(file, found.options) as stream,
-            io.TextIOWrapper(_plain(stream, file.uri), encoding="utf-8") as text,
+            io.TextIOWrapper(plain(stream, file.uri), encoding="utf-8") as text,
         ):
             if is_multiline:
                 yield _text_batch([text.read()])
@@ -312,7 +313,7 @@ def _csv_batches(stream: pa.NativeFile, uri: str, schema: pa.Schema) -> Iterator
         column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
     )
     parsed = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=keep)
-    for batch in pcsv.open_csv(_plain(stream, uri), convert_options=texts, parse_options=parsed):
+    for batch in pcsv.open_csv(plain(stream, uri), convert_options=texts, parse_options=parsed):
         columns = [
             pa.nulls(batch.num_rows, pa.string()) if name == CORRUPT else batch.column(name)
             for name in schema.names
@@ -324,7 +325,7 @@ def _csv_batches(stream: pa.NativeFile, uri: str, schema: pa.Schema) -> Iterator
         yield pa.record_batch(columns, schema=schema)
 
 
-def _plain(stream: pa.NativeFile, uri: str) -> pa.NativeFile:
+def plain(stream: pa.NativeFile, uri: str) -> pa.NativeFile:
     """What is in a file that may be compressed."""
     for ending, name in ((".gz", "gzip"), (".zst", "zstd"), (".bz2", "bz2")):
         if uri.lower().endswith(ending):

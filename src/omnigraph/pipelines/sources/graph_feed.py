@@ -1,110 +1,159 @@
-"""The change feed of another graph: what its commits changed behind the last run.
+"""The change feed of another graph: what its commits changed behind the last run, read by tasks.
 
 A record has `op`, `kind`, `type`, `id`, `commit`, of an edge `from` and `to`, and the properties
-after the change in `properties`; those of a deletion are the last ones it had.
+after the change in `properties`; those of a deletion are the last ones it had. An entity that
+several commits changed is one record, unless the definition asks for every change: what became of
+it between the two ends of the position, by the last of them.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
-
-import pyarrow as pa
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 import omnigraph
-from omnigraph.engine.entity_change import EntityChange
-from omnigraph.engine.feed import Block
 from omnigraph.pipelines.definition import FeedSource
-from omnigraph.pipelines.sources.json_lines import frame_of_texts
+from omnigraph.pipelines.guards import CORRUPT
+from omnigraph.pipelines.origins.numbering import by_values
+from omnigraph.pipelines.sources.json_lines import PERMISSIVE
+from omnigraph.pipelines.sql import literal, quoted
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.shape import JsonObject
+from omnigraph.schema.types import (
+    FLOATS,
+    INTEGERS,
+    EnumType,
+    ListType,
+    PropertyType,
+    Scalar,
+    ScalarType,
+    VectorType,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from omnigraph import Branch
+    from omnigraph import Graph
 
-_PAGE_CHANGES: Final = 8192
+PER_ENTITY: Final = "entity"
 _COLUMNS: Final = "op string, kind string, type string, id string, commit string"
 _ENDS: Final = "`from` string, `to` string"
+_IMAGE: Final = "image"
+# What became of an entity, by the first and by the last thing that happened to it.
+_NET_OP: Final = """CASE
+  WHEN first = 'insert' THEN CASE WHEN last.op = 'delete' THEN NULL ELSE 'insert' END
+  WHEN first = 'delete' AND last.op <> 'delete' THEN 'update'
+  ELSE last.op END"""
 
 
 def position(source: FeedSource, after: Any) -> JsonObject:  # Any: a position, or None
     """From the end of the last position to about as many changes behind it as a run takes.
 
-    It ends behind a commit that it names, so that it is read again exactly.
+    It is between two commits that it names, so that it is read again exactly.
     """
+    start = source.start if after is None else f"after:{after['to']}"
     with omnigraph.open(source.uri) as graph:
         branch = graph.branch(source.branch)
-        start: str | None = None if after is None else after["to"]
-        if after is None and source.start == "now":
-            start = branch.changes(types=list(source.types) or None, ops=source.ops).cursor
-            return {"kind": "graph", "from": start, "to": start, "commit": None}
-        last, commit, told = start, None, 0
-        for block in _blocks(branch, source, start):
-            told += len(block.changes)
-            if block.cursor is not None:
-                last, commit = block.cursor, block.cause.commit_id
-                if told >= source.changes_max:
-                    break
-    return {"kind": "graph", "from": start, "to": last, "commit": commit}
+        first, last = branch.span(start, rows_max=source.changes_max)
+    return {"kind": "graph", "from": first, "to": last}
+
+
+def declared(source: FeedSource) -> str | None:
+    """The columns of a record, as Spark writes them, if the definition has those of properties."""
+    if source.columns is None:
+        return None
+    return f"{_COLUMNS}, {_ENDS}, properties struct<{source.columns}>, `{CORRUPT}` string"
 
 
 def frame(source: FeedSource, position: JsonObject, spark: SparkSession) -> DataFrame:
     """The changes between the two ends of a position."""
+    is_net = source.per == PER_ENTITY
     with omnigraph.open(source.uri) as graph:
-        branch = graph.branch(source.branch)
-        texts = [json.dumps(record) for record in _records(branch, source, position)]
-    columns = None
-    if source.columns is not None:
-        columns = f"{_COLUMNS}, {_ENDS}, properties struct<{source.columns}>"
-    elif not texts:
-        columns = f"{_COLUMNS}, {_ENDS}"
-    return frame_of_texts(pa.chunked_array([texts], pa.large_string()), columns, spark)
-
-
-def _records(branch: Branch, source: FeedSource, position: JsonObject) -> Iterator[JsonObject]:
-    if position["commit"] is None:
-        return
-    for block in _blocks(branch, source, position["from"]):
-        commit = block.cause.commit_id
-        yield from (_record(change, commit) for change in block.changes)
-        if block.is_complete and commit == position["commit"]:
-            return
-
-
-def _blocks(branch: Branch, source: FeedSource, cursor: str | None) -> Iterator[Block]:
-    """What every commit behind a cursor changed, as far as there is any now."""
-    types = list(source.types) or None
-    page = branch.changes(
-        cursor=cursor,
-        start="beginning" if cursor is None else None,
-        limit=_PAGE_CHANGES,
-        types=types,
-        ops=source.ops,
-    )
-    while True:
-        yield from page.blocks
-        token = page.next_page_token
-        if token is None and (page.caught_up or page.cursor is None):
-            return
-        page = branch.changes(
-            cursor=page.cursor if token is None else None,
-            page_token=token,
-            limit=_PAGE_CHANGES,
-            types=types,
-            ops=source.ops,
+        changes = graph.spark.on(spark).changes(
+            position["from"],
+            position["to"],
+            types=list(source.types) or None,
+            # Whether an entity that was inserted is still there, only its deletion tells.
+            ops=None if is_net else source.ops,
         )
+        columns = source.columns
+        if columns is None:
+            columns = _properties(source, _catalogs(graph, position))
+    image = f"coalesce(after, before) AS {_IMAGE}"
+    rows = changes.selectExpr("op", "kind", "type", "id", "commit", "version", image)
+    rows = _net(rows, source) if is_net else rows
+    return _records(rows, columns, is_declared=source.columns is not None)
 
 
-def _record(change: EntityChange, commit: str) -> JsonObject:
-    image = change.after or change.before or {}
-    return {
-        "op": change.op,
-        "kind": change.kind,
-        "type": change.type_name,
-        "id": change.id,
-        "commit": commit,
-        **image.get("endpoints", {}),
-        "properties": image.get("properties", {}),
-    }
+def _net(changes: DataFrame, source: FeedSource) -> DataFrame:
+    """One row for each entity: what became of it."""
+    from pyspark.sql import functions  # noqa: PLC0415 — Spark is here by now
+
+    # The members of a struct are compared in turn, so that the latest is the greatest.
+    grouped = changes.groupBy("kind", "type", "id").agg(
+        functions.expr("min(struct(version, op)).op AS first"),
+        functions.expr(f"max(struct(version, op, commit, {_IMAGE})) AS last"),
+    )
+    rows = grouped.selectExpr(
+        f"{_NET_OP} AS op", "kind", "type", "id", "last.commit", f"last.{_IMAGE}"
+    )
+    return rows.where(f"op IN ({', '.join(map(literal, source.ops))})")
+
+
+def _records(rows: DataFrame, columns: str, *, is_declared: bool) -> DataFrame:
+    """Changes with their images read as JSON, each with numbers to find it by."""
+    parts = ["endpoints struct<`from` string, `to` string>", f"properties struct<{columns}>"]
+    # An image that does not have the declared columns is told, like any record.
+    corrupt = [f"`{CORRUPT}` string"] if is_declared else []
+    schema = literal(", ".join([*parts, *corrupt]))
+    parsed = f"from_json({_IMAGE}, {schema}, map('mode', '{PERMISSIVE}')) AS {_IMAGE}"
+    named = ["op", "kind", "type", "id", "commit"]
+    items = [f"{_IMAGE}.endpoints.`from`", f"{_IMAGE}.endpoints.`to`", f"{_IMAGE}.properties"]
+    items += [f"{_IMAGE}.`{CORRUPT}`"] if is_declared else []
+    records = rows.selectExpr(*named, parsed).selectExpr(*named, *items)
+    return by_values(records, part="xxhash64(kind, type)", row="xxhash64(id, commit)")
+
+
+def _catalogs(graph: Graph, position: JsonObject) -> Iterator[Catalog]:
+    for end in ("to", "from"):
+        yield graph.snapshot(position[end]).view.accepted.catalog
+
+
+def _properties(source: FeedSource, catalogs: Iterable[Catalog]) -> str:
+    """The properties of all types that are wanted; one that is several things is a text."""
+    found: dict[str, set[str]] = {}
+    for catalog in catalogs:
+        types: list[NodeType | EdgeType] = [*catalog.nodes.values(), *catalog.edges.values()]
+        for type_ in types:
+            if source.types and type_.name not in source.types:
+                continue
+            for name, property_ in type_.properties.items():
+                found.setdefault(name, set()).add(_json_type(property_.type))
+    named = {name: min(kinds) if len(kinds) == 1 else "string" for name, kinds in found.items()}
+    return ", ".join(f"{quoted(name)}: {kind}" for name, kind in named.items())
+
+
+def _json_type(type_: PropertyType) -> str:
+    """What Spark calls the values of a property as an export writes them."""
+    match type_.value:
+        case ScalarType(scalar):
+            return _json_scalar(scalar)
+        case ListType(element):
+            return f"array<{_json_scalar(element)}>"
+        case VectorType():
+            return "array<float>"
+        case EnumType():
+            return "string"
+        case _:
+            assert_never(type_.value)
+
+
+def _json_scalar(scalar: Scalar) -> str:
+    if scalar in FLOATS:
+        return "double"
+    if scalar is Scalar.U64:
+        # The largest of them has twenty digits.
+        return "decimal(20, 0)"
+    if scalar in INTEGERS:
+        return "bigint"
+    return "boolean" if scalar is Scalar.BOOL else "string"

@@ -1,4 +1,4 @@
-"""JSON from an HTTP service, page after page, held by the driver and handed to Spark as texts.
+"""JSON from an HTTP service, page after page, staged by the driver and read by tasks.
 
 Headers and the token are only for the service that the definition names: a link or a redirect to
 any other place is followed without them.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
@@ -19,14 +20,15 @@ import pyarrow as pa
 from omnigraph.diagnostics.shown import shown
 from omnigraph.errors import ResourceLimit, SourceFailed, SourceRefused
 from omnigraph.pipelines.definition import HttpSource
-from omnigraph.pipelines.sources.json_lines import frame_of_texts
+from omnigraph.pipelines.sources.json_lines import frame_of_numbered
+from omnigraph.pipelines.sources.staging import staging_at
 from omnigraph.schema.shape import JsonObject
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Pages are held in memory until Spark has them.
-BYTES_MAX: Final = 1024**3
+# A page is held in memory, and so are its records.
+BYTES_MAX: Final = 256 * 1024**2
 _ATTEMPTS: Final = 4
 _BACKOFF_S: Final = 0.5
 _BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -48,11 +50,12 @@ def place_of(url: str) -> str:
     return f"{found.scheme}://{found.netloc.decode('ascii')}" if found.host else "the service"
 
 
-def frame(source: HttpSource, spark: SparkSession) -> DataFrame:
-    """The records of all pages."""
-    # Each page becomes texts at once, so that no more than one is held as objects.
-    texts = [pa.array(map(_text, page), pa.large_string()) for page in pages(source)]
-    return frame_of_texts(pa.chunked_array(texts, pa.large_string()), source.columns, spark)
+@contextmanager
+def frame(source: HttpSource, spark: SparkSession, staging: str | None) -> Iterator[DataFrame]:
+    """The records of all pages; they are staged at an address, or on this machine, meanwhile."""
+    with staging_at(staging) as place:
+        count = place.write(pa.array(map(_text, page), pa.string()) for page in pages(source))
+        yield frame_of_numbered(place.lines(count, spark), source.columns, spark)
 
 
 def _text(record: JsonObject) -> str:
@@ -63,14 +66,12 @@ def pages(
     source: HttpSource, *, wait: Callable[[float], None] = time.sleep
 ) -> Iterator[list[JsonObject]]:
     """The records of one page after the other."""
-    size = 0
     with httpx.Client(timeout=source.timeout_s, follow_redirects=False) as client:
         service = _Service(client, source, wait)
         request: _Request | None = _Request(source.url, _first_params(source))
         for number in range(source.paging.pages_max):
             assert request is not None, "the loop ends with the last page"
-            answer = service.ask(request, size)
-            size += len(answer.content)
+            answer = service.ask(request)
             document = _document(answer)
             found = _records(document, source)
             yield found
@@ -112,22 +113,22 @@ class _Service:
         if source.token is not None:
             self._headers["Authorization"] = f"Bearer {source.token}"
 
-    def ask(self, request: _Request, size: int) -> _Answer:
-        """The answer to a request, wherever it has moved to; `size` is what was read before."""
+    def ask(self, request: _Request) -> _Answer:
+        """The answer to a request, wherever it has moved to."""
         for _ in range(_REDIRECTS_MAX + 1):
-            answer = self._tried(request, size)
+            answer = self._tried(request)
             if answer.moved_to is None:
                 return answer
             request = _Request(_joined(answer.url, answer.moved_to), {})
         raise SourceRefused(f"{place_of(self._own)}: more than {_REDIRECTS_MAX} redirects")
 
-    def _tried(self, request: _Request, size: int) -> _Answer:
+    def _tried(self, request: _Request) -> _Answer:
         place, problem = place_of(request.url), ""
         for attempt in range(_ATTEMPTS):
             if attempt:
                 self._wait(_BACKOFF_S * 2 ** (attempt - 1))
             try:
-                answer = self._once(request, size)
+                answer = self._once(request)
             except httpx.UnsupportedProtocol as failure:
                 raise SourceRefused(f"{place}: {failure}") from failure
             except (httpx.InvalidURL, httpx.LocalProtocolError, ValueError):
@@ -142,7 +143,7 @@ class _Service:
             problem = f"the service answers {answer}"
         raise SourceFailed(f"{place} cannot be read: {problem}", hint="try again later")
 
-    def _once(self, request: _Request, size: int) -> _Answer | int:
+    def _once(self, request: _Request) -> _Answer | int:
         """An answer, or the status of a service that may have one later."""
         headers = self._headers if _is_trusted(self._own, request.url) else {}
         asking = self._client.stream(
@@ -159,9 +160,12 @@ class _Service:
             content = bytearray()
             for data in answer.iter_bytes():
                 content += data
-                if size + len(content) > BYTES_MAX:
+                if len(content) > BYTES_MAX:
                     raise ResourceLimit(
-                        "bytes of an HTTP source", limit=BYTES_MAX, actual=size + len(content)
+                        "bytes of an HTTP page",
+                        limit=BYTES_MAX,
+                        actual=len(content),
+                        hint="ask for smaller pages",
                     )
             return _Answer(url, bytes(content), answer.links.get("next", {}).get("url"))
 

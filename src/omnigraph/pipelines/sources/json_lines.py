@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-
 from omnigraph.diagnostics.shown import shown
 from omnigraph.errors import SourceRefused
 from omnigraph.pipelines.guards import CORRUPT
@@ -22,10 +20,14 @@ PERMISSIVE: Final = "PERMISSIVE"
 _SHOWN_MAX: Final = 5
 
 
-def frame_of_texts(texts: pa.ChunkedArray, columns: str | None, spark: SparkSession) -> DataFrame:
-    """The records of large texts that this process holds; together they may be of any size."""
-    table = pa.table({TEXT_COLUMN: texts})
-    return frame_of_lines(spark.createDataFrame(table), columns, spark)
+def frame_of_numbered(lines: DataFrame, columns: str | None, spark: SparkSession) -> DataFrame:
+    """The records of a frame of texts with other columns beside them, which stay there."""
+    from pyspark.sql import functions  # noqa: PLC0415 — Spark is here by now
+
+    others = [name for name in lines.columns if name != TEXT_COLUMN]
+    found = frame_of_lines(lines.select(TEXT_COLUMN), columns, spark).schema
+    values = functions.from_json(TEXT_COLUMN, found, {"mode": PERMISSIVE}).alias(TEXT_COLUMN)
+    return lines.select(*others, values).select(*others, f"{TEXT_COLUMN}.*")
 
 
 def frame_of_lines(lines: DataFrame, columns: str | None, spark: SparkSession) -> DataFrame:

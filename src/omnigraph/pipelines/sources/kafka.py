@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from omnigraph.errors import SourceFailed, SourceRefused
 from omnigraph.pipelines.definition import KafkaSource
+from omnigraph.pipelines.origins.numbering import PART, ROW, by_values
 from omnigraph.pipelines.sources.json_lines import PERMISSIVE, with_corrupt
 from omnigraph.schema.shape import JsonObject
 
@@ -100,17 +101,26 @@ def count(position: JsonObject) -> int:
     return sum(max(high - low, 0) for _, _, low, high in position["ranges"])
 
 
+def declared(source: KafkaSource) -> str:
+    """The columns of a record, as Spark writes them."""
+    if source.columns is None:
+        return _COLUMNS
+    return _COLUMNS.replace("value string", with_corrupt(source.columns))
+
+
 def frame(source: KafkaSource, position: JsonObject, spark: SparkSession) -> DataFrame:
     """The messages of a position: one task for each partition of a topic."""
     ranges = [tuple(each) for each in position["ranges"] if each[3] > each[2]]
     task = partial(read_ranges, _options(source), ranges)
     parts = max(len(ranges), 1)
     messages = spark.range(0, len(ranges), 1, parts).mapInArrow(task, _COLUMNS)
+    messages = by_values(messages, part="xxhash64(topic, partition)", row="offset")
     if source.columns is None:
         return messages
     others = [name for name in _SCHEMA.names if name != "value"]
     columns = with_corrupt(source.columns).replace("'", "\\'")
     parsed = f"from_json(value, '{columns}', map('mode', '{PERMISSIVE}')) AS value"
+    others += [PART, ROW]
     return messages.selectExpr(*others, parsed).selectExpr(*others, "value.*")
 
 

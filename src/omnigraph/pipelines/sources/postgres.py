@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from omnigraph.errors import SourceFailed, SourceRefused
 from omnigraph.pipelines.definition import PostgresSource
+from omnigraph.pipelines.origins.numbering import by_content
 from omnigraph.schema.shape import JsonObject
 
 if TYPE_CHECKING:
@@ -57,7 +58,23 @@ def frame(source: PostgresSource, spark: SparkSession) -> Iterator[DataFrame]:
         texts = _queries(cursor, source, every, found)
         task = partial(read_queries, (source.url, snapshot), tuple(texts), schema)
         count = len(texts)
-        yield spark.range(0, count, 1, count).mapInArrow(task, from_arrow_schema(schema))
+        rows = spark.range(0, count, 1, count).mapInArrow(task, from_arrow_schema(schema))
+        yield by_content(rows)
+
+
+def identity(source: PostgresSource) -> tuple[str, ...]:
+    """The columns that say which row of the source a record is; none if nobody knows."""
+    if source.key is not None:
+        return (source.key.strip('"'),)
+    if source.table is None:
+        return ()
+    with connected(source.url) as cursor:
+        table = f"{_text(source.table)}::regclass"
+        cursor.execute(
+            "SELECT attname FROM pg_index JOIN pg_attribute ON attrelid = indrelid"  # noqa: S608 — quoted
+            f" AND attnum = ANY(indkey) WHERE indisprimary AND indrelid = {table} ORDER BY attnum"
+        )
+        return tuple(str(row[0]) for row in cursor.fetchall())
 
 
 @contextmanager

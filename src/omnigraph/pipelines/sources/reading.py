@@ -14,16 +14,24 @@ from omnigraph.pipelines.definition import (
     PostgresSource,
     Source,
 )
+from omnigraph.pipelines.origins.numbering import PART, ROW
 from omnigraph.pipelines.sources import files, graph_feed, http, kafka, postgres
 from omnigraph.pipelines.sources.survey import Survey
+from omnigraph.pipelines.sql import literal, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 @contextmanager
-def opened(source: Source, found: Survey, spark: SparkSession) -> Iterator[DataFrame]:
-    """The records of a source; what they need, such as a snapshot, is held until the end."""
+def opened(
+    source: Source, found: Survey, spark: SparkSession, *, staging: str | None = None
+) -> Iterator[DataFrame]:
+    """The records of a source; what they need, such as a snapshot, is held until the end.
+
+    `staging` is the address of a graph that tasks reach too: what only this process can read is
+    written beside it. Without one it goes to a folder of this machine.
+    """
     match source:
         case FileSource():
             yield files.frame(source, found.state, spark)
@@ -31,11 +39,32 @@ def opened(source: Source, found: Survey, spark: SparkSession) -> Iterator[DataF
             with postgres.frame(source, spark) as rows:
                 yield rows
         case HttpSource():
-            yield http.frame(source, spark)
+            with http.frame(source, spark, staging) as records:
+                yield records
         case FeedSource():
             yield graph_feed.frame(source, found.position, spark)
         case KafkaSource():
             yield kafka.frame(source, found.position, spark)
+        case _:
+            assert_never(source)
+
+
+def place_sql(source: Source) -> str:
+    """SQL over a record: which of a source that is no files it is, for people."""
+    match source:
+        case PostgresSource():
+            columns = postgres.identity(source)
+            items = [f"{literal(f'{name} ')}, {quoted(name)}" for name in columns]
+            table = literal(source.table or "a query")
+            return f"concat_ws(' ', {', '.join([table, *(f'concat({item})' for item in items)])})"
+        case HttpSource():
+            return f"concat('page ', {PART}, ' record ', {ROW})"
+        case FeedSource():
+            return "concat_ws(' ', 'commit', commit, type, id)"
+        case KafkaSource():
+            return "concat(topic, '/', partition, ' offset ', offset)"
+        case FileSource():
+            return "''"
         case _:
             assert_never(source)
 

@@ -32,6 +32,8 @@ class Sizes:
     local_rows: int = 2_000
     # Tables of so few rows are read by one task, and every other task can have them.
     small_rows: int = 200_000
+    # Tables of so few rows are joined by hashing them: sorting the others costs more.
+    hashed_rows: int = 2_000_000
     # So many nodes can be told to every task that reads edges.
     frontier_max: int = 100_000
 
@@ -101,6 +103,8 @@ class Frame:
     steps: tuple[Step, ...] = ()
     scans: Scans | None = None
     is_small: bool = False
+    # Whether those of one partition fit into the memory of a task.
+    is_hashable: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -158,16 +162,23 @@ class Frame:
 
     def crossed(self, other: Frame) -> Frame:
         """Each row with each row of another frame."""
-        return Frame(self.data.crossJoin(other.hinted), (*self.fields, *other.fields))
+        rows = other.hinted if other.is_small else other.data
+        return Frame(self.data.crossJoin(rows), (*self.fields, *other.fields))
 
-    def distinct(self) -> Frame:
-        """The rows, equal ones once."""
-        return Frame(self.data.distinct(), self.fields, is_small=self.is_small)
+    def distinct(self, *, by: str | None = None) -> Frame:
+        """The rows, equal ones once; `by` is a column that they are joined by next, if any."""
+        data = self.data
+        if by is not None and len(self.columns) > 1:
+            # Equal rows have this value too: they meet where the join needs them to be anyway.
+            data = data.repartition(by)
+        return Frame(data.distinct(), self.fields, is_small=self.is_small)
 
     @property
     def hinted(self) -> DataFrame:
         """The rows, with word to Spark if they are few."""
-        return self.data.hint("broadcast") if self.is_small else self.data
+        if self.is_small:
+            return self.data.hint("broadcast")
+        return self.data.hint("shuffle_hash") if self.is_hashable else self.data
 
 
 def mapped(data: DataFrame, task: Task) -> DataFrame:
@@ -187,11 +198,16 @@ class Workshop:
     kept: list[DataFrame] = field(default_factory=list)
 
     def partner(
-        self, scans: Sequence[TableScan], fields: Sequence[Field], *, is_distinct: bool = False
+        self,
+        scans: Sequence[TableScan],
+        fields: Sequence[Field],
+        *,
+        is_distinct: bool = False,
+        by: str | None = None,
     ) -> Frame:
-        """The rows of scans, to be joined with others: so few that they go along with the plan."""
+        """The rows of scans, to be joined with others: if they are few, they are in the plan."""
         if sum(scan.pin.rows for scan in scans) > self.sizes.local_rows:
-            return self.scanned(scans, fields, is_distinct=is_distinct)
+            return self.scanned(scans, fields, is_distinct=is_distinct, by=by)
         pieces = tuple(map(Piece, range(len(scans))))
         task = Scans(self.place, self.params, tuple(scans), (pieces,), is_distinct)
         schema = pa.schema([(each.column, wire_type(each.kind)) for each in fields])
@@ -202,16 +218,30 @@ class Workshop:
         return Frame(self.spark.createDataFrame(rows), tuple(fields), is_small=True)
 
     def scanned(
-        self, scans: Sequence[TableScan], fields: Sequence[Field], *, is_distinct: bool = False
+        self,
+        scans: Sequence[TableScan],
+        fields: Sequence[Field],
+        *,
+        is_distinct: bool = False,
+        by: str | None = None,
     ) -> Frame:
-        """The rows of scans; equal ones once, if they are to be distinct."""
+        """The rows of scans; equal ones once, if they are to be distinct.
+
+        `by` is a column that they are joined by next, if any.
+        """
         units = cut(self.place, scans, self.sizes.small_rows)
         is_alone = len(units) <= 1
         task = Scans(self.place, self.params, tuple(scans), units, is_distinct and is_alone)
         base = self.spark.range(0, len(units), 1, len(units))
-        is_small = sum(scan.pin.rows for scan in scans) <= self.sizes.small_rows
-        found = Frame(base, tuple(fields), scans=task, is_small=is_small)
-        return found if is_alone or not is_distinct else found.distinct()
+        rows = sum(scan.pin.rows * len(scan.outputs) for scan in scans)
+        found = Frame(
+            base,
+            tuple(fields),
+            scans=task,
+            is_small=rows <= self.sizes.small_rows,
+            is_hashable=rows <= self.sizes.hashed_rows,
+        )
+        return found if is_alone or not is_distinct else found.distinct(by=by)
 
     def nothing(self, fields: Sequence[Field]) -> Frame:
         """No rows."""

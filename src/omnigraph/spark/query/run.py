@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from omnigraph.errors import EngineUnsupported
 from omnigraph.execution.budget import Budget
@@ -23,13 +22,11 @@ from omnigraph.spark.query.pattern import Lowering
 from omnigraph.spark.query.tail import Tail
 from omnigraph.spark.query.time_limit import within
 from omnigraph.spark.scans import place_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from omnigraph.spark.session import Sessions, opened
 
 
 def run_query(  # noqa: PLR0913 — one keyword for each decision of the caller
-    spark: SparkSession,
+    where: Sessions,
     plan: plans.ReadPlan,
     view: View,
     params: Params,
@@ -44,9 +41,11 @@ def run_query(  # noqa: PLR0913 — one keyword for each decision of the caller
     _require_able(plan, known)
     parts = split(plan.root)
     layout = layout_of(plan.root, view.catalog)
-    workshop = Workshop(spark, place_of(view.tables), layout, known, sizes)
+    place = place_of(view.tables)
     tail = Tail(plan, parts, layout, known)
     budget.check()
+    spark = opened(where)
+    workshop = Workshop(spark, place, layout, known, sizes)
     with within(spark, options.timeout_s):
         try:
             operators = chain_of(parts.pattern)[1:]

@@ -88,7 +88,9 @@ class _Expansion:
         if op.target_is_bound:
             found = self._closed(frame)
         else:
-            found = frame.joined(self._matches(frame), [self._source.column])
+            found = self._matches(frame)
+            if not self._is_from_everywhere(frame):
+                found = frame.joined(found, [self._source.column])
             columns = {each.column for each in workshop.layout.variables[op.target].fields}
             # Every end of an edge is there: nodes are only asked for what edges do not know.
             if own or columns & wanted - {self._target.column}:
@@ -108,6 +110,11 @@ class _Expansion:
         how = "left_semi" if self.op.edge_variable is None else "inner"
         return frame.joined(matches, on, how=how)
 
+    def _is_from_everywhere(self, frame: Frame) -> bool:
+        """Whether rows are all nodes that edges start at: of those, the edges know as much."""
+        is_one_hop = self.op.minimum == self._maximum == 1
+        return is_one_hop and frame.is_unrestricted and frame.fields == (self._source,)
+
     # ---- matches ----
 
     def _matches(self, frame: Frame) -> Frame:
@@ -121,7 +128,9 @@ class _Expansion:
         if self._maximum == 1:
             if op.is_selection:
                 self._count_work(frame.data.select(self._source.column))
-            return self._edges(fields, self._frontier(frame, self._source.column))
+            joined = end if self._is_from_everywhere(frame) else self._source
+            nodes = self._frontier(frame, self._source.column)
+            return self._edges(fields, nodes, by=joined.column)
         return self._reached(frame, end)
 
     def _edge_fields(self) -> list[Field]:
@@ -145,10 +154,12 @@ class _Expansion:
         nodes = distinct.toArrow().column(0).combine_chunks().cast(pa.utf8())
         return None if len(nodes) > most else nodes
 
-    def _edges(self, fields: Sequence[Field], frontier: pa.Array | None = None) -> Frame:
+    def _edges(
+        self, fields: Sequence[Field], frontier: pa.Array | None = None, *, by: str | None = None
+    ) -> Frame:
         """One hop: every edge if it is bound, else every pair of neighbours once.
 
-        With a frontier, only those that start there.
+        With a frontier, only those that start there. `by` is a column to join them by, if any.
         """
         op, lowering = self.op, self.lowering
         start, end = fields[0].column, fields[1].column
@@ -167,7 +178,7 @@ class _Expansion:
                 scan = replace(scan, among=(way.ends(start, end)[0][1], frontier))
             scans.append(scan)
         is_distinct = op.edge_variable is None and not op.target_is_bound
-        return lowering.workshop.partner(scans, fields, is_distinct=is_distinct)
+        return lowering.workshop.partner(scans, fields, is_distinct=is_distinct, by=by)
 
     def _is_again(self, way: _Way) -> bool:
         return way.is_return and self.op.edge_variable is not None

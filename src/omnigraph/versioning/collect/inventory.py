@@ -10,6 +10,7 @@ from typing import Final
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.paths import Entry
+from omnigraph.storage.temporaries import temporaries
 
 
 class Kind(StrEnum):
@@ -21,6 +22,7 @@ class Kind(StrEnum):
     CHANGE_SET = "change sets"
     PROBE = "probes"
     STAGED = "staged files"
+    TEMPORARY = "temporary files"
     HOLD = "holds"
     DATA = "data files"
     VERSION = "versions"
@@ -51,11 +53,16 @@ class Stored:
 
 def list_before(objects: Objects, modified: float) -> list[Stored]:
     """Every object of a kind that is collected, and that was written before a time."""
-    return [
+    found = [
         stored
         for folder in _folders(objects)
         for entry in objects.list(folder)
         if entry.modified < modified and (stored := _stored(entry)) is not None
+    ]
+    return found + [
+        Stored(entry.path, entry.size, Kind.TEMPORARY)
+        for entry in temporaries(objects.uri)
+        if entry.modified < modified
     ]
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from omnigraph.errors import CommitNotFound, CorruptObject, StorageError
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.temporaries import remove_temporaries
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.collect.inventory import Kind, Stored, list_before
 from omnigraph.versioning.collect.lines import Lines, Roots
@@ -138,7 +139,9 @@ class Collector:
     def _remove(self, found: Sequence[Stored]) -> str | None:
         """Remove objects in any order, since nothing refers to them; why it failed, if it did."""
         try:
-            self._objects.delete([each.path for each in found])
+            self._objects.delete([each.path for each in found if each.kind is not Kind.TEMPORARY])
+            temporary = [each.path for each in found if each.kind is Kind.TEMPORARY]
+            remove_temporaries(self._objects.uri, temporary)
         except StorageError as error:
             return error.message
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -23,13 +23,21 @@ from omnigraph.storage import layout
 from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Staged
 from omnigraph.versioning.transaction import Transaction
+from omnigraph.writers.bulk.attending import (
+    AttendedRunner,
+    discard,
+    forget_notes,
+    stopped_if_left,
+)
 from omnigraph.writers.bulk.examining import Examined, examine_load
 from omnigraph.writers.bulk.explaining import NOWHERE, Court, Judged, Judgement, explain
+from omnigraph.writers.bulk.heads import wrong_heads
+from omnigraph.writers.bulk.origins import Origin
 from omnigraph.writers.bulk.probing import forget_wanted
 from omnigraph.writers.bulk.problems import UNIT_TOLD_MAX, Step
 from omnigraph.writers.bulk.publication import load_transaction
 from omnigraph.writers.bulk.raw_texts import Raw, RawQuestion, read_raw
-from omnigraph.writers.bulk.rejects import Reject, refusal, write_rejects
+from omnigraph.writers.bulk.rejects import Reject, located, other_rows, refusal, write_rejects
 from omnigraph.writers.bulk.runner import Runner
 from omnigraph.writers.bulk.sources import BulkSource
 from omnigraph.writers.bulk.staged_load import StagedLoad
@@ -70,10 +78,10 @@ class BulkLoad:
         self._place = place
         self._source = source
         self._terms = terms
-        self._runner = runner
         self._keys = keys
         self._id = new_ulid()
         self._folder = layout.staging_folder(self._id)
+        self._runner = AttendedRunner(runner, place, self._folder)
         self._pieces: tuple[Piece, ...] | None = None
         self._load: StagedLoad | None = None
         self._replaced: set[tuple[TypeKey, int, int]] = set()
@@ -98,8 +106,9 @@ class BulkLoad:
     def prepare(self, view: View, request: Request) -> Transaction:
         """The load on a view, or the error that tells what is wrong with it."""
         try:
-            if self._load is None or self._is_old(self._load):
+            if self._load is not None and self._is_old(self._load):
                 self.forget()
+            if self._load is None:
                 self._write(view)
             examined = self._examined(view)
             return load_transaction(self._staged_load, examined, view, request)
@@ -110,8 +119,7 @@ class BulkLoad:
 
     def forget(self) -> None:
         """Remove the rows that were written: no commit holds them."""
-        if self._load is not None:
-            self._discard(self._load.written)
+        self._discard_all_but(())
         self._load = None
         self._judged.clear()
         self._replaced.clear()
@@ -120,9 +128,11 @@ class BulkLoad:
     def finish(self) -> None:
         """Remove the notes of the units; what cannot be removed is garbage like any other."""
         forget_wanted()
-        notes = stores_of(self._place).notes
+        if self._load is not None:
+            # What other attempts of its units wrote.
+            self._discard_all_but(self._load.written)
         with suppress(Exception):
-            notes.delete([entry.path for entry in notes.list(self._folder)])
+            forget_notes(stores_of(self._place).notes, self._folder)
 
     def _examined(self, view: View) -> Examined:
         """The load compared with a view, after leaving out what cannot be written."""
@@ -155,7 +165,8 @@ class BulkLoad:
     def _write(self, view: View) -> None:
         if self._pieces is None:
             # Once: what is staged of a source need not be there a second time.
-            self._pieces = self._source.pieces(self._place, self._folder)
+            with stopped_if_left(stores_of(self._place).notes, self._folder):
+                self._pieces = self._source.pieces(self._place, self._folder)
         pieces = self._pieces
         is_quarantine = self._terms.is_quarantine
         job = Job(
@@ -168,6 +179,9 @@ class BulkLoad:
             told_max=_UNIT_REJECTS_MAX if is_quarantine else UNIT_TOLD_MAX,
         )
         units = tuple(Unit(job, number, piece) for number, piece in enumerate(pieces))
+        if wrong := wrong_heads(units):
+            self._load = StagedLoad(job, *zip(*wrong, strict=True))
+            return
         written = self._runner.run(units, write_unit, stage="write")
         self._load = StagedLoad(job, units, tuple(written))
 
@@ -191,6 +205,7 @@ class BulkLoad:
     def _refused(self, rejects: list[Reject], *, unseen: int) -> WriteRefused:
         told = sum(len(written.problems) for written in self._staged_load.written)
         untold = sum(written.count for written in self._staged_load.written) - told
+        rejects = self._with_origins(rejects)
         error = refusal(rejects, len(rejects) + untold + unseen)
         if self._terms.rejects is None:
             return error
@@ -238,13 +253,13 @@ class BulkLoad:
                 strict=True,
             )
         )
-        self._discard(load.written[unit] for unit in written)
         units = {unit.number: unit for unit in changed}
         self._load = StagedLoad(
             load.job,
             tuple(units.get(unit.number, unit) for unit in load.units),
             tuple(written.get(number, each) for number, each in enumerate(load.written)),
         )
+        self._discard_all_but(self._load.written)
 
     def _unit_rejects(self) -> list[Reject]:
         places = self._staged_load.places
@@ -273,11 +288,29 @@ class BulkLoad:
         lacking = [each for each in judged if each.lacks is not None]
         if not lacking:
             return judged
-        known = self._rejected_nodes()
+        known, origins = self._rejected_nodes(), self._rejected_origins(lacking)
+
+        def is_lost(each: Judged) -> bool:
+            return each.lacks is not None and (each.lacks in known or self._origin(each) in origins)
+
         if not self._terms.is_quarantine:
             # Whoever mends the record mends the edge.
-            return [each for each in judged if each.lacks is None or each.lacks not in known]
-        return [_because_rejected(each) if each.lacks in known else each for each in judged]
+            return [each for each in judged if not is_lost(each)]
+        return [_because_rejected(each) if is_lost(each) else each for each in judged]
+
+    def _rejected_origins(self, lacking: Sequence[Judged]) -> set[Origin]:
+        """The records that rejected rows were made of; those of some edges are read for that."""
+        if self._source.locate is None:
+            return set()
+        rejects = [*self._unit_rejects(), *map(self._reject, self._judged)]
+        with suppress(OmnigraphError):
+            self._read_raws(chain(_keys(rejects), ((each.unit, each.number) for each in lacking)))
+        raws = (self._raws.get(each.key) for each in rejects)
+        return {raw.origin for raw in raws if raw is not None and raw.origin is not None}
+
+    def _origin(self, judged: Judged) -> Origin | None:
+        raw = self._raws.get((judged.unit, judged.number))
+        return None if raw is None else raw.origin
 
     def _rejected_nodes(self) -> set[tuple[str, str]]:
         """The node types and ids of rejected records, as far as they can be told."""
@@ -322,15 +355,30 @@ class BulkLoad:
             self._read_raws(reject.key for reject in rejects)
         name = f"rejects-{self._id}.parquet"
         objects = open_objects(self._terms.rejects, options=self._place.options)
-        self.rejects = write_rejects(objects, name, rejects, self._raws)
+        self.rejects = write_rejects(objects, name, self._with_origins(rejects), self._raws)
 
-    def _discard(self, written: Iterable[Written]) -> None:
-        tables = stores_of(self._place).tables
-        for each in written:
-            for portion in chain.from_iterable(each.types.values()):
-                # Any failure: it must not hide why the rows are not wanted.
-                with suppress(Exception):
-                    tables.discard(Staged.from_json(portion.staged))
+    def _with_origins(self, rejects: Sequence[Reject]) -> list[Reject]:
+        """The same with the records that their rows were made of, where there are such."""
+        locate = self._source.locate
+        if locate is None or all(reject.origin is not None for reject in rejects):
+            return list(rejects)
+        # What is wrong with rows matters more than where they came from.
+        with suppress(OmnigraphError):
+            others = {row: self._staged_load.places.key(row) for row in other_rows(rejects)}
+            self._read_raws(chain(_keys(rejects), others.values()))
+            return located(rejects, self._raws, locate, others)
+        return list(rejects)
+
+    def _discard_all_but(self, written: Iterable[Written]) -> None:
+        portions = chain.from_iterable(chain.from_iterable(each.types.values() for each in written))
+        kept = [Staged.from_json(portion.staged) for portion in portions]
+        # Any failure: it must not hide why the rows are not wanted.
+        with suppress(Exception):
+            discard(stores_of(self._place), self._folder, kept=kept)
+
+
+def _keys(rejects: Iterable[Reject]) -> Iterator[tuple[int, int]]:
+    return (reject.key for reject in rejects)
 
 
 def _because_rejected(judged: Judged) -> Judged:

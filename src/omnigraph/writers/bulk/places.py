@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.writers.bulk.stores import stores_of
-from omnigraph.writers.bulk.streams import opened_piece
-from omnigraph.writers.bulk.units import Format, Unit
-from omnigraph.writers.inputs.csv_lines import CsvLines
+from omnigraph.writers.bulk.units import Unit, noun_of
 from omnigraph.writers.inputs.data import File, FileOrigins
 
 _Numbers = npt.NDArray[np.int64]
@@ -35,6 +31,11 @@ class Places:
     def order(self, unit: int, number: int) -> tuple[int, int]:
         """A file and a number in it, to sort by."""
         return int(self.file_of[unit]), int(self.begin_of[unit]) + number
+
+    def key(self, number: int) -> tuple[int, int]:
+        """The unit of a record of a load that has one file, and its number there."""
+        unit = int(np.searchsorted(self.begin_of, number)) - 1
+        return unit, number - int(self.begin_of[unit])
 
     def origins(self, units: _Numbers, numbers: _Numbers) -> FileOrigins:
         """Where rows came from, given the unit and the number of each."""
@@ -58,17 +59,10 @@ def places_of(units: Sequence[Unit], lines: Sequence[int]) -> Places:
         piece = unit.piece
         if piece.name not in names:
             names[piece.name] = len(files)
-            noun = "line" if piece.format is Format.JSONL else "row"
-            line_of = _csv_lines(unit).of_row if piece.format is Format.CSV else None
-            files.append(File(piece.name, noun, line_of))
+            files.append(File(piece.name, noun_of(piece.format)))
             done.append(0)
         file = names[piece.name]
         file_of.append(file)
         begin_of.append(done[file])
         done[file] += count
     return Places(tuple(files), np.array(file_of, np.int64), np.array(begin_of, np.int64))
-
-
-def _csv_lines(unit: Unit) -> CsvLines:
-    notes = stores_of(unit.job.place).notes
-    return CsvLines(partial(opened_piece, unit.piece, unit.job, notes))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,22 +13,25 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import LoadError, OmnigraphError
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind, key_order
 from omnigraph.schema.values import canonical_text
+from omnigraph.writers.bulk.origins import Origin
 from omnigraph.writers.bulk.stores import Stores, stores_of
-from omnigraph.writers.bulk.streams import batches_of, lines_of, opened_piece
-from omnigraph.writers.bulk.units import Format, Unit
-from omnigraph.writers.inputs.csv_files import open_texts
+from omnigraph.writers.bulk.streams import batches_of, lines_of, opened_piece, records_of
+from omnigraph.writers.bulk.units import Format, Unit, noun_of
+from omnigraph.writers.inputs.arrow_values import id_texts
+from omnigraph.writers.inputs.csv_files import column_names, texts_of, texts_to
 from omnigraph.writers.inputs.data import InputOptions
 from omnigraph.writers.inputs.lines import BLOCK_BYTES, blocks_of_lines
 from omnigraph.writers.inputs.reading import Reading, Refused
 from omnigraph.writers.inputs.required import type_of
-from omnigraph.writers.inputs.tables import REFUSED, REFUSED_RECORD
-from omnigraph.writers.inputs.value_reading import Misfit, value_reader
+from omnigraph.writers.inputs.tables import ORIGIN, REFUSED, REFUSED_RECORD, named_type
+from omnigraph.writers.inputs.value_reading import BLOB_PREFIX, Misfit, value_reader
 
 # A longer record is cut: the file and the line lead to the rest of it.
 RAW_CHARS_MAX: Final = 64 * 1024
+_RAW_BYTES_MAX: Final = 4 * RAW_CHARS_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +44,16 @@ class RawQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A record as it stands; its type and id as far as they can be told."""
+    """A record as it stands; its type and id as far as they can be told.
+
+    `origin` is the record that a row was made of.
+    """
 
     number: int
     text: str
     type_name: str | None
     entity_id: str | None
+    origin: Origin | None = None
 
 
 def read_raw(question: RawQuestion) -> tuple[Raw, ...]:
@@ -55,10 +64,11 @@ def read_raw(question: RawQuestion) -> tuple[Raw, ...]:
     with opened_piece(unit.piece, unit.job, stores.notes) as stream:
         if unit.piece.format is Format.JSONL:
             return tuple(_raw_lines(stream, question, stores))
+        read = _raw_records if unit.piece.format is Format.CSV else _raw_rows
         found: list[Raw] = []
         # Why a file cannot be read to its end was told: this is about the records before it.
-        with suppress(pa.ArrowException):
-            found.extend(_raw_rows(stream, question, accepted))
+        with suppress(pa.ArrowException, LoadError):
+            found.extend(read(stream, question, accepted))
         return tuple(found)
 
 
@@ -81,25 +91,93 @@ def _raw_lines(stream: pa.NativeFile, question: RawQuestion, stores: Stores) -> 
             return
 
 
+def _raw_records(
+    stream: pa.NativeFile, question: RawQuestion, accepted: AcceptedSchema
+) -> Iterator[Raw]:
+    piece = question.unit.piece
+    reading = Reading(accepted, InputOptions(type=piece.type))
+    reading.begin(piece.name, noun=noun_of(piece.format))
+    records = records_of(stream, piece, reading)
+    names = column_names(records.header)
+    wanted = np.array(question.numbers, np.int64)
+    for block in records.blocks():
+        end = block.first_line + block.line_count
+        here = wanted[(wanted >= block.first_line) & (wanted < end)]
+        if not len(here):
+            continue
+        frame = block.frame
+        is_wanted = np.isin(frame.lines, here)
+        is_whole = is_wanted & frame.are_whole(len(names))
+        ids = dict.fromkeys(frame.lines[is_wanted].tolist())
+        if is_whole.any():
+            rows = _keys(texts_of(block.of(is_whole), names), named_type(reading), accepted)
+            for number, row in zip(frame.lines[is_whole].tolist(), rows, strict=True):
+                ids[number] = _id_of(row, row.get("id", row.get("@id")), piece.type, accepted)
+        for record in np.flatnonzero(is_wanted).tolist():
+            number = int(frame.lines[record])
+            text = block.text(record, _RAW_BYTES_MAX)[:RAW_CHARS_MAX]
+            yield Raw(number, text, piece.type and piece.type.rpartition(":")[2], ids[number])
+        if end > wanted[-1]:
+            return
+
+
+def _keys(texts: pa.Table, type_key: TypeKey, accepted: AcceptedSchema) -> list[dict[str, Any]]:
+    """What the ids of rows are made of, as values."""
+    type_ = type_of(accepted, type_key)
+    columns = {}
+    for name in texts.column_names:
+        column = texts[name].combine_chunks()
+        if name in (type_.key or ()):
+            found = texts_to(column, type_.properties[name].type, is_strict=True).values
+            # Days and instants as counts: Python has no values for all of them.
+            width = found.type.bit_width if pa.types.is_date(found.type) else 0
+            columns[name] = found.view(f"int{width}") if width else found
+        elif name in ("id", "@id") and name not in type_.properties:
+            columns[name] = id_texts(column).values
+    return pa.table(columns).to_pylist() if columns else [{}] * texts.num_rows
+
+
 def _raw_rows(
     stream: pa.NativeFile, question: RawQuestion, accepted: AcceptedSchema
 ) -> Iterator[Raw]:
     piece = question.unit.piece
-    batches = open_texts(stream, [], []) if piece.format is Format.CSV else None
-    if batches is None:
-        _, batches = batches_of(stream, piece)
+    _, batches = batches_of(stream, piece)
     wanted, first = np.array(question.numbers, np.int64), 1
     for batch in batches:
         here = wanted[(wanted >= first) & (wanted < first + batch.num_rows)]
         rows = batch.take(pa.array(here - first)).to_pylist()
         for number, row in zip(here.tolist(), rows, strict=True):
             # A row that was refused before it came here has the record it was made of.
-            why = row.pop(REFUSED, None)
-            text = json.dumps(row, ensure_ascii=False, default=str)
-            text = text if why is None else str(why[REFUSED_RECORD])
+            why, origin = row.pop(REFUSED, None), row.pop(ORIGIN, None)
+            text = _json(row) if why is None else str(why[REFUSED_RECORD])
             entity_id = _id_of(row, row.get("id", row.get("@id")), piece.type, accepted)
-            yield Raw(number, text[:RAW_CHARS_MAX], piece.type, entity_id)
+            yield Raw(
+                number,
+                text[:RAW_CHARS_MAX],
+                # Which kind of type it is goes before a colon.
+                piece.type and piece.type.rpartition(":")[2],
+                entity_id,
+                origin and tuple(origin.values()),
+            )
         first += batch.num_rows
+
+
+def _json(row: Mapping[str, Any]) -> str:
+    """A row of a table as JSON, with texts for what JSON has no values for."""
+    plain = {name: _plain(value) for name, value in row.items()}
+    return json.dumps(plain, ensure_ascii=False, default=str, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, bytes):
+        return f"{BLOB_PREFIX}{base64.b64encode(value).decode()}"
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    return value
 
 
 def _named(text: str, accepted: AcceptedSchema) -> tuple[str | None, str | None]:

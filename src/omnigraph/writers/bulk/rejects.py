@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -11,11 +12,14 @@ import pyarrow.parquet as pq
 
 from omnigraph.errors import KeyConflict, LoadError, Violation, WriteRefused, told
 from omnigraph.storage.objects import Objects
+from omnigraph.writers.bulk.origins import Found, Locate
 from omnigraph.writers.bulk.problems import TOLD_MAX, Step
-from omnigraph.writers.bulk.raw_texts import Raw
+from omnigraph.writers.bulk.raw_texts import RAW_CHARS_MAX, Raw
 from omnigraph.writers.refusals import OWN_ID_HINT
 from omnigraph.writers.validate.findings import hint_for
 
+# A row that has the same key, or the same value, as the one that is told.
+_ALSO: Final = re.compile(r"\(also table row (\d+)\)$")
 _SCHEMA: Final = pa.schema(
     [
         ("place", pa.utf8()),
@@ -35,7 +39,8 @@ _SCHEMA: Final = pa.schema(
 class Reject:
     """A record that cannot be written: where it is, and why; `raw` is its text if it was read.
 
-    `order` is its file and its number there; `key` its unit and its number there.
+    `order` is its file and its number there; `key` its unit and its number there. `origin` is the
+    record that the row was made of, if that is known.
     """
 
     step: Step
@@ -44,11 +49,58 @@ class Reject:
     file: str
     violation: Violation
     hint: str | None = None
+    origin: Found | None = None
+
+    @property
+    def number(self) -> int | None:
+        """Its number in its file."""
+        return self.order[1] if self.origin is None else self.origin.number
+
+    @property
+    def place(self) -> tuple[str, int, tuple[int, int]]:
+        """What to sort by: the file and the number there."""
+        if self.origin is None:
+            return "", 0, self.order
+        return self.origin.file, self.origin.number or 0, self.order
+
+
+def other_rows(rejects: Iterable[Reject]) -> set[int]:
+    """The rows that are named in what is told of rejected ones."""
+    found = (_ALSO.search(each.violation.message) for each in rejects)
+    return {int(each[1]) for each in found if each is not None}
+
+
+def located(
+    rejects: Sequence[Reject],
+    raws: Mapping[tuple[int, int], Raw],
+    locate: Locate,
+    others: Mapping[int, tuple[int, int]],
+) -> list[Reject]:
+    """Rejected rows with the records they were made of, as far as those are found.
+
+    `others` are the keys of rows that are named with them.
+    """
+    keys = dict.fromkeys([*(each.key for each in rejects), *others.values()])
+    named = {key: raws[key].origin for key in keys if key in raws}
+    origins = {key: origin for key, origin in named.items() if origin is not None}
+    found = locate(list(origins.values())) if origins else {}
+    known = {key: found[origin] for key, origin in origins.items() if origin in found}
+    places = {row: known[key].place for row, key in others.items() if key in known}
+    return [_at(each, known[each.key], places) if each.key in known else each for each in rejects]
+
+
+def _at(reject: Reject, origin: Found, places: Mapping[int, str]) -> Reject:
+    message = reject.violation.message
+    also = _ALSO.search(message)
+    if also is not None and int(also[1]) in places:
+        message = f"{message[: also.start()]}(also {places[int(also[1])]})"
+    violation = replace(reject.violation, message=message, place=origin.place)
+    return replace(reject, violation=violation, origin=origin)
 
 
 def refusal(rejects: Sequence[Reject], count: int) -> WriteRefused:
     """The error that tells what is wrong with a load, what comes first in the input first."""
-    ordered = sorted(rejects, key=lambda each: (each.step, each.order))[:TOLD_MAX]
+    ordered = sorted(rejects, key=lambda each: (each.step, each.place))[:TOLD_MAX]
     violations = [each.violation for each in ordered]
     first = ordered[0]
     match first.step:
@@ -56,7 +108,7 @@ def refusal(rejects: Sequence[Reject], count: int) -> WriteRefused:
             hints = dict.fromkeys(each.hint for each in ordered if each.hint)
             return LoadError(
                 told(violations, count),
-                record=first.order[1],
+                record=first.number or 0,
                 violations=violations,
                 count=count,
                 hint="; ".join(hints) or None,
@@ -78,7 +130,7 @@ def write_rejects(
     objects: Objects, name: str, rejects: Sequence[Reject], raws: Mapping[tuple[int, int], Raw]
 ) -> str:
     """Write rejected records as Parquet into a store; the address of the file."""
-    ordered = sorted(rejects, key=lambda each: (each.order, each.step))
+    ordered = sorted(rejects, key=lambda each: (each.place, each.step))
     rows = [_row(each, raws.get(each.key)) for each in ordered]
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), sink)
@@ -87,15 +139,16 @@ def write_rejects(
 
 
 def _row(reject: Reject, raw: Raw | None) -> dict[str, object]:
-    violation = reject.violation
+    violation, origin = reject.violation, reject.origin
+    text = None if raw is None else raw.text
     return {
         "place": violation.place,
-        "file": reject.file,
-        "number": reject.order[1],
+        "file": reject.file if origin is None else origin.file,
+        "number": reject.number,
         "type": violation.type_name or (None if raw is None else raw.type_name),
         "id": violation.entity_id or (None if raw is None else raw.entity_id),
         "property": violation.property,
         "rule": violation.rule,
         "reason": violation.message,
-        "raw": None if raw is None else raw.text,
+        "raw": text if origin is None else origin.text[:RAW_CHARS_MAX],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,10 @@ from omnigraph.writers.inputs.reading import Numbers
 from omnigraph.writers.inputs.required import required_columns
 from omnigraph.writers.load import filled_ids, identified
 from omnigraph.writers.refusals import MISMATCH, unfit_id, unusable_key
-from omnigraph.writers.validate.findings import Subject
+from omnigraph.writers.validate.findings import Findings, Positions, Subject
 from omnigraph.writers.validate.values import check_form, check_rules
 
+_Check: TypeAlias = Callable[[Subject, Findings], None]
 _Mask = npt.NDArray[np.bool_]
 _NULL: Final = "null"
 
@@ -62,6 +63,10 @@ class RowChecks:
         rows, numbers = self._within_rules(rows, numbers)
         return Ready(rows, numbers, is_fresh)
 
+    def tell_rules(self, rows: pa.Table, numbers: Numbers) -> None:
+        """Tell which rules break what there is of records that are refused for something else."""
+        self._told(Step.RULES, check_rules, rows, numbers)
+
     def _with_required(self, rows: pa.Table, numbers: Numbers) -> tuple[pa.Table, Numbers]:
         is_bad = np.zeros(rows.num_rows, np.bool_)
         for column, name, message in required_columns(self.type_, self.shape):
@@ -72,7 +77,7 @@ class RowChecks:
                     "required", message, type_name=self.type_.name, property=name, value=_NULL
                 )
                 self._note(is_null, numbers, partial(_always, missing))
-        return _without(rows, numbers, is_bad)
+        return self._left(rows, numbers, is_bad)
 
     def _keyed(self, rows: pa.Table, numbers: Numbers) -> tuple[pa.Table, Numbers]:
         is_bad = np.zeros(rows.num_rows, np.bool_)
@@ -83,7 +88,7 @@ class RowChecks:
                 tell = partial(self._unusable, member, rows[column])
                 self._note(is_unusable, numbers, tell)
                 is_bad |= is_unusable
-        rows, numbers = _without(rows, numbers, is_bad)
+        rows, numbers = self._left(rows, numbers, is_bad)
         ids, given = entity_ids(rows, self.shape), rows[ID_COLUMN]
         differs = np.zeros(rows.num_rows, np.bool_)
         if given.null_count < rows.num_rows:
@@ -99,25 +104,33 @@ class RowChecks:
                     place=None,
                 ),
             )
-        return _without(identified(rows, ids, self.shape), numbers, differs)
+        return self._left(identified(rows, ids, self.shape), numbers, differs)
+
+    def _left(self, rows: pa.Table, numbers: Numbers, is_bad: _Mask) -> tuple[pa.Table, Numbers]:
+        """The good ones among some rows; what else is wrong with the bad ones is told."""
+        if is_bad.any():
+            self.tell_rules(rows.filter(pa.array(is_bad)), numbers[is_bad])
+        return _without(rows, numbers, is_bad)
 
     def _unusable(self, member: str, values: pa.ChunkedArray, row: int) -> Violation:
         return unusable_key(self.type_.name, member, str(values[row].as_py()), place=None)
 
     def _within_rules(self, rows: pa.Table, numbers: Numbers) -> tuple[pa.Table, Numbers]:
+        is_bad = np.zeros(rows.num_rows, np.bool_)
         for step, check in ((Step.FORM, check_form), (Step.RULES, check_rules)):
-            change = TypeChange(self.shape, WriteMode.UPSERT, rows, NO_IDS)
-            findings = RowFindings(self._room)
-            check(Subject(self.type_key, self.type_, change), findings)
-            if findings.count:
-                self.count += findings.count
-                self.problems += [
-                    Problem(step, int(numbers[row]), violation) for row, violation in findings.told
-                ]
-                is_bad = np.zeros(rows.num_rows, np.bool_)
-                is_bad[findings.rows] = True
-                rows, numbers = _without(rows, numbers, is_bad)
-        return rows, numbers
+            is_bad[self._told(step, check, rows, numbers)] = True
+        return _without(rows, numbers, is_bad)
+
+    def _told(self, step: Step, check: _Check, rows: pa.Table, numbers: Numbers) -> Positions:
+        """The rows that a check finds something wrong with, which is told."""
+        change = TypeChange(self.shape, WriteMode.UPSERT, rows, NO_IDS)
+        findings = RowFindings(self._room)
+        check(Subject(self.type_key, self.type_, change), findings)
+        self.count += findings.count
+        self.problems += [
+            Problem(step, int(numbers[row]), violation) for row, violation in findings.told
+        ]
+        return findings.rows
 
     def _note(self, is_bad: _Mask, numbers: Numbers, tell: Callable[[int], Violation]) -> None:
         bad = np.flatnonzero(is_bad)

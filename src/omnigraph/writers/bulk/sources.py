@@ -11,6 +11,7 @@ import pyarrow as pa
 from omnigraph.ids import new_ulid
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.source_files import SourceFile
+from omnigraph.writers.bulk.origins import Locate
 from omnigraph.writers.bulk.stores import stores_of
 from omnigraph.writers.bulk.streams import STAGED
 from omnigraph.writers.bulk.units import (
@@ -33,6 +34,11 @@ class BulkSource(ABC):
     @abstractmethod
     def pieces(self, place: Place, folder: str) -> tuple[Piece, ...]:
         """Its pieces; what has to be staged goes into the folder."""
+
+    @property
+    def locate(self) -> Locate | None:
+        """What finds the records that its rows were made of, if they were made of any."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.orc as orc
@@ -13,20 +13,16 @@ import pyarrow.parquet as pq
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.source_files import opened
 from omnigraph.writers.bulk.units import Format, Job, Piece
+from omnigraph.writers.inputs.csv_ranges import RecordRange, Source
+from omnigraph.writers.inputs.csv_records import CsvRecords
 from omnigraph.writers.inputs.lines import Stream
+from omnigraph.writers.inputs.reading import Reading
 from omnigraph.writers.inputs.tables import BATCH_ROWS
 
 # The name of an object of the graph that a load reads.
 STAGED: Final = "staged:"
 _LOOK_BYTES: Final = 64 * 1024
 _NEWLINE: Final = b"\n"
-
-
-class Source(Stream, Protocol):
-    """A stream that can go on from elsewhere."""
-
-    def seek(self, position: int, /) -> int:
-        """Go on from another place."""
 
 
 class LineRange:
@@ -96,6 +92,16 @@ def lines_of(stream: pa.NativeFile, piece: Piece) -> Stream:
         whole: Stream = stream
         return whole
     return LineRange(stream, piece.start, piece.end)
+
+
+def records_of(stream: pa.NativeFile, piece: Piece, reading: Reading) -> CsvRecords:
+    """The records of a piece of a CSV file."""
+    if not piece.start and piece.end == piece.file.size:
+        return CsvRecords(stream, reading)
+    header = CsvRecords(stream, reading).header if piece.start else None
+    stream.seek(0)
+    found = RecordRange(stream, piece.start, piece.end, is_within=piece.is_within_quotes)
+    return CsvRecords(found, reading, header)
 
 
 def batches_of(stream: pa.NativeFile, piece: Piece) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

@@ -14,26 +14,32 @@ from omnigraph.errors import LoadError, Violation
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey
 from omnigraph.writers.bulk.problems import Problem, Step
 from omnigraph.writers.bulk.stores import Stores
-from omnigraph.writers.bulk.streams import batches_of, lines_of, opened_piece
-from omnigraph.writers.bulk.units import Format, Piece, Unit
+from omnigraph.writers.bulk.streams import batches_of, lines_of, opened_piece, records_of
+from omnigraph.writers.bulk.units import Format, Piece, Unit, noun_of
 from omnigraph.writers.inputs.csv_files import read_csv
 from omnigraph.writers.inputs.data import InputOptions
 from omnigraph.writers.inputs.json_input import read_json
 from omnigraph.writers.inputs.lines import Stream
 from omnigraph.writers.inputs.reading import Numbers, Reading, Refused
-from omnigraph.writers.inputs.tables import read_table
+from omnigraph.writers.inputs.tables import named_type, read_table
 
 # Rows and bytes of one type that wait in memory before they are given away.
 _PORTION_ROWS: Final = 1024 * 1024
 _PORTION_BYTES: Final = 256 * 1024**2
 
+
 Keep: TypeAlias = Callable[[TypeKey, pa.Table, Numbers], None]
 
 
 class UnitReading(Reading):
-    """A reading that gives its rows away in portions, and tells records by their numbers."""
+    """A reading that gives its rows away in portions, and tells records by their numbers.
 
-    def __init__(self, accepted: AcceptedSchema, unit: Unit, keep: Keep) -> None:
+    `examine` gets what is good of refused records, to tell what else is wrong with them.
+    """
+
+    def __init__(
+        self, accepted: AcceptedSchema, unit: Unit, keep: Keep, examine: Keep | None = None
+    ) -> None:
         super().__init__(accepted, InputOptions(type=unit.piece.type))
         self.told_max = unit.job.told_max
         self.problems: list[Problem] = []
@@ -42,6 +48,7 @@ class UnitReading(Reading):
         self.lines = 0
         self.is_complete = False
         self._keep = keep
+        self._examine = examine
         self._waiting: dict[TypeKey, list[tuple[pa.Table, Numbers]]] = {}
 
     def add(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers) -> None:
@@ -52,10 +59,15 @@ class UnitReading(Reading):
         if count >= _PORTION_ROWS or sum(each.nbytes for each, _ in waiting) >= _PORTION_BYTES:
             self._give(type_key)
 
+    def examine(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers) -> None:
+        """Have looked what else is wrong with refused records."""
+        if self._examine is not None and self._has_room:
+            self._examine(type_key, rows, numbers)
+
     def refuse(self, number: int, refused: Refused) -> None:
         """Note what is wrong with a record."""
         self.refused += 1
-        if len(self.problems) >= self.told_max:
+        if not self._has_room:
             return
         message = str(refused)
         if refused.suggestion is not None and (hint := did_you_mean(*refused.suggestion)):
@@ -77,17 +89,21 @@ class UnitReading(Reading):
         for type_key in list(self._waiting):
             self._give(type_key)
 
+    @property
+    def _has_room(self) -> bool:
+        return len(self.problems) < self.told_max
+
     def _give(self, type_key: TypeKey) -> None:
         waiting = self._waiting.pop(type_key)
         rows = pa.concat_tables([each for each, _ in waiting])
         self._keep(type_key, rows, np.concatenate([numbers for _, numbers in waiting]))
 
 
-def read_unit(unit: Unit, stores: Stores, keep: Keep) -> UnitReading:
+def read_unit(unit: Unit, stores: Stores, keep: Keep, examine: Keep | None = None) -> UnitReading:
     """Read a unit; what stops the reading is a problem of its file."""
     piece = unit.piece
-    reading = UnitReading(stores.schema(unit.job).accepted, unit, keep)
-    reading.begin(piece.name, noun="line" if piece.format is Format.JSONL else "row")
+    reading = UnitReading(stores.schema(unit.job).accepted, unit, keep, examine)
+    reading.begin(piece.name, noun=noun_of(piece.format))
     try:
         with opened_piece(piece, unit.job, stores.notes) as stream:
             _read(stream, piece, reading)
@@ -109,10 +125,11 @@ def _read(stream: pa.NativeFile, piece: Piece, reading: UnitReading) -> None:
         reading.lines = lines.count
         return
     if piece.format is Format.CSV:
-        read_csv(stream, reading)
-    else:
-        schema, batches = batches_of(stream, piece)
-        read_table(batches, schema, reading)
+        named_type(reading)
+        reading.lines = read_csv(records_of(stream, piece, reading), reading)
+        return
+    schema, batches = batches_of(stream, piece)
+    read_table(batches, schema, reading)
     reading.lines = reading.records
 
 

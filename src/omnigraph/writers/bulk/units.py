@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from omnigraph.errors import LoadError, Violation, told
 from omnigraph.storage.pins import Pin
 from omnigraph.storage.source_files import SourceFile, opened, source_files
 from omnigraph.writers.bulk.problems import UNIT_TOLD_MAX
+from omnigraph.writers.inputs.csv_ranges import quoted_starts
 from omnigraph.writers.load import LoadMode
 
 if TYPE_CHECKING:
@@ -57,6 +59,11 @@ _FORMATS: Final = {
 }
 
 
+def noun_of(format_: Format) -> str:
+    """What is counted in a file."""
+    return "line" if format_ in (Format.JSONL, Format.CSV) else "row"
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a graph is, for any process: its address and how to get there.
@@ -96,7 +103,8 @@ class Job:
 class Piece:
     """A part of an input file: bytes, row groups or stripes from `start` to before `end`.
 
-    `name` stands for the file in messages, `type` is that of the rows of a table.
+    `name` stands for the file in messages, `type` is that of the rows of a table. A part of a CSV
+    file may start within quotes.
     """
 
     file: SourceFile
@@ -107,6 +115,7 @@ class Piece:
     end: int = 0
     is_compressed: bool = False
     rows: int = 0
+    is_within_quotes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +164,12 @@ def _cut(file: SourceFile, options: Mapping[str, str], type_name: str | None) ->
         raise unusable(file.uri, f"not a kind of file that can be loaded: {', '.join(_FORMATS)}")
     if format_ is Format.JSONL and type_name is not None:
         raise _with_rule(file.uri, "type", "every record names its own type: leave the type out")
-    if is_compressed or format_ is Format.CSV:
-        size = file.size * _PACKED if is_compressed else file.size
+    if is_compressed:
+        size = file.size * _PACKED
         rows = size // (_CSV_LINE_BYTES if format_ is Format.CSV else _LINE_BYTES)
         yield Piece(file, format_, file.uri, type_name, 0, file.size, is_compressed, rows)
+    elif format_ is Format.CSV:
+        yield from _record_ranges(file, options, type_name)
     elif format_ is Format.JSONL:
         yield from _byte_ranges(file)
     else:
@@ -175,6 +186,27 @@ def _byte_ranges(file: SourceFile) -> Iterator[Piece]:
         end = min(start + UNIT_BYTES, file.size)
         rows = (end - start) // _LINE_BYTES
         yield Piece(file, Format.JSONL, file.uri, None, start, end, rows=rows)
+
+
+def _record_ranges(
+    file: SourceFile, options: Mapping[str, str], type_name: str | None
+) -> Iterator[Piece]:
+    """Ranges of bytes of a CSV file; one where nobody knows which quotes open and which close."""
+    borders = [*range(0, max(file.size, 1), UNIT_BYTES), file.size]
+    starts: list[bool] | None = [False]
+    if len(borders) > 2:
+        try:
+            starts = quoted_starts(partial(opened, file, options), borders)
+        except (OSError, pa.ArrowException) as failure:
+            reason = getattr(failure, "strerror", None) or str(failure)
+            raise unusable(file.uri, reason) from failure
+    if starts is None:
+        borders, starts = [0, file.size], [False]
+    for start, end, is_within in zip(borders[:-1], borders[1:], starts, strict=True):
+        rows = (end - start) // _CSV_LINE_BYTES
+        yield Piece(
+            file, Format.CSV, file.uri, type_name, start, end, rows=rows, is_within_quotes=is_within
+        )
 
 
 def _row_ranges(

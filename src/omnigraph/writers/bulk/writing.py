@@ -17,6 +17,7 @@ from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.catalog import Cardinality, EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.schemas import StoredSchema
+from omnigraph.writers.bulk.attending import require_wanted, tell_staged
 from omnigraph.writers.bulk.hashes import HashFile, text_hashes, tuple_hashes, write_hashes
 from omnigraph.writers.bulk.notes import read_note
 from omnigraph.writers.bulk.problems import Problem
@@ -76,16 +77,9 @@ class Written:
 def write_unit(unit: Unit) -> Written:
     """Read a unit and write its good rows."""
     stores = stores_of(unit.job.place)
-    schema = stores.schema(unit.job)
-    types = tabled_types(schema.catalog)
-    writers: dict[TypeKey, _TypeWriter] = {}
-
-    def keep(type_key: TypeKey, rows: pa.Table, numbers: Numbers) -> None:
-        if type_key not in writers:
-            writers[type_key] = _TypeWriter(unit, stores, schema, type_key, types[type_key])
-        writers[type_key].write(rows, numbers)
-
-    reading = read_unit(unit, stores, keep)
+    sink = _UnitSink(unit, stores)
+    reading = read_unit(unit, stores, sink.keep, sink.examine)
+    writers = sink.writers
     problems = [
         *reading.problems,
         *(problem for writer in writers.values() for problem in writer.checks.problems),
@@ -101,6 +95,33 @@ def write_unit(unit: Unit) -> Written:
         + sum(writer.checks.count for writer in writers.values())
         - (len(problems) - len(told)),
     )
+
+
+class _UnitSink:
+    """The types of a unit, each with its writer."""
+
+    def __init__(self, unit: Unit, stores: Stores) -> None:
+        self._unit = unit
+        self._stores = stores
+        self._schema = stores.schema(unit.job)
+        self._types = tabled_types(self._schema.catalog)
+        self.writers: dict[TypeKey, _TypeWriter] = {}
+
+    def keep(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers, /) -> None:
+        """Write the good ones of some rows."""
+        self._writer(type_key).write(rows, numbers)
+
+    def examine(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers, /) -> None:
+        """Tell what else is wrong with refused records."""
+        self._writer(type_key).checks.tell_rules(rows, numbers)
+
+    def _writer(self, type_key: TypeKey) -> _TypeWriter:
+        if type_key not in self.writers:
+            type_ = self._types[type_key]
+            self.writers[type_key] = _TypeWriter(
+                self._unit, self._stores, self._schema, type_key, type_
+            )
+        return self.writers[type_key]
 
 
 class _TypeWriter:
@@ -132,10 +153,13 @@ class _TypeWriter:
         if not ready.rows.num_rows:
             return
         pin = self._unit.job.pins[str(self._type_key)]
-        staged = self._stores.tables.write(pin, ready.rows).to_json()
+        notes, folder = self._stores.notes, self._unit.job.folder
+        require_wanted(notes, folder)
+        staged = self._stores.tables.write(pin, ready.rows)
+        tell_staged(notes, folder, staged)
         kept = self._kept(ready.numbers)
         hashes = self._noted(ready.rows, is_fresh=ready.is_fresh)
-        self.portions.append(Portion(len(ready.numbers), staged, kept, hashes))
+        self.portions.append(Portion(len(ready.numbers), staged.to_json(), kept, hashes))
 
     def _kept(self, numbers: Numbers) -> str | int:
         if (np.diff(numbers) == 1).all():

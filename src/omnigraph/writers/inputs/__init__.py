@@ -15,7 +15,8 @@ form of values is checked here.
     records        records one by one: the authority, and its words
     value_reading  single values of records
     csv_files      CSV files: tables of texts
-    csv_lines      on which line a row of a CSV file starts
+    csv_records    where the records of a CSV file are
+    csv_ranges     a CSV file cut into ranges of bytes
     tables         tables and frames of one type
     arrow_values   columns to columns, by casts
     temporal_texts columns of date texts

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
@@ -20,48 +22,54 @@ from omnigraph.schema.types import (
     VectorType,
 )
 from omnigraph.writers.inputs.arrow_values import WrongArrowType, after_texts, convert
+from omnigraph.writers.inputs.csv_records import (
+    BYTE_ORDER_MARK,
+    NEVER_CLOSED,
+    CsvBlock,
+    CsvRecords,
+    Mask,
+)
 from omnigraph.writers.inputs.fitted import Fitted, fitted
-from omnigraph.writers.inputs.reading import Reading, Refused
-from omnigraph.writers.inputs.required import type_of
-from omnigraph.writers.inputs.tables import UTF8_HINT, named_type, read_table
+from omnigraph.writers.inputs.reading import Numbers, Reading, Refused
+from omnigraph.writers.inputs.tables import UTF8_HINT, read_numbered
 from omnigraph.writers.inputs.value_reading import Misfit, value_reader
 
-_BLOCK_BYTES = 4 * 1024**2
+# Messages show less of a record.
+_TOLD_BYTES = 4 * 1024
+_RAGGED_HINT = "write an empty value for null, and quote a value that holds a comma or a line end"
 _INTEGER = r"^[+-]?[0-9]+$"
 _FLOAT = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
-def read_csv(stream: pa.NativeFile, reading: Reading) -> None:
-    """Read the rows of a CSV file whose first line names its columns."""
-    names = [*type_of(reading.accepted, named_type(reading)).properties, "id", "@id", "from", "to"]
-    ragged: list[pcsv.InvalidRow] = []
-    try:
-        batches = open_texts(stream, names, ragged)
-        columns = batches.schema
-        read_table(batches, columns, reading, convert_column=texts_to)
-    except UnicodeDecodeError as failure:
-        refused = Refused("the header is not UTF-8", rule="encoding", hint=UTF8_HINT)
-        raise reading.fail(0, refused) from failure
-    except pa.ArrowInvalid as failure:
-        if not ragged:
-            raise
-        raise reading.fail(*_ragged(ragged[0])) from failure
+def read_csv(records: CsvRecords, reading: Reading) -> int:
+    """Read the rows of a CSV file whose first line names its columns; how many lines it has."""
+    names = _names_of(records.header, reading)
+    columns = pa.schema([pa.field(name, pa.utf8()) for name in names])
+    batches = (
+        rows for block in records.blocks() for rows in _numbered_rows(block, columns, reading)
+    )
+    read_numbered(batches, columns, reading, convert_column=texts_to)
+    return records.lines
 
 
-def open_texts(
-    stream: pa.NativeFile, names: list[str], ragged: list[pcsv.InvalidRow]
-) -> pcsv.CSVStreamingReader:
-    """A reader of texts, which notes the row that has not as many values as the header."""
+def column_names(header: bytes) -> list[str]:
+    """The names that the first record of a file gives its columns."""
+    text = header.decode()
+    names: list[str] = pcsv.open_csv(pa.BufferReader(text.encode() + b"\n")).schema.names
+    return names
 
-    def note(row: pcsv.InvalidRow) -> str:
-        ragged.append(row)
-        return "error"
 
-    return pcsv.open_csv(
-        stream,
-        # Rows are counted only by a reader without threads, and it is as fast.
-        read_options=pcsv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
-        parse_options=pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
+def texts_of(data: bytes, names: Sequence[str]) -> pa.Table:
+    """Records as columns of texts; all must have as many values as there are names."""
+    # Arrow takes a mark away from the start of every text, which is no start of a file here.
+    marked = BYTE_ORDER_MARK + data if data.startswith(BYTE_ORDER_MARK) else data
+    return pcsv.read_csv(
+        pa.py_buffer(marked),
+        # One block, so that nobody looks for the ends of records once more.
+        read_options=pcsv.ReadOptions(
+            column_names=names, block_size=len(marked) + 1, use_threads=False
+        ),
+        parse_options=pcsv.ParseOptions(newlines_in_values=True),
         convert_options=pcsv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.utf8()),
             # Texts are checked where their rows are known.
@@ -73,15 +81,66 @@ def open_texts(
     )
 
 
-def _ragged(row: pcsv.InvalidRow) -> tuple[int, Refused]:
-    """The number of a row after the header, and what is wrong with it."""
-    found, wanted = row.actual_columns, row.expected_columns
-    problem = f"has {found} of the {wanted} values" if found < wanted else f"has {found} values"
-    return row.number - 1, Refused(
-        f"{problem}, the header names {wanted} columns: {shown(row.text)}",
+def _names_of(header: bytes, reading: Reading) -> list[str]:
+    try:
+        return column_names(header)
+    except UnicodeDecodeError as failure:
+        refused = Refused("the header is not UTF-8", rule="encoding", hint=UTF8_HINT)
+        raise reading.fail(0, refused) from failure
+
+
+def _numbered_rows(
+    block: CsvBlock, columns: pa.Schema, reading: Reading
+) -> Iterator[tuple[pa.RecordBatch, Numbers]]:
+    """The rows of a block with their lines; records that are no rows are refused."""
+    rows = None
+    if not block.is_open:
+        with suppress(pa.ArrowInvalid):
+            rows = texts_of(block.data, columns.names)
+    if rows is not None and rows.num_rows == block.line_count and block.has_newlines_only:
+        numbers = np.arange(block.first_line, block.first_line + rows.num_rows, dtype=np.int64)
+    else:
+        is_whole = block.frame.are_whole(len(columns))
+        _refuse_others(block, is_whole, len(columns), reading)
+        numbers = block.frame.lines[is_whole]
+        if not len(numbers):
+            return
+        if rows is None:
+            rows = texts_of(block.of(is_whole), columns.names)
+    assert rows.num_rows == len(numbers), "records end where Arrow sees them end"
+    start = 0
+    for batch in rows.to_batches():
+        yield batch, numbers[start : start + batch.num_rows]
+        start += batch.num_rows
+
+
+def _refuse_others(block: CsvBlock, is_whole: Mask, wanted: int, reading: Reading) -> None:
+    """Refuse the records that have too few or too many values, or no end."""
+    frame = block.frame
+    others = np.flatnonzero(~is_whole)
+    for record in others[: reading.told_max].tolist():
+        is_open = frame.is_open and record == len(frame.lines) - 1
+        refused = NEVER_CLOSED if is_open else _ragged(block, record, wanted)
+        reading.refuse(int(frame.lines[record]), refused)
+    reading.refuse_more(len(others) - reading.told_max)
+    reading.count(len(others))
+
+
+def _ragged(block: CsvBlock, record: int, wanted: int) -> Refused:
+    values = _counted(int(block.frame.widths[record]), "value")
+    lines = block.lines_of(record)
+    # A quote that is closed too late takes lines in that were meant to be records.
+    problem = f"has {values}" if lines == 1 else f"has {values} on {lines:,} lines"
+    return Refused(
+        f"{problem}, the header names {_counted(wanted, 'column')}:"
+        f" {shown(block.text(record, _TOLD_BYTES))}",
         rule="csv",
-        hint="write an empty value for null, and quote a value that holds a comma or a line end",
+        hint=_RAGGED_HINT,
     )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def texts_to(texts: pa.Array, type_: PropertyType, *, is_strict: bool) -> Fitted:

@@ -50,16 +50,10 @@ class File:
     name: str
     # `line`, `record` or `row`.
     noun: str
-    # The line on which a row starts, for files whose rows may go over several lines; it is looked
-    # for when somebody asks, which is when the input is refused.
-    line_of: Callable[[int], int | None] | None = None
 
     def place(self, number: int) -> str:
         """Where a record is, for people; 0 stands for the file as a whole."""
-        if not number:
-            return self.name
-        line = None if self.line_of is None else self.line_of(number)
-        return f"{self.name} {self.noun} {number}" if line is None else f"{self.name} line {line}"
+        return f"{self.name} {self.noun} {number}" if number else self.name
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 from omnigraph.diagnostics.shown import readable
 from omnigraph.errors import LoadError
 from omnigraph.writers.inputs.csv_files import read_csv
-from omnigraph.writers.inputs.csv_lines import CsvLines
+from omnigraph.writers.inputs.csv_records import CsvRecords
 from omnigraph.writers.inputs.json_input import read_json
 from omnigraph.writers.inputs.reading import Reading, Refused, require_no_type
-from omnigraph.writers.inputs.tables import BATCH_ROWS, read_table
+from omnigraph.writers.inputs.tables import BATCH_ROWS, named_type, read_table
 
 _COMPRESSED = (".gz", ".zst", ".bz2")
 _PATTERN = "*?["
@@ -116,10 +116,10 @@ def _read_orc(file: Path, reading: Reading) -> None:
 
 
 def _read_csv(file: Path, reading: Reading) -> None:
-    lines = CsvLines(lambda: pa.input_stream(str(file), compression="detect"))
-    reading.begin(str(file), noun="row", line_of=lines.of_row)
+    reading.begin(str(file), noun="line")
     with pa.input_stream(str(file), compression="detect") as stream:
-        read_csv(stream, reading)
+        named_type(reading)
+        read_csv(CsvRecords(stream, reading), reading)
 
 
 _READERS: dict[str, Callable[[Path, Reading], None]] = {

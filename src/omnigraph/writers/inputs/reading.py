@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -67,11 +67,9 @@ class Reading:
         self._refused = 0
         self._bytes = 0
 
-    def begin(
-        self, name: str, *, noun: str, line_of: Callable[[int], int | None] | None = None
-    ) -> None:
+    def begin(self, name: str, *, noun: str) -> None:
         """Go on with another file; what is added from now on came from it."""
-        self._files.append(File(name, noun, line_of))
+        self._files.append(File(name, noun))
 
     def shape(self, type_key: TypeKey) -> TableShape:
         """How the rows of a type lie in its table."""
@@ -117,6 +115,12 @@ class Reading:
         order = (len(self._files) - 1, number)
         self._violations.append(Found(order, violation, refused.hint))
 
+    def examine(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers) -> None:
+        """Take what is good of refused records, null for the rest, to tell what else is wrong.
+
+        A load at once does not: it checks the rules of the schema when all values have their form.
+        """
+
     def refuse_more(self, count: int) -> None:
         """So many more records are wrong in the way that was noted before."""
         self._refused += max(count, 0)
@@ -157,6 +161,11 @@ class Reading:
 def incoming_schema(shape: TableShape) -> pa.Schema:
     """The columns of a type whose ids need not be known yet."""
     return pa.schema([pa.field(ID_COLUMN, pa.utf8()), *list(shape.schema)[1:]])
+
+
+def missing_value(type_name: str, name: str | None, message: str) -> Refused:
+    """A value that must be there and is not."""
+    return Refused(message, rule="required", type_name=type_name, property=name, value="null")
 
 
 def require_no_type(reading: Reading) -> None:

@@ -6,7 +6,8 @@ the record to this reader.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,14 @@ from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.inputs.reading import Numbers, Reading, Refused, incoming_schema
-from omnigraph.writers.inputs.required import type_of
+from omnigraph.writers.inputs.reading import (
+    Numbers,
+    Reading,
+    Refused,
+    incoming_schema,
+    missing_value,
+)
+from omnigraph.writers.inputs.required import required_columns, type_of
 from omnigraph.writers.inputs.value_reading import Misfit, Read, require_text, spelled, value_reader
 
 Members = Mapping[str, Any]  # Any: the value of a JSON member
@@ -38,18 +45,21 @@ class RecordReader:
         self._types: dict[tuple[str, str], _TypeRows] = {}
 
     def read(self, record: object, number: int) -> None:
-        """Keep the row of a record, or note what is wrong with it."""
-        try:
-            self._read(record, number)
-        except Refused as refused:
-            self._reading.refuse(number, refused)
+        """Keep the row of a record, or note all that is wrong with it."""
+        problems: list[Refused] = []
+        with _noting(problems):
+            self._read(record, number, problems)
+        for problem in problems:
+            self._reading.refuse(number, problem)
 
     def drain(self) -> dict[TypeKey, tuple[pa.Table, Numbers]]:
         """The rows read since the last time, by type, in the order of their records."""
-        drained = {key: rows.drain() for key, rows in self._rows.items()}
-        return {key: found for key, found in drained.items() if len(found[1])}
+        for key, rows in self._rows.items():
+            if rows.refused.numbers:
+                self._reading.examine(key, *rows.refused.drain())
+        return {key: rows.good.drain() for key, rows in self._rows.items() if rows.good.numbers}
 
-    def _read(self, record: object, number: int) -> None:
+    def _read(self, record: object, number: int, problems: list[Refused]) -> None:
         if not isinstance(record, Mapping):
             raise Refused(f"a record must be one object, got {spelled(record)}")
         if "type" not in record and "edge" not in record:
@@ -58,12 +68,17 @@ class RecordReader:
         rows = self._rows_of(kind, _text(record, kind))
         data = record.get("data", _NO_MEMBERS)
         if self._reading.is_strict:
-            rows.refuse_unknown(record, data)
+            problems += rows.unknown(record, data)
         if not isinstance(data, Mapping):
             data = _NO_MEMBERS
-        given_id = rows.given_id(record, data, is_strict=self._reading.is_strict)
-        ends = (_text(record, "from"), _text(record, "to")) if kind == "edge" else ()
-        rows.add(number, (given_id, *ends), data)
+        fixed: list[str | None] = [None]
+        with _noting(problems):
+            fixed = [rows.given_id(record, data, is_strict=self._reading.is_strict)]
+        for end in ("from", "to") if kind == "edge" else ():
+            fixed.append(None)
+            with _noting(problems):
+                fixed[-1] = _text(record, end)
+        rows.add(number, fixed, data, problems)
 
     def _rows_of(self, kind: str, name: str) -> _TypeRows:
         if (kind, name) not in self._types:
@@ -85,41 +100,67 @@ def resolve(reading: Reading, kind: str, name: str) -> TypeKey:
     return TypeKey(TypeKind.NODE if kind == "type" else TypeKind.EDGE, type_.name)
 
 
+@contextmanager
+def _noting(problems: list[Refused]) -> Iterator[None]:
+    """Note what is refused, and go on behind it."""
+    try:
+        yield
+    except Refused as refused:
+        problems.append(refused)
+
+
+class _Rows:
+    """Rows of one type, as a list per column."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self.columns: dict[str, list[Any]] = {name: [] for name in schema.names}
+        self.numbers: list[int] = []
+
+    def drain(self) -> tuple[pa.Table, Numbers]:
+        """The rows since the last time, and their numbers."""
+        arrays = [_array(self.columns[field.name], field.type) for field in self._schema]
+        numbers = np.array(self.numbers, np.int64)
+        self.numbers.clear()
+        for column in self.columns.values():
+            column.clear()
+        return pa.table(arrays, schema=self._schema), numbers
+
+
 class _TypeRows:
-    """The rows of one type, as a list per column."""
+    """The rows of one type: those that are good, and what is good of refused ones."""
 
     def __init__(self, reading: Reading, key: TypeKey) -> None:
         type_: NodeType | EdgeType = type_of(reading.accepted, key)
         shape = reading.shape(key)
         self._is_edge = key.kind is TypeKind.EDGE
         self._name = key.name
-        self._schema = incoming_schema(shape)
+        self.good = _Rows(incoming_schema(shape))
+        self.refused = _Rows(incoming_schema(shape))
         self._properties = frozenset(type_.properties)
-        self._names = [ID_COLUMN, *([SOURCE_COLUMN, TARGET_COLUMN] if self._is_edge else [])]
-        self._columns: dict[str, list[Any]] = {name: [] for name in self._schema.names}
-        self._readers: list[tuple[str, Read, list[Any]]] = [
-            (
-                name,
-                value_reader(property_.type, is_strict=reading.is_strict),
-                self._columns[shape.columns[name]],
-            )
+        ends = [SOURCE_COLUMN, TARGET_COLUMN] if self._is_edge else []
+        self._names = [ID_COLUMN, *ends, *(shape.columns[name] for name in type_.properties)]
+        self._readers: list[tuple[str, Read]] = [
+            (name, value_reader(property_.type, is_strict=reading.is_strict))
             for name, property_ in type_.properties.items()
         ]
-        self._numbers: list[int] = []
+        self._required = {
+            name: message for _, name, message in required_columns(type_, shape) if name is not None
+        }
 
-    def refuse_unknown(self, record: Members, data: object) -> None:
-        """Refuse members that a strict record of this type cannot have."""
+    def unknown(self, record: Members, data: object) -> Iterator[Refused]:
+        """The members that a strict record of this type cannot have."""
         if "type" in record and "edge" in record:
             raise Refused("exactly one of 'type' or 'edge' is needed")
         if not isinstance(data, Mapping):
             raise Refused(f"field 'data' must be an object, got {spelled(data)}")
         envelope = _EDGE_ENVELOPE if self._is_edge else _NODE_ENVELOPE
-        for name in record.keys() - envelope:
-            raise _unknown(name, "unknown top-level field", known=envelope)
-        for name in data.keys() - self._properties - {"id"}:
+        for name in sorted(record.keys() - envelope, key=str):
+            yield _unknown(name, "unknown top-level field", known=envelope)
+        for name in sorted(data.keys() - self._properties - {"id"}, key=str):
             is_end = self._is_edge and name in ("src", "dst")
             problem = "reserved structural state" if is_end else "unknown input field"
-            raise _unknown(name, problem, known=self._properties, type_name=self._name)
+            yield _unknown(name, problem, known=self._properties, type_name=self._name)
 
     def given_id(self, record: Members, data: Members, *, is_strict: bool) -> str | None:
         """The id a record brings, beside its type or, where no property is so called, in `data`."""
@@ -132,35 +173,43 @@ class _TypeRows:
             return None
         return _text(data, "id")
 
-    def add(self, number: int, fixed: tuple[str | None, ...], data: Members) -> None:
-        """Keep one row."""
-        values = []
-        for name, read, _ in self._readers:
+    def add(
+        self, number: int, fixed: list[str | None], data: Members, problems: list[Refused]
+    ) -> None:
+        """Keep one row, with what is good of it if there are problems."""
+        values: list[Any] = list(fixed)
+        misfits: dict[str, Misfit] = {}
+        for name, read in self._readers:
             try:
                 values.append(read(data.get(name)))
             except Misfit as misfit:
-                raise Refused(
-                    f"{self._name}.{name}: {misfit}",
-                    rule="value",
-                    type_name=self._name,
-                    property=name,
-                    value=spelled(data.get(name)),
-                    hint=misfit.hint,
-                ) from misfit
-        for name, value in zip(self._names, fixed, strict=True):
-            self._columns[name].append(value)
-        for (_, _, column), value in zip(self._readers, values, strict=True):
-            column.append(value)
-        self._numbers.append(number)
+                misfits[name] = misfit
+                values.append(None)
+        if misfits or problems:
+            problems += self._misfitting(misfits, data)
+            problems += self._missing(values, misfits)
+        rows = self.refused if problems else self.good
+        for name, value in zip(self._names, values, strict=True):
+            rows.columns[name].append(value)
+        rows.numbers.append(number)
 
-    def drain(self) -> tuple[pa.Table, Numbers]:
-        """The rows since the last time."""
-        arrays = [_array(self._columns[field.name], field.type) for field in self._schema]
-        numbers = np.array(self._numbers, np.int64)
-        self._numbers.clear()
-        for column in self._columns.values():
-            column.clear()
-        return pa.table(arrays, schema=self._schema), numbers
+    def _misfitting(self, misfits: Mapping[str, Misfit], data: Members) -> Iterator[Refused]:
+        for name, misfit in misfits.items():
+            yield Refused(
+                f"{self._name}.{name}: {misfit}",
+                rule="value",
+                type_name=self._name,
+                property=name,
+                value=spelled(data.get(name)),
+                hint=misfit.hint,
+            )
+
+    def _missing(self, values: list[Any], misfits: Mapping[str, Misfit]) -> Iterator[Refused]:
+        """What a refused record lacks; what others lack is found for many of them at once."""
+        own = values[-len(self._readers) :] if self._readers else []
+        for (name, _), value in zip(self._readers, own, strict=True):
+            if value is None and name in self._required and name not in misfits:
+                yield missing_value(self._name, name, self._required[name])
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:

@@ -2,14 +2,17 @@
 
 An edge has its ends in `from` and `to`. A given identity is in `@id`, or in `id` where the type has
 no property of that name. A row may say itself why it cannot be written, in `@refused`: a struct of
-the property, the message, and the record that the row was made of.
+the property, the message, and the record that the row was made of. Where that record can be found
+again may be in `@origin`, which is read by nobody else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from decimal import Decimal
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,17 +21,24 @@ import pyarrow as pa
 from omnigraph.diagnostics.shown import readable, shown
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.schema.accepted import TypeKey, TypeKind
-from omnigraph.schema.types import PropertyType
+from omnigraph.schema.types import FLOATS, NUMERIC, PropertyType
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.inputs.arrow_values import WrongArrowType, convert, id_texts, plain
 from omnigraph.writers.inputs.fitted import Fitted
-from omnigraph.writers.inputs.reading import Numbers, Reading, Refused, incoming_schema
-from omnigraph.writers.inputs.required import type_of
+from omnigraph.writers.inputs.reading import (
+    Numbers,
+    Reading,
+    Refused,
+    incoming_schema,
+    missing_value,
+)
+from omnigraph.writers.inputs.required import required_columns, type_of
 from omnigraph.writers.inputs.value_reading import Misfit, spelled, value_reader
 
 BATCH_ROWS = 262_144
 _ID = "@id"
 REFUSED = "@refused"
+ORIGIN = "@origin"
 REFUSED_PROPERTY, REFUSED_MESSAGE, REFUSED_RECORD = "property", "message", "record"
 # Of the record, so much is told; a file of rejects has all of it.
 _RECORD_CHARS_TOLD = 200
@@ -51,17 +61,25 @@ def read_table(
     convert_column: Convert = convert,
 ) -> None:
     """Read the batches of a table with these columns."""
+    read_numbered(_numbered(batches), schema, reading, convert_column=convert_column)
+
+
+def read_numbered(
+    batches: Iterable[tuple[pa.RecordBatch, Numbers]],
+    schema: pa.Schema,
+    reading: Reading,
+    *,
+    convert_column: Convert,
+) -> None:
+    """Read batches whose rows have their numbers beside them."""
     type_key = named_type(reading)
     columns = _Columns.of(schema, type_key, reading, convert_column)
-    number = 1
-    for batch in _bounded(batches):
-        numbers = np.arange(number, number + batch.num_rows, dtype=np.int64)
+    # A type that occurs without rows occurs nevertheless.
+    empty = incoming_schema(reading.shape(type_key)).empty_table()
+    reading.add(type_key, empty, np.array([], np.int64))
+    for batch, numbers in batches:
         columns.read(batch, numbers, reading)
         reading.count(batch.num_rows)
-        number += batch.num_rows
-    if number == 1:
-        empty = incoming_schema(reading.shape(type_key)).empty_table()
-        reading.add(type_key, empty, np.array([], np.int64))
 
 
 def named_type(reading: Reading) -> TypeKey:
@@ -70,7 +88,11 @@ def named_type(reading: Reading) -> TypeKey:
     if name is None:
         raise reading.fail(
             0,
-            Refused("a table does not say of which type its rows are: give the type", rule="type"),
+            Refused(
+                "a table does not say of which type its rows are: give the type",
+                rule="type",
+                hint="--type NAME on the command line, type=NAME in Python",
+            ),
         )
     kind, _, bare = name.rpartition(":")
     if kind in ("", "node") and bare in catalog.nodes:
@@ -120,7 +142,8 @@ class _Columns:
         """Convert the columns of a batch; rows with a value that does not fit are refused."""
         shape = reading.shape(self.type_key)
         found: dict[str, Fitted] = {}
-        is_good = self._is_unmarked(batch, numbers, reading)
+        is_unmarked = self._is_unmarked(batch, numbers, reading)
+        is_good = is_unmarked.copy()
         sources: dict[str, tuple[str, int, PropertyType | None]] = {}
         for column, index in self.ids.items():
             sources[column] = (batch.schema.names[index], index, None)
@@ -145,8 +168,33 @@ class _Columns:
         ]
         table = pa.table(arrays, schema=schema)
         if not is_good.all():
+            is_refused = is_unmarked & ~is_good
+            self._tell_missing(found, is_refused, numbers, reading)
+            refused = table.filter(pa.array(is_refused))
+            reading.examine(self.type_key, refused, numbers[is_refused])
             table, numbers = table.filter(pa.array(is_good)), numbers[is_good]
         reading.add(self.type_key, table, numbers)
+
+    def _tell_missing(
+        self,
+        found: dict[str, Fitted],
+        is_refused: npt.NDArray[np.bool_],
+        numbers: Numbers,
+        reading: Reading,
+    ) -> None:
+        """Refuse rows with a bad value for the values they lack, too."""
+        type_, shape = type_of(reading.accepted, self.type_key), reading.shape(self.type_key)
+        for column, name, message in required_columns(type_, shape):
+            values, bad = found[column]
+            if not values.null_count:
+                continue
+            is_missing = is_refused & values.is_null().to_numpy(zero_copy_only=False)
+            if bad is not None:
+                is_missing &= ~bad.to_numpy(zero_copy_only=False)
+            missing = numbers[is_missing]
+            for number in missing[: reading.told_max].tolist():
+                reading.refuse(number, missing_value(type_.name, name, message))
+            reading.refuse_more(len(missing) - reading.told_max)
 
     def _is_unmarked(
         self, batch: pa.RecordBatch, numbers: Numbers, reading: Reading
@@ -221,7 +269,7 @@ def _problems(
     for name in dict.fromkeys(given):
         if given.count(name) > 1:
             yield Refused(f"column '{shown(name)}' is there twice", rule="member")
-        if name not in types and name not in ids and name != REFUSED:
+        if name not in types and name not in ids and name not in (REFUSED, ORIGIN):
             unknown = f"unknown column '{shown(name)}' of {type_name}"
             refused = Refused(unknown, rule="member", type_name=type_name, property=shown(name))
             yield refused.near(name, [*types, *ids])
@@ -255,13 +303,23 @@ def _told_misfit(
         if value is None or type_ is None:
             return "?", Misfit(f"does not fit {wanted}")
     if type_ is not None:
+        read = value_reader(type_, is_strict=is_strict)
         try:
-            value_reader(type_, is_strict=is_strict)(value)
+            read(_number_of(value, type_))
+            read(value)
         except Misfit as misfit:
             return spelled(value), misfit
         except (ValueError, OverflowError) as failure:
             return spelled(value), Misfit(str(failure))
     return spelled(value), Misfit(f"{spelled(value)} does not fit {wanted}")
+
+
+def _number_of(value: Any, type_: PropertyType) -> Any:
+    """The number that a text spells: its range says more than that it is a text."""
+    if isinstance(value, str) and type_.scalar in NUMERIC:
+        with suppress(ArithmeticError, ValueError):
+            return Decimal(value) if type_.scalar in FLOATS else int(value)
+    return value
 
 
 def _count_of(single: pa.Array) -> str | None:
@@ -273,8 +331,13 @@ def _count_of(single: pa.Array) -> str | None:
     return f"{count} {single.type}"
 
 
-def _bounded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches that are neither empty nor too long."""
+def _numbered(
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[tuple[pa.RecordBatch, Numbers]]:
+    """The same rows in batches that are neither empty nor too long, with their numbers."""
+    number = 1
     for batch in batches:
         for start in range(0, batch.num_rows, BATCH_ROWS):
-            yield batch.slice(start, BATCH_ROWS)
+            part = batch.slice(start, BATCH_ROWS)
+            yield part, np.arange(number, number + part.num_rows, dtype=np.int64)
+            number += part.num_rows

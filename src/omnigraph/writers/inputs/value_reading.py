@@ -242,5 +242,5 @@ def _float(value: Any) -> float:
 
 def _finite(number: float, value: Any, scalar: Scalar) -> float:
     if not math.isfinite(number):
-        raise Misfit(f"{spelled(value)} exceeds {scalar} range")
+        raise Misfit(f"{spelled(value)} {values.float_problem(_plain(value), scalar)}")
     return number

@@ -23,7 +23,7 @@ from omnigraph.schema.types import (
     ScalarType,
     VectorType,
 )
-from omnigraph.schema.values import NumberMisfit, fit
+from omnigraph.schema.values import NumberMisfit, fit, float_problem
 
 # What Arrow makes a cell of; a vector is an array of its numbers.
 Cell: TypeAlias = typed.Value | bytes | npt.NDArray[np.float32]
@@ -139,5 +139,6 @@ def _vector(items: tuple[typed.Value, ...], dimension: int) -> npt.NDArray[np.fl
         numbers = np.asarray(items, np.float64).astype(np.float32)
     is_finite = np.isfinite(numbers)
     if not is_finite.all():
-        raise ValueError(f"{items[int(np.argmin(is_finite))]} exceeds F32 range")
+        bad = items[int(np.argmin(is_finite))]
+        raise ValueError(f"{bad} {float_problem(bad, Scalar.F32)}")
     return numbers

@@ -16,6 +16,7 @@ from omnigraph.errors import Violation
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.schema.catalog import Check, EdgeType, Property, Range
 from omnigraph.schema.types import EnumType, ListType, Scalar, VectorType
+from omnigraph.schema.values import float_problem
 from omnigraph.writers.validate.findings import (
     Finding,
     Findings,
@@ -94,9 +95,9 @@ def _infinite(subject: Subject, property_: Property) -> list[Finding]:
         bad = _first_bad(
             values[row], may_hold_null=not isinstance(property_.type.value, VectorType)
         )
-        problem = (
-            "null is not allowed as an element" if bad is None else f"{bad} exceeds {scalar} range"
-        )
+        problem = "null is not allowed as an element"
+        if bad is not None:
+            problem = f"{bad} {float_problem(bad, scalar)}"
         message = f"{subject.type_.name}.{name}: {problem}"
         return subject.violation("finite", message, row=row, property=name, value=str(bad))
 

@@ -18,6 +18,7 @@ from omnigraph.execution.view import View
 from omnigraph.query.plan import Filter, Project
 from omnigraph.query.typed import Expr
 from omnigraph.schema.accepted import TypeKey, TypeKind
+from people import with_index
 from unit.execution.lookups.walks import SCHEMA, Plain, Told, random_graph, random_question
 from unit.execution.model_views import add_edges, add_nodes, model_graph, plan_of, view_of
 
@@ -134,7 +135,7 @@ def indexed(view: View) -> View:
     for key, pin in view.snapshot.pins.items():
         pins[key] = pin
         for column in ("__id", "__src", "__dst") if key.startswith("edge:") else ("__id",):
-            pins[key] = view.tables.build_index(pins[key], column, name=f"of_{column}")
+            pins[key] = with_index(view.tables, pins[key], column, name=f"of_{column}")
     return replace(view, snapshot=replace(view.snapshot, pins=pins))
 
 

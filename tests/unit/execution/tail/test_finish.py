@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from omnigraph.errors import QueryTimeout, ResourceLimit
 from omnigraph.execution.lookups.nodes import LookupNodes
 from omnigraph.execution.options import Access, ReadOptions
-from omnigraph.execution.read import run_read
+from omnigraph.execution.read import Reads
 from omnigraph.execution.sources import Sources
 from omnigraph.execution.tail import columns as tail_columns
 from omnigraph.execution.view import View
@@ -113,7 +113,7 @@ def test_empty_results_have_typed_columns(view: View, pattern: str) -> None:
         for each in (text, groups):
             plan = plan_of(GRAPH, each)
             options = ReadOptions(access)
-            result = run_read(plan, view, {}, now=NOW, sources=sources(), options=options)
+            result = Reads(sources()).run(plan, view, {}, now=NOW, options=options)
             found = result.to_arrow()
             assert found.num_rows == 0
             assert pa.types.is_struct(found.schema.field("p").type)
@@ -165,7 +165,7 @@ def _fetched(view: View, text: str) -> dict[str, list[int]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LookupNodes, "values", values)
         options = ReadOptions(Access.LOOKUPS)
-        run_read(plan_of(GRAPH, text), view, {}, now=NOW, sources=Sources(), options=options)
+        Reads(Sources()).run(plan_of(GRAPH, text), view, {}, now=NOW, options=options)
     return asked
 
 
@@ -178,7 +178,7 @@ def test_a_result_that_needs_too_much_memory_is_refused(
 ) -> None:
     options = ReadOptions(access, memory_bytes=2_000)
     with pytest.raises(ResourceLimit) as refused:
-        run_read(plan_of(GRAPH, CROSS), view, {}, now=NOW, sources=sources(), options=options)
+        Reads(sources()).run(plan_of(GRAPH, CROSS), view, {}, now=NOW, options=options)
     assert refused.value.resource == "query_memory_bytes"
     assert refused.value.limit == 2_000
     assert refused.value.actual > 2_000
@@ -191,4 +191,4 @@ def test_a_query_without_time_is_stopped(
     options = ReadOptions(access, timeout_s=0.0)
     for text in (CROSS, "query q() { match { $p: Person } return { $p.name } }"):
         with pytest.raises(QueryTimeout):
-            run_read(plan_of(GRAPH, text), view, {}, now=NOW, sources=sources(), options=options)
+            Reads(sources()).run(plan_of(GRAPH, text), view, {}, now=NOW, options=options)

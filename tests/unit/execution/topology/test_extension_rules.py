@@ -19,6 +19,7 @@ from omnigraph.storage.tables import Tables
 from omnigraph.versioning.changes import LoadedChange
 from omnigraph.versioning.idset import IdSet
 from omnigraph.versioning.record import Bulk, Changed, Maintenance, Spilled
+from people import with_index
 
 _stores = count()
 SCHEMA = pa.schema([pa.field("__id", pa.utf8(), nullable=False), pa.field("c1", pa.int64())])
@@ -96,7 +97,7 @@ def test_an_entity_keeps_its_number_and_a_dead_one_leaves_a_hole() -> None:
 def test_copies_get_new_numbers_where_nobody_else_knows_the_old_ones(is_indexed: bool) -> None:
     line = Line("abc")
     if is_indexed:
-        line.pin = line.tables.build_index(line.pin, "__id", name="of_id")
+        line.pin = with_index(line.tables, line.pin, "__id", name="of_id")
         line.older = numbered(line.tables.open(line.pin), kept=Kept(Memory()))
     pin = line.changed("bd", dead="bc")
     found = line.extended(pin, changed("d", "b", "c"), keeps_numbers=False)
@@ -160,7 +161,7 @@ def test_a_bulk_load_adds_whom_it_does_not_name() -> None:
 
 def test_maintenance_changes_nothing() -> None:
     line = Line("abc")
-    pin = line.tables.build_index(line.pin, "__id", name="of_id")
+    pin = with_index(line.tables, line.pin, "__id", name="of_id")
     found = line.extended(pin, Maintenance())
     assert found is not None
     assert np.array_equal(found.row_ids, line.older.row_ids)

@@ -83,7 +83,7 @@ class World:
 
     def _names(self, branch: Branch, type_name: str) -> list[str]:
         nodes = Sources().topology(branch.snapshot().view).nodes(type_name)
-        return list(nodes.sorted_ids.to_pylist())
+        return sorted(nodes.ids(nodes.all()).to_pylist(), key=str.encode)
 
     def _person(self, name: str) -> dict[str, Any]:
         tags = self.random.choice([None, [], ["a"], ["a", "b"]])

@@ -75,7 +75,6 @@ def test_ranks_compare_as_the_bytes_of_ids_do(source: TopologySource) -> None:
     ordered = np.argsort(nodes.ranks(nodes.all()))
     by_bytes = sorted(ids, key=str.encode)
     assert [ids[place] for place in ordered] == by_bytes
-    assert nodes.sorted_ids.to_pylist() == by_bytes
 
 
 def test_values_have_the_types_of_the_table_and_are_those_of_the_entity(

@@ -1,0 +1,57 @@
+"""Records of sources into a branch, on Spark: rows of each type, and one load of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.engine.distributed import spark_module
+from omnigraph.pipelines.definition import Target
+
+if TYPE_CHECKING:
+    from omnigraph import Branch
+    from omnigraph.engine import LoadResult
+    from omnigraph.pipelines.origins.locating import Origins
+    from omnigraph.schema.catalog import Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a target is loaded: its key and message, and where records go that are left out."""
+
+    target: Target
+    key: str
+    message: str
+    rejects: str | None = None
+    progress: Any = None  # Any: what the load of frames takes
+
+
+def load_records(
+    branch: Branch, sources: Mapping[str, Origins], terms: Terms, *, staged: Callable[[], None]
+) -> LoadResult:
+    """Load the records of a target; `staged` is asked when all of them were read."""
+    # Spark may not be needed, nor be there.
+    from omnigraph.pipelines.frames import mapped_frames  # noqa: PLC0415
+    from omnigraph.pipelines.origins.locating import Located  # noqa: PLC0415
+
+    target = terms.target
+    frames = {name: each.rows for name, each in sources.items()}
+    result: LoadResult = spark_module("load").load_frames(
+        branch,
+        mapped_frames(target.mapped, catalog_of(branch), frames),
+        mode=target.mode,
+        key=terms.key,
+        message=terms.message,
+        on_error=target.on_error,
+        rejects=terms.rejects,
+        progress=terms.progress,
+        staged=staged,
+        locate=Located(tuple(sources.values())),
+    )
+    return result
+
+
+def catalog_of(branch: Branch) -> Catalog:
+    """The schema in force on a branch."""
+    return branch.snapshot().view.accepted.catalog

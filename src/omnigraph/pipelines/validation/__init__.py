@@ -1,0 +1,34 @@
+"""Everything that is wrong with a definition, found at once: what is written, and what it means.
+
+In: the path of a definition. Out: its problems by their places, and notes about what could not be
+looked at. Guarantee: no check waits for another to pass, and nothing is read but definitions,
+schemas and the headers of files on this machine.
+
+    structure      fields, kinds, names, schedules, secrets that are spelled out
+    schemas        types and properties that targets do not have or cannot hold
+    expressions    what Spark's parser cannot read
+    columns        what a source does not have, and values of a wrong type, if columns are known
+
+    whole          all of it
+    expressions    Spark's part
+"""
+
+from omnigraph.pipelines.validation.expressions import Spark
+from omnigraph.pipelines.validation.whole import (
+    Checked,
+    all_validated,
+    catalog_for,
+    checked,
+    resolver_of,
+    validated,
+)
+
+__all__ = [
+    "Checked",
+    "Spark",
+    "all_validated",
+    "catalog_for",
+    "checked",
+    "resolver_of",
+    "validated",
+]

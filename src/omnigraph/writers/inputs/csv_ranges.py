@@ -1,0 +1,139 @@
+"""A CSV file cut into ranges of bytes: whether each starts within quotes, and its records.
+
+Where a range starts within quotes is known when the quotes before it are counted, if they come in
+pairs: one that opens where a value starts, and one that closes it. A file with other quotes, or
+with lines that end with a return alone, is not cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Final, Protocol
+
+import numpy as np
+
+from omnigraph.writers.inputs.csv_records import BYTE_ORDER_MARK, MAY_OPEN, has_lone_return
+from omnigraph.writers.inputs.lines import Stream
+
+# Who counts waits for the disk or the network most of the time.
+_COUNTERS: Final = 4
+_COUNT_BYTES: Final = 4 * 1024**2
+# The end of most records is near.
+_LOOK_BYTES: Final = 64 * 1024
+_NEWLINE, _QUOTE = b'\n"'
+
+
+class Source(Stream, Protocol):
+    """A stream that can go on from elsewhere."""
+
+    def seek(self, position: int, /) -> int:
+        """Go on from another place."""
+
+
+Open = Callable[[], AbstractContextManager[Source]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Quotes:
+    """How many quotes a range has, and whether they pair if it starts outside and if within."""
+
+    count: int
+    is_paired: tuple[bool, bool]
+
+
+def quoted_starts(open_file: Open, borders: Sequence[int]) -> list[bool] | None:
+    """For each range between two borders whether it starts within quotes; None if nobody knows."""
+    ranges = list(pairwise(borders))
+    with ThreadPoolExecutor(_COUNTERS) as pool:
+        found = list(pool.map(partial(_counted, open_file), ranges))
+    starts, is_within = [], False
+    for quotes in found:
+        if quotes is None or not quotes.is_paired[is_within]:
+            return None
+        starts.append(is_within)
+        is_within ^= bool(quotes.count % 2)
+    return starts
+
+
+def _counted(open_file: Open, borders: tuple[int, int]) -> _Quotes | None:
+    """The quotes of a range; None if a line of it ends with a return alone."""
+    place, end = borders
+    count, is_paired = 0, [True, True]
+    with open_file() as stream:
+        last = b"\n"
+        if place:
+            stream.seek(place - 1)
+            last = stream.read(1)
+        while place < end and (data := stream.read(min(_COUNT_BYTES, end - place))):
+            text = last + (data if place else data.removeprefix(BYTE_ORDER_MARK))
+            if has_lone_return(text):
+                return None
+            if b'"' in text[1:]:
+                raw = np.frombuffer(text, np.uint8)
+                quotes = np.flatnonzero(raw[1:] == _QUOTE)
+                may_open = MAY_OPEN[raw[quotes]]
+                for start in (0, 1):
+                    is_paired[start] &= bool(may_open[(count + start) % 2 :: 2].all())
+                count += len(quotes)
+            place += len(data)
+            last = data[-1:]
+    return _Quotes(count, (is_paired[0], is_paired[1]))
+
+
+class RecordRange:
+    """The records that begin in a range of bytes; the last of them may end behind it."""
+
+    def __init__(self, source: Source, start: int, end: int, *, is_within: bool) -> None:
+        self._source = source
+        self._place = start
+        self._end = end
+        self._is_within = is_within
+        self._look_bytes = _LOOK_BYTES
+        # Whether the next byte begins a record.
+        self._is_at_start = True
+        if start:
+            source.seek(start - 1)
+            self._is_at_start = source.read(1) == b"\n" and not is_within
+            while not self._is_at_start and self._to_next_record():
+                pass
+
+    def read(self, nbytes: int, /) -> bytes:
+        """Up to so many of the next bytes; none at the end."""
+        if self._place < self._end:
+            data = self._source.read(min(nbytes, self._end - self._place))
+            self._place += len(data)
+            self._is_within ^= bool(_count_quotes(data) % 2)
+            self._is_at_start = not data or (data.endswith(b"\n") and not self._is_within)
+            return data
+        return b"" if self._is_at_start else self._to_next_record()
+
+    def _to_next_record(self) -> bytes:
+        """The bytes up to the next record, or some of them; none at the end of the file."""
+        data = self._source.read(self._look_bytes)
+        self._look_bytes = min(2 * self._look_bytes, _COUNT_BYTES)
+        end = _record_end(data, is_within=self._is_within)
+        if end:
+            self._source.seek(self._place + end)
+            data = data[:end]
+        self._is_within ^= bool(_count_quotes(data) % 2)
+        self._is_at_start = bool(end) or not data
+        self._place += len(data)
+        return data
+
+
+def _count_quotes(data: bytes) -> int:
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == _QUOTE))
+
+
+def _record_end(data: bytes, *, is_within: bool) -> int:
+    """Behind the first newline outside quotes; 0 if there is none."""
+    raw = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(raw == _NEWLINE)
+    before = np.searchsorted(np.flatnonzero(raw == _QUOTE), ends)
+    outside = ends[(before + is_within) % 2 == 0]
+    return int(outside[0]) + 1 if len(outside) else 0
