@@ -11,7 +11,7 @@ from omnigraph.engine import maintenance
 from omnigraph.spark.maintenance import TaskWorkers
 from omnigraph.writers.bulk.runner import InProcess
 from omnigraph.writers.bulk.sources import BulkSource, TextLines
-from omnigraph.writers.bulk.units import Piece, Place
+from omnigraph.writers.bulk.units import GraphPlace, Piece
 
 _NEW = person("new", age=3)
 _EDGE: dict[str, object] = {"edge": "Knows", "from": "new", "to": "ada", "id": "k9"}
@@ -25,7 +25,7 @@ class Texts(BulkSource):
 
     texts: tuple[str, ...]
 
-    def pieces(self, place: Place, folder: str) -> tuple[Piece, ...]:
+    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:
         """The texts, staged one after the other."""
         return tuple(
             piece

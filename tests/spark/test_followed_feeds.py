@@ -79,6 +79,49 @@ def test_what_was_there_before_is_updated_or_deleted(other: Graph, spark: SparkS
     assert (rows["ada"]["properties"]["age"], rows["bo"]["properties"]["age"]) == (3, 1)
 
 
+def test_a_type_that_is_renamed_meanwhile_stays_the_same_type(
+    other: Graph, spark: SparkSession
+) -> None:
+    main = other.branch()
+    for handle in ("ada", "bo", "cy"):
+        _person(main, handle, age=1)
+    main.apply_schema(PERSON.replace("Person {", 'Human @rename_from("Person") {'))
+    main.mutate('query d() { delete Human where handle = "bo" }')
+    main.mutate('query u() { update Human set { age: 2 } where handle = "cy" }')
+    rows = _records(other, spark, ops=("insert", "update", "delete"))
+    told = [(row["op"], row["type"], row["id"], row["properties"]["age"]) for row in rows]
+    assert told == [("insert", "Human", "ada", 1), ("insert", "Human", "cy", 2)]
+    assert _records(other, spark, types=("Human",)) == [
+        row for row in rows if row["op"] == "insert"
+    ]
+    every = _records(other, spark, per="change", ops=("insert", "update", "delete"))
+    assert [(row["op"], row["type"], row["id"]) for row in every] == [
+        ("insert", "Human", "ada"),
+        ("insert", "Human", "bo"),
+        ("delete", "Human", "bo"),
+        ("insert", "Human", "cy"),
+        ("update", "Human", "cy"),
+    ]
+
+
+def test_two_types_that_had_one_name_in_turn_are_two(other: Graph, spark: SparkSession) -> None:
+    main = other.branch()
+    _person(main, "ada", age=1)
+    first = survey(FeedSource(other.uri))
+    human = PERSON.replace("Person {", 'Human @rename_from("Person") {')
+    main.apply_schema(human)
+    main.mutate('query d() { delete Human where handle = "ada" }')
+    main.apply_schema(human.replace(' @rename_from("Person")', "") + PERSON)
+    _person(main, "ada", age=2)
+    source = FeedSource(other.uri, ops=("insert", "update", "delete"))
+    with opened(source, survey(source, after=first.position), spark) as found:
+        rows = found.toArrow().to_pylist()
+    assert sorted((row["op"], row["type"], row["id"]) for row in rows) == [
+        ("delete", "Human", "ada"),
+        ("insert", "Person", "ada"),
+    ]
+
+
 def test_a_run_takes_several_changes_of_one_entity(tmp_path: Path, other: Graph) -> None:
     text = SIMPLE.replace('{kind: files, paths: "in/*.jsonl"}', "{kind: graph, uri: other.omni}")
     text = text.replace("login, name: login", "id, name: properties.name").replace(

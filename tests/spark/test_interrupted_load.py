@@ -18,6 +18,7 @@ from omnigraph import Graph
 from omnigraph.engine import bulk_loading
 from omnigraph.errors import SparkFailed, WriteRefused
 from omnigraph.spark.jobs import SparkRunner
+from omnigraph.spark.session import own_interrupts
 from spark.load_tasks import FailingUnit, fail_for_good, write_then_wait, write_until_stopped
 
 if TYPE_CHECKING:
@@ -29,12 +30,15 @@ SCHEMA = "node Person { name: String @key }"
 _WAIT_S = 120
 
 
-@pytest.fixture(params=[True, False], ids=["handled by PySpark", "handled by nobody"])
+@pytest.fixture(params=[True, False], ids=["handled by the session", "handled by nobody"])
 def _handled(request: pytest.FixtureRequest) -> Iterator[None]:
-    """PySpark cancels all jobs on an interruption, but only if Spark began in the main thread."""
+    """A session cancels all jobs on an interruption, but only if it began in the main thread."""
     before = signal.getsignal(signal.SIGINT)
-    if not request.param:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Processes of a test run may ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if request.param:
+        with own_interrupts():
+            pass
     yield
     signal.signal(signal.SIGINT, before)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ RULES = SIMPLE.replace(
     mode: append""",
 ).replace("name: login", "name: full")
 # Each file has a person without a name.
+# A value that needs another column than the rest of the rule.
+LEVEL = "\"CASE WHEN n > 0 THEN 'junior' ELSE 'senior' END\""
 NAMELESS = "non-nullable property 'name'"
 
 
@@ -64,6 +67,13 @@ def _lines(*records: dict[str, object] | None) -> str:
     return "".join(json.dumps(each) + "\n" if each else " \n" for each in records)
 
 
+@pytest.fixture
+def _partition_bytes_as_before(spark: SparkSession) -> Iterator[None]:
+    yield
+    spark.conf.unset("spark.sql.files.maxPartitionBytes")
+
+
+@pytest.mark.usefixtures("_partition_bytes_as_before")
 def test_a_rejected_record_of_json_lines_has_its_file_and_line_in_every_run(
     tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -81,7 +91,6 @@ def test_a_rejected_record_of_json_lines_has_its_file_and_line_in_every_run(
         with company(folder):
             text = _with(f"{{kind: files, paths: '{tmp_path}/in/*.jsonl'}}")
             found.append(_left_out(folder, text))
-    spark.conf.unset("spark.sql.files.maxPartitionBytes")
     assert found[0] == found[1]
     assert [(row["place"], row["file"], row["number"]) for row in found[0]] == [
         (f"{first} line 3", str(first), 3),
@@ -260,3 +269,39 @@ def test_all_columns_of_a_record_are_those_of_its_source(tmp_path: Path) -> None
         assert run_pipeline(defined(tmp_path, text)).status == "succeeded"
         rows = graph.branch("main").query("query q() { match { $p: Person } return { $p.name } }")
         assert rows.to_pylist() == [{"p.name": '{"login":"ada"}'}]
+
+
+def test_whether_a_record_can_be_read_does_not_depend_on_the_columns_of_a_rule(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "in").mkdir()
+    bad: list[dict[str, object] | None] = [
+        {"login": name, "full": name, "n": n} for name, n in (("bo", "12x"), ("cy", 2**40))
+    ]
+    (tmp_path / "in" / "a.jsonl").write_text(_lines({"login": "ada", "full": "A", "n": 1}, *bad))
+    (tmp_path / "in" / "a.csv").write_text("login,full,n\ndi,D,1\njo,J,1,more\nshort,S\n")
+    graph = company(tmp_path)
+    json_lines = '{kind: files, paths: "in/*.jsonl", columns: "login string, full string, n int"}'
+    rejects = _left_out(tmp_path, _with(json_lines))
+    rejects += _left_out(tmp_path, _with('{kind: files, paths: "in/*.csv"}'))
+    places = sorted((Path(each["file"]).name, each["number"]) for each in rejects)
+    assert places == [("a.csv", 3), ("a.csv", 4), ("a.jsonl", 2), ("a.jsonl", 3)]
+    assert all("cannot be read" in each["reason"] for each in rejects)
+    assert sorted(entities(graph)["Person"]) == ["ada", "di"]
+
+
+def test_a_record_that_cannot_be_read_gives_no_row_of_any_rule(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    lines = _lines({"login": "ada", "full": "A", "n": 1}, {"login": "bo", "full": "B", "n": "12x"})
+    (tmp_path / "in" / "a.jsonl").write_text(lines)
+    graph = company(tmp_path)
+    source = '{kind: files, paths: "in/*.jsonl", columns: "login string, full string, n int"}'
+    team = "- {type: Team, set: {slug: full, name: full}}"
+    rejects = _left_out(
+        tmp_path,
+        _with(source)
+        .replace("nodes:\n", f"nodes:\n        {team}\n")
+        .replace("{value: junior}", LEVEL),
+    )
+    assert [each["raw"] for each in rejects] == [lines.splitlines()[1]]
+    assert entities(graph) == {"Person": ["ada"], "Team": ["A"]}

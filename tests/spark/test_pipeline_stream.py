@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 
 import pyarrow as pa
 import pytest
@@ -77,19 +78,33 @@ def test_a_stream_without_an_end_keeps_its_newest_runs_only(
         assert len(loads(graph)) == 3
 
 
+class StoppedMeanwhile(Event):
+    """A stream whose main thread says that it is stopped when a job of it has failed already."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """It says so now, not before."""
+        assert timeout
+        self.set()
+        return super().wait(timeout)
+
+
 def test_a_batch_of_a_stream_that_is_stopped_is_interrupted(tmp_path: Path) -> None:
     with company(tmp_path) as graph:
         logins(tmp_path, "a.jsonl", "ada")
         pipeline = defined(tmp_path, SIMPLE)
         stream_pipeline(pipeline, RunOptions(), is_available_now=True)
         batches = _batches(pipeline, tmp_path)
-        batches.is_stopped = True
+        batches.stopped = StoppedMeanwhile()
         rows = _rows("bo")
         # The job of a stream that is stopped fails, because it is cancelled.
         with pytest.raises(RunFailed, match="stopped"):
             batches(rows.mapInArrow(_cancelled, rows.schema), 7)
-        newest, _ = Ledger.at(str(tmp_path / "company.omni"), "people").runs()
-        assert (newest.status, newest.targets[0].status) == ("interrupted", "interrupted")
+        # What is tried again after that does not even begin.
+        with pytest.raises(RunFailed, match="stopped"):
+            batches(rows, 8)
+        ledger = Ledger.at(str(tmp_path / "company.omni"), "people")
+        ended = [(run.status, run.targets[0].status) for run in ledger.runs()]
+        assert ended == [("interrupted", "interrupted")] * 2 + [("succeeded", "succeeded")]
         assert len(loads(graph)) == 1
 
 

@@ -12,6 +12,7 @@ import pytest
 import omnigraph
 from omnigraph.errors import InvalidArgument
 from omnigraph.pipelines.run import run_pipeline
+from omnigraph.spark.load import mapped
 from omnigraph.spark.session import strict
 from spark.pipeline_world import SIMPLE, company, defined
 
@@ -93,3 +94,17 @@ def test_a_session_that_is_strict_already_is_used_as_it_is(
     assert made is not other
     assert strict(other) is made
     assert made.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+@pytest.mark.parametrize("spelled", ["TRUE", "True"])
+def test_how_a_setting_is_spelled_changes_nothing(
+    spark: SparkSession, request: pytest.FixtureRequest, spelled: str
+) -> None:
+    key = "spark.sql.ansi.enabled"
+    before = str(spark.conf.get(key))
+    request.addfinalizer(lambda: spark.conf.set(key, before))
+    spark.conf.set(key, spelled)
+    assert strict(spark) is spark
+    frame = spark.createDataFrame([("ada", "36")], "login string, years string")
+    made = mapped(frame, {"name": "login", "age": "int(years)"})
+    assert made.columns == ["name", "age"]

@@ -14,6 +14,7 @@ from omnigraph.cli.failures import stopped_code
 from omnigraph.cli.scope import Scope, is_local
 from omnigraph.cli.views import fail, print_problems
 from omnigraph.errors import OmnigraphError
+from omnigraph.errors.interruptions import raising_interruptions
 
 if TYPE_CHECKING:
     from omnigraph import Branch, Graph
@@ -74,7 +75,8 @@ def writing(branch: Branch) -> Iterator[None]:
 def answering_interrupts(verdict: Callable[[], str]) -> Iterator[None]:
     """Around work that Ctrl-C may stop: say what became of it, and exit as shells expect."""
     try:
-        yield
+        with raising_interruptions():
+            yield
     except KeyboardInterrupt as stop:
         print_problems([f"interrupted; {verdict()}"])
         raise typer.Exit(stopped_code(stop)) from stop

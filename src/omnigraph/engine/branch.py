@@ -276,6 +276,11 @@ class Branch:
         every = feed.Feed(self._session, self._stream, filters_of(None, None, None))
         return every.span(arguments.text("start", start), rows_max=rows_max)
 
+    def commit_of(self, cursor: str) -> str:
+        """The commit that a cursor of the feed is behind, whatever filters it was made with."""
+        every = feed.Feed(self._session, self._stream, filters_of(None, None, None))
+        return every.commit_of(arguments.text("cursor", cursor))
+
     def follow(
         self,
         *,

@@ -30,7 +30,7 @@ from omnigraph.writers.bulk.load import BulkLoad, BulkTerms
 from omnigraph.writers.bulk.runner import InProcess, Runner, StageProgress
 from omnigraph.writers.bulk.sources import BulkSource, Files, FilesByType, TableRows, TextLines
 from omnigraph.writers.bulk.stores import Stores
-from omnigraph.writers.bulk.units import Place
+from omnigraph.writers.bulk.units import GraphPlace
 from omnigraph.writers.inputs import Dialect, InputOptions, Source, Text
 from omnigraph.writers.inputs.read import table_reader
 from omnigraph.writers.load import LoadMode
@@ -230,11 +230,11 @@ def _runner(request: LoadRequest, resources: Resources, source: object) -> Runne
     return runner
 
 
-def _place(resources: Resources) -> Place:
+def _place(resources: Resources) -> GraphPlace:
     """Where the graph is; units that run in this process use what it is open with."""
     storage = resources.storage
     here = Stores(storage.tables, storage.objects, resources.schemas)
-    return Place(storage.objects.uri, storage.options, storage.is_durable, here)
+    return GraphPlace(storage.objects.uri, storage.options, storage.is_durable, here)
 
 
 def _bulk_source(source: AnySource, request: LoadRequest, resources: Resources) -> BulkSource:

@@ -74,12 +74,16 @@ def write(session: Session, stream: Stream, operation: Operation, terms: Terms) 
     """Prepare an operation on the newest snapshot of a branch and publish it."""
     for _ in range(SCHEMAS_MAX):
         try:
-            return _write(session, stream, operation, terms)
+            written = _write(session, stream, operation, terms)
         except SchemaMoved:
             continue
         except _REFUSALS:
             operation.abandon()
             raise
+        if written.is_repeated and terms.key is not None:
+            # The key belongs to the commit of another request, so that this one can make none.
+            operation.abandon()
+        return written
     operation.abandon()
     raise Conflict(f"branch '{stream.branch}' changed its schema {SCHEMAS_MAX} times meanwhile")
 

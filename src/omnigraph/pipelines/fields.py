@@ -127,7 +127,7 @@ class Section:
 
 
 def read_document(text: str, findings: Findings) -> yaml.Node | None:
-    """The tree of a text; what is not YAML at all is refused at once."""
+    """The tree of a text; what is empty, or not YAML at all, is refused at once."""
     try:
         node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as failure:
@@ -137,11 +137,10 @@ def read_document(text: str, findings: Findings) -> yaml.Node | None:
     except (yaml.YAMLError, RecursionError) as failure:
         findings.add(START, f"this is not YAML: {failure}")
     else:
-        if node is None:
-            findings.add(START, "the file is empty")
-        else:
+        if node is not None:
             findings.paths = _paths(node)
-        return node
+            return node
+        findings.add(START, "the file is empty")
     findings.raise_if_any()
     return None
 

@@ -19,10 +19,20 @@ from pyspark.sql import functions
 from omnigraph.embedding.configured import ConfiguredEmbedder
 from omnigraph.pipelines.check import check_mapping
 from omnigraph.pipelines.fields import Findings
-from omnigraph.pipelines.guards import CORRUPT, Guard, fails
+from omnigraph.pipelines.guards import CORRUPT, Guard, fails, record_sql
 from omnigraph.pipelines.mapping import Mapped
 from omnigraph.pipelines.origins.numbering import PART, PREFIX, ROW, is_own
-from omnigraph.pipelines.sql import Column, Step, Steps, is_plain, quoted, steps_of
+from omnigraph.pipelines.places import Place
+from omnigraph.pipelines.sql import (
+    WORDS_COLUMN,
+    Column,
+    Step,
+    Steps,
+    is_plain,
+    quoted,
+    steps_of,
+)
+from omnigraph.pipelines.stars import with_names
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.types import PropertyType, Scalar, ScalarType, VectorType
 from omnigraph.spark.analysis import Unresolved, arrow_types, filtered, selected, written_types
@@ -34,9 +44,8 @@ if TYPE_CHECKING:
 
 # Columns that say why a record is refused, in the order in which that was found.
 _REASON: Final = "__reason"
+_LOWEST: Final = f"{PREFIX}lowest"
 _OWN_COLUMNS: Final = re.compile(rf",? ?`(?:{_REASON}\d+|{PREFIX}\w+|{CORRUPT})`")
-# All columns of a record: those that only we know are none.
-_STAR: Final = re.compile(r"\(\s*\*\s*\)")
 _CASTS: Final = {
     Scalar.STRING: "string",
     Scalar.BOOL: "boolean",
@@ -75,10 +84,14 @@ def found_frames(
     for rule in mapped.rules:
         steps = steps_of(rule, catalog)
         source = steps.source or next(iter(sources))
-        records = _readable(sources[source]) if source in told else sources[source]
+        records = _wholly_read(sources[source])
+        records = _readable(records) if source in told else records
         told.add(source)
         guard = Guard.of(steps.type_name, source, mapped.file, records.columns)
-        steps = _without_stars(steps, records.columns)
+        before = len(findings.problems)
+        steps = _without_stars(steps, records.columns, findings)
+        if len(findings.problems) > before:
+            continue
         frame = _Rows(steps, catalog, findings, guard, numbers[source]).of(records)
         if frame is None:
             continue
@@ -88,6 +101,24 @@ def found_frames(
             frame if known is None else known.unionByName(frame, allowMissingColumns=True)
         )
     return frames
+
+
+def _wholly_read(records: DataFrame) -> DataFrame:
+    """Records that are unreadable whichever of their columns a rule asks for.
+
+    Spark reads the columns that are asked for, and takes a record for readable if those are. So
+    whether it is depends on all of them here; the condition itself holds for every such record.
+    """
+    if CORRUPT not in records.columns:
+        return records
+    corrupt, values = quoted(CORRUPT), record_sql(records.columns)
+    return records.withColumn(
+        CORRUPT,
+        functions.expr(
+            f"CASE WHEN {corrupt} IS NOT NULL AND (length({values}) > 0 OR length({corrupt}) >= 0)"
+            f" THEN {corrupt} END"
+        ),
+    )
 
 
 def _readable(records: DataFrame) -> DataFrame:
@@ -219,30 +250,36 @@ class _Rows:
         return None if property_ is None else property_.type
 
 
-def _without_stars(steps: Steps, columns: Sequence[str]) -> Steps:
-    """The steps with the names of all columns in place of stars."""
+def _without_stars(steps: Steps, columns: Sequence[str], findings: Findings) -> Steps:
+    """The steps with the names of all columns of a record in place of stars."""
     names = [quoted(name) for name in columns if name != CORRUPT and not is_own(name)]
 
-    def named(sql: str) -> str:
-        return _STAR.sub(lambda _: f"({', '.join(names)})", sql)
+    def named(sql: str, about: str, place: Place) -> str:
+        found = with_names(sql, names)
+        if found is None:
+            message = f"{about}: a star stands for all columns only as an argument of its own"
+            findings.add(place, message, hint="write struct(*), or the names of the columns")
+        return found or sql
 
+    type_name = steps.type_name
     expansions = []
     for step in steps.expansions:
-        expansions.append(replace(step, sql=named(step.sql)))
-        names.append(quoted(step.name))
-    return replace(
-        steps,
-        expansions=tuple(expansions),
-        where=None if steps.where is None else named(steps.where),
-        columns=tuple(replace(column, sql=named(column.sql)) for column in steps.columns),
-    )
+        expansions.append(replace(step, sql=named(step.sql, type_name, step.place)))
+        if step.name != WORDS_COLUMN:
+            names.append(quoted(step.name))
+    where = steps.where and named(steps.where, type_name, steps.where_place)
+    values = [
+        replace(each, sql=named(each.sql, f"{type_name}.{each.name}", each.place))
+        for each in steps.columns
+    ]
+    return replace(steps, expansions=tuple(expansions), where=where, columns=tuple(values))
 
 
 def _distinct(rows: DataFrame) -> DataFrame:
-    """Equal rows once, with the first of their records."""
+    """Equal rows once, with one of their records: that of the lowest numbers."""
     names = [quoted(name) for name in rows.columns if not is_own(name)]
-    first = [functions.expr(f"min_by({PART}, {ROW})").alias(PART), functions.min(ROW).alias(ROW)]
-    return rows.groupBy(*names).agg(*first)
+    lowest = functions.min(functions.struct(PART, ROW)).alias(_LOWEST)
+    return rows.groupBy(*names).agg(lowest).selectExpr(*names, f"{_LOWEST}.*")
 
 
 def _with_origin(rows: DataFrame, source: int) -> DataFrame:

@@ -23,12 +23,12 @@ from typing import Any, Final
 from omnigraph.errors import CorruptObject
 from omnigraph.ids import earliest_ulid, new_ulid
 from omnigraph.schema.shape import JsonObject
-from omnigraph.storage import open_objects
+from omnigraph.storage import layout, open_objects
 from omnigraph.storage.objects import Objects
 
 FORMAT: Final = 1
-FOLDER: Final = "__pipelines"
-# A run has an event for each attempt at each target, and two more.
+FOLDER: Final = layout.PIPELINES
+# A run has at most two events for each attempt at each target, and two more.
 EVENTS_MAX: Final = 9_999
 # The newest runs are looked for in these last hours first: an hour, a day, a month, a year.
 _REACHES_H: Final = (1, 24, 24 * 31, 24 * 366)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LoadTerms:
     """How a target is loaded: its key and message, and where records go that are left out."""
 
     target: Target
@@ -28,7 +28,7 @@ class Terms:
 
 
 def load_records(
-    branch: Branch, sources: Mapping[str, Origins], terms: Terms, *, staged: Callable[[], None]
+    branch: Branch, sources: Mapping[str, Origins], terms: LoadTerms, *, staged: Callable[[], None]
 ) -> LoadResult:
     """Load the records of a target; `staged` is asked when all of them were read."""
     # Spark may not be needed, nor be there.

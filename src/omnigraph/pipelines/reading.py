@@ -170,7 +170,8 @@ def _target(node: yaml.Node, graphs: dict[str, GraphPlace], reader: SourceReader
     on_error, rejects = section.text("on_error"), section.text_or_none("rejects")
     if (on_error == "quarantine") != (rejects is not None):
         message = "'on_error: quarantine' and 'rejects' go together"
-        findings.add(section.place_of("on_error"), message)
+        missing = "name the folder for them: rejects: FOLDER" if rejects is None else None
+        findings.add(section.place_of("on_error"), message, hint=missing)
     run_branch = section.values["run_branch"]
     return Target(
         graph=graph,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import omnigraph
 from omnigraph.engine.distributed import spark_module
 from omnigraph.errors import ApprovalRequired, OmnigraphError
+from omnigraph.errors.interruptions import raising_interruptions
 from omnigraph.pipelines.check import check_mapping
 from omnigraph.pipelines.definition import Pipeline, Target
 from omnigraph.pipelines.ledger import (
@@ -33,7 +34,7 @@ from omnigraph.pipelines.ledger import (
     fields_of,
     outcome_of,
 )
-from omnigraph.pipelines.loading import Terms, catalog_of, load_records
+from omnigraph.pipelines.loading import LoadTerms, catalog_of, load_records
 from omnigraph.pipelines.once import Once
 from omnigraph.pipelines.origins.locating import Origins
 from omnigraph.pipelines.resolving import Resolver
@@ -140,7 +141,8 @@ class Running:
     def _ending(self, log: RunLog) -> Iterator[None]:
         """Say in the ledger that a run failed or was stopped, whatever ends it."""
         try:
-            yield
+            with raising_interruptions():
+                yield
         except BaseException as failure:
             with suppress(OmnigraphError):
                 log.add("finished", self.ended_by(failure))
@@ -225,11 +227,15 @@ class Running:
         ended = begun
         for number in range(1, retry.attempts + 1):
             if number > 1:
-                # What was read may be why it failed, such as a connection that was lost.
-                records.forget()
                 self.options.wait(retry.wait_s * 2 ** (number - 2))
+                # Who is killed from here on did not say what became of it: not that it failed.
+                log.target(replace(begun, attempts=number))
             try:
-                made = attempt.run(begun, records)
+                if number > 1:
+                    # What was read may be why it failed, such as a connection that was lost.
+                    records.forget()
+                with raising_interruptions():
+                    made = attempt.run(begun, records)
                 ended = replace(made, attempts=number, rejects=self.resolver.hidden(made.rejects))
             except Exception as failure:  # noqa: BLE001 — told when the run has ended
                 ended = self._failed(replace(begun, attempts=number), failure)
@@ -271,9 +277,10 @@ class _Records:
         self._slot = slot
         self._found: dict[str, Origins] | None = None
         self._is_kept = False
-        self._held = running.stack.enter_context(ExitStack())
+        self._held = ExitStack()
+        running.stack.callback(self._let_go)
 
-    def load(self, branch: Branch, terms: Terms) -> LoadResult:
+    def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
         """Load what a target takes of them, unless a source is not as it was at the start."""
         if self._found is None:
             sessions = spark_module("session")
@@ -293,6 +300,11 @@ class _Records:
         """Read them anew when they are asked for again, unless a target has them."""
         if not self._is_kept:
             self._found = None
+            self._let_go()
+
+    def _let_go(self) -> None:
+        # Any failure: what was read from them counts, not how they end.
+        with suppress(Exception):
             self._held.close()
 
     def rows(self, target: Target) -> int | None:

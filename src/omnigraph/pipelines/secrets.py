@@ -16,27 +16,24 @@ from omnigraph.errors import SecretMissing, SourceRefused
 
 _NAME: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 # Of a URL, and of the `name=value` pairs that PostgreSQL takes instead of one.
-_PARAMETER: Final = re.compile(r"(?:^|[?&;\s])([\w.-]+)\s*=\s*([^&;\s]*)")
-_SECRET_PARAMETERS: Final = frozenset(
-    [
-        "accesskey",
-        "accesstoken",
-        "apikey",
-        "apitoken",
-        "authtoken",
-        "clientsecret",
-        "key",
-        "password",
-        "passwd",
-        "pwd",
-        "secret",
-        "secretkey",
-        "sig",
-        "signature",
-        "sslpassword",
-        "token",
-    ]
+_PARAMETER: Final = re.compile(
+    r"""(?:^|[?&;\s])([\w.-]+)\s*=\s*('(?:[^'\\]|\\.)*'|"[^"]*"|[^&;\s]*)"""
 )
+# How the names of secrets end, whatever a service puts before: `X-Amz-Signature`, `api_key`. A
+# `key` alone, or one to sort by, is none.
+_SECRET_ENDINGS: Final = (
+    "accesskey",
+    "apikey",
+    "passwd",
+    "password",
+    "pwd",
+    "secret",
+    "secretkey",
+    "signature",
+    "subscriptionkey",
+    "token",
+)
+_SECRET_NAMES: Final = frozenset(["sig"])
 # Shorter values are parts of too many words to be hidden in texts.
 _HIDDEN_CHARS_MIN: Final = 4
 _LINE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*")
@@ -59,11 +56,18 @@ def holds_password(address: str) -> bool:
     except ValueError:
         return False
     given = [value for name, value in _PARAMETER.findall(address) if _is_secret(name)]
-    return any(each and not _NAME.fullmatch(each) for each in (password, *given))
+    values = (_unquoted(each) for each in (password, *given) if each)
+    return any(each and not _NAME.fullmatch(each) for each in values)
 
 
 def _is_secret(parameter: str) -> bool:
-    return re.sub(r"[^a-z]", "", parameter.lower()) in _SECRET_PARAMETERS
+    name = re.sub(r"[^a-z]", "", parameter.lower())
+    return name in _SECRET_NAMES or name.endswith(_SECRET_ENDINGS)
+
+
+def _unquoted(value: str) -> str:
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1] if is_quoted else value
 
 
 def resolved(text: str, environment: Mapping[str, str]) -> str:
@@ -118,6 +122,10 @@ def environment_with(environment: Mapping[str, str], env_file: Path | None) -> M
     except OSError as failure:
         message = f"the env_file {env_file} cannot be read: {failure.strerror}"
         raise SourceRefused(message) from failure
+    except UnicodeDecodeError:
+        # Without its cause, which would show what is in the file.
+        message = f"the env_file {env_file} is not UTF-8"
+        raise SourceRefused(message, hint="save it as UTF-8") from None
     return {**dict(_variables(lines)), **environment}
 
 
@@ -125,6 +133,4 @@ def _variables(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
     for line in lines:
         found = _LINE.fullmatch(line)
         if found and not line.lstrip().startswith("#"):
-            value = found[2]
-            is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-            yield found[1], value[1:-1] if is_quoted else value
+            yield found[1], _unquoted(found[2])

@@ -144,7 +144,13 @@ FILES: Final = Shape(
         Field("paths", Kind.TEXTS, "Paths, folders or patterns, beside the definition.", True),
         Field("format", Kind.TEXT, "The format, if file names do not tell.", False, None, FORMATS),
         _COLUMNS,
-        Field("multiline", Kind.BOOLEAN, "Whether a JSON file is one array.", False, False),
+        Field(
+            "multiline",
+            Kind.BOOLEAN,
+            "Whether a JSON file is one array, or values of a CSV file have line breaks.",
+            False,
+            False,
+        ),
         Field("options", Kind.NAMED, "How S3 is reached, beside the `AWS_…` environment."),
     ),
 )

@@ -12,6 +12,7 @@ from collections import deque
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from omnigraph.engine.distributed import spark_module
@@ -19,14 +20,20 @@ from omnigraph.errors import ApprovalRequired, InvalidArgument, RunFailed, Spark
 from omnigraph.pipelines.definition import FileSource, Pipeline, Target
 from omnigraph.pipelines.guards import CORRUPT
 from omnigraph.pipelines.ledger import SUCCEEDED, Ledger, Run
-from omnigraph.pipelines.loading import Terms, load_records
+from omnigraph.pipelines.loading import LoadTerms, load_records
 from omnigraph.pipelines.origins.locating import Origins
 from omnigraph.pipelines.origins.numbering import by_block, in_blocks
 from omnigraph.pipelines.resolving import Resolver
 from omnigraph.pipelines.run import Running, RunOptions
 from omnigraph.pipelines.slots import Slot
 from omnigraph.pipelines.sources import Survey
-from omnigraph.pipelines.sources.files import Listed, csv_reader, listed, local_frame
+from omnigraph.pipelines.sources.files import (
+    Listed,
+    csv_reader,
+    listed,
+    local_frame,
+    spark_pattern,
+)
 from omnigraph.pipelines.sources.json_lines import PERMISSIVE
 
 if TYPE_CHECKING:
@@ -39,6 +46,8 @@ STREAM: Final = "stream"
 _CHECKPOINT: Final = "checkpoint"
 # A stream may go on for years; the ledger has all of its runs.
 RUNS_KEPT_MAX: Final = 100
+# For so long a batch that failed waits to hear whether it was because the stream is stopped.
+STOP_TOLD_S: Final = 1.0
 
 
 def stream_pipeline(
@@ -80,7 +89,7 @@ def _streamed(
         raise SparkFailed(f"stream {pipeline.name}", reason) from failure
     except BaseException:
         # Its batch fails now, because nobody wants it any more.
-        batches.is_stopped = True
+        batches.stopped.set()
         raise
     finally:
         query.stop()
@@ -114,7 +123,8 @@ class _Batches:
         self._checkpoint = checkpoint
         self.runs: deque[Run] = deque(maxlen=RUNS_KEPT_MAX)
         self.failure: Exception | None = None
-        self.is_stopped = False
+        # Set by the thread that somebody interrupted.
+        self.stopped = Event()
 
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Run the targets for a batch; a target that fails stops the stream there."""
@@ -150,13 +160,17 @@ class _Batch:
         self._batches = batches
         self._origins = origins
 
-    def load(self, branch: Branch, terms: Terms) -> LoadResult:
+    def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
         """Load what a target takes of them; Spark itself says which files are in a batch."""
+        stopped = self._batches.stopped
+        if stopped.is_set():
+            raise KeyboardInterrupt
         sources = {self._origins.name: self._origins}
         try:
             return load_records(branch, sources, terms, staged=lambda: None)
         except Exception as failure:
-            if self._batches.is_stopped:
+            # Who interrupts a stream cancels its jobs first: they may fail before it is said why.
+            if stopped.wait(STOP_TOLD_S):
                 raise KeyboardInterrupt from failure
             raise
 
@@ -204,4 +218,4 @@ def _stream(source: FileSource, found: Listed, spark: SparkSession) -> DataFrame
         reader = csv_reader(reader, source)
     if found.format == "json":
         reader = reader.option("mode", PERMISSIVE).option("multiLine", source.is_multiline)
-    return in_blocks(reader.load(source.paths[0]))
+    return in_blocks(reader.load(spark_pattern(source.paths[0])))

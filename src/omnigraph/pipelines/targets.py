@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from omnigraph.errors import BranchExists, BranchNotFound, OmnigraphError
 from omnigraph.pipelines.definition import Pipeline, Target
 from omnigraph.pipelines.ledger import SUCCEEDED, TargetRun
-from omnigraph.pipelines.loading import Terms
+from omnigraph.pipelines.loading import LoadTerms
 from omnigraph.pipelines.once import Once
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _MADE_BY: Final = re.compile(r", run ([0-9A-HJKMNP-TV-Z]{26})$")
 class Records(Protocol):
     """What is read, once somebody needs it."""
 
-    def load(self, branch: Branch, terms: Terms) -> LoadResult:
+    def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
         """Load what a target takes of them, unless a source is not as it was at the start."""
 
     def rows(self, target: Target) -> int | None:
@@ -109,7 +109,7 @@ class Attempt:
         return replace(found, is_repeated=found.made_by != self.run_id)
 
     def _loaded(self, branch: Branch, begun: TargetRun, records: Records) -> TargetRun:
-        terms = Terms(self.target, self.key, self._message, self.rejects, self.progress)
+        terms = LoadTerms(self.target, self.key, self._message, self.rejects, self.progress)
         result = records.load(branch, terms)
         if result.is_repeated:
             # Another run of the slot was faster: nothing was read here.

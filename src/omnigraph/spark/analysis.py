@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ _STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*$", re.DOTALL)
 
 # PySpark writes what it raises to standard error too, with these.
 _LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-_NEVER: Final = logging.CRITICAL + 1
+_is_expected: Final[ContextVar[bool]] = ContextVar("_is_expected", default=False)
 
 
 class Unresolved(Exception):
@@ -60,15 +61,18 @@ def resolving() -> Iterator[None]:
 @contextmanager
 def unlogged() -> Iterator[None]:
     """Failures that are expected are not written to standard error by PySpark."""
-    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
-    levels = [each.level for each in loggers]
-    for each in loggers:
-        each.setLevel(_NEVER)
+    for name in _LOGGERS:
+        # A logger has it once, however often it is added, and for good: another thread may use it.
+        PySparkLogger.getLogger(name).addFilter(_is_told)
+    before = _is_expected.set(True)
     try:
         yield
     finally:
-        for each, level in zip(loggers, levels, strict=True):
-            each.setLevel(level)
+        _is_expected.reset(before)
+
+
+def _is_told(_record: logging.LogRecord) -> bool:
+    return not _is_expected.get()
 
 
 def arrow_types(frame: DataFrame) -> dict[str, pa.DataType]:

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
+from omnigraph.errors.interruptions import interruption_of
 from omnigraph.spark.session import is_connect
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def cancelled_if_left(spark: SparkSession) -> Iterator[Jobs]:
         # Any failure: it must not hide why the jobs are not wanted.
         with suppress(Exception):
             jobs.stop()
-        if (interruption := _interruption(error)) is not None:
+        if (interruption := interruption_of(error)) not in (None, error):
             raise type(interruption) from error
         raise
     finally:
@@ -82,9 +83,14 @@ def _stopped_by_signal(jobs: Jobs) -> Iterator[None]:
     # What nobody handles ends the process, or nothing.
     before = {number: handler for number, handler in handlers.items() if callable(handler)}
 
+    def stop() -> None:
+        # Any failure: Spark may be ending by now.
+        with suppress(Exception):
+            jobs.stop()
+
     def handle(number: int, frame: FrameType | None) -> None:
         # In a thread of its own: this one may be in the middle of a call to Java.
-        threading.Thread(target=jobs.stop, name="omnigraph-cancel", daemon=True).start()
+        threading.Thread(target=stop, name="omnigraph-cancel", daemon=True).start()
         before[signal.Signals(number)](number, frame)
 
     for number in before:
@@ -94,14 +100,3 @@ def _stopped_by_signal(jobs: Jobs) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _interruption(error: BaseException) -> BaseException | None:
-    """The interruption of which an error is what became.
-
-    PySpark asks for the outcome of an interrupted job, and raises that it was cancelled.
-    """
-    context: BaseException | None = error.__context__
-    while context is not None and not isinstance(context, KeyboardInterrupt):
-        context = context.__context__
-    return context

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from omnigraph.diagnostics import did_you_mean
@@ -46,6 +47,7 @@ _OPTIONS: Final = (
 # A scan, and what each name in it is for a table.
 Found = tuple[TypeScan, dict[str, tuple[str, pa.DataType]]]
 
+_KNOWN: Final = "DATA_SOURCE_ALREADY_EXISTS"
 # Sessions that know the source: to be told again, Spark would warn of it.
 _told: Final[WeakSet[SparkSession]] = WeakSet()
 
@@ -55,7 +57,12 @@ def register(spark: SparkSession) -> None:
     if spark not in _told:
         # Spark refuses a source that takes conditions in sessions where that is off.
         spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-        spark.dataSource.register(OmnigraphSource)
+        try:
+            spark.dataSource.register(OmnigraphSource)
+        except AnalysisException as failure:
+            # A session that another one of this Spark was made of before knows it already.
+            if failure.getCondition() != _KNOWN:
+                raise
         _told.add(spark)
 
 

@@ -106,7 +106,8 @@ class GraphOnSpark:
     ) -> DataFrame:
         """What every commit behind `start` up to `end` changed, both being of one branch.
 
-        `before` and `after` are JSON texts, null where there is none.
+        `before` and `after` are JSON texts, null where there is none. `type` is what a type was
+        called then; `type_id` survives renames.
         """
         opened = self._opened
         states = place_of(opened, "start", start), place_of(opened, "end", end)

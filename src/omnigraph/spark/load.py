@@ -17,13 +17,13 @@ from omnigraph.spark.cancelling import cancelled_if_left
 from omnigraph.spark.failures import FAILURES, failure_of
 from omnigraph.spark.jobs import SparkRunner
 from omnigraph.spark.progress import watched
-from omnigraph.spark.session import ANSI, session
+from omnigraph.spark.session import ANSI, is_ansi, session
 from omnigraph.writers.bulk.attending import require_wanted, under_way
 from omnigraph.writers.bulk.origins import Locate
 from omnigraph.writers.bulk.runner import StageProgress
 from omnigraph.writers.bulk.sources import BulkSource, portions, stage_rows
 from omnigraph.writers.bulk.stores import stores_of
-from omnigraph.writers.bulk.units import Piece, Place
+from omnigraph.writers.bulk.units import GraphPlace, Piece
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,7 +67,7 @@ class FrameSource(BulkSource):
             return session()
         return next(iter(self.frames.values())).sparkSession
 
-    def pieces(self, place: Place, folder: str) -> tuple[Piece, ...]:
+    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:
         """The rows of all frames, staged."""
         found = tuple(
             piece
@@ -79,7 +79,7 @@ class FrameSource(BulkSource):
         return found
 
     def _staged(
-        self, frame: DataFrame, type_name: str, place: Place, folder: str
+        self, frame: DataFrame, type_name: str, place: GraphPlace, folder: str
     ) -> Iterator[Piece]:
         # Pickled by value with what it holds; the function it calls must be installed.
         def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -101,7 +101,7 @@ class FrameSource(BulkSource):
 
 
 def stage_partition(
-    batches: Iterator[pa.RecordBatch], place: Place, folder: str, type_name: str
+    batches: Iterator[pa.RecordBatch], place: GraphPlace, folder: str, type_name: str
 ) -> Iterator[pa.RecordBatch]:
     """Write the rows of a partition beside the graph, and tell where."""
     pa.set_cpu_count(1)
@@ -132,8 +132,7 @@ def runner_for(source: object, progress: StageProgress | None) -> SparkRunner:
 
 def mapped(frame: DataFrame, mapping: Mapping[str, str]) -> DataFrame:
     """A frame with columns named like properties, each by a column or an SQL expression."""
-    is_strict = frame.sparkSession.conf.get(ANSI) == "true"
-    if not is_strict and not set(mapping.values()) <= set(frame.columns):
+    if not is_ansi(frame.sparkSession) and not set(mapping.values()) <= set(frame.columns):
         # A frame belongs to its session: its expressions cannot be those of another one.
         raise InvalidArgument(
             "mapping",

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
+import shutil
+import signal
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +17,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -114,7 +119,7 @@ def strict(spark: SparkSession) -> SparkSession:
 
     The settings of the given one stay as they are: they are somebody else's.
     """
-    if all(spark.conf.get(key) == value for key, value in _MEANINGS.items()):
+    if all(_has(spark, key, value) for key, value in _MEANINGS.items()):
         return spark
     with _making:
         if (made := _strict.get(spark)) is None:
@@ -122,6 +127,16 @@ def strict(spark: SparkSession) -> SparkSession:
             for key, value in _SETTINGS.items():
                 made.conf.set(key, value)
         return made
+
+
+def is_ansi(spark: SparkSession) -> bool:
+    """Whether what cannot be converted fails in a session, rather than being null."""
+    return _has(spark, ANSI, _MEANINGS[ANSI])
+
+
+def _has(spark: SparkSession, key: str, value: str) -> bool:
+    # Spark takes `TRUE` and ` true ` for true, and keeps them as they were written.
+    return (spark.conf.get(key) or "").strip().lower() == value.lower()
 
 
 def active_session() -> SparkSession | None:
@@ -184,16 +199,59 @@ def _made(options: SparkOptions) -> SparkSession:
     else:
         with _told("start"), _environment(_variables(options)), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            chosen = configuration(options)
+            chosen = {**_folders(options), **configuration(options)}
             builder = SparkSession.builder.appName("omnigraph")
             for key, value in chosen.items():
                 builder = builder.config(key, value)
             if options.remote:
                 builder = builder.remote(options.remote)
-            with _environment({} if options.remote else start_java(chosen)):
+            with _environment({} if options.remote else start_java(chosen)), own_interrupts():
                 made = builder.getOrCreate()
     atexit.register(_stop, made)
     return made
+
+
+@contextmanager
+def own_interrupts() -> Iterator[None]:
+    """Let Ctrl-C cancel jobs by a call to Java from a thread of its own.
+
+    PySpark makes it in the middle of whatever call is interrupted, which mixes up the answers.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if is_main else None
+    logging.getLogger().addFilter(_is_news)
+    yield
+    if before is None:
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        threading.Thread(target=_cancel_all, name="omnigraph-cancel-all", daemon=True).start()
+        if callable(before):
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, handle if callable(before) else before)
+
+
+def _cancel_all() -> None:
+    # Any failure: Spark may be gone by now.
+    with suppress(Exception):
+        if (context := _active_context()) is not None:
+            context.cancelAllJobs()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a record is not about a call of Py4J's, which raises what it logs."""
+    return not str(record.msg).endswith("while sending command.")
+
+
+def _folders(options: SparkOptions) -> dict[str, str]:
+    """Where Spark on this machine keeps tables of its own, else in the folder one works in."""
+    if not _is_here(options):
+        return {}
+    folder = tempfile.mkdtemp(prefix="omnigraph-spark-")
+    # Behind the end of the session, which is registered later.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return {"spark.sql.warehouse.dir": folder}
 
 
 def _require_answer(remote: str) -> None:

@@ -40,6 +40,7 @@ CLEANUP = f"{MANIFEST}/cleanup.json"
 PROBES = f"{MANIFEST}/probes"
 STAGING = f"{MANIFEST}/staging"
 TABLES = "t"
+PIPELINES = "__pipelines"
 
 # How much of a branch's name its stream repeats, for the eyes of people only.
 _STREAM_HINT_MAX = 40

@@ -33,7 +33,7 @@ from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.change import NO_COPIES, NO_IDS, GraphChange, TypeChange, WriteMode
 from omnigraph.writers.inputs.data import Dialect, FileOrigins, Input
 from omnigraph.writers.inputs.legacy_ids import Renames, spell_keys
-from omnigraph.writers.inputs.required import Found, load_error, missing_values, type_of
+from omnigraph.writers.inputs.required import OrderedViolation, load_error, missing_values, type_of
 from omnigraph.writers.refusals import (
     AMBIGUOUS,
     MISMATCH,
@@ -211,7 +211,7 @@ class _Loading:
                 problem=problem,
                 place=self.origins.place(row),
             )
-            found.append(Found(self.origins.order(row), violation))
+            found.append(OrderedViolation(self.origins.order(row), violation))
         return load_error(found, len(rows))
 
     def _unusable(self, failure: UnusableKey) -> LoadError:
@@ -221,7 +221,7 @@ class _Loading:
             failure.value,
             place=self.origins.place(failure.row),
         )
-        return load_error([Found(self.origins.order(failure.row), violation)], 1)
+        return load_error([OrderedViolation(self.origins.order(failure.row), violation)], 1)
 
     def _twice(self, rows: pa.Table, ids: pa.ChunkedArray, codes: Rows) -> WriteRefused:
         """The error for keys that several records have."""

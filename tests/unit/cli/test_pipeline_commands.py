@@ -236,7 +236,7 @@ def test_records_that_were_left_out_are_told_with_the_file_of_their_reasons(
     assert found["targets"][0]["rejects"] == told.rejects
     (status,) = answer("pipeline", "status", *where)["pipelines"]
     assert status["last_run"]["targets"][0]["rejects"] == told.rejects
-    line = f"  company/main left out 3 records, reasons in {told.rejects}"
+    line = f"  company/main left out 3 rows, reasons in {told.rejects}"
     assert line in run("pipeline", "status", *where).stdout.splitlines()
     (ended,) = Ledger.at(str(tmp_path / "g.omni"), "people").runs()
     assert line in list(PipelineRun(ended).to_lines())

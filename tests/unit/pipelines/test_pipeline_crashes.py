@@ -15,11 +15,11 @@ import pytest
 import omnigraph
 from omnigraph import Branch
 from omnigraph.engine import LoadResult
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import OmnigraphError, SourceFailed
 from omnigraph.ids import new_ulid
 from omnigraph.pipelines.definition import FeedSource, Pipeline, Target
 from omnigraph.pipelines.ledger import Ledger, Run, TargetRun
-from omnigraph.pipelines.loading import Terms
+from omnigraph.pipelines.loading import LoadTerms
 from omnigraph.pipelines.resolving import Resolver
 from omnigraph.pipelines.review import runs_of
 from omnigraph.pipelines.run import Running, RunOptions, run_records
@@ -57,7 +57,7 @@ class Two:
     def __init__(self, running: Running, slot: Slot) -> None:
         del running, slot
 
-    def load(self, branch: Branch, terms: Terms) -> LoadResult:
+    def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
         """Load them with the key and the message of the run."""
         rows = [_person(name) for name in NAMES]
         return branch.load(rows, mode="append", key=terms.key, message=terms.message)
@@ -185,7 +185,7 @@ def test_a_run_that_was_stopped_before_its_commit_has_none_of_the_next(tmp_path:
     pipeline = _world(tmp_path / "w", ONE)
 
     class Stopped(Two):
-        def load(self, branch: Branch, terms: Terms) -> LoadResult:
+        def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
             """Somebody presses Ctrl-C."""
             del branch, terms
             raise KeyboardInterrupt
@@ -203,7 +203,7 @@ def test_a_run_that_was_stopped_behind_its_commit_shows_it_as_its_own(tmp_path: 
     pipeline = _world(tmp_path / "w", ONE)
 
     class Late(Two):
-        def load(self, branch: Branch, terms: Terms) -> LoadResult:
+        def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
             """Somebody presses Ctrl-C when the commit is there."""
             super().load(branch, terms)
             raise KeyboardInterrupt
@@ -217,3 +217,24 @@ def test_a_run_that_was_stopped_behind_its_commit_shows_it_as_its_own(tmp_path: 
     assert (stopped.status, target.status) == ("interrupted", "succeeded")
     assert (target.commit, target.made_by) == (again.targets[0].commit, stopped.id)
     assert again.targets[0].made_by == stopped.id
+
+
+def test_a_run_that_is_killed_behind_the_commit_of_a_later_attempt_shows_it(tmp_path: Path) -> None:
+    pipeline = _world(tmp_path / "w", ONE)
+    attempts = iter(range(3))
+
+    class SecondTime(Two):
+        def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
+            """The source is gone for a moment; then somebody presses Ctrl-C behind the commit."""
+            if next(attempts) == 0:
+                raise SourceFailed("gone for a moment")
+            super().load(branch, terms)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_records(pipeline, RunOptions(wait=lambda _: None), SecondTime)
+    (stopped,) = runs_of(pipeline, Resolver.of(pipeline, {}), limit=None)
+    (target,) = stopped.targets
+    assert (stopped.status, target.status, target.error) == ("interrupted", "succeeded", None)
+    assert (target.made_by, target.attempts) == (stopped.id, 2)
+    _require_truth(pipeline)

@@ -11,6 +11,8 @@ from omnigraph.errors import LoadError, StorageError
 from omnigraph.pipelines.ledger import Ledger
 from omnigraph.pipelines.run import RunOptions, run_pipeline
 from omnigraph.pipelines.sql import is_plain, steps_of
+from omnigraph.writers.bulk.origins import Locate
+from omnigraph.writers.bulk.sources import TableRows
 from omnigraph.writers.inputs.tables import REFUSED
 from unit.pipelines.definitions import PEOPLE, catalog, read, with_map
 
@@ -73,16 +75,28 @@ def _marked() -> pa.Table:
     )
 
 
+class _Made(TableRows):
+    """Rows of people that were made of records, which nobody finds again."""
+
+    @property
+    def locate(self) -> Locate | None:
+        return lambda _: {}
+
+
+def _people() -> _Made:
+    return _Made(_marked().to_reader(), "Person")
+
+
 def test_a_row_that_says_why_it_is_refused_is_refused(tmp_path: Path) -> None:
     with omnigraph.create(tmp_path / "g", schema=SCHEMA) as graph:
         main = graph.branch()
         with pytest.raises(LoadError) as caught:
-            main.load(_marked(), type="Person", mode="append")
+            main.load(_people(), mode="append")
         (violation,) = caught.value.violations
         assert violation.message == 'Person.age: no number: {"age":"x"}'
         assert (violation.property, caught.value.retryable) == ("age", False)
         result = main.load(
-            _marked(), type="Person", mode="append", on_error="quarantine", rejects=tmp_path / "bad"
+            _people(), mode="append", on_error="quarantine", rejects=tmp_path / "bad"
         )
         assert (result.rejected, main.count("Person")) == (1, 2)
         assert result.rejects is not None

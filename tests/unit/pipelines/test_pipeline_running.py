@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,11 +15,12 @@ from omnigraph.engine import LoadResult
 from omnigraph.errors import SourceFailed
 from omnigraph.pipelines import run as run_module
 from omnigraph.pipelines.definition import Pipeline, Target
-from omnigraph.pipelines.due import run_due
+from omnigraph.pipelines.due import INTERRUPTED_RUNS_MAX, Ran, run_due
 from omnigraph.pipelines.ledger import Ledger, Run
-from omnigraph.pipelines.loading import Terms
+from omnigraph.pipelines.loading import LoadTerms
 from omnigraph.pipelines.resolving import Resolver
 from omnigraph.pipelines.run import Running, RunOptions, run_pipeline
+from omnigraph.pipelines.schedule import slot_name
 from omnigraph.pipelines.slots import Slot
 from omnigraph.pipelines.sources import Survey
 from omnigraph.storage import Objects
@@ -36,7 +38,7 @@ class Broken:
         self._failure = failure
         self.told: list[str] = []
 
-    def load(self, branch: Branch, terms: Terms) -> LoadResult:
+    def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
         """It fails."""
         del branch, terms
         self.told.append("asked")
@@ -129,3 +131,78 @@ def test_a_run_that_fails_unexpectedly_before_it_begins_is_in_the_ledger(
         run_pipeline(two)
     run = _told(two)
     assert (run.status, run.error) == ("failed", "LookupError: a source of another make")
+
+
+def test_records_that_cannot_be_let_go_are_a_failed_attempt(two: Pipeline) -> None:
+    class Stuck(Broken):
+        def forget(self) -> None:
+            """The connection is lost here too."""
+            super().forget()
+            raise SourceFailed("it cannot be closed")
+
+    run = _run(two, Stuck(SourceFailed("the connection was lost")))
+    assert [(each.attempts, each.error) for each in run.targets] == [(3, "it cannot be closed")] * 2
+
+
+def test_readings_that_cannot_be_ended_fail_no_run(two: Pipeline) -> None:
+    def lost() -> None:
+        raise SourceFailed("the connection was lost")
+
+    resolver = Resolver.of(two, {})
+    with ExitStack() as stack:
+        ledger = Ledger.at(resolver.ledger(), two.name)
+        running = Running(two, RunOptions(), resolver, ledger, stack)
+        records = run_module._Records(running, Slot("s", {}))
+        records._held.callback(lost)
+        records.forget()
+        records._held.callback(lost)
+
+
+def test_a_slot_whose_runs_are_always_killed_is_given_up(tmp_path: Path) -> None:
+    omnigraph.create(tmp_path / "company.omni", schema=SCHEMA).close()
+    pipeline = read(tmp_path, PEOPLE + 'schedule: "0 * * * *"\n')
+    ledger = Ledger.at(Resolver.of(pipeline, {}).ledger(), pipeline.name)
+    now = datetime.now(UTC)
+    slot = slot_name(now.replace(minute=0))
+
+    def due() -> list[Ran]:
+        return list(run_due([pipeline], now, RunOptions(open_store=_nothing)))
+
+    for number in range(INTERRUPTED_RUNS_MAX):
+        assert [each.error for each in due()] == ["LookupError: asked"], number
+        # Every second one has no time to say so: its process is gone.
+        log = ledger.start({"slot": "files-1", "asked": slot, "trigger": "schedule"})
+        if number % 2:
+            log.add("finished", {"status": "interrupted"})
+        else:
+            _change_started(tmp_path, log.run_id, pid=2**22 + 1)
+    (given_up,) = due()
+    assert given_up.run is not None
+    assert (given_up.run.status, given_up.run.asked) == ("failed", slot)
+    assert f"{INTERRUPTED_RUNS_MAX} runs" in (given_up.run.error or "")
+    assert "--slot" in (given_up.run.error or "")
+    assert due() == []
+
+
+def test_a_slot_that_others_may_be_running_is_not_begun_ever_again(tmp_path: Path) -> None:
+    omnigraph.create(tmp_path / "company.omni", schema=SCHEMA).close()
+    pipeline = read(tmp_path, PEOPLE + 'schedule: "0 * * * *"\n')
+    ledger = Ledger.at(Resolver.of(pipeline, {}).ledger(), pipeline.name)
+    now = datetime.now(UTC)
+    for _ in range(INTERRUPTED_RUNS_MAX):
+        assert len(list(run_due([pipeline], now, RunOptions(open_store=_nothing)))) == 1
+        # Nobody here can tell whether a process of another machine is still there.
+        log = ledger.start({"slot": slot_name(now.replace(minute=0)), "trigger": "schedule"})
+        _change_started(tmp_path, log.run_id, host="elsewhere")
+    assert list(run_due([pipeline], now, RunOptions(open_store=_nothing))) == []
+    assert {run.status for run in ledger.runs()} == {"running"}
+
+
+def _nothing(uri: str) -> Objects:
+    del uri
+    raise LookupError("asked")
+
+
+def _change_started(folder: Path, run_id: str, **members: object) -> None:
+    (event,) = folder.rglob(f"{run_id}/0000.json")
+    event.write_text(json.dumps({**json.loads(event.read_text()), **members}))

@@ -35,6 +35,20 @@ def test_names_are_replaced_by_their_values() -> None:
         ("https://h/people?api_key=abc", True),
         ("https://h/people?api-key=${KEY}&sort_key=name&keyword=x", False),
         ("s3://me:word@bucket/graph", True),
+        ("host=h password='${PW}'", False),
+        ("host=h password = '${PW}' user=me", False),
+        ('host=h password="${PW}"', False),
+        ("host=h password='a word'", True),
+        ("host=h password='${PW} and more'", True),
+        ("host=h password=''", False),
+        ("https://h/people?key=name", False),
+        ("https://h/people?signature_kind=v4&tokens=3&secretary=ada", False),
+        ("https://h/people?X-Amz-Signature=abcd", True),
+        ("https://h/people?X-Amz-Security-Token=abcd", True),
+        ("https://h/people?X-Amz-Signature=${SIGNATURE}", False),
+        ("https://h/people?page_token=abc", True),
+        ("https://h/people?sv=1&sig=abc", True),
+        ("https://h/people?X-Goog-Signature=${A}&accessKeyId=b&secretAccessKey=c", True),
     ],
 )
 def test_a_password_in_an_address_is_seen(address: str, holds: bool) -> None:
@@ -48,6 +62,9 @@ def test_an_env_file_is_below_the_environment(tmp_path: Path) -> None:
     assert found == {"A": "own", "B": "two words", "C": ""}
     with pytest.raises(SourceRefused, match="cannot be read"):
         environment_with({}, tmp_path / "nothing")
+    path.write_bytes(b"A=\xff")
+    with pytest.raises(SourceRefused, match="is not UTF-8"):
+        environment_with({}, path)
 
 
 def test_a_definition_is_resolved_when_it_is_used(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import omnigraph
 from omnigraph.engine.entity_change.filters import filters_of
 from omnigraph.engine.feed.arrow import change_batches, shares_between
-from omnigraph.errors import SourceRefused
+from omnigraph.errors import ChangeCursorRejected, SourceRefused
 from omnigraph.pipelines.definition import FeedSource, FileSource, HttpSource, Source
 from omnigraph.pipelines.ledger import Ledger, RunLog, TargetRun, fields_of
 from omnigraph.pipelines.slots import Asked, Slot, choose_slot
@@ -169,3 +169,51 @@ def test_a_source_that_is_added_waits_for_the_batch_that_is_not_finished(tmp_pat
     ledger.finish_batch(0, "run")
     both = choose_slot(pipeline, {"a": source, "b": source}, ledger, NOBODY)
     assert (both.surveys["a"].is_empty, both.surveys["b"].is_empty) == (True, False)
+
+
+def _by_cursors(source: FeedSource, seen: int | None, upto: int | None) -> dict[str, Any]:
+    """A position as ledgers have it that were begun with cursors: behind so many commits."""
+    with omnigraph.open(source.uri) as graph:
+        blocks = graph.branch("main").changes(start="beginning", ops=source.ops).blocks
+        first = None if seen is None else blocks[seen].cursor
+        last = first if upto is None else blocks[upto].cursor
+        commit = None if upto is None else blocks[upto].cause.commit_id
+        return {"kind": "graph", "from": first, "to": last, "commit": commit}
+
+
+@pytest.mark.parametrize(
+    ("seen", "upto", "again", "later"),
+    [
+        (None, 1, ["ada", "bo"], ["cy"]),
+        (0, 1, ["bo"], ["cy"]),
+        # From now on, and nothing was there yet.
+        (1, None, [], ["cy"]),
+        # From the beginning, and nothing was there yet.
+        (None, None, [], ["ada", "bo", "cy"]),
+    ],
+)
+def test_a_ledger_that_was_begun_with_cursors_goes_on(
+    tmp_path: Path, seen: int | None, upto: int | None, again: list[str], later: list[str]
+) -> None:
+    other = tmp_path / "other.omni"
+    omnigraph.create(other, schema=SCHEMA).close()
+    _write(other, "ada", "bo", "cy")
+    source, ledger = FeedSource(str(other)), _ledger(tmp_path)
+    old = _by_cursors(source, seen, upto)
+    ledger.claim(0, {"position": {"source": old}, "slot": "batch-00000000-old"})
+    unfinished = _slot(tmp_path, source)
+    assert (unfinished.name, unfinished.batch) == ("batch-00000000-old", 0)
+    assert _ids(source, unfinished) == again
+    assert unfinished.is_empty is not bool(again)
+    ledger.finish_batch(0, "run")
+    assert _ids(source, _slot(tmp_path, source)) == later
+
+
+def test_a_cursor_in_a_ledger_that_is_of_another_graph_is_refused(tmp_path: Path) -> None:
+    for name in ("other.omni", "third.omni"):
+        omnigraph.create(tmp_path / name, schema=SCHEMA).close()
+        _write(tmp_path / name, "ada")
+    old = _by_cursors(FeedSource(str(tmp_path / "third.omni")), 0, None)
+    _ledger(tmp_path).claim(0, {"position": {"source": old}, "slot": "batch-00000000-old"})
+    with pytest.raises(ChangeCursorRejected, match="another graph"):
+        _slot(tmp_path, FeedSource(str(tmp_path / "other.omni")))

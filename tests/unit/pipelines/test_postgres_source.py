@@ -6,6 +6,7 @@ import pytest
 
 from omnigraph.errors import SourceFailed
 from omnigraph.pipelines.definition import PostgresSource
+from omnigraph.pipelines.sources import place_sql
 from omnigraph.pipelines.sources.postgres import connected, position
 
 
@@ -42,3 +43,10 @@ def test_the_ledger_sees_tables_and_no_queries() -> None:
     assert position(PostgresSource(url, table="a.b")) == {"kind": "postgres", "read": "a.b"}
     query = PostgresSource(url, query="SELECT * FROM f('hunter2')")
     assert position(query) == {"kind": "postgres", "read": "a query"}
+
+
+def test_a_place_names_the_key_only_if_records_have_it() -> None:
+    source = PostgresSource("postgresql://h", query="SELECT 1 AS id", key="id")
+    assert "`id`" in place_sql(source, ["id", "name"])
+    assert "`id`" not in place_sql(source, ["name"])
+    assert "`id`" not in place_sql(source, ["id", "id"])

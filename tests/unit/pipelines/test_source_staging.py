@@ -6,9 +6,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.errors import SourceFailed
+from omnigraph.errors import SourceFailed, StorageError
 from omnigraph.pipelines.sources import staging
 from omnigraph.pipelines.sources.staging import Staging, read_pieces, staging_at
+from omnigraph.storage.local_objects import LocalObjects
+from omnigraph.storage.paths import Entry
 
 PAGES = 200
 RECORDS = 5_000
@@ -71,3 +73,20 @@ def test_memory_follows_a_piece_and_not_all_pages(tmp_path: Path) -> None:
         )
     assert count > PAGES * RECORDS * len(TEXT) // (2 * staging.PIECE_BYTES)
     assert most < 3 * staging.PIECE_BYTES
+
+
+@pytest.mark.parametrize("failure", [StorageError("list", "x", "no answer"), OSError("no answer")])
+def test_pieces_that_cannot_be_removed_hide_no_other_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    class Silent(LocalObjects):
+        def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
+            """It fails."""
+            del prefix, after
+            raise failure
+
+    monkeypatch.setattr(staging, "_objects_at", lambda _: Silent(str(tmp_path)))
+    with staging_at(str(tmp_path)) as place:
+        assert place.write([pa.array([TEXT])]) == 1
+    with pytest.raises(SourceFailed, match="the service answers 500"), staging_at(str(tmp_path)):
+        raise SourceFailed("the service answers 500")

@@ -185,11 +185,11 @@ def _target_lines(targets: Iterable[TargetRun]) -> list[str]:
 
 
 def _left_out(targets: Iterable[TargetRun]) -> Iterator[str]:
-    """How many records each target left out, and the file that tells why."""
+    """How many rows each target left out, and the file that tells why."""
     for target in targets:
         if target.rejected:
             why = "" if target.rejects is None else f", reasons in {target.rejects}"
-            yield f"{target.target} left out {counted(target.rejected, 'record')}{why}"
+            yield f"{target.target} left out {counted(target.rejected, 'row')}{why}"
 
 
 def _numbers(target: TargetRun) -> tuple[str, str, str]:

@@ -39,6 +39,8 @@ SCHEMA: Final = pa.schema(
         ("committed_at", pa.timestamp("us", "UTC")),
         ("kind", pa.utf8()),
         ("type", pa.utf8()),
+        # Survives renames, and differs between two types that had one name in turn.
+        ("type_id", pa.utf8()),
         ("id", pa.utf8()),
         ("op", pa.utf8()),
         ("before", pa.utf8()),
@@ -132,6 +134,7 @@ def _batch(record: Record, found: TypeDifference) -> pa.RecordBatch:
         same(datetime_of(record.created_at), "committed_at"),
         same(str(found.kind), "kind"),
         same(found.type_key.name, "type"),
+        same(found.pair.type_id, "type_id"),
         found.ids.cast(pa.utf8()),
         _WORDS.take(pa.array(found.ops.astype(np.int64))),
         before.cast(pa.utf8()),

@@ -140,6 +140,14 @@ class Feed:
         binding = branch_binding(self._session, view, self._stream, self._filters.first_at(view))
         return tokens.feed_cursor(binding, Position(head.seq, head.commit))
 
+    def commit_of(self, cursor: str) -> str:
+        """The commit that a cursor is behind, whatever filters it was made with."""
+        head = self._session.head(self._stream)
+        binding = branch_binding(self._session, self._session.view(head), self._stream, None)
+        at = tokens.read_feed_cursor(cursor, binding)
+        self._require(at, head)
+        return at.commit
+
     def _place(self, origin: Origin, head: Snapshot, binding: Binding, limits: Limits) -> FeedPlace:
         match origin:
             case FromPage(page_token):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -17,6 +18,8 @@ from omnigraph.storage.source_files import SourceFile, opened, source_files
 from omnigraph.writers.inputs.lines import Lines
 
 _BLOCK_BYTES: Final = 8 * 1024**2
+# Spark ends a line at a return too.
+_ARRAY: Final = re.compile(rb"(?:\A|[\r\n])[ \t]*\[")
 _LINE, _ROW, _RECORD = "line", "row", "record"
 
 
@@ -35,7 +38,7 @@ def nouns(
     """What the n-th records of a file are counted by, and as how many.
 
     A record of JSON lines or CSV is on the n-th line that is not blank, if the file has as many of
-    those as Spark found records: `total`.
+    those as Spark found records: `total`. A line with an array has any number of them.
     """
     if format_ in ("parquet", "orc"):
         return {number: (_ROW, number) for number in numbers}
@@ -43,21 +46,30 @@ def nouns(
         return {number: (_RECORD, number) for number in numbers}
     heads = 1 if format_ == "csv" else 0
     with opened(file, source.options) as stream:
-        lines = _lines_at(plain(stream, file.uri), np.sort(np.array(numbers) + heads))
+        blocks = _blocks(plain(stream, file.uri))
+        lines = _lines_at(blocks, np.sort(np.array(numbers) + heads), is_json=format_ == "json")
     if lines.pop(_ALL) != total + heads:
         return {number: (_RECORD, number) for number in numbers}
     return {number: (_LINE, lines[number + heads]) for number in numbers}
 
 
-# Stands for the number of all lines among those of some.
+# Stands for the number of all lines among those of some, which may not be known.
 _ALL: Final = 0
+_UNKNOWN: Final = -1
 
 
-def _lines_at(stream: pa.NativeFile, wanted: npt.NDArray[np.int64]) -> dict[int, int]:
-    """The numbers of the n-th lines that are not blank, and how many of them there are."""
+def _lines_at(
+    blocks: Iterator[Lines], wanted: npt.NDArray[np.int64], *, is_json: bool
+) -> dict[int, int]:
+    """The numbers of the n-th lines that are not blank, and how many; of none if one is an array.
+
+    Lines with many records and lines without any could be as many as the records by chance.
+    """
     found: dict[int, int] = {}
     before = 0
-    for lines in _blocks(stream):
+    for lines in blocks:
+        if is_json and _ARRAY.search(lines.block):
+            return {_ALL: _UNKNOWN}
         numbers = lines.numbers[~lines.is_blank]
         here = wanted[(wanted > before) & (wanted <= before + len(numbers))]
         found |= dict(zip(here.tolist(), numbers[here - before - 1].tolist(), strict=True))
@@ -80,7 +92,7 @@ def _blocks(stream: pa.NativeFile) -> Iterator[Lines]:
         yield Lines(rest + b"\n", number)
 
 
-def by_file(numbers: Sequence[tuple[str, int]]) -> Mapping[str, list[int]]:
+def numbers_by_file(numbers: Sequence[tuple[str, int]]) -> Mapping[str, list[int]]:
     """Numbers of records, by the file they are in."""
     found: dict[str, list[int]] = {}
     for file, number in dict.fromkeys(numbers):

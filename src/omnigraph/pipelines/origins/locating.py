@@ -16,8 +16,9 @@ import pyarrow as pa
 from omnigraph.engine.distributed import spark_module
 from omnigraph.pipelines.definition import FileSource, Source
 from omnigraph.pipelines.guards import CORRUPT, record_sql
-from omnigraph.pipelines.origins.file_places import by_file, local_file, nouns
+from omnigraph.pipelines.origins.file_places import local_file, nouns, numbers_by_file
 from omnigraph.pipelines.origins.numbering import BLOCK, FILE, PART, ROW
+from omnigraph.pipelines.origins.packing import Packing, packing_of
 from omnigraph.pipelines.sources import Survey, place_sql
 from omnigraph.pipelines.sql import quoted
 from omnigraph.writers.bulk.origins import Found, Origin
@@ -46,12 +47,14 @@ class Origins:
     # The same, counted while they are read, and how many there were.
     rows: DataFrame
     count: Callable[[], int | None]
+    packing: Packing
 
     @classmethod
     def of(cls, name: str, source: Source, found: Survey, records: DataFrame) -> Origins:
         """The origins of records that have their numbers beside them."""
         rows, count = spark_module("analysis").counted(records)
-        return cls(name, source, found, records, rows, count)
+        packing = packing_of(records.sparkSession)
+        return cls(name, source, found, records, rows, count, packing)
 
     def locate(self, wanted: Sequence[Numbers]) -> Iterator[tuple[Numbers, Found]]:
         """Where records are, by their numbers; one that is not found any more is left out."""
@@ -68,6 +71,9 @@ class Origins:
 
     def _read_again(self, wanted: Sequence[Numbers]) -> list[_Row]:
         spark = self.records.sparkSession
+        # In other partitions the same numbers may be those of other records.
+        if BLOCK in self.records.columns and packing_of(spark) != self.packing:
+            return []
         parts, numbers = zip(*wanted, strict=True)
         asked = spark.createDataFrame(
             pa.table({PART: pa.array(parts, pa.int64()), ROW: pa.array(numbers, pa.int64())})
@@ -78,14 +84,15 @@ class Origins:
             text = f"coalesce({quoted(CORRUPT)}, {text})"
         items = [f"{text} AS {_RECORD}"]
         if not isinstance(self.source, FileSource):
-            items.append(f"{place_sql(self.source)} AS {_PLACE}")
+            items.append(f"{place_sql(self.source, self.records.columns)} AS {_PLACE}")
         joined = self.records.join(asked.hint("broadcast"), [PART, ROW], "left_semi")
-        return self._collected(joined.selectExpr(*names, *items))
+        return self._collected(lambda: joined.selectExpr(*names, *items))
 
-    def _collected(self, frame: DataFrame) -> list[_Row]:
-        leaving = spark_module("cancelling").cancelled_if_left(frame.sparkSession)
+    def _collected(self, made: Callable[[], DataFrame]) -> list[_Row]:
+        leaving = spark_module("cancelling").cancelled_if_left(self.records.sparkSession)
+        # Spark looks at what a frame is made of when it is made, and may not understand it.
         with leaving, spark_module("failures").refusing_data(self.name):
-            found: list[_Row] = frame.toArrow().to_pylist()
+            found: list[_Row] = made().toArrow().to_pylist()
         return found
 
     def _number(self, row: _Row) -> int | None:
@@ -97,7 +104,7 @@ class Origins:
         """The place, the file and the number of each row."""
         numbered, totals = self._numbered(rows)
         known: dict[tuple[str, int], tuple[str, str, int | None]] = {}
-        for name, numbers in by_file(numbered).items():
+        for name, numbers in numbers_by_file(numbered).items():
             file = self._file(name)
             counted = nouns(file, numbers, totals.get(name), source, self._format)
             known |= {
@@ -119,7 +126,7 @@ class Origins:
         """How many records files elsewhere have, if those come in the order of their lines."""
         if self._format != "json":
             return {}
-        counts = self._collected(self.records.groupBy(PART).count())
+        counts = self._collected(lambda: self.records.groupBy(PART).count())
         return {str(each[PART]): each[_COUNT] for each in counts}
 
     def _blocks(self) -> tuple[Mapping[tuple[str, int], int], Mapping[str, int]]:
@@ -130,7 +137,7 @@ class Origins:
         first, count = functions.min(ROW).alias(_FIRST), functions.count(ROW).alias(_COUNT)
         begins: dict[tuple[str, int], int] = {}
         totals: dict[str, int] = {}
-        blocks = self._collected(grouped.agg(first, count))
+        blocks = self._collected(lambda: grouped.agg(first, count))
         for block in sorted(blocks, key=lambda each: (each[FILE], each[BLOCK])):
             before = totals.get(block[FILE], 0)
             begins[block[FILE], block[BLOCK]] = before - block[_FIRST]

@@ -46,7 +46,7 @@ def in_blocks(records: DataFrame) -> DataFrame:
 
 def by_block(records: DataFrame) -> DataFrame:
     """Records with a file and a block, by their numbers in their partitions."""
-    # The blocks of a partition may be others next time: then a record is not found, never another.
+    # They are the same in another job only if that packs the files in the same way.
     return records.selectExpr("*", f"xxhash64({FILE}, {BLOCK}) AS {PART}", f"{_NUMBER} AS {ROW}")
 
 

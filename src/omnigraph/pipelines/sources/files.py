@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.csv as pcsv
@@ -51,6 +54,9 @@ ENDINGS: Final = {
 }
 _NAMES_MAX: Final = 5
 _BATCH_ROWS: Final = 65_536
+# What means something in a path that Spark is given, and what of it only there.
+_SPARK_SIGNS: Final = re.compile(r"[\[\]{}*?\\]")
+_SPARK_SIGNS_ONLY: Final = re.compile(r"[{}\\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,7 @@ def frame(source: FileSource, found: Listed, spark: SparkSession) -> DataFrame:
     records = local_frame(source, [file.uri for file in found.files], found.format, spark)
     # Spark has looked at the files by now, and reads each as far as it went then.
     require_same(source, found)
+    _require_read(records, found)
     return by_file(records, found.format)
 
 
@@ -131,7 +138,7 @@ def local_frame(
     source: FileSource, paths: Sequence[str], format_: str, spark: SparkSession
 ) -> DataFrame:
     """The records of files that Spark can open itself."""
-    names = list(paths)
+    names = [_spark_path(path) for path in paths]
     match format_:
         case "json":
             read = spark.read.option("multiLine", source.is_multiline)
@@ -146,6 +153,30 @@ def local_frame(
             return _declared(spark.read.parquet(*names), source)
         case _:
             return _declared(spark.read.orc(names), source)
+
+
+def spark_pattern(path: str) -> str:
+    """A folder or a pattern as Spark understands it, which takes every path for a pattern.
+
+    Braces mean nothing in patterns of ours; other signs do, unless a folder has that name.
+    """
+    if os.path.isdir(path):
+        return _spark_path(path)
+    return _SPARK_SIGNS_ONLY.sub(r"\\\g<0>", path)
+
+
+def _spark_path(path: str) -> str:
+    return _SPARK_SIGNS.sub(r"\\\g<0>", path)
+
+
+def _require_read(records: DataFrame, found: Listed) -> None:
+    """Refuse files of which Spark reads others, or not all."""
+    read = {unquote(urlsplit(uri).path) for uri in records.inputFiles()}
+    wanted = {file.path for file in found.files}
+    if read != wanted:
+        told = ", ".join(sorted(read ^ wanted)[:_NAMES_MAX])
+        hint = "it reads no file whose name begins with '_' or '.': give them others"
+        raise SourceRefused(f"Spark does not read these files as they are named: {told}", hint=hint)
 
 
 def csv_reader(reader: Reader, source: FileSource) -> Reader:

@@ -3,7 +3,8 @@
 A record has `op`, `kind`, `type`, `id`, `commit`, of an edge `from` and `to`, and the properties
 after the change in `properties`; those of a deletion are the last ones it had. An entity that
 several commits changed is one record, unless the definition asks for every change: what became of
-it between the two ends of the position, by the last of them.
+it between the two ends of the position, by the last of them. `type` is the name that a type has at
+the end of the position, whatever it was called before.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 import omnigraph
+from omnigraph.engine.feed.polling import BEGINNING
+from omnigraph.execution.changes import type_id
 from omnigraph.pipelines.definition import FeedSource
 from omnigraph.pipelines.guards import CORRUPT
 from omnigraph.pipelines.origins.numbering import by_values
@@ -33,7 +36,8 @@ from omnigraph.schema.types import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from omnigraph import Graph
+    from omnigraph import Branch, Graph
+    from omnigraph.execution.view import View
 
 PER_ENTITY: Final = "entity"
 _COLUMNS: Final = "op string, kind string, type string, id string, commit string"
@@ -51,11 +55,40 @@ def position(source: FeedSource, after: Any) -> JsonObject:  # Any: a position, 
 
     It is between two commits that it names, so that it is read again exactly.
     """
-    start = source.start if after is None else f"after:{after['to']}"
     with omnigraph.open(source.uri) as graph:
         branch = graph.branch(source.branch)
+        start = source.start if after is None else f"after:{_last(branch, after)}"
         first, last = branch.span(start, rows_max=source.changes_max)
     return {"kind": "graph", "from": first, "to": last}
+
+
+def between_commits(source: FeedSource, position: JsonObject) -> JsonObject:
+    """A position of a ledger, also of one that was begun when positions were cursors."""
+    if not _has_cursors(position):
+        return position
+    with omnigraph.open(source.uri) as graph:
+        branch = graph.branch(source.branch)
+        first, last = _first(branch, position), _last(branch, position)
+    return {"kind": "graph", "from": first, "to": last}
+
+
+def _has_cursors(position: JsonObject) -> bool:
+    # `from` and `to` are cursors then, or null at the beginning; `commit` is null if it is empty.
+    return "commit" in position
+
+
+def _first(branch: Branch, position: JsonObject) -> str:
+    """The commit of the cursor that a position begins at."""
+    if position["from"] is None:
+        return branch.span(BEGINNING, rows_max=1)[0]
+    return branch.commit_of(position["from"])
+
+
+def _last(branch: Branch, position: JsonObject) -> str:
+    """The commit that a position ends with."""
+    if not _has_cursors(position):
+        return str(position["to"])
+    return position["commit"] or _first(branch, position)
 
 
 def declared(source: FeedSource) -> str | None:
@@ -79,10 +112,20 @@ def frame(source: FeedSource, position: JsonObject, spark: SparkSession) -> Data
         columns = source.columns
         if columns is None:
             columns = _properties(source, _catalogs(graph, position))
+        name = _name_sql(graph.snapshot(position["to"]).view)
     image = f"coalesce(after, before) AS {_IMAGE}"
-    rows = changes.selectExpr("op", "kind", "type", "id", "commit", "version", image)
+    rows = changes.selectExpr(
+        "op", "kind", f"{name} AS type", "type_id", "id", "commit", "version", image
+    )
     rows = _net(rows, source) if is_net else rows
     return _records(rows, columns, is_declared=source.columns is not None)
+
+
+def _name_sql(end: View) -> str:
+    """SQL over a change: what its type is called at the end; one that is gone, as it was then."""
+    names = {type_id(end.snapshot.pins[str(key)].path): key.name for key in end.types}
+    cases = [f"WHEN {literal(id_)} THEN {literal(name)}" for id_, name in sorted(names.items())]
+    return f"CASE type_id {' '.join(cases)} ELSE type END" if cases else "type"
 
 
 def _net(changes: DataFrame, source: FeedSource) -> DataFrame:
@@ -90,12 +133,12 @@ def _net(changes: DataFrame, source: FeedSource) -> DataFrame:
     from pyspark.sql import functions  # noqa: PLC0415 — Spark is here by now
 
     # The members of a struct are compared in turn, so that the latest is the greatest.
-    grouped = changes.groupBy("kind", "type", "id").agg(
+    grouped = changes.groupBy("kind", "type_id", "id").agg(
         functions.expr("min(struct(version, op)).op AS first"),
-        functions.expr(f"max(struct(version, op, commit, {_IMAGE})) AS last"),
+        functions.expr(f"max(struct(version, op, commit, type, {_IMAGE})) AS last"),
     )
     rows = grouped.selectExpr(
-        f"{_NET_OP} AS op", "kind", "type", "id", "last.commit", f"last.{_IMAGE}"
+        f"{_NET_OP} AS op", "kind", "last.type", "id", "last.commit", f"last.{_IMAGE}"
     )
     return rows.where(f"op IN ({', '.join(map(literal, source.ops))})")
 

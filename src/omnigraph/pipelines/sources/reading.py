@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, assert_never
 
@@ -15,6 +15,7 @@ from omnigraph.pipelines.definition import (
     Source,
 )
 from omnigraph.pipelines.origins.numbering import PART, ROW
+from omnigraph.pipelines.origins.packing import packing_held
 from omnigraph.pipelines.sources import files, graph_feed, http, kafka, postgres
 from omnigraph.pipelines.sources.survey import Survey
 from omnigraph.pipelines.sql import literal, quoted
@@ -34,7 +35,8 @@ def opened(
     """
     match source:
         case FileSource():
-            yield files.frame(source, found.state, spark)
+            with packing_held(spark):
+                yield files.frame(source, found.state, spark)
         case PostgresSource():
             with postgres.frame(source, spark) as rows:
                 yield rows
@@ -49,12 +51,15 @@ def opened(
             assert_never(source)
 
 
-def place_sql(source: Source) -> str:
-    """SQL over a record: which of a source that is no files it is, for people."""
+def place_sql(source: Source, columns: Sequence[str]) -> str:
+    """SQL over a record with these columns: which of a source that is no files it is, for people.
+
+    A column that says so, but that a record does not have once, is left out.
+    """
     match source:
         case PostgresSource():
-            columns = postgres.identity(source)
-            items = [f"{literal(f'{name} ')}, {quoted(name)}" for name in columns]
+            known = [name for name in postgres.identity(source) if columns.count(name) == 1]
+            items = [f"{literal(f'{name} ')}, {quoted(name)}" for name in known]
             table = literal(source.table or "a query")
             return f"concat_ws(' ', {', '.join([table, *(f'concat({item})' for item in items)])})"
         case HttpSource():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
@@ -61,15 +61,18 @@ class Staging:
 def staging_at(uri: str | None) -> Iterator[Staging]:
     """A folder beside a graph, or, without one, of this machine; in the end it is empty again."""
     if uri is None:
-        with tempfile.TemporaryDirectory(prefix="omnigraph-") as folder, staging_at(folder) as own:
+        here = tempfile.TemporaryDirectory(prefix="omnigraph-", ignore_cleanup_errors=True)
+        with here as folder, staging_at(folder) as own:
             yield own
         return
     staging = Staging(uri, layout.staging_folder(new_ulid()))
     try:
         yield staging
     finally:
-        objects = _objects_at(uri)
-        objects.delete([entry.path for entry in objects.list(f"{staging.folder}/")])
+        # Any failure: it must not hide how the reading ended, and maintenance collects the rest.
+        with suppress(Exception):
+            objects = _objects_at(uri)
+            objects.delete([entry.path for entry in objects.list(f"{staging.folder}/")])
 
 
 def read_pieces(staging: Staging, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

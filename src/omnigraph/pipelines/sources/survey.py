@@ -47,7 +47,10 @@ def survey(source: Source, *, after: Any = None, at: Any = None) -> Survey:  # A
         case HttpSource():
             return Survey(http.position(source))
         case FeedSource():
-            position = graph_feed.position(source, after) if at is None else at
+            if at is None:
+                position = graph_feed.position(source, after)
+            else:
+                position = graph_feed.between_commits(source, at)
             return Survey(position, is_empty=position["from"] == position["to"])
         case KafkaSource():
             position = kafka.position(source, after) if at is None else at

@@ -4,13 +4,10 @@ In: the path of a definition. Out: its problems by their places, and notes about
 looked at. Guarantee: no check waits for another to pass, and nothing is read but definitions,
 schemas and the headers of files on this machine.
 
-    structure      fields, kinds, names, schedules, secrets that are spelled out
-    schemas        types and properties that targets do not have or cannot hold
-    expressions    what Spark's parser cannot read
-    columns        what a source does not have, and values of a wrong type, if columns are known
-
-    whole          all of it
-    expressions    Spark's part
+    whole          fields, kinds, names, schedules, secrets that are spelled out; types and
+                   properties that targets do not have or cannot hold; then what Spark finds
+    expressions    what Spark's parser cannot read, columns that a source does not have, and
+                   values of a wrong type, if columns are known
 """
 
 from omnigraph.pipelines.validation.expressions import Spark

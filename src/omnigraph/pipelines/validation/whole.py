@@ -245,7 +245,11 @@ def catalog_for(target: Target, resolver: Resolver) -> Catalog | None:
         try:
             return load_catalog(place.schema.read_text(encoding="utf-8"))
         except OSError as failure:
-            raise OmnigraphError(f"{place.schema} cannot be read: {failure.strerror}") from failure
+            message = f"{place.schema} cannot be read: {failure.strerror}"
+            raise SourceRefused(message) from failure
+        except UnicodeDecodeError as failure:
+            message = f"{place.schema} is not UTF-8: byte {failure.start + 1} cannot be read"
+            raise SourceRefused(message, hint="save it as UTF-8") from failure
     if not resolver.can_address(target.graph):
         return None
     with omnigraph.open(resolver.graph(target.graph)) as graph:

@@ -18,9 +18,10 @@ from omnigraph.ids import new_ulid
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.pins import Staged
+from omnigraph.writers.bulk.notes import read_note
 from omnigraph.writers.bulk.runner import Runner
 from omnigraph.writers.bulk.stores import Stores, stores_of
-from omnigraph.writers.bulk.units import Place
+from omnigraph.writers.bulk.units import GraphPlace
 
 # So long an ended load waits for its units: longer than one takes to write some of its rows.
 STOP_SECONDS: Final = 10.0
@@ -45,7 +46,7 @@ class Attended:
 
     unit: Any  # whatever the function takes
     task: Callable[[Any], Any]
-    place: Place
+    place: GraphPlace
     folder: str
 
 
@@ -54,7 +55,7 @@ class AttendedRunner:
     """Runs the units of one load; when it raises, those units have stopped, if they could."""
 
     runner: Runner
-    place: Place
+    place: GraphPlace
     folder: str
 
     def run(self, units: Sequence[U], task: Callable[[U], R], *, stage: str) -> list[R]:
@@ -100,7 +101,7 @@ def under_way(notes: Objects, folder: str) -> Iterator[None]:
 
 def require_wanted(notes: Objects, folder: str) -> None:
     """Stop a unit whose load has ended."""
-    if notes.get(_load(folder)) != _GO:
+    if read_note(notes, _load(folder)) != _GO:
         raise Stopped
 
 

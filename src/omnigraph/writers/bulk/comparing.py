@@ -24,7 +24,7 @@ from omnigraph.writers.bulk.hashes import (
 from omnigraph.writers.bulk.notes import read_question, write_question
 from omnigraph.writers.bulk.runner import InProcess, Runner
 from omnigraph.writers.bulk.stores import stores_of
-from omnigraph.writers.bulk.units import Job, Place
+from omnigraph.writers.bulk.units import GraphPlace, Job
 
 _STAGE: Final = "keys"
 
@@ -79,7 +79,7 @@ Question = Repeats | Strangers | Shared | Miscounted
 class Part:
     """A question about one part of all hashes, by the path of it."""
 
-    place: Place = field(repr=False)
+    place: GraphPlace = field(repr=False)
     folder: str
     question: str
     number: int

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from omnigraph.execution.hashing import TEXT_BYTES_MAX, Hashes, hashes_of
 from omnigraph.ids import new_ulid
 from omnigraph.storage.objects import Objects
-from omnigraph.writers.bulk.notes import read_note
+from omnigraph.writers.bulk.notes import read_note, require_note
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -189,8 +189,7 @@ def _read(objects: Objects, file: HashFile, start: int, count: int) -> Hashes:
     if count == file.count:
         return np.frombuffer(read_note(objects, file.path), np.uint64)
     width = NONE.itemsize
-    data = objects.get_range(file.path, start * width, count * width)
-    assert data is not None, "what a unit wrote stays until the load ends"
+    data = require_note(objects.get_range(file.path, start * width, count * width))
     return np.frombuffer(data, np.uint64)
 
 

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-import pyarrow as pa
-
-from omnigraph.errors import LoadError
-from omnigraph.schema.accepted import TypeKey
 from omnigraph.writers.bulk.stores import stores_of
-from omnigraph.writers.bulk.unit_reading import UnitReading, read_unit
+from omnigraph.writers.bulk.unit_reading import read_head
 from omnigraph.writers.bulk.units import Format, Unit
 from omnigraph.writers.bulk.writing import Written
-from omnigraph.writers.inputs.reading import Numbers
-from omnigraph.writers.inputs.tables import named_type
 
 # Files that are looked at: others that are wrong are found by who reads them.
 HEADS_MAX: Final = 16
@@ -28,7 +21,7 @@ def wrong_heads(units: Sequence[Unit]) -> list[tuple[Unit, Written]]:
     """The first unit of each table file whose type or columns cannot be those of its rows."""
     found: list[tuple[Unit, Written]] = []
     for unit in _heads(units):
-        reading = _looked_at(unit)
+        reading = read_head(unit, stores_of(unit.job.place))
         if reading.problems:
             told = tuple(reading.problems)
             wrong = Written(0, is_complete=False, types={}, problems=told, count=reading.refused)
@@ -37,26 +30,9 @@ def wrong_heads(units: Sequence[Unit]) -> list[tuple[Unit, Written]]:
 
 
 def _heads(units: Sequence[Unit]) -> list[Unit]:
-    """The first units of some table files, without rows."""
-    heads: dict[str, Unit] = {}
+    """The first units of some table files."""
+    heads: dict[tuple[str, str | None], Unit] = {}
     for unit in units:
         if unit.piece.format in _TABLES and len(heads) < HEADS_MAX:
-            piece = replace(unit.piece, end=unit.piece.start)
-            heads.setdefault(unit.piece.name, replace(unit, piece=piece))
+            heads.setdefault((unit.piece.name, unit.piece.type), unit)
     return list(heads.values())
-
-
-def _looked_at(unit: Unit) -> UnitReading:
-    stores = stores_of(unit.job.place)
-    if unit.piece.format is not Format.CSV:
-        return read_unit(unit, stores, _ignore)
-    # Its columns are found with its rows.
-    reading = UnitReading(stores.schema(unit.job).accepted, unit, _ignore)
-    reading.begin(unit.piece.name, noun="row")
-    with suppress(LoadError):
-        named_type(reading)
-    return reading
-
-
-def _ignore(_type: TypeKey, _rows: pa.Table, _numbers: Numbers) -> None:
-    """There are no rows."""

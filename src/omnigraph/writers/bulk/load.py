@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
-from omnigraph.errors import LoadError, OmnigraphError, ResourceLimit, WriteRefused
+from omnigraph.errors import LoadError, OmnigraphError, ResourceLimit, Violation, WriteRefused
 from omnigraph.execution.view import View
 from omnigraph.ids import new_ulid
 from omnigraph.schema.accepted import TypeKey, TypeKind
@@ -34,7 +34,7 @@ from omnigraph.writers.bulk.explaining import NOWHERE, Court, Judged, Judgement,
 from omnigraph.writers.bulk.heads import wrong_heads
 from omnigraph.writers.bulk.origins import Origin
 from omnigraph.writers.bulk.probing import forget_wanted
-from omnigraph.writers.bulk.problems import UNIT_TOLD_MAX, Step
+from omnigraph.writers.bulk.problems import UNIT_TOLD_MAX, Problem, Step
 from omnigraph.writers.bulk.publication import load_transaction
 from omnigraph.writers.bulk.raw_texts import Raw, RawQuestion, read_raw
 from omnigraph.writers.bulk.rejects import Reject, located, other_rows, refusal, write_rejects
@@ -42,7 +42,7 @@ from omnigraph.writers.bulk.runner import Runner
 from omnigraph.writers.bulk.sources import BulkSource
 from omnigraph.writers.bulk.staged_load import StagedLoad
 from omnigraph.writers.bulk.stores import stores_of
-from omnigraph.writers.bulk.units import Job, Piece, Place, Unit, parts_for
+from omnigraph.writers.bulk.units import GraphPlace, Job, Piece, Unit, parts_for
 from omnigraph.writers.bulk.writing import Written, write_unit
 from omnigraph.writers.keys import Keys
 from omnigraph.writers.load import LoadMode
@@ -73,7 +73,7 @@ class BulkLoad:
     """One load, from its source to its transactions; its rows are written once for each schema."""
 
     def __init__(
-        self, place: Place, source: BulkSource, *, terms: BulkTerms, runner: Runner, keys: Keys
+        self, place: GraphPlace, source: BulkSource, *, terms: BulkTerms, runner: Runner, keys: Keys
     ) -> None:
         self._place = place
         self._source = source
@@ -177,6 +177,7 @@ class BulkLoad:
             folder=self._folder,
             parts=parts_for(pieces),
             told_max=_UNIT_REJECTS_MAX if is_quarantine else UNIT_TOLD_MAX,
+            may_mark=self._source.locate is not None,
         )
         units = tuple(Unit(job, number, piece) for number, piece in enumerate(pieces))
         if wrong := wrong_heads(units):
@@ -224,7 +225,7 @@ class BulkLoad:
         count = sum(each.count for each in written) + len(self._judged) + len(judgement.judged)
         if untold or judgement.unseen or count > REJECTS_MAX:
             raise ResourceLimit(
-                "the number of rejected records of a load",
+                "the number of reasons to reject records of a load",
                 limit=REJECTS_MAX,
                 actual=count + judgement.unseen,
                 hint="look at the first of them with on_error='fail'",
@@ -272,9 +273,20 @@ class BulkLoad:
                 replace(problem.violation, place=places.place(unit, problem.number)),
                 problem.hint,
             )
-            for unit, written in enumerate(self._staged_load.written)
-            for problem in written.problems
+            for unit, problem in self._problems()
         ]
+
+    def _problems(self) -> Iterator[tuple[int, Problem]]:
+        """What units found; what is wrong with a file as a whole once, although each finds it."""
+        known: set[tuple[str, str | None, Violation]] = set()
+        for unit, written in enumerate(self._staged_load.written):
+            piece = self._staged_load.units[unit].piece
+            for problem in written.problems:
+                whole = (piece.name, piece.type, problem.violation)
+                if problem.number or whole not in known:
+                    yield unit, problem
+                if not problem.number:
+                    known.add(whole)
 
     def _reject(self, judged: Judged) -> Reject:
         if judged.unit == NOWHERE:
@@ -288,25 +300,35 @@ class BulkLoad:
         lacking = [each for each in judged if each.lacks is not None]
         if not lacking:
             return judged
-        known, origins = self._rejected_nodes(), self._rejected_origins(lacking)
+        known, unknown = self._rejected_nodes(), self._rejected_unknown(lacking)
 
         def is_lost(each: Judged) -> bool:
-            return each.lacks is not None and (each.lacks in known or self._origin(each) in origins)
+            if each.lacks is None:
+                return False
+            return each.lacks in known or (each.lacks[0], self._origin(each)) in unknown
 
         if not self._terms.is_quarantine:
             # Whoever mends the record mends the edge.
             return [each for each in judged if not is_lost(each)]
         return [_because_rejected(each) if is_lost(each) else each for each in judged]
 
-    def _rejected_origins(self, lacking: Sequence[Judged]) -> set[Origin]:
-        """The records that rejected rows were made of; those of some edges are read for that."""
+    def _rejected_unknown(self, lacking: Sequence[Judged]) -> set[tuple[str, Origin | None]]:
+        """Of rejected nodes whose ids cannot be told, the types and the records they are made of.
+
+        The records that some edges are made of are read with them.
+        """
         if self._source.locate is None:
             return set()
         rejects = [*self._unit_rejects(), *map(self._reject, self._judged)]
         with suppress(OmnigraphError):
             self._read_raws(chain(_keys(rejects), ((each.unit, each.number) for each in lacking)))
-        raws = (self._raws.get(each.key) for each in rejects)
-        return {raw.origin for raw in raws if raw is not None and raw.origin is not None}
+        untold = (each.key for each in rejects if each.violation.entity_id is None)
+        raws = [self._raws[key] for key in untold if key in self._raws]
+        return {
+            (raw.type_name, raw.origin)
+            for raw in raws
+            if raw.type_name is not None and raw.origin is not None and raw.entity_id is None
+        }
 
     def _origin(self, judged: Judged) -> Origin | None:
         raw = self._raws.get((judged.unit, judged.number))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.errors import StagingExpired
 from omnigraph.ids import new_ulid
 from omnigraph.storage.objects import Objects
 
@@ -40,6 +41,14 @@ def read_rows(notes: Objects, path: str) -> pa.Table:
 
 def read_note(notes: Objects, path: str) -> bytes:
     """All bytes of a note."""
-    data = notes.get(path)
-    assert data is not None, "what was left stays until the load ends"
+    return require_note(notes.get(path))
+
+
+def require_note(data: bytes | None) -> bytes:
+    """What a note holds; notes stay until their load ends, unless a clean-up takes it for dead."""
+    if data is None:
+        raise StagingExpired(
+            "the notes of this load were removed meanwhile",
+            hint="run it again, and clean up only what is older than the longest load takes",
+        )
     return data

@@ -26,7 +26,7 @@ from omnigraph.writers.bulk.hashes import (
 from omnigraph.writers.bulk.notes import read_question, read_rows, write_question, write_rows
 from omnigraph.writers.bulk.runner import Runner
 from omnigraph.writers.bulk.stores import Stores, stores_of
-from omnigraph.writers.bulk.units import UNIT_ROWS, Job, Place
+from omnigraph.writers.bulk.units import UNIT_ROWS, GraphPlace, Job
 from omnigraph.writers.validate.groups import Group
 
 # So few rows are looked through at once, where the load is led from.
@@ -53,7 +53,7 @@ class Probe:
 class _Look:
     """A question to some fragments, by the path of it."""
 
-    place: Place = field(repr=False)
+    place: GraphPlace = field(repr=False)
     folder: str
     parts: int
     pin: Pin

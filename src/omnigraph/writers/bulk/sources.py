@@ -18,8 +18,8 @@ from omnigraph.writers.bulk.units import (
     UNIT_BYTES,
     UNIT_ROWS,
     Format,
+    GraphPlace,
     Piece,
-    Place,
     pieces_of,
     unusable,
 )
@@ -32,7 +32,7 @@ class BulkSource(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def pieces(self, place: Place, folder: str) -> tuple[Piece, ...]:
+    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:
         """Its pieces; what has to be staged goes into the folder."""
 
     @property
@@ -49,7 +49,7 @@ class Files(BulkSource):
     type: str | None = None
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def pieces(self, place: Place, folder: str) -> tuple[Piece, ...]:  # noqa: ARG002 — as others
+    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:  # noqa: ARG002 — as others
         """The files, cut where they can be."""
         return pieces_of(self.uri, self.options, type_name=self.type)
 
@@ -61,7 +61,7 @@ class FilesByType(BulkSource):
     uris: Mapping[str, str]
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def pieces(self, place: Place, folder: str) -> tuple[Piece, ...]:  # noqa: ARG002 — as others
+    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:  # noqa: ARG002 — as others
         """The files of all types, cut where they can be."""
         return tuple(
             piece
@@ -77,7 +77,7 @@ class TextLines(BulkSource):
     data: bytes = field(repr=False)
     name: str
 
-    def pieces(self, place: Place, folder: str) -> tuple[Piece, ...]:
+    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:
         """The lines, staged a piece at a time."""
         notes = stores_of(place).notes
         return tuple(
@@ -93,7 +93,7 @@ class TableRows(BulkSource):
     reader: pa.RecordBatchReader
     type: str
 
-    def pieces(self, place: Place, folder: str) -> tuple[Piece, ...]:
+    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:
         """The rows, staged a piece at a time."""
         notes = stores_of(place).notes
         try:

@@ -9,7 +9,7 @@ from typing import Final
 from omnigraph.storage.objects import Objects, open_objects
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.schemas import Schemas, StoredSchema
-from omnigraph.writers.bulk.units import Job, Place
+from omnigraph.writers.bulk.units import GraphPlace, Job
 
 # Graphs that one worker keeps open.
 _OPEN_MAX: Final = 8
@@ -33,7 +33,7 @@ _open: dict[tuple[object, ...], Stores] = {}
 _opening: Final = threading.Lock()
 
 
-def stores_of(place: Place) -> Stores:
+def stores_of(place: GraphPlace) -> Stores:
     """The stores of a graph in this process: those that it is open with, or others."""
     if place.here is not None:
         return place.here
@@ -47,7 +47,7 @@ def stores_of(place: Place) -> Stores:
         return found
 
 
-def _opened(place: Place) -> Stores:
+def _opened(place: GraphPlace) -> Stores:
     notes = open_objects(place.uri, is_durable=False, options=place.options)
     tables = Tables(place.uri, is_durable=place.is_durable, options=place.options)
     return Stores(tables, notes, Schemas(notes))

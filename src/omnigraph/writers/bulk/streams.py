@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.source_files import opened
+from omnigraph.writers.bulk.notes import read_note
 from omnigraph.writers.bulk.units import Format, Job, Piece
 from omnigraph.writers.inputs.csv_ranges import RecordRange, Source
 from omnigraph.writers.inputs.csv_records import CsvRecords
@@ -73,9 +74,7 @@ def opened_piece(piece: Piece, job: Job, objects: Objects) -> Iterator[pa.Native
     """The file of a piece, unpacked if it is compressed."""
     uri = piece.file.uri
     if uri.startswith(STAGED):
-        data = objects.get(uri.removeprefix(STAGED))
-        assert data is not None, "what was staged stays until the load ends"
-        with pa.BufferReader(data) as stream:
+        with pa.BufferReader(read_note(objects, uri.removeprefix(STAGED))) as stream:
             yield stream
         return
     with opened(piece.file, job.place.options) as stream:

@@ -16,7 +16,8 @@ from omnigraph.writers.bulk.problems import Problem, Step
 from omnigraph.writers.bulk.stores import Stores
 from omnigraph.writers.bulk.streams import batches_of, lines_of, opened_piece, records_of
 from omnigraph.writers.bulk.units import Format, Piece, Unit, noun_of
-from omnigraph.writers.inputs.csv_files import read_csv
+from omnigraph.writers.inputs.csv_files import read_csv, read_header
+from omnigraph.writers.inputs.csv_records import CsvRecords
 from omnigraph.writers.inputs.data import InputOptions
 from omnigraph.writers.inputs.json_input import read_json
 from omnigraph.writers.inputs.lines import Stream
@@ -42,6 +43,7 @@ class UnitReading(Reading):
     ) -> None:
         super().__init__(accepted, InputOptions(type=unit.piece.type))
         self.told_max = unit.job.told_max
+        self.may_mark = unit.job.may_mark
         self.problems: list[Problem] = []
         self.refused = 0
         # Blank lines count too: the numbers of the next unit go on from here.
@@ -99,14 +101,27 @@ class UnitReading(Reading):
         self._keep(type_key, rows, np.concatenate([numbers for _, numbers in waiting]))
 
 
+_Read: TypeAlias = Callable[[pa.NativeFile, Piece, UnitReading], None]
+
+
 def read_unit(unit: Unit, stores: Stores, keep: Keep, examine: Keep | None = None) -> UnitReading:
     """Read a unit; what stops the reading is a problem of its file."""
-    piece = unit.piece
     reading = UnitReading(stores.schema(unit.job).accepted, unit, keep, examine)
+    return _done(unit, stores, reading, _read)
+
+
+def read_head(unit: Unit, stores: Stores) -> UnitReading:
+    """Look at the type and the columns of the table file of a unit, and at none of its rows."""
+    reading = UnitReading(stores.schema(unit.job).accepted, unit, _forget)
+    return _done(unit, stores, reading, _look)
+
+
+def _done(unit: Unit, stores: Stores, reading: UnitReading, read: _Read) -> UnitReading:
+    piece = unit.piece
     reading.begin(piece.name, noun=noun_of(piece.format))
     try:
         with opened_piece(piece, unit.job, stores.notes) as stream:
-            _read(stream, piece, reading)
+            read(stream, piece, reading)
     except LoadError:
         assert reading.problems, "a reading that stops says why"
     except (OSError, pa.ArrowException) as failure:
@@ -131,6 +146,19 @@ def _read(stream: pa.NativeFile, piece: Piece, reading: UnitReading) -> None:
     schema, batches = batches_of(stream, piece)
     read_table(batches, schema, reading)
     reading.lines = reading.records
+
+
+def _look(stream: pa.NativeFile, piece: Piece, reading: UnitReading) -> None:
+    named_type(reading)
+    if piece.format is Format.CSV:
+        read_header(CsvRecords(stream, reading), reading)
+        return
+    schema, _ = batches_of(stream, piece)
+    read_table((), schema, reading)
+
+
+def _forget(_type: TypeKey, _rows: pa.Table, _numbers: Numbers) -> None:
+    """A head has no rows."""
 
 
 class _CountedLines:

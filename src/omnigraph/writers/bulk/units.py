@@ -65,7 +65,7 @@ def noun_of(format_: Format) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GraphPlace:
     """Where a graph is, for any process: its address and how to get there.
 
     `here` is the graph as this process has it open. It does not cross processes: others open it by
@@ -77,9 +77,9 @@ class Place:
     is_durable: bool = True
     here: Stores | None = field(default=None, repr=False, compare=False)
 
-    def __reduce__(self) -> tuple[type[Place], tuple[str, dict[str, str], bool]]:
+    def __reduce__(self) -> tuple[type[GraphPlace], tuple[str, dict[str, str], bool]]:
         """The place for another process."""
-        return Place, (self.uri, dict(self.options), self.is_durable)
+        return GraphPlace, (self.uri, dict(self.options), self.is_durable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +87,18 @@ class Job:
     """What every unit of a load needs to know: the graph, its schema and pins, and the terms.
 
     `folder` is where the units of this load leave what others read, `parts` is into how many parts
-    they cut hashes, and `told_max` is how many bad records each of them tells one by one.
+    they cut hashes, and `told_max` is how many bad records each of them tells one by one. With
+    `may_mark`, rows may say why they cannot be written, and of which records they were made.
     """
 
-    place: Place
+    place: GraphPlace
     schema: str
     pins: Mapping[str, Pin]
     mode: LoadMode
     folder: str
     parts: int = 1
     told_max: int = UNIT_TOLD_MAX
+    may_mark: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,13 +43,18 @@ _FLOAT = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 def read_csv(records: CsvRecords, reading: Reading) -> int:
     """Read the rows of a CSV file whose first line names its columns; how many lines it has."""
-    names = _names_of(records.header, reading)
-    columns = pa.schema([pa.field(name, pa.utf8()) for name in names])
+    columns = _columns_of(records.header, reading)
     batches = (
         rows for block in records.blocks() for rows in _numbered_rows(block, columns, reading)
     )
     read_numbered(batches, columns, reading, convert_column=texts_to)
     return records.lines
+
+
+def read_header(records: CsvRecords, reading: Reading) -> None:
+    """Tell what is wrong with the columns of a CSV file, without its rows."""
+    columns = _columns_of(records.header, reading)
+    read_numbered((), columns, reading, convert_column=texts_to)
 
 
 def column_names(header: bytes) -> list[str]:
@@ -81,9 +86,9 @@ def texts_of(data: bytes, names: Sequence[str]) -> pa.Table:
     )
 
 
-def _names_of(header: bytes, reading: Reading) -> list[str]:
+def _columns_of(header: bytes, reading: Reading) -> pa.Schema:
     try:
-        return column_names(header)
+        return pa.schema([pa.field(name, pa.utf8()) for name in column_names(header)])
     except UnicodeDecodeError as failure:
         refused = Refused("the header is not UTF-8", rule="encoding", hint=UTF8_HINT)
         raise reading.fail(0, refused) from failure

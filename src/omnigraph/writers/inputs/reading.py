@@ -14,7 +14,7 @@ from omnigraph.execution.columns import TableShape, table_shape
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.inputs.data import Dialect, File, FileOrigins, Incoming, Input, InputOptions
-from omnigraph.writers.inputs.required import Found, load_error, missing_values
+from omnigraph.writers.inputs.required import OrderedViolation, load_error, missing_values
 
 # What one load may hold in memory, in bytes of Arrow columns.
 LOAD_BYTES_MAX = 4 * 1024**3
@@ -60,10 +60,12 @@ class Reading:
         self.records = 0
         # How many bad values of one column of one batch are told one by one.
         self.told_max = VIOLATIONS_SHOWN_MAX
+        # Whether the rows of tables may say why they cannot be written: only if we made them.
+        self.may_mark = False
         self._shapes: dict[TypeKey, TableShape] = {}
         self._rows: dict[TypeKey, _Rows] = {}
         self._files: list[File] = []
-        self._violations: list[Found] = []
+        self._violations: list[OrderedViolation] = []
         self._refused = 0
         self._bytes = 0
 
@@ -113,7 +115,7 @@ class Reading:
             message = f"{message}; {hint}"
         violation = Violation(refused.rule, message, place=self.place(number), **refused.fields)
         order = (len(self._files) - 1, number)
-        self._violations.append(Found(order, violation, refused.hint))
+        self._violations.append(OrderedViolation(order, violation, refused.hint))
 
     def examine(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers) -> None:
         """Take what is good of refused records, null for the rest, to tell what else is wrong.

@@ -17,7 +17,7 @@ from omnigraph.writers.inputs.data import Incoming
 _ENDS = {"from": SOURCE_COLUMN, "to": TARGET_COLUMN}
 
 
-class Found(NamedTuple):
+class OrderedViolation(NamedTuple):
     """A violation with the file and the record it is in, to sort by, and what to do about it."""
 
     order: tuple[int, int]
@@ -33,9 +33,9 @@ def type_of(accepted: AcceptedSchema, key: TypeKey) -> NodeType | EdgeType:
 
 def missing_values(
     types: Mapping[TypeKey, Incoming], accepted: AcceptedSchema
-) -> tuple[list[Found], int]:
+) -> tuple[list[OrderedViolation], int]:
     """The first nulls of every column that must not have any, and how many there are."""
-    found: list[Found] = []
+    found: list[OrderedViolation] = []
     count = 0
     for type_key, incoming in types.items():
         for column, name, message in required_columns(type_of(accepted, type_key), incoming.shape):
@@ -50,11 +50,11 @@ def missing_values(
                     value="null",
                     place=incoming.origins.place(row),
                 )
-                found.append(Found(incoming.origins.order(row), violation))
+                found.append(OrderedViolation(incoming.origins.order(row), violation))
     return found, count
 
 
-def load_error(found: Sequence[Found], count: int) -> LoadError:
+def load_error(found: Sequence[OrderedViolation], count: int) -> LoadError:
     """The error that tells the first violations in the order of the records."""
     ordered = sorted(found, key=lambda each: each.order)[:VIOLATIONS_SHOWN_MAX]
     violations = [each.violation for each in ordered]

@@ -1,9 +1,9 @@
 """Tables and frames of one type: columns named like its properties, converted a column at a time.
 
 An edge has its ends in `from` and `to`. A given identity is in `@id`, or in `id` where the type has
-no property of that name. A row may say itself why it cannot be written, in `@refused`: a struct of
-the property, the message, and the record that the row was made of. Where that record can be found
-again may be in `@origin`, which is read by nobody else.
+no property of that name. A row that was made of a record may say itself why it cannot be written,
+in `@refused`: a struct of the property, the message, and the record. Where that record can be found
+again may be in `@origin`, which is read by nobody else. Elsewhere such columns are unknown.
 """
 
 from __future__ import annotations
@@ -125,7 +125,9 @@ class _Columns:
         names = {_ID: ID_COLUMN, **ends}
         if "id" not in types:
             names["id"] = ID_COLUMN
-        problems = list(_problems(schema.names, type_key.name, types, ids=names, ends=ends))
+        marks = (REFUSED, ORIGIN) if reading.may_mark else ()
+        given = [name for name in schema.names if name not in marks]
+        problems = list(_problems(given, type_key.name, types, ids=names, ends=ends))
         for problem in problems[:-1]:
             reading.refuse(0, problem)
         if problems:
@@ -269,7 +271,7 @@ def _problems(
     for name in dict.fromkeys(given):
         if given.count(name) > 1:
             yield Refused(f"column '{shown(name)}' is there twice", rule="member")
-        if name not in types and name not in ids and name not in (REFUSED, ORIGIN):
+        if name not in types and name not in ids:
             unknown = f"unknown column '{shown(name)}' of {type_name}"
             refused = Refused(unknown, rule="member", type_name=type_name, property=shown(name))
             yield refused.near(name, [*types, *ids])

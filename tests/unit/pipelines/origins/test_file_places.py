@@ -8,7 +8,7 @@ import pytest
 from omnigraph.errors import SourceRefused
 from omnigraph.pipelines.definition import FileSource
 from omnigraph.pipelines.origins import file_places
-from omnigraph.pipelines.origins.file_places import by_file, local_file, nouns
+from omnigraph.pipelines.origins.file_places import local_file, nouns, numbers_by_file
 
 LINES = b'{"a": 1}\n\n \t\r\n{"a": 2}\r\n{"a": 3}'
 
@@ -46,6 +46,17 @@ def test_a_file_whose_records_are_not_its_lines_has_numbers_of_records(
     assert set(_nouns(path, total).values()) <= {("record", number) for number in range(1, 5)}
 
 
+@pytest.mark.parametrize("array", ["[]", "  [{}]", "{}\r[]"])
+def test_a_file_with_arrays_has_numbers_of_records_though_it_has_as_many_lines(
+    tmp_path: Path, array: str
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"a": [1]}\n{"a":\t["["]}\n')
+    assert _nouns(path, 2) == {1: ("line", 1), 2: ("line", 2)}
+    path.write_bytes(f'{{"a": 1}}\n{array}\n{{"a": 2}}\n'.encode())
+    assert _nouns(path, 3) == {number: ("record", number) for number in (1, 2, 3)}
+
+
 def test_tables_have_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(b"")
@@ -53,7 +64,7 @@ def test_tables_have_rows(tmp_path: Path) -> None:
 
 
 def test_numbers_are_looked_for_once_in_each_file() -> None:
-    assert by_file([("b", 1), ("a", 2), ("b", 1), ("b", 3)]) == {"b": [1, 3], "a": [2]}
+    assert numbers_by_file([("b", 1), ("a", 2), ("b", 1), ("b", 3)]) == {"b": [1, 3], "a": [2]}
 
 
 def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:

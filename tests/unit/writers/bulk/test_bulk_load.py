@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,8 +19,6 @@ from unit.writers.bulk.bulk_world import (
     knows,
     note,
     person,
-    small_units,
-    twins,
     wrote,
 )
 
@@ -33,15 +29,6 @@ PEOPLE = pa.table(
         "age": pa.array([n % 90 for n in range(1_000)], pa.int32()),
     }
 )
-
-
-@pytest.fixture
-def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
-    small_units(monkeypatch)
-    made = twins(tmp_path)
-    yield made
-    for graph in made.graphs:
-        graph.close()
 
 
 def test_units_give_what_one_load_gives(two: Twins) -> None:

@@ -7,11 +7,23 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyarrow as pa
 import pytest
 
 import omnigraph
 from omnigraph.engine import bulk_loading
-from omnigraph.errors import InvalidArgument, KeyConflict, LoadError, StorageError, WriteRefused
+from omnigraph.errors import (
+    InDoubt,
+    InvalidArgument,
+    KeyConflict,
+    LoadError,
+    StagingExpired,
+    StorageError,
+    StorageUnknown,
+    WriteRefused,
+)
+from omnigraph.storage import layout
+from omnigraph.storage.local_objects import LocalObjects
 from omnigraph.writers.bulk.runner import InProcess, Stage
 from omnigraph.writers.bulk.stores import stores_of
 from omnigraph.writers.bulk.units import pieces_of
@@ -22,8 +34,6 @@ from unit.writers.bulk.bulk_world import (
     exported,
     knows,
     person,
-    small_units,
-    twins,
 )
 
 U = TypeVar("U")
@@ -45,15 +55,6 @@ class Interrupted:
             then, self._then = self._then, None
             then()
         return answers
-
-
-@pytest.fixture
-def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
-    small_units(monkeypatch)
-    made = twins(tmp_path)
-    yield made
-    for graph in made.graphs:
-        graph.close()
 
 
 def interrupted(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -> Interrupted:
@@ -121,6 +122,74 @@ def test_a_load_repeated_with_its_key_is_made_once(two: Twins) -> None:
     assert second.commit.id == first.commit.id
     assert second.nodes == first.nodes
     assert two.in_units.count("Person") == 60
+
+
+def data_files(two: Twins) -> set[Path]:
+    return set((two.folder / "units").glob("t/*/data/*"))
+
+
+def test_a_load_whose_key_another_request_used_meanwhile_leaves_no_rows(
+    two: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = two.in_units
+    files: set[Path] = set()
+
+    def win() -> None:
+        before = data_files(two)
+        main.load([person("first")], mode="append", key="monday")
+        files.update(data_files(two) - before)
+
+    interrupted(monkeypatch, win)
+    result = two.bulk(two.lines(crowd(60)), key="monday")
+    assert (result.is_repeated, result.nodes, main.count("Person")) == (True, {"Person": 1}, 1)
+    assert data_files(two) == files
+    assert two.leftovers() == []
+
+
+def test_a_load_in_one_process_whose_key_was_used_meanwhile_leaves_no_rows(
+    two: Twins,
+) -> None:
+    main = two.in_units
+    many = pa.table({"name": [f"p{n}" for n in range(5_000)]})
+    files: set[Path] = set()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from many.to_batches()
+        main.load([person("first")], mode="append", key="monday")
+        files.update(data_files(two))
+
+    reader = pa.RecordBatchReader.from_batches(many.schema, batches())
+    result = main.load(reader, type="Person", mode="append", key="monday")
+    assert (result.is_repeated, main.count("Person")) == (True, 1)
+    assert data_files(two) == files
+
+
+def test_the_rows_of_a_load_stay_when_nobody_knows_whether_it_is_a_commit(
+    two: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_new, get = LocalObjects.put_new, LocalObjects.get
+    unknown: set[str] = set()
+
+    def unanswered(self: LocalObjects, path: str, data: bytes) -> bool:
+        made = put_new(self, path, data)
+        if layout.seq_of_record(path) is not None:
+            unknown.add(path)
+            raise StorageUnknown("put_new", path, "no answer")
+        return made
+
+    def silent(self: LocalObjects, path: str) -> bytes | None:
+        if path in unknown:
+            raise StorageError("get", path, "no answer")
+        return get(self, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalObjects, "put_new", unanswered)
+        patched.setattr(LocalObjects, "get", silent)
+        with pytest.raises(InDoubt):
+            two.bulk(two.lines(crowd(60)), key="monday")
+    with omnigraph.open(str(two.folder / "units")) as graph:
+        assert graph.branch().count("Person") == 60
+        assert len(exported(graph.branch())) == 120
 
 
 def test_a_load_that_breaks_off_leaves_nothing_that_is_seen(
@@ -211,3 +280,47 @@ def test_files_may_be_given_by_their_types(two: Twins) -> None:
     assert (two.in_units.count("Person"), two.in_units.count("Knows")) == (2, 1)
     with pytest.raises(LoadError, match="names its own type"):
         two.in_units.load({"Person": two.lines(crowd(3))}, mode="append")
+
+
+class Cleaned:
+    """A runner whose stage of a name starts when somebody removed some notes of the load."""
+
+    def __init__(self, stage: str, folder: Path, pattern: str) -> None:
+        self._stage = stage
+        self._folder = folder
+        self._pattern = pattern
+        self.removed = 0
+
+    def run(self, units: Sequence[U], task: Callable[[U], A], *, stage: str) -> list[A]:
+        if stage == self._stage:
+            found = list(self._folder.glob(f"__manifest/staging/{self._pattern}"))
+            LocalObjects(str(self._folder)).delete(
+                str(path.relative_to(self._folder)) for path in found
+            )
+            self.removed += len(found)
+        return InProcess().run(units, task, stage=stage)
+
+
+@pytest.mark.parametrize(
+    ("stage", "pattern"),
+    [
+        ("write", "*.units/load"),
+        ("write", "*/*.input"),
+        ("explain", "*/*.hashes"),
+    ],
+)
+def test_a_load_whose_notes_were_removed_meanwhile_says_so_and_may_be_repeated(
+    two: Twins, monkeypatch: pytest.MonkeyPatch, stage: str, pattern: str
+) -> None:
+    two.bulk(two.lines([person("p3")]))
+    table = pa.table({"name": [f"p{n % 500}" for n in range(501)]})
+    runner = Cleaned(stage, two.folder / "units", pattern)
+    with monkeypatch.context() as patched:
+        patched.setattr(bulk_loading, "InProcess", lambda _: runner)
+        with pytest.raises(StagingExpired, match="removed meanwhile") as caught:
+            two.bulk(table, type="Person")
+    assert runner.removed
+    assert caught.value.retryable
+    assert two.leftovers() == []
+    two.bulk(table.slice(0, 3), type="Person")
+    assert two.in_units.count("Person") == 4

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from omnigraph.writers.bulk.units import pieces_of
-from unit.writers.bulk.bulk_world import Twins, exported, small_units, twins
+from unit.writers.bulk.bulk_world import Twins, exported
 
 PEOPLE = """name,age,email
 
@@ -20,15 +19,6 @@ dan",200,
 fay,1,f@x
 ,2,g@x
 """
-
-
-@pytest.fixture
-def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
-    small_units(monkeypatch)
-    made = twins(tmp_path)
-    yield made
-    for graph in made.graphs:
-        graph.close()
 
 
 def csv_file(two: Twins, text: str) -> Path:

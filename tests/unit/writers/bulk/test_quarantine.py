@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,22 +21,11 @@ from unit.writers.bulk.bulk_world import (
     knows,
     note,
     person,
-    small_units,
-    twins,
     wrote,
 )
 
 U = TypeVar("U")
 A = TypeVar("A")
-
-
-@pytest.fixture
-def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
-    small_units(monkeypatch)
-    made = twins(tmp_path)
-    yield made
-    for graph in made.graphs:
-        graph.close()
 
 
 def loaded_without(
@@ -186,7 +175,7 @@ def test_committed_edges_cannot_be_left_out(two: Twins) -> None:
 def test_too_many_rejects_are_no_quarantine(two: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "REJECTS_MAX", 10)
     records = [person(f"p{n}", age=999) for n in range(20)]
-    with pytest.raises(ResourceLimit, match="rejected records"):
+    with pytest.raises(ResourceLimit, match="reasons to reject records"):
         two.bulk(two.lines(records), on_error="quarantine")
     assert two.in_units.count("Person") == 0
 

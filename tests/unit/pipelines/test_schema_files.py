@@ -1,0 +1,42 @@
+"""Schemas of definitions that cannot be read are told at their place, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from omnigraph.errors import SourceRefused
+from omnigraph.pipelines.resolving import Resolver
+from omnigraph.pipelines.validation import all_validated, catalog_for
+from unit.pipelines.definitions import PEOPLE, SCHEMA, read
+
+WITH_SCHEMA = PEOPLE.replace("company.omni", "{uri: company.omni, schema: company.pg}")
+
+
+def test_a_schema_that_is_no_text_ends_no_other_check(tmp_path: Path) -> None:
+    (tmp_path / "company.pg").write_bytes(b"node P { name: String @key } // \xff")
+    (tmp_path / "good.pg").write_text(SCHEMA)
+    (tmp_path / "people.jsonl").write_text('{"login": "ada"}\n')
+    (tmp_path / "bad.yaml").write_text(WITH_SCHEMA)
+    (tmp_path / "good.yaml").write_text(WITH_SCHEMA.replace("company.pg", "good.pg"))
+    names = [str(tmp_path / name) for name in ("bad.yaml", "good.yaml")]
+    bad, good = all_validated(names, tmp_path)
+    (problem,) = bad.problems
+    assert "company.pg is not UTF-8" in problem.message
+    assert problem.line > 1
+    assert (good.name, good.problems) == ("good", ())
+
+
+@pytest.mark.parametrize("content", [b"\xff", None])
+def test_a_schema_that_cannot_be_read_is_a_typed_error(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    schema = tmp_path / "company.pg"
+    schema.write_text(SCHEMA)
+    pipeline = read(tmp_path, WITH_SCHEMA)
+    schema.unlink()
+    if content is not None:
+        schema.write_bytes(content)
+    with pytest.raises(SourceRefused, match=r"company\.pg"):
+        catalog_for(pipeline.targets[0], Resolver.of(pipeline, {}))
