@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "on_disk: only about the disk; left out with `--on s3`")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Of a run in the background; processes that tests interrupt would ignore it too.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # What tests leave behind is theirs alone: no cache in somebody's home.
     os.environ.setdefault(FOLDER_VARIABLE, OFF)
     if config.getoption("--on") == "s3":

@@ -13,7 +13,6 @@ from omnigraph.cli.failures import report, stopped_code
 from omnigraph.cli.scope import Capability, Flag, Scope
 from omnigraph.cli.views import print_problems
 from omnigraph.errors import OmnigraphError
-from omnigraph.errors.interruptions import raising_interruptions
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 # What verbs take of the scope.
@@ -131,8 +130,7 @@ def _asks_for_json(arguments: dict[str, object]) -> bool:
 
 def _run(function: Command, arguments: dict[str, object], *, is_json: bool) -> None:
     try:
-        with raising_interruptions():
-            function(**arguments)
+        function(**arguments)
     except OmnigraphError as error:
         raise typer.Exit(report(error, is_json=is_json)) from error
     except KeyboardInterrupt as stop:

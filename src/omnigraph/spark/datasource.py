@@ -60,7 +60,7 @@ def register(spark: SparkSession) -> None:
         try:
             spark.dataSource.register(OmnigraphSource)
         except AnalysisException as failure:
-            # A session that another one of this Spark was made of before knows it already.
+            # Spark takes a source in one session of a process; all else works in the others too.
             if failure.getCondition() != _KNOWN:
                 raise
         _told.add(spark)
