@@ -75,7 +75,7 @@ def _check(folder: Path, number: int, definition: Path) -> None:
     slot = runs[0].slot
     for name in _TARGETS:
         with omnigraph.open(folder / f"{name}.omni") as graph:
-            made = [message for message in loads(graph) if message and message.endswith(slot)]
+            made = [message for message in loads(graph) if message and f", {slot}, " in message]
             assert len(made) == 1, (number, name, made)
             assert len(entities(graph)["Person"]) == (number + 1) * _ROWS
             assert graph.check().problems == ()
