@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 _INSTALLED = Path("/usr/lib/postgresql")
 # The server refuses to be run by root; the package brings this user.
 _USER = "postgres"
@@ -24,7 +26,9 @@ def programs() -> Path | None:
 
 @contextmanager
 def running(folder: Path) -> Iterator[str]:
-    """The address of a server that runs until the end."""
+    """The address of a server that runs until the end; without one, the test is left out."""
+    if programs() is None:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
     del folder  # The user of the server cannot enter the folders of tests.
     place = Path(tempfile.mkdtemp(prefix="pg"))
     try:

@@ -28,7 +28,7 @@ from omnigraph.pipelines.stream import stream_pipeline
 from omnigraph.storage.remote_objects import s3_client
 from omnigraph.writers.bulk.origins import Found
 from spark.pipeline_world import SIMPLE, company, defined, entities, logins
-from spark.postgres_server import programs, running
+from spark.postgres_server import running
 from stores import S3Server
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -225,8 +225,6 @@ def test_a_rejected_message_has_its_topic_partition_and_offset(tmp_path: Path) -
 
 
 def test_a_rejected_row_of_postgres_has_its_key(tmp_path: Path) -> None:
-    if programs() is None:
-        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
     with running(tmp_path) as url, company(tmp_path):
         with connected(url) as cursor:
             cursor.execute('CREATE TABLE people (login text, "full" text, id int PRIMARY KEY)')

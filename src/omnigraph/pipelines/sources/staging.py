@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PIECE_BYTES: Final = 8 * 1024**2
 _SCHEMA: Final = pa.schema([(PART, pa.int64()), (ROW, pa.int64()), (TEXT_COLUMN, pa.string())])
+_COMPRESSED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
 _COLUMNS: Final = f"{PART} long, {ROW} long, {TEXT_COLUMN} string"
 
 
@@ -113,6 +114,3 @@ def _packed(batches: Iterable[pa.RecordBatch]) -> bytes:
         for batch in batches:
             writer.write_batch(batch)
     return bytes(sink.getvalue())
-
-
-_COMPRESSED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
