@@ -43,8 +43,11 @@ class ExpandStep:
         if self._hops.is_single:
             return counts
         most = self._target_count()
-        growth = int(min(self._mean_degree() ** (self._hops.maximum - 1), most))
-        return np.minimum(counts * growth, most)
+        # From a mean degree of two on, so many hops reach every node.
+        hops = min(self._hops.maximum - 1, most.bit_length())
+        growth = min(self._mean_degree() ** hops, most)
+        reached: Places = np.minimum(counts * growth, most)
+        return reached
 
     def run(self, batch: Batch) -> Batch:
         """The rows with the target, and with the edge if it is bound."""

@@ -33,7 +33,9 @@ def reached_within(
         is_seen[frontier] = True
         if hop >= minimum:
             found.append(frontier)
-    return np.concatenate(found)
+        if not len(frontier):
+            break
+    return np.concatenate(found) if found else frontier
 
 
 def _distinct(nodes: Numbers, size: int) -> Numbers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from omnigraph.execution.pinned import pinned
@@ -54,10 +55,10 @@ class Statistics:
         each = self.edges(link) / self.size(expand.source_type)
         if expand.is_undirected:
             each *= 2
-        reached: float = sum(each**hop for hop in range(expand.minimum, expand.maximum + 1))
         if expand.edge_variable is not None:
             return each
-        return min(reached, self.size(expand.target_type))
+        most = self.size(expand.target_type)
+        return nodes_within(each, expand.minimum, expand.maximum, most)
 
     def is_functional(self, link: Link) -> bool:
         """Whether a plain traversal leads from every node to exactly one."""
@@ -82,6 +83,24 @@ class Statistics:
         for condition in variable.conditions:
             found *= _EQUAL_SHARE if _is_equality(condition) else _OTHER_SHARE
         return found
+
+
+def nodes_within(degree: float, minimum: int, maximum: int, most: int) -> float:
+    """How many nodes lie within some hops at a mean degree, and at most so many.
+
+    The series has a closed form: neither its time nor its largest term follows the bound.
+    """
+    hops = maximum - minimum + 1
+    if hops <= 0 or degree <= 0:
+        return 0.0
+    if degree == 1:
+        return min(float(hops), most)
+    growth = math.log(degree)
+    # The last term alone is as much.
+    if maximum * growth >= math.log(most):
+        return most
+    first = math.exp(minimum * growth)
+    return min(first * math.expm1(hops * growth) / (degree - 1), most)
 
 
 def _is_equality(condition: Expr) -> bool:
