@@ -1,7 +1,8 @@
 """Files of pieces that outlive the process: written aside, moved into place, mapped into memory.
 
-They are derived, and no part of a graph. A file that is torn, foreign, of another format or of
-another version of a table is as good as none.
+They are derived, and no part of a graph. A file that is torn, damaged, foreign, of another format
+or of another version of a table is as good as none. Every array has a digest, which is compared
+before the array is used: a column is read whole when it is first needed, never the whole cache.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
+from xxhash import xxh3_64_hexdigest
 
 from omnigraph.execution.topology.piece import Piece
 from omnigraph.storage.pins import Pin
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 # All files of all graphs of a user together.
 DISK_BYTES_MAX: Final = 16 * 1024**3
 SUFFIX: Final = ".piece"
@@ -159,7 +161,8 @@ def _write(path: Path, piece: Piece, header: dict[str, Any]) -> None:
     arrays = {name: np.ascontiguousarray(array) for name, array in piece.arrays.items()}
     offset, places = 0, {}
     for name, array in arrays.items():
-        places[name] = (array.dtype.str, len(array), offset)
+        digest = xxh3_64_hexdigest(array.data)
+        places[name] = (array.dtype.str, len(array), offset, digest)
         offset = _aligned(offset + array.nbytes)
     said = json.dumps({**header, "notes": piece.notes, "arrays": places, "bytes": offset}).encode()
     prefix = _MAGIC + zlib.crc32(said).to_bytes(4, "little") + len(said).to_bytes(4, "little")
@@ -171,7 +174,7 @@ def _write(path: Path, piece: Piece, header: dict[str, Any]) -> None:
         ) as file:
             file.write(prefix + said)
             start = _aligned(len(prefix) + len(said))
-            for array, (_, _, place) in zip(arrays.values(), places.values(), strict=True):
+            for array, (_, _, place, _) in zip(arrays.values(), places.values(), strict=True):
                 file.seek(start + place)
                 file.write(array.data)
             file.truncate(start + offset)
@@ -200,8 +203,11 @@ def _read(data: np.ndarray[Any, np.dtype[np.uint8]], header: dict[str, Any]) -> 
         return None
     arrays = {
         name: np.frombuffer(data, np.dtype(kind), count, start + offset)
-        for name, (kind, count, offset) in found["arrays"].items()
+        for name, (kind, count, offset, _) in found["arrays"].items()
     }
+    digests = {name: digest for name, (_, _, _, digest) in found["arrays"].items()}
+    if any(xxh3_64_hexdigest(array.data) != digests[name] for name, array in arrays.items()):
+        return None
     return Piece(arrays, found["notes"])
 
 
