@@ -135,6 +135,7 @@ L314 a traversal scans its source type because neither end is declared
 L315 a name is declared twice, or clashes with a variable
 L316 digits beyond milliseconds are cut off
 L317 a bare `contains` between variables is read as a filter
+L318 an alias orders rows after `nearest`
 """
 
 

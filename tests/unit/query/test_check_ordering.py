@@ -161,11 +161,46 @@ def test_what_gives_no_order_is_refused(items: str, keys: str, problems: list[st
     assert order_problems(items, keys) == problems
 
 
-def test_nearest_is_not_combined_with_aliases() -> None:
-    assert order_problems("$b.title as t", f"{NEAREST}, t", limit="limit 1") == ["T18 t"]
-    assert order_problems(f"{NEAREST} as d, $b.title as t", "d, t", limit="limit 1") == ["T18 t"]
+def test_an_alias_after_nearest_is_refused_or_stands_for_its_item() -> None:
+    title, both = "$b.title as t", f"{NEAREST} as d, $b.title as t"
+    for items, keys, key in (
+        (title, f"{NEAREST}, t", "t"),
+        (both, "d, t", "t"),
+        (both, f"{NEAREST}, d", "d"),
+    ):
+        limit = "limit 1"
+        assert order_problems(items, keys, limit=limit, mode=Mode.STRICT) == [f"T18 {key}"]
+        assert order_problems(items, keys, limit=limit) == [f"L318 {key}"]
+    assert keys_of(both, "d, t desc") == [(typed.PropertyValue("b", "title", typed.STRING), True)]
     assert order_problems(f"{NEAREST} as d", "d desc", limit="limit 1") == ["T18 d desc"]
-    assert order_problems("$b.title as t", f"{NEAREST}, $b.title", limit="limit 1") == []
+    assert order_problems(title, f"{NEAREST}, $b.title", limit="limit 1") == []
+
+
+@pytest.mark.parametrize("call", [NEAREST, BM25, RRF])
+def test_a_returned_score_orders_nothing_after_itself(call: str) -> None:
+    for keys in (f"{call}, s", "s, s", f"s, {call}", f"{call}, {call}, s"):
+        assert keys_of(f"{call} as s", f"{keys}, $a.name") == [
+            (typed.PropertyValue("a", "name", typed.STRING), False)
+        ]
+
+
+def test_a_score_that_does_not_lead_cannot_be_a_key() -> None:
+    assert order_problems(f"{BM25} as s", f"{BM25}, {NEAREST}") == [f"T42 {NEAREST}"]
+    assert order_problems("$a.name", f"{BM25}, {BM25}") == [f"T42 {BM25}"]
+    wrong = "nearest($b.title, $v)"
+    assert order_problems(f"{BM25} as s", f"{wrong}, s", limit="limit 1") == ["T15 title"]
+
+
+def test_a_key_may_name_the_column_of_an_aggregate() -> None:
+    for items, key in (
+        ("count($a.@id)", "$a.@id"),
+        ("max($b.pages)", "$b.pages"),
+        ("min($w.@type)", "$w.@type"),
+    ):
+        value = keys_of(f"$a.name, {items}", f"{key} desc")[0][0]
+        assert isinstance(value, typed.ColumnValue)
+        assert f"${value.name}" == key
+        assert order_problems(f"{items} as n", key) == [f"T42 {key}"]
 
 
 def test_an_ascending_text_rank_is_ignored_or_refused() -> None:

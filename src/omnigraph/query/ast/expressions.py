@@ -163,9 +163,9 @@ class TextPredicate:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """`nearest($v.p, query)`."""
+    """`nearest($v.p, query)`; a system field has no vector, which the checker says."""
 
-    target: PropertyAccess
+    target: PropertyAccess | SystemAccess
     query: Expr
     span: Span = field(default=NOWHERE, compare=False)
 

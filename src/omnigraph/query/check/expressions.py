@@ -108,11 +108,11 @@ def leaf_of(context: Context, scope: Scope, position: Position) -> Leaf:
                 hint = WORD_HABITS.get(name) or refusal.hint
                 context.error(refusal.code, span, f"'{name}' {refusal.message}", hint=hint)
             case ast.AggregateCall():
-                _refuse(context, position.aggregate, expr)
+                refuse(context, position.aggregate, expr)
             case ast.TextPredicate():
-                _refuse(context, position.predicate, expr)
+                refuse(context, position.predicate, expr)
             case ast.Nearest() | ast.Bm25() | ast.Rrf():
-                _refuse(context, position.rank, expr)
+                refuse(context, position.rank, expr)
             case _:
                 assert_never(expr)
         return None
@@ -120,5 +120,6 @@ def leaf_of(context: Context, scope: Scope, position: Position) -> Leaf:
     return leaf
 
 
-def _refuse(context: Context, refusal: Refusal, expr: LeafExpr) -> None:
+def refuse(context: Context, refusal: Refusal, expr: LeafExpr) -> None:
+    """Report a leaf that its position does not take."""
     context.error(refusal.code, expr.span, refusal.message, hint=refusal.hint)

@@ -9,7 +9,7 @@ from omnigraph.query import ast, typed
 from omnigraph.query.check.access import check_property, check_system
 from omnigraph.query.check.context import Context
 from omnigraph.query.check.expressions import Position, Refusal, check_expression, leaf_of
-from omnigraph.query.check.returns import Item, Items, check_aggregate
+from omnigraph.query.check.returns import Item, Items, check_aggregate, default_name
 from omnigraph.query.check.scope import EdgeVariable, Scope
 from omnigraph.query.check.search import check_rank
 from omnigraph.schema.types import ListType, VectorType
@@ -42,12 +42,13 @@ class _Key:
 
 @dataclass(slots=True)
 class _Keys:
-    """What order keys can refer to."""
+    """What order keys can refer to; `rank` is the leading rank call once it is checked."""
 
     context: Context
     scope: Scope
     items: Items
     limit: int | None
+    rank: typed.Score | None = None
     by_name: dict[str, Item] = field(default_factory=dict)
     by_value: dict[typed.Expr, Item] = field(default_factory=dict)
 
@@ -71,13 +72,15 @@ def check_order(context: Context, scope: Scope, body: ast.ReadBody, items: Items
         checked = _check_keys(keys, order)
         # One key stays even if it is constant: the rows must still come in the order of their ids.
         return Order(None, _varying(checked) or tuple(key.key for key in checked[:1]))
-    rank = _check_leading(keys, call, order[0])
-    if rank is not None:
-        _check_scores(keys, rank)
+    keys.rank = _check_leading(keys, call, order[0])
     rest = order[1:]
+    if keys.rank is None:
+        rest = tuple(key for key in rest if not _is_score(keys, key.value))
+    else:
+        _check_scores(keys, keys.rank)
     if isinstance(call, ast.Nearest):
-        rest = _without_aliases(keys, rest)
-    return Order(rank, _varying(_check_keys(keys, rest)))
+        _judge_aliases(keys, rest)
+    return Order(keys.rank, _varying(_check_keys(keys, rest)))
 
 
 def _named(keys: _Keys, key: ast.OrderKey) -> ast.OrderKey:
@@ -95,10 +98,19 @@ def _named(keys: _Keys, key: ast.OrderKey) -> ast.OrderKey:
 
 def _leading_call(keys: _Keys, order: Sequence[ast.OrderKey]) -> ast.RankCall | None:
     """The rank call that leads the order, written there or returned under the name there."""
-    first = order[0].value if order else None
-    if isinstance(first, ast.Identifier) and first.name in keys.by_name:
-        first = keys.by_name[first.name].syntax.value
+    first = _written(keys, order[0].value) if order else None
     return first if isinstance(first, ast.RankCall) else None
+
+
+def _written(keys: _Keys, expr: ast.Expr) -> ast.Expr:
+    """The expression of a key, or the returned one that its name stands for."""
+    if isinstance(expr, ast.Identifier) and expr.name in keys.by_name:
+        return keys.by_name[expr.name].syntax.value
+    return expr
+
+
+def _is_score(keys: _Keys, expr: ast.Expr) -> bool:
+    return isinstance(_written(keys, expr), ast.RankCall)
 
 
 def _check_leading(keys: _Keys, call: ast.RankCall, key: ast.OrderKey) -> typed.Score | None:
@@ -135,16 +147,18 @@ def _check_direction(keys: _Keys, call: ast.RankCall, key: ast.OrderKey) -> None
         )
 
 
-def _without_aliases(keys: _Keys, order: Sequence[ast.OrderKey]) -> tuple[ast.OrderKey, ...]:
+def _judge_aliases(keys: _Keys, order: Sequence[ast.OrderKey]) -> None:
+    """Aliases after `nearest` are an error when strict; otherwise they stand for their items."""
     for key in order:
-        if isinstance(key.value, ast.Identifier):
-            keys.context.error(
-                "T18",
+        if isinstance(key.value, ast.Identifier) and key.value.name in keys.by_name:
+            keys.context.tolerate(
+                ("T18", "L318"),
                 key.value.span,
-                f"alias '{key.value.name}' cannot be combined with nearest() ordering",
+                f"alias '{key.value.name}' cannot be combined with nearest() ordering"
+                if keys.context.is_strict
+                else f"alias '{key.value.name}' orders rows after nearest()",
                 hint="write the expression itself",
             )
-    return tuple(key for key in order if not isinstance(key.value, ast.Identifier))
 
 
 def _check_scores(keys: _Keys, rank: typed.Score | None) -> None:
@@ -179,8 +193,7 @@ def _check_key(keys: _Keys, key: ast.OrderKey) -> _Key | None:
             _refuse_name(keys, key.value)
             return None
         case ast.Nearest() | ast.Bm25() | ast.Rrf():
-            keys.context.error("T42", key.value.span, _FIRST_ONLY)
-            return None
+            return _repeated_score(keys, key, key.value)
         case ast.PropertyAccess() | ast.SystemAccess() if not keys.items.is_aggregated:
             return _entity_key(keys, key, key.value)
         case _:
@@ -198,16 +211,34 @@ def _entity_key(
     return None if value is None else _key(keys, key, value)
 
 
+def _repeated_score(keys: _Keys, key: ast.OrderKey, call: ast.RankCall) -> _Key | None:
+    """A rank call after the first key: only one that repeats a returned score can stand there."""
+    if any(item.is_score for item in keys.items.all):
+        score = check_rank(keys.context, keys.scope, call)
+        if score is None:
+            return None
+        if score in keys.by_value:
+            return _returned_key(keys, key, keys.by_value[score])
+    keys.context.error("T42", key.value.span, _FIRST_ONLY)
+    return None
+
+
 def _equal_key(keys: _Keys, key: ast.OrderKey) -> _Key | None:
-    """A key that must be the same expression as a returned item; the first such item counts."""
+    """A key that must be the same expression as a returned item; the first such item counts.
+
+    A property or a system field may also name the column of an aggregate over it: `count($p.@id)`
+    without alias is the column `p.@id`.
+    """
     context, scope = keys.context, keys.scope
     if isinstance(key.value, ast.AggregateCall):
-        value: typed.Expr | None = check_aggregate(context, scope, key.value, set())
+        value: typed.Expr | None = check_aggregate(context, scope, key.value, keys.items.aliased())
     else:
         value = check_expression(context, key.value, leaf_of(context, scope, _KEY))
     if value is None:
         return None
     item = keys.by_value.get(value)
+    if item is None and isinstance(key.value, ast.PropertyAccess | ast.SystemAccess):
+        item = keys.by_name.get(default_name(key.value) or "")
     if item is None:
         context.error(
             "T42",
@@ -226,10 +257,17 @@ def _returned_key(keys: _Keys, key: ast.OrderKey, item: Item) -> _Key | None:
     if value is None or item.name is None:
         return None
     if item.is_score:
-        keys.context.error("T42", key.value.span, _FIRST_ONLY)
-        return None
+        return _score_key(keys, key, value)
     column = typed.ColumnValue(item.name, value.type) if keys.items.is_aggregated else None
     return _key(keys, key, value, column)
+
+
+def _score_key(keys: _Keys, key: ast.OrderKey, score: typed.Expr) -> _Key | None:
+    """A returned score after the first key: the leading rank has ordered by it already."""
+    if score != keys.rank:
+        keys.context.error("T42", key.value.span, _FIRST_ONLY)
+        return None
+    return _Key(typed.OrderKey(score, key.direction is ast.Direction.DESC), is_constant=True)
 
 
 def _key(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.query import ast, typed
@@ -14,6 +15,7 @@ from omnigraph.query.check.expressions import (
     Refusal,
     check_expression,
     leaf_of,
+    refuse,
 )
 from omnigraph.query.check.scope import Scope
 from omnigraph.query.check.search import check_rank
@@ -52,12 +54,19 @@ class Item:
         return isinstance(self.syntax.value, ast.RankCall)
 
 
+Aliased = Mapping[str, Item]
+
+
 @dataclass(frozen=True, slots=True)
 class Items:
     """Everything a query returns; it aggregates as soon as one item is an aggregate."""
 
     all: tuple[Item, ...]
     is_aggregated: bool
+
+    def aliased(self) -> Aliased:
+        """The items by the names that the text gives them."""
+        return {item.alias: item for item in reversed(self.all) if item.alias is not None}
 
     def columns(self) -> tuple[typed.Column, ...]:
         """The columns of the items that are right."""
@@ -71,28 +80,53 @@ class Items:
 def check_items(context: Context, scope: Scope, projections: tuple[ast.Projection, ...]) -> Items:
     """Check every projection; scores are compared with the order later."""
     is_aggregated = any(isinstance(each.value, ast.AggregateCall) for each in projections)
-    aliases: set[str] = set()
     items: list[Item] = []
+    aliased: dict[str, Item] = {}
     for projection in projections:
-        value = _check_value(context, scope, projection.value, aliases)
+        value = _check_value(context, scope, projection.value, aliased)
         if value is not None and not _is_returnable(context, projection, value, is_aggregated):
             value = None
-        items.append(Item(_name(context, projection), value, projection))
-        if projection.alias is not None:
-            aliases.add(projection.alias.text)
+        item = Item(_name(context, projection), value, projection)
+        items.append(item)
+        if item.alias is not None:
+            aliased.setdefault(item.alias, item)
     _check_distinct(context, items)
     return Items(tuple(items), is_aggregated)
 
 
 def check_aggregate(
-    context: Context, scope: Scope, call: ast.AggregateCall, aliases: set[str]
+    context: Context, scope: Scope, call: ast.AggregateCall, aliases: Aliased
 ) -> typed.AggregateValue | None:
     """`count(e)` and the like."""
+    match call.argument:
+        case ast.Identifier(name) as alias if name in aliases:
+            _refuse_alias(context, call.function, alias, aliases[name])
+            return None
     argument = _check_with(context, scope, call.argument, (_ARGUMENT, aliases))
     type_ = aggregate_type(context, call.function, argument, call.argument.span)
     if argument is None or type_ is None:
         return None
     return typed.AggregateValue(call.function, argument, type_)
+
+
+def _refuse_alias(
+    context: Context, function: ast.AggregateFunction, alias: ast.Identifier, item: Item
+) -> None:
+    """An aggregate over an alias: what it stands for decides which rule it breaks first."""
+    errors = context.errors
+    match item.syntax.value:
+        case ast.AggregateCall():
+            refuse(context, _ARGUMENT.aggregate, alias)
+        case ast.Nearest() | ast.Bm25() | ast.Rrf():
+            refuse(context, _ARGUMENT.rank, alias)
+        case _:
+            aggregate_type(context, function, item.value, alias.span)
+    if context.errors == errors:
+        _refuse_again(context, alias)
+
+
+def _refuse_again(context: Context, alias: ast.Identifier) -> None:
+    context.error("T36", alias.span, f"alias '{alias.name}' cannot be returned again")
 
 
 def default_name(expr: ast.Expr) -> str | None:
@@ -119,7 +153,7 @@ def default_name(expr: ast.Expr) -> str | None:
 
 
 def _check_value(
-    context: Context, scope: Scope, expr: ast.Expr, aliases: set[str]
+    context: Context, scope: Scope, expr: ast.Expr, aliases: Aliased
 ) -> typed.Expr | None:
     match expr:
         case ast.AggregateCall():
@@ -131,15 +165,15 @@ def _check_value(
 
 
 def _check_with(
-    context: Context, scope: Scope, expr: ast.Expr, where: tuple[Position, set[str]]
+    context: Context, scope: Scope, expr: ast.Expr, where: tuple[Position, Aliased]
 ) -> typed.Expr | None:
     position, aliases = where
     refuse_or_read = leaf_of(context, scope, position)
 
     def leaf(leaf_expr: LeafExpr) -> typed.Expr | None:
         match leaf_expr:
-            case ast.Identifier(name, span) if name in aliases:
-                context.error("T36", span, f"alias '{name}' cannot be returned again")
+            case ast.Identifier(name) as alias if name in aliases:
+                _refuse_again(context, alias)
                 return None
             case ast.Identifier(name, span) if scope.peek(name) or name in context.parameters:
                 message = f"'{name}' is not a value here"

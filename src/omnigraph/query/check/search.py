@@ -63,19 +63,11 @@ def check_rank(context: Context, scope: Scope, call: ast.RankCall) -> typed.Scor
 
 
 def _nearest(context: Context, scope: Scope, call: ast.Nearest) -> typed.NearestScore | None:
-    target = check_node_property(context, scope, call.target, code="T15")
+    target = _vector_target(context, scope, call.target)
     query = _constant(context, call.query, _Call("nearest()", "T15"))
-    if target is None:
+    if target is None or query is None:
         return None
-    if not isinstance(target.type.value, VectorType):
-        context.error(
-            "T15",
-            call.target.property.span,
-            f"nearest() needs a Vector property; '{target.property}' is {target.type}",
-        )
-        return None
-    if query is None:
-        return None
+    assert isinstance(target.type.value, VectorType)
     if scalar_of(query) is Scalar.STRING:
         return typed.NearestScore(target.variable, target.property, query)
     try:
@@ -87,6 +79,24 @@ def _nearest(context: Context, scope: Scope, call: ast.Nearest) -> typed.Nearest
         context.error("T15", call.query.span, f"nearest() on '{target.property}'{problem}")
         return None
     return typed.NearestScore(target.variable, target.property, vector)
+
+
+def _vector_target(
+    context: Context, scope: Scope, access: ast.PropertyAccess | ast.SystemAccess
+) -> typed.PropertyValue | None:
+    if isinstance(access, ast.SystemAccess):
+        field = access.name
+        context.error("T15", field.span, f"nearest() needs a Vector property, not '@{field.text}'")
+        return None
+    target = check_node_property(context, scope, access, code="T15")
+    if target is None or isinstance(target.type.value, VectorType):
+        return target
+    context.error(
+        "T15",
+        access.property.span,
+        f"nearest() needs a Vector property; '{target.property}' is {target.type}",
+    )
+    return None
 
 
 def _bm25(context: Context, scope: Scope, call: ast.Bm25) -> typed.Bm25Score | None:

@@ -312,7 +312,7 @@ def _parse_list_item(cursor: QueryCursor) -> Expr:
 def _parse_nearest(cursor: QueryCursor) -> Nearest:
     word = _open_call(cursor)
     access = _parse_access(cursor)
-    if not isinstance(access, PropertyAccess):
+    if isinstance(access, Variable):
         cursor.refuse(access.span, "'nearest' ranks by a property: write nearest($v.property, …)")
     _expect_next_argument(cursor, word)
     query = _parse_argument(cursor)
