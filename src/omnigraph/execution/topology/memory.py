@@ -6,6 +6,7 @@ import itertools
 import os
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeVar
 
@@ -27,14 +28,33 @@ class Sized(Protocol):
 
 _T = TypeVar("_T", bound=Sized)
 
+# Entries of pieces that ended wait in the queue; beyond so many per piece they are swept out.
+_ENDED_SHARE_MAX: Final = 2
+_SWEEP_MIN: Final = 1_024
+
 
 class _Held:
-    __slots__ = ("nbytes", "used", "value")
+    """A piece in memory: when it was used last, and when it entered the queue."""
 
-    def __init__(self, value: Any, used: int) -> None:  # Any: a piece of any kind
-        self.value = value
+    __slots__ = ("__weakref__", "name", "nbytes", "parts", "queued", "used", "value")
+
+    def __init__(self, parts: weakref.ref[Parts], name: str, value: Any, *, used: int) -> None:
+        self.parts = parts
+        self.name = name
+        self.value = value  # Any: a piece of any kind
         self.nbytes = int(value.nbytes)
         self.used = used
+        self.queued = used
+
+
+class _Account:
+    """The pieces of one thing, counted; it outlives the thing until it is settled."""
+
+    __slots__ = ("count", "nbytes")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.nbytes = 0
 
 
 class Parts:
@@ -42,24 +62,31 @@ class Parts:
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
+        self.account = _Account()
         self._held: dict[str, _Held] = {}
         self._lock = threading.Lock()
         self._making: dict[str, threading.Lock] = {}
         memory.join(self)
 
     def get(self, name: str, make: Callable[[], _T]) -> _T:
-        """A piece; the first who asks makes it, and everybody else who asks meanwhile waits."""
+        """A piece; the first thread that asks makes it, and others that ask meanwhile wait."""
         held = self._held.get(name)
         if held is None:
-            with self._lock:
-                making = self._making.setdefault(name, threading.Lock())
-            with making:
-                held = self._held.get(name)
-                if held is None:
-                    held = self.keep(name, make())
-        held.used = next(self.memory.ticks)
+            held = self._made(name, make)
+        else:
+            held.used = next(self.memory.ticks)
         found: _T = held.value
         return found
+
+    def _made(self, name: str, make: Callable[[], Sized]) -> _Held:
+        with self._lock:
+            making = self._making.setdefault(name, threading.Lock())
+        with making:
+            held = self._held.get(name)
+            if held is None:
+                held = self.keep(name, make())
+        self._making.pop(name, None)
+        return held
 
     def peek(self, name: str) -> Any:  # Any: a piece of any kind
         """A piece if it is in memory, or None; this does not count as a use."""
@@ -68,8 +95,8 @@ class Parts:
 
     def keep(self, name: str, value: Sized) -> _Held:
         """Have a piece that was made elsewhere."""
-        held = self._held[name] = _Held(value, next(self.memory.ticks))
-        self.memory.make_room(held)
+        held = _Held(weakref.ref(self), name, value, used=next(self.memory.ticks))
+        self.memory.add(self, self._held, held)
         return held
 
     @property
@@ -77,50 +104,116 @@ class Parts:
         """The names of the pieces that are in memory."""
         return list(self._held)
 
-    def entries(self) -> list[tuple[int, Parts, str, int]]:
-        """What could be given up: when it was used last, where it is, and how much it is."""
-        return [(held.used, self, name, held.nbytes) for name, held in list(self._held.items())]
+    def share(self, name: str) -> None:
+        """Stop counting a piece: another thing has the same arrays, and counts them."""
+        self.memory.uncount(self, self._held, name)
+
+    def holds(self, held: _Held) -> bool:
+        """Whether a piece is still here, and not another one of its name."""
+        return self._held.get(held.name) is held
+
+    def forget(self, held: _Held) -> None:
+        """Take a piece out without counting it."""
+        del self._held[held.name]
 
     def give_up(self, name: str) -> Any:  # Any: a piece of any kind
-        """Forget a piece, and return it if there was one; whoever uses it right now keeps it."""
-        held = self._held.pop(name, None)
+        """Forget a piece, and return it if there was one; who uses it right now keeps it."""
+        held = self.memory.remove(self, self._held, name)
         return None if held is None else held.value
 
 
 class Memory:
-    """The pieces of everything, bounded together by bytes; safe to share between threads."""
+    """The pieces of everything, bounded together by bytes; safe to share between threads.
+
+    Totals are kept as pieces come and go. Pieces wait in a queue; when there are too many bytes,
+    the first in it is given up, unless it was used since it entered: then it enters again. So
+    making room costs as much as what comes in, however many pieces there are.
+    """
 
     def __init__(self, bytes_max: int | None = None) -> None:
         self.bytes_max = default_bytes() if bytes_max is None else bytes_max
         self.ticks = itertools.count()
-        self._all: weakref.WeakSet[Parts] = weakref.WeakSet()
+        self._queue: deque[weakref.ref[_Held]] = deque()
+        self._total = _Account()
+        # Appended to without the lock: the collector may end a thing while the lock is held.
+        self._ended: deque[_Account] = deque()
         self._lock = threading.Lock()
 
     def join(self, parts: Parts) -> None:
-        """Count the pieces of one more thing."""
-        with self._lock:
-            self._all.add(parts)
+        """Count the pieces of one more thing, for as long as it lives."""
+        ending = weakref.finalize(parts, self._ended.append, parts.account)
+        ending.atexit = False
 
     @property
     def nbytes(self) -> int:
         """How many bytes all pieces take."""
-        return sum(nbytes for _, _, _, nbytes in self._entries())
-
-    def make_room(self, newest: _Held) -> None:
-        """Give up the pieces that were not used for longest, while there are too many bytes."""
         with self._lock:
-            entries = self._entries()
-            surplus = sum(nbytes for *_, nbytes in entries) - self.bytes_max
-            if surplus <= 0:
-                return
-            for used, parts, name, nbytes in sorted(entries, key=lambda entry: entry[0]):
-                if surplus <= 0 or used >= newest.used:
-                    return
-                parts.give_up(name)
-                surplus -= nbytes
+            self._settle_ended()
+            return self._total.nbytes
 
-    def _entries(self) -> list[tuple[int, Parts, str, int]]:
-        return [entry for parts in list(self._all) for entry in parts.entries()]
+    def add(self, parts: Parts, among: dict[str, _Held], held: _Held) -> None:
+        """Put a piece among others, and give up those not used for longest if there are too many.
+
+        The piece itself stays, however large it is.
+        """
+        with self._lock:
+            self._settle_ended()
+            self._count(parts, among.get(held.name), sign=-1)
+            among[held.name] = held
+            self._count(parts, held, sign=1)
+            self._queue.append(weakref.ref(held))
+            self._make_room(held)
+            self._sweep()
+
+    def remove(self, parts: Parts, among: dict[str, _Held], name: str) -> _Held | None:
+        """Take a piece away."""
+        with self._lock:
+            held = among.pop(name, None)
+            self._count(parts, held, sign=-1)
+            return held
+
+    def uncount(self, parts: Parts, among: dict[str, _Held], name: str) -> None:
+        """Leave the bytes of a piece out of the total."""
+        with self._lock:
+            held = among.get(name)
+            self._count(parts, held, sign=-1)
+            if held is not None:
+                held.nbytes = 0
+                self._count(parts, held, sign=1)
+
+    def _count(self, parts: Parts, held: _Held | None, *, sign: int) -> None:
+        if held is not None:
+            for account in (parts.account, self._total):
+                account.count += sign
+                account.nbytes += sign * held.nbytes
+
+    def _settle_ended(self) -> None:
+        while self._ended:
+            ended = self._ended.popleft()
+            self._total.count -= ended.count
+            self._total.nbytes -= ended.nbytes
+
+    def _make_room(self, newest: _Held) -> None:
+        # A piece used meanwhile enters the queue once more: twice its length is the end of it.
+        for _ in range(2 * len(self._queue)):
+            if self._total.nbytes <= self.bytes_max:
+                return
+            entry = self._queue.popleft()
+            held = entry()
+            parts = None if held is None else held.parts()
+            if held is None or parts is None:
+                continue
+            if held is newest or held.used > held.queued:
+                held.queued = held.used
+                self._queue.append(entry)
+            elif parts.holds(held):
+                parts.forget(held)
+                self._count(parts, held, sign=-1)
+
+    def _sweep(self) -> None:
+        """Drop the entries of pieces that ended, as soon as they are most of the queue."""
+        if len(self._queue) > _ENDED_SHARE_MAX * self._total.count + _SWEEP_MIN:
+            self._queue = deque(entry for entry in self._queue if entry() is not None)
 
 
 def default_bytes() -> int:

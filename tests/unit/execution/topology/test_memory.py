@@ -38,6 +38,37 @@ def test_a_piece_that_is_larger_than_all_memory_is_still_given_to_who_asks() -> 
     assert parts.names == ["b"]
 
 
+def test_the_cost_of_a_piece_stays_the_same_with_many_versions() -> None:
+    memory = Memory(10**9)
+    versions: list[Parts] = []
+
+    def cost_of(count: int) -> float:
+        best = 1.0
+        for _ in range(count):
+            versions.append(Parts(memory))
+            started = time.thread_time()
+            for name in "abcdefgh":
+                versions[-1].get(name, lambda: Bytes(1))
+            best = min(best, time.thread_time() - started)
+        return best
+
+    few = cost_of(50)
+    cost_of(2_000)
+    assert cost_of(50) < 10 * few
+
+
+def test_a_piece_that_another_thing_shares_is_counted_once() -> None:
+    memory = Memory(100)
+    older, newer = Parts(memory), Parts(memory)
+    piece = older.get("a", lambda: Bytes(60))
+    older.share("a")
+    newer.keep("a", piece)
+    assert memory.nbytes == 60
+    assert older.peek("a") is piece
+    del older
+    assert memory.nbytes == 60
+
+
 def test_pieces_of_what_nobody_has_any_more_do_not_count() -> None:
     memory = Memory(100)
     Parts(memory).get("a", lambda: Bytes(90))
