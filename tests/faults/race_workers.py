@@ -12,15 +12,27 @@ import omnigraph
 from faults.world import MUTATIONS, person, reopen
 from omnigraph.errors import (
     BranchExists,
+    BranchRefused,
     Conflict,
     GraphExists,
+    InvalidArgument,
     OmnigraphError,
+    TagExists,
     WriteRefused,
 )
 
 DONE = "done"
 # Long enough for a loaded machine, short enough to notice a worker that died.
 BARRIER_S_MAX = 120.0
+_REFUSALS = (
+    Conflict,
+    WriteRefused,
+    GraphExists,
+    BranchExists,
+    BranchRefused,
+    TagExists,
+    InvalidArgument,
+)
 
 
 def insert_many(uri: str, barrier: Barrier, worker: int, count: int) -> list[str]:
@@ -122,6 +134,17 @@ def create_branch(uri: str, barrier: Barrier, worker: int, count: int) -> list[s
     return _rounds(barrier, count, lambda number: graph.create_branch(f"review/{number}"))
 
 
+def tag_or_create_branch(uri: str, barrier: Barrier, worker: int, count: int) -> list[str]:
+    """Give a new name to a tag or to a branch, once per round."""
+    graph = reopen(uri)
+
+    def write(number: int) -> object:
+        name = f"both-{number}"
+        return graph.tag(name) if worker % 2 else graph.create_branch(name)
+
+    return _rounds(barrier, count, write)
+
+
 def _rounds(barrier: Barrier, count: int, write: Callable[[int], object]) -> list[str]:
     """What each round gave: done, or the name of the error that refused it."""
     outcomes = []
@@ -129,7 +152,7 @@ def _rounds(barrier: Barrier, count: int, write: Callable[[int], object]) -> lis
         barrier.wait(BARRIER_S_MAX)
         try:
             write(number)
-        except (Conflict, WriteRefused, GraphExists, BranchExists) as refusal:
+        except _REFUSALS as refusal:
             outcomes.append(type(refusal).__name__)
         except OmnigraphError as error:
             outcomes.append(f"unexpected {type(error).__name__}: {error}")

@@ -120,3 +120,16 @@ def test_of_several_creators_of_one_branch_one_wins(graph: str) -> None:
     for outcomes in zip(*runs, strict=True):
         assert Counter(outcomes) == {DONE: 1, "BranchExists": 3}
     assert reopen(graph).branches() == ["main", *(f"review/{number}" for number in range(5))]
+
+
+def test_a_name_is_never_both_a_tag_and_a_branch(graph: str) -> None:
+    runs = race(race_workers.tag_or_create_branch, graph, processes=4, rounds=40)
+    for outcomes in zip(*runs, strict=True):
+        refusals = Counter(outcomes) - Counter([DONE])
+        assert outcomes.count(DONE) == 1, outcomes
+        assert refusals.keys() <= {"BranchExists", "BranchRefused", "TagExists", "InvalidArgument"}
+    opened = reopen(graph)
+    branches, tags = set(opened.branches()) - {"main"}, {tag.name for tag in opened.tags()}
+    assert not branches & tags
+    assert branches | tags == {f"both-{number}" for number in range(40)}
+    assert list(problems(opened)) == []

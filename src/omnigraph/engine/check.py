@@ -107,7 +107,7 @@ def _roots(objects: Objects, tables: Tables, problems: Problems) -> _Roots:
         stream.id: problems.attempt("floor", stream.branch, partial(floors.of, stream)) or 0
         for stream in streams
     }
-    tags = problems.attempt("tag", layout.TAGS, lambda: tuple(branches.tags.list()))
+    tags = problems.attempt("tag", layout.BRANCHES, lambda: tuple(branches.tags.list()))
     return _Roots(streams, reached, tags or ())
 
 

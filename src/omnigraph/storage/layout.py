@@ -1,8 +1,9 @@
 """Every path a graph writes, relative to its root.
 
     __manifest/format.json                            the format of the graph, created first
-    __manifest/branches/{branch}/{generation:06}.json what happened to the name, append only
-    __manifest/tags/{tag}/{generation:06}.json        the same for tags, with what they hold
+    __manifest/branches/{name}/{generation:06}.json   what happened to the name of a branch or a tag
+    __manifest/branches/{name}/{generation:06}.tag    the event of this number may create a tag
+    __manifest/tags/{tag}/{generation:06}.json        tags of graphs that kept them apart: only read
     __manifest/holds/{id}.json                        what a merge keeps while it runs
     __manifest/{stream}/{seq:020}.json                records, the commits of one branch
     __manifest/{stream}/checkpoints/{seq:020}.json    the fold of the records up to seq (derived)
@@ -50,27 +51,33 @@ _ESCAPED = re.compile(r"[^a-z0-9_.-]|^\.")
 _RECORD = re.compile(r"__manifest/[^/]+\.[^/]+/(\d{20})\.json")
 _CHECKPOINT = re.compile(r"__manifest/[^/]+\.[^/]+/checkpoints/(\d{20})\.json")
 _REF_EVENT = re.compile(r"__manifest/branches/([^/]+)/(\d{6})\.json")
+_ANNOUNCEMENT = re.compile(r"__manifest/branches/([^/]+)/(\d{6})\.tag")
 _TAG_EVENT = re.compile(r"__manifest/tags/([^/]+)/(\d{6})\.json")
 _FLOOR = re.compile(r"__manifest/[^/]+\.[^/]+/floors/(\d{20})")
 
 
 def branch_folder(branch: str) -> str:
-    """The folder of a branch's ref events: one segment, however the name nests."""
+    """The folder of the ref events of a name: one segment, however the name nests."""
     return f"{BRANCHES}/{_segment('branch', branch)}"
 
 
 def ref_event(branch: str, generation: int) -> str:
-    """One event in the life of a branch's name."""
+    """One event in the life of the name of a branch or a tag."""
     return f"{branch_folder(branch)}/{_number(generation, digits=6)}.json"
 
 
+def tag_announcement(tag: str, generation: int) -> str:
+    """The object that is put before an event which creates a tag."""
+    return f"{branch_folder(tag)}/{_number(generation, digits=6)}.tag"
+
+
 def tag_folder(tag: str) -> str:
-    """The folder of a tag's events."""
+    """The folder of the events of a tag that has a chain of its own."""
     return f"{TAGS}/{_segment('tag', tag)}"
 
 
 def tag_event(tag: str, generation: int) -> str:
-    """One event in the life of a tag's name."""
+    """One event of a tag that has a chain of its own."""
     return f"{tag_folder(tag)}/{_number(generation, digits=6)}.json"
 
 
@@ -165,6 +172,12 @@ def seq_of_checkpoint(path: str) -> int | None:
 def branch_of_ref_event(path: str) -> tuple[str, int] | None:
     """The branch and the generation of a ref event's path, or None for any other path."""
     found = _REF_EVENT.fullmatch(path)
+    return (unquote(found[1]), int(found[2])) if found else None
+
+
+def tag_of_announcement(path: str) -> tuple[str, int] | None:
+    """The tag and the generation that a path announces, or None for any other path."""
+    found = _ANNOUNCEMENT.fullmatch(path)
     return (unquote(found[1]), int(found[2])) if found else None
 
 

@@ -1,16 +1,10 @@
-"""Branches: names that stand for streams, by append-only events.
-
-The events of a name alternate: an odd generation creates it, an even one deletes it. So one listing
-tells which names are live, and one put-if-absent decides between two creators or two deleters.
-"""
+"""Branches: names that stand for streams, by append-only events that they share with tags."""
 
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
 from typing import Final
 
 from omnigraph.errors import (
@@ -24,7 +18,7 @@ from omnigraph.ids import new_ulid
 from omnigraph.storage import layout
 from omnigraph.versioning import names
 from omnigraph.versioning.codec import read_ref, ref_json
-from omnigraph.versioning.events import is_live, newest, put_event, read_event
+from omnigraph.versioning.events import Chain, NameEvents, is_live
 from omnigraph.versioning.fields import Fields
 from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.holders import Holders
@@ -37,7 +31,6 @@ from omnigraph.versioning.transaction import BranchAt, Committer
 
 # A remembered name saves a listing; a graph with more branches than this is rare.
 _KNOWN_MAX: Final = 4096
-_READERS: Final = 8
 
 
 class Branches:
@@ -47,9 +40,8 @@ class Branches:
         self._committer = committer
         self._log = committer.log
         settings = committer.settings
-        self.tags = Tags(
-            committer.log.objects, settings.now_us, self.require_held, is_branch=self._is_live
-        )
+        self._events = NameEvents(committer.log.objects)
+        self.tags = Tags(committer.log.objects, self._events, settings.now_us, self.require_held)
         self.holds = Holds(committer.log.objects, settings.now_us, self.require_held)
         self._holders = Holders(
             committer.log, self, self.tags, now_us=settings.now_us, grace_s=settings.grace_s
@@ -59,21 +51,16 @@ class Branches:
 
     def list(self) -> list[str]:
         """The names of all live branches: main first, the others in byte order."""
-        generations = newest(self._log.objects, layout.BRANCHES, layout.branch_of_ref_event)
-        live = (name for name, generation in generations.items() if is_live(generation))
-        return [MAIN_BRANCH, *sorted(live)]
+        return [MAIN_BRANCH, *self._events.live_branches()]
 
     def resolve(self, name: str) -> Stream:
         """The stream that a name stands for now."""
         if name == MAIN_BRANCH:
             return MAIN
         known = self._known.get(name)
-        if known is not None and not self._has_event(name, known[0] + 1):
+        if known is not None and not self._events.has(name, known[0] + 1):
             return known[1]
-        generation = self._generation(name)
-        if not is_live(generation):
-            raise BranchNotFound(name)
-        return self._created(name, generation)
+        return self._created(name, self._live(name).generation)
 
     def head(self, name: str) -> Head:
         """The newest snapshot of a branch."""
@@ -83,10 +70,11 @@ class Branches:
         """A stream that a name stands for or once stood for; None if there was no such one."""
         if stream_id == MAIN.id:
             return MAIN
-        for generation in range(self._generation(name), 0, -1):
+        for generation in range(self._chain(name).generation, 0, -1):
             if is_live(generation):
+                # The event of a tag has no stream.
                 with suppress(CorruptObject):
-                    stream = self._read_creation(name, generation)
+                    stream = _stream_of(name, self._events.read_creation(name, generation))
                     if stream.id == stream_id:
                         return stream
         return None
@@ -94,11 +82,7 @@ class Branches:
     def create(self, name: str, *, at: Snapshot, actor: str | None = None) -> Stream:
         """Start a branch at any commit. No table is touched and no commit is made."""
         _require_name(name, names.reason_against_new(name))
-        generation = self._generation(name)
-        if is_live(generation):
-            raise BranchExists(name)
-        if self.tags.has(name):
-            _require_name(name, "it is the name of a tag")
+        generation = self._require_free(name).generation
         oldest = self.require_held(at)
         stream = Stream(layout.stream_name(name, new_ulid().lower()), name, _origins(at))
         base = replace(at, stream=stream)
@@ -116,6 +100,8 @@ class Branches:
             "actor": actor,
         }
         if not self._put_event(name, generation + 1, event):
+            # A branch of that name, or a tag, was created meanwhile.
+            self._require_free(name)
             raise BranchExists(name)
         try:
             # A collector says what it lets go before it looks for branches. One that did not see
@@ -145,27 +131,9 @@ class Branches:
 
         Each with whether its branch is live.
         """
-        generations = newest(self._log.objects, layout.BRANCHES, layout.branch_of_ref_event)
-
-        def found(event: tuple[str, int]) -> list[tuple[Stream, bool]]:
-            name, generation = event
-            streams = []
-            if is_live(generation):
-                streams.append((self._read_creation(name, generation), True))
-                generation -= 1
-            # A name that was given anew has several streams.
-            while generation > 0 and self._deleted_at(name, generation) >= deleted_since:
-                streams.append((self._read_creation(name, generation - 1), False))
-                generation -= 2
-            return streams
-
-        with ThreadPoolExecutor(max_workers=_READERS) as readers:
-            streams = [*readers.map(found, sorted(generations.items()))]
-        return (MAIN, True), *chain.from_iterable(streams)
-
-    def _deleted_at(self, name: str, generation: int) -> int:
-        path = layout.ref_event(name, generation)
-        return read_event(self._log.objects, path).integer("created_at")
+        found = self._events.creations(deleted_since=deleted_since)
+        branches = [each for each in found if not each.is_tag]
+        return (MAIN, True), *((_stream_of(at.name, at.fields), at.is_live) for at in branches)
 
     def delete(
         self, name: str, *, actor: str | None = None, requires: tuple[BranchAt, ...] = ()
@@ -176,9 +144,7 @@ class Branches:
         """
         if name == MAIN_BRANCH:
             raise BranchRefused(f"branch '{name}' cannot be deleted", branch=name)
-        generation = self._generation(name)
-        if not is_live(generation):
-            raise BranchNotFound(name)
+        generation = self._live(name).generation
         # Closed first: a write that comes later fails, so no acknowledged commit is lost. A crash
         # before the event leaves a branch that can be read and deleted again, but not written.
         stream = self._created(name, generation)
@@ -189,34 +155,40 @@ class Branches:
     def _deletion(self, actor: str | None) -> dict[str, object]:
         return names.deletion(now_us=self._committer.settings.now_us(), actor=actor)
 
-    def _is_live(self, name: str) -> bool:
-        return name == MAIN_BRANCH or is_live(self._generation(name))
+    def _require_free(self, name: str) -> Chain:
+        """Refuse a name that a branch or a tag has; the events of one that is free."""
+        found = self._chain(name)
+        if self.tags.is_tag(name, found):
+            _require_name(name, "it is the name of a tag")
+        if found.is_live:
+            raise BranchExists(name)
+        return found
 
-    def _generation(self, name: str) -> int:
-        """The number of the newest event of a name; 0 when there is none."""
+    def _live(self, name: str) -> Chain:
+        """The events of a name that stands for a branch."""
+        found = self._chain(name)
+        if not found.is_live or self._events.is_tag(name, found):
+            raise BranchNotFound(name)
+        return found
+
+    def _chain(self, name: str) -> Chain:
         _require_name(name, names.reason_against(name))
-        folder = layout.branch_folder(name)
-        return newest(self._log.objects, folder, layout.branch_of_ref_event).get(name, 0)
-
-    def _has_event(self, name: str, generation: int) -> bool:
-        return self._log.objects.get(layout.ref_event(name, generation)) is not None
+        return self._events.of(name)
 
     def _created(self, name: str, generation: int) -> Stream:
-        stream = self._read_creation(name, generation)
+        stream = _stream_of(name, self._events.read_creation(name, generation))
         if len(self._known) >= _KNOWN_MAX:
             self._known.clear()
         self._known[name] = (generation, stream)
         return stream
 
-    def _read_creation(self, name: str, generation: int) -> Stream:
-        fields = read_event(self._log.objects, layout.ref_event(name, generation))
-        fields.require("op", "create")
-        return Stream(fields.text("stream"), name, _read_origins(fields))
-
     def _put_event(self, name: str, generation: int, event: dict[str, object]) -> bool:
-        """Put an event of a name; True if it is there, False if another one is."""
-        path = layout.ref_event(name, generation)
-        return put_event(self._log.objects, path, event, what=f"branch '{name}'")
+        return self._events.put(name, generation, event, what=f"branch '{name}'")
+
+
+def _stream_of(name: str, creation: Fields) -> Stream:
+    """The stream of a branch, from the event that created it."""
+    return Stream(creation.text("stream"), name, _read_origins(creation))
 
 
 def _origins(at: Snapshot) -> tuple[CommitRef, ...]:

@@ -1,17 +1,175 @@
-"""Events of names: append only, one object each, so that a put-if-absent decides between two."""
+"""Events of names: one append-only chain per name, which branches and tags share.
+
+The events of a name alternate: an odd generation creates it, as a branch or as a tag, and an even
+one deletes it. Each is one object, so that one put-if-absent decides between two creators, of
+whichever kind, and between two deleters.
+
+The event says what it created. A listing must not read all of them to find the branches, so a tag
+is announced by an empty object beside its event, which is put first: what is live and was never
+announced is a branch. An announcement alone means nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
-from omnigraph.errors import CorruptObject, InDoubt, StorageError, StorageUnknown
+from omnigraph.errors import CorruptObject, FormatTooNew, InDoubt, StorageError, StorageUnknown
+from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning.fields import Fields, read_fields, write_fields
 
+TAG: Final = "tag"
 # An event whose acknowledgement was lost is put again this often before it is in doubt.
 _PUTS_MAX: Final = 4
+# What an event created never changes; a graph with more tags than this reads some of them again.
+_KINDS_MAX: Final = 4096
+_READERS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The events of a name: the number of the newest one, and which announce a tag."""
+
+    generation: int = 0
+    announced: frozenset[int] = frozenset()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the name stands for something."""
+        return is_live(self.generation)
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """An event that created a name, and whether the name still stands for what it created."""
+
+    name: str
+    is_live: bool
+    fields: Fields
+
+    @property
+    def is_tag(self) -> bool:
+        """Whether it created a tag."""
+        return is_of_tag(self.fields)
+
+
+_NO_EVENTS: Final = Chain()
+
+
+class NameEvents:
+    """The events of all names of branches and tags of one graph."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        # Whether an event that was announced as a tag created one.
+        self._kinds: dict[tuple[str, int], bool] = {}
+
+    def of(self, name: str) -> Chain:
+        """The events of a name."""
+        return self._chains(layout.branch_folder(name)).get(name, _NO_EVENTS)
+
+    def live_branches(self) -> list[str]:
+        """The names that stand for branches; only what was announced as a tag is read."""
+        live = {name: at for name, at in self._chains(layout.BRANCHES).items() if at.is_live}
+        doubtful = [name for name, at in live.items() if at.generation in at.announced]
+        if not doubtful:
+            return sorted(live)
+
+        def is_branch(name: str) -> bool:
+            # Damage to one name must not hide the others; who asks for this one is told.
+            with suppress(CorruptObject, FormatTooNew):
+                return not self.is_tag(name, live[name])
+            return False
+
+        with ThreadPoolExecutor(max_workers=_READERS) as readers:
+            are_branches = zip(doubtful, readers.map(is_branch, doubtful), strict=True)
+            return sorted(live.keys() - {name for name, is_one in are_branches if not is_one})
+
+    def is_tag(self, name: str, at: Chain) -> bool:
+        """Whether a live name stands for a tag."""
+        event = (name, at.generation)
+        if at.generation not in at.announced:
+            return False
+        if (known := self._kinds.get(event)) is None:
+            known = is_of_tag(self.read(*event))
+            if len(self._kinds) >= _KINDS_MAX:
+                self._kinds.clear()
+            self._kinds[event] = known
+        return known
+
+    def creations(
+        self, *, deleted_since: int | None, only_announced: bool = False
+    ) -> list[Creation]:
+        """What created the names that are live, or were deleted since a time (µs) if one is given.
+
+        Those of one name the newest first; with `only_announced`, those that may be tags.
+        """
+        chains = sorted(self._chains(layout.BRANCHES).items())
+        if only_announced:
+            chains = [(name, at) for name, at in chains if at.announced]
+
+        def found(named: tuple[str, Chain]) -> list[Creation]:
+            name, at = named
+            return [
+                Creation(name, is_live(at.generation) and number == at.generation, event)
+                for number in self._created(name, at, deleted_since)
+                if not only_announced or number in at.announced
+                for event in [self.read(name, number)]
+            ]
+
+        with ThreadPoolExecutor(max_workers=_READERS) as readers:
+            return [*chain.from_iterable(readers.map(found, chains))]
+
+    def _created(self, name: str, at: Chain, deleted_since: int | None) -> Iterator[int]:
+        """The numbers of the creations of a name, as far back as its deletions are young enough."""
+        generation = at.generation
+        if is_live(generation):
+            yield generation
+            generation -= 1
+        while deleted_since is not None and generation > 0:
+            if self.read(name, generation).integer("created_at") < deleted_since:
+                return
+            yield generation - 1
+            generation -= 2
+
+    def read(self, name: str, generation: int) -> Fields:
+        """An event of a name."""
+        return read_event(self._objects, layout.ref_event(name, generation))
+
+    def read_creation(self, name: str, generation: int) -> Fields:
+        """An event that has to create a name."""
+        fields = self.read(name, generation)
+        fields.require("op", "create")
+        return fields
+
+    def has(self, name: str, generation: int) -> bool:
+        """Whether there is an event."""
+        return self._objects.get(layout.ref_event(name, generation)) is not None
+
+    def put(self, name: str, generation: int, event: dict[str, object], *, what: str) -> bool:
+        """Put an event of a name; True if it is there, False if another one is."""
+        return put_event(self._objects, layout.ref_event(name, generation), event, what=what)
+
+    def put_tag(self, name: str, generation: int, event: dict[str, object]) -> bool:
+        """Put the event that creates a tag; True if it is there, False if another one is."""
+        what = f"tag '{name}'"
+        # A crash after the announcement costs later listings one read, and the name stays free.
+        put_event(self._objects, layout.tag_announcement(name, generation), {}, what=what)
+        return self.put(name, generation, {"kind": TAG, **event}, what=what)
+
+    def _chains(self, folder: str) -> dict[str, Chain]:
+        listed = [entry.path for entry in self._objects.list(folder)]
+        announced: dict[str, set[int]] = {}
+        for path in listed:
+            if (found := layout.tag_of_announcement(path)) is not None:
+                announced.setdefault(found[0], set()).add(found[1])
+        newest = newest_of(listed, layout.branch_of_ref_event)
+        return {name: Chain(at, frozenset(announced.get(name, ()))) for name, at in newest.items()}
 
 
 def is_live(generation: int) -> bool:
@@ -19,13 +177,18 @@ def is_live(generation: int) -> bool:
     return generation % 2 == 1
 
 
-def newest(
-    objects: Objects, folder: str, parse: Callable[[str], tuple[str, int] | None]
+def is_of_tag(creation: Fields) -> bool:
+    """Whether the event that creates a name creates a tag."""
+    return creation.text_or_none("kind") == TAG
+
+
+def newest_of(
+    paths: Iterable[str], parse: Callable[[str], tuple[str, int] | None]
 ) -> dict[str, int]:
-    """The number of the newest event of each name below a folder."""
+    """The number of the newest event of each name among some paths."""
     generations: dict[str, int] = {}
-    for entry in objects.list(folder):
-        found = parse(entry.path)
+    for path in paths:
+        found = parse(path)
         if found is not None:
             generations[found[0]] = max(found[1], generations.get(found[0], 0))
     return generations

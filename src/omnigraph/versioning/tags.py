@@ -1,12 +1,16 @@
 """Tags: names for commits, which keep them from being collected.
 
-The events of a name alternate as those of branches do. The event that creates a tag holds the whole
-snapshot, so that a tag is enough to read its commit by, whatever becomes of the branch it was on.
+Tags and branches share the events of names. The event that creates a tag holds the whole snapshot,
+so that a tag is enough to read its commit by, whatever becomes of the branch it was on.
+
+Graphs of earlier programs keep the events of tags apart from those of branches. Such tags are read
+and deleted where they are, and none is created there, so that they decide nothing between two
+creators: what is not live there never will be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +19,14 @@ from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning import names
 from omnigraph.versioning.codec import pins_json, read_pins, read_ref, ref_json
-from omnigraph.versioning.events import is_live, newest, put_event, read_event
+from omnigraph.versioning.events import (
+    Chain,
+    NameEvents,
+    is_live,
+    newest_of,
+    put_event,
+    read_event,
+)
 from omnigraph.versioning.fields import Fields
 from omnigraph.versioning.record import Stream
 from omnigraph.versioning.snapshot import Snapshot
@@ -44,90 +55,116 @@ class Tags:
     def __init__(
         self,
         objects: Objects,
+        events: NameEvents,
         now_us: Callable[[], int],
         require_held: RequireHeld,
-        *,
-        is_branch: Callable[[str], bool],
     ) -> None:
         self._objects = objects
+        self._events = events
         self._now_us = now_us
         self._require_held = require_held
-        self._is_branch = is_branch
 
     def list(self, *, deleted_since: int | None = None) -> list[Tag]:
         """Every tag, by name; with those deleted since a time (µs), if one is given."""
-        generations = newest(self._objects, layout.TAGS, layout.tag_of_event)
-        found = []
-        for name, generation in sorted(generations.items()):
-            if is_live(generation) or self._is_deleted_since(name, generation, deleted_since):
-                found.append(self._read(name, generation - (not is_live(generation))))
-        return found
+        found = self._events.creations(deleted_since=deleted_since, only_announced=True)
+        tags = [read_tag(each.name, each.fields) for each in found if each.is_tag]
+        return sorted([*tags, *self._apart(deleted_since)], key=lambda tag: tag.name)
 
     def get(self, name: str) -> Tag:
         """A tag by its name."""
-        generation = self._generation(name)
-        if not is_live(generation):
+        found = self._chain(name)
+        if found.is_live and self._events.is_tag(name, found):
+            return read_tag(name, self._events.read_creation(name, found.generation))
+        if not is_live(generation := self._generation_apart(name)):
             raise TagNotFound(name)
-        return self._read(name, generation)
+        return self._read_apart(name, generation)
 
     def create(self, name: str, *, at: Snapshot, actor: str | None = None) -> Tag:
         """Give a commit a name. It is kept, with everything in it, until the tag is deleted."""
         _require_name(name, names.reason_against_new(name))
-        generation = self._generation(name)
-        if is_live(generation):
-            raise TagExists(name)
-        if self._is_branch(name):
-            _require_name(name, "it is the name of a branch")
+        generation = self._require_free(name).generation
         self._require_held(at)
         tag = Tag(name, at, self._now_us(), actor)
-        if not self._put(name, generation + 1, event_of(tag)):
+        if not self._events.put_tag(name, generation + 1, event_of(tag)):
+            # A tag of that name, or a branch, was created meanwhile.
+            self._require_free(name)
             raise TagExists(name)
         try:
             # A collector says what it lets go before it looks for tags. One that did not see this
             # tag is seen by it here.
             self._require_held(at, tag=name)
         except CommitNotFound:
-            self._put(name, generation + 2, self._deletion(actor))
+            self._delete(name, generation + 1, actor)
             raise
         return tag
 
-    def has(self, name: str) -> bool:
-        """Whether a tag has a name."""
-        return is_live(self._generation(name))
+    def is_tag(self, name: str, found: Chain) -> bool:
+        """Whether a name stands for a tag, given its events."""
+        if found.is_live and self._events.is_tag(name, found):
+            return True
+        return is_live(self._generation_apart(name))
 
     def delete(self, name: str, *, actor: str | None = None) -> None:
         """Free a name; its commit is kept only as long as its branch keeps it."""
-        generation = self._generation(name)
-        if not is_live(generation):
-            raise TagNotFound(name)
-        if not self._put(name, generation + 1, self._deletion(actor)):
+        found = self._chain(name)
+        if found.is_live and self._events.is_tag(name, found):
+            is_deleted = self._delete(name, found.generation, actor)
+        else:
+            is_deleted = self._delete_apart(name, actor)
+        if not is_deleted:
             raise TagNotFound(name)
 
     def holding(self, commit: str) -> tuple[Tag, ...]:
         """The tags of a commit."""
         return tuple(tag for tag in self.list() if tag.snapshot.commit == commit)
 
-    def _deletion(self, actor: str | None) -> dict[str, object]:
-        return names.deletion(now_us=self._now_us(), actor=actor)
+    def _require_free(self, name: str) -> Chain:
+        """Refuse a name that a tag or a branch has; the events of one that is free."""
+        found = self._chain(name)
+        if self.is_tag(name, found):
+            raise TagExists(name)
+        if found.is_live:
+            _require_name(name, "it is the name of a branch")
+        return found
 
-    def _generation(self, name: str) -> int:
+    def _chain(self, name: str) -> Chain:
         _require_name(name, names.reason_against(name))
-        found = newest(self._objects, layout.tag_folder(name), layout.tag_of_event)
-        return found.get(name, 0)
+        return self._events.of(name)
 
-    def _is_deleted_since(self, name: str, generation: int, time_us: int | None) -> bool:
-        if time_us is None:
-            return False
-        deleted = read_event(self._objects, layout.tag_event(name, generation))
-        return deleted.integer("created_at") >= time_us
+    def _delete(self, name: str, generation: int, actor: str | None) -> bool:
+        """Put the event after a creation; True if it is there, False if another one is."""
+        event = names.deletion(now_us=self._now_us(), actor=actor)
+        return self._events.put(name, generation + 1, event, what=f"tag '{name}'")
 
-    def _read(self, name: str, generation: int) -> Tag:
+    def _apart(self, deleted_since: int | None) -> Iterator[Tag]:
+        """The tags that have events of their own, and those of them deleted since a time."""
+        generations = self._generations_apart(layout.TAGS)
+        for name, generation in generations.items():
+            if is_live(generation):
+                yield self._read_apart(name, generation)
+            elif deleted_since is not None:
+                deleted = read_event(self._objects, layout.tag_event(name, generation))
+                if deleted.integer("created_at") >= deleted_since:
+                    yield self._read_apart(name, generation - 1)
+
+    def _generations_apart(self, folder: str) -> dict[str, int]:
+        listed = (entry.path for entry in self._objects.list(folder))
+        return newest_of(listed, layout.tag_of_event)
+
+    def _generation_apart(self, name: str) -> int:
+        return self._generations_apart(layout.tag_folder(name)).get(name, 0)
+
+    def _read_apart(self, name: str, generation: int) -> Tag:
         fields = read_event(self._objects, layout.tag_event(name, generation))
         fields.require("op", "create")
         return read_tag(name, fields)
 
-    def _put(self, name: str, generation: int, event: dict[str, object]) -> bool:
-        path = layout.tag_event(name, generation)
+    def _delete_apart(self, name: str, actor: str | None) -> bool:
+        generation = self._generation_apart(name)
+        if not is_live(generation):
+            return False
+        event = names.deletion(now_us=self._now_us(), actor=actor)
+        path = layout.tag_event(name, generation + 1)
         return put_event(self._objects, path, event, what=f"tag '{name}'")
 
 

@@ -189,9 +189,9 @@ def test_a_process_that_slept_through_a_clean_up_goes_on_at_the_newest_commit(
 class LettingGo:
     """A store on which a collector lets go of everything right after an event was put."""
 
-    def __init__(self, inner: Objects, folder: str) -> None:
+    def __init__(self, inner: Objects) -> None:
         self.uri = inner.uri
-        self._inner, self._folder = inner, folder
+        self._inner = inner
 
     def get(self, path: str) -> bytes | None:
         return self._inner.get(path)
@@ -201,7 +201,7 @@ class LettingGo:
 
     def put_new(self, path: str, data: bytes) -> bool:
         is_new = self._inner.put_new(path, data)
-        if path.startswith(self._folder):
+        if layout.branch_of_ref_event(path) is not None:
             Floors(self._inner).put(MAIN.id, 5)
         return is_new
 
@@ -215,16 +215,16 @@ class LettingGo:
         self._inner.delete(paths)
 
 
-@pytest.mark.parametrize("folder", [layout.BRANCHES, layout.TAGS])
+@pytest.mark.parametrize("is_tag", [False, True])
 def test_a_commit_that_is_let_go_while_it_gets_a_name_loses_the_name(
-    aging: Aging, folder: str
+    aging: Aging, *, is_tag: bool
 ) -> None:
     graph = aging.create()
     add(graph.branch(), *numbered(1, 6))
     at = graph.snapshot(2).at
-    objects = LettingGo(graph._session.resources.storage.objects, folder)
+    objects = LettingGo(graph._session.resources.storage.objects)
     branches = Branches(Committer(Log(objects), graph._session.resources.storage.tables))  # type: ignore[arg-type]
-    names = branches if folder == layout.BRANCHES else branches.tags
+    names = branches.tags if is_tag else branches
     with pytest.raises(errors.SnapshotGone):
         names.create("late", at=at)
     assert aging.open().branches() == ["main"]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from typing import Any, TypeAlias
 
 import pytest
 
-from omnigraph.errors import BranchRefused, InvalidArgument
+from omnigraph.errors import BranchNotFound, BranchRefused, InvalidArgument, TagExists
 from omnigraph.storage import layout
+from omnigraph.storage.objects import Objects
+from omnigraph.versioning.events import put_event
 from omnigraph.versioning.tags import Tag, event_of
 from unit.versioning.small_graph import SmallGraph
 
@@ -75,12 +80,106 @@ def test_a_tag_and_a_branch_do_not_share_a_name_while_both_are_there(
     assert (branches.list(), branches.tags.list()) == (["main", "both"], [])
 
 
+def _put_apart(graph: SmallGraph, tag: Tag) -> None:
+    """Put a tag as earlier programs did: with events that branches do not share."""
+    event = event_of(tag)
+    assert put_event(graph.objects, layout.tag_event(tag.name, 1), event, what="a tag")
+
+
 def test_a_tag_that_is_there_under_such_a_name_can_be_read_and_deleted(
     fast_graph: SmallGraph,
 ) -> None:
     tags, tag = fast_graph.branches.tags, Tag("main", fast_graph.head(), 1)
-    assert tags._put(tag.name, 1, event_of(tag))
-    assert fast_graph.objects.get(layout.tag_event("main", 1)) is not None
+    _put_apart(fast_graph, tag)
     assert tags.get("main") == tag
     tags.delete("main")
     assert tags.list() == []
+
+
+def test_tags_whose_events_are_apart_hold_their_names_until_they_are_deleted(
+    fast_graph: SmallGraph,
+) -> None:
+    branches, tag = fast_graph.branches, Tag("old", fast_graph.head(), 1)
+    _put_apart(fast_graph, tag)
+    assert branches.tags.list() == [tag] == [branches.tags.get("old")]
+    with pytest.raises(TagExists):
+        _tag(fast_graph, "old")
+    with pytest.raises(BranchRefused, match="it is the name of a tag"):
+        _branch(fast_graph, "old")
+    branches.tags.delete("old")
+    assert branches.tags.list(deleted_since=0) == [tag]
+    _tag(fast_graph, "old")
+    assert [each.name for each in branches.tags.list()] == ["old"]
+    branches.tags.delete("old")
+    _branch(fast_graph, "old")
+    assert branches.list() == ["main", "old"]
+
+
+class Interrupted:
+    """A store on which something else happens right before one of the writes."""
+
+    def __init__(self, inner: Objects, number: int, happen: Callable[[], object]) -> None:
+        self.uri = inner.uri
+        self._inner, self._left, self._happen = inner, number, happen
+
+    @property
+    def is_over(self) -> bool:
+        return self._left < 0
+
+    def put_new(self, path: str, data: bytes) -> bool:
+        self._left -= 1
+        if self._left == -1:
+            self._happen()
+        return self._inner.put_new(path, data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@pytest.mark.parametrize(("first", "second"), [(_tag, _branch), (_branch, _tag)])
+def test_a_name_is_given_once_whenever_the_other_one_comes(
+    graph: SmallGraph, first: Create, second: Create
+) -> None:
+    for number in count():
+        name = f"race-{number}"
+        objects = Interrupted(graph.objects, number, partial(second, graph, name))
+        slow = SmallGraph(objects, graph.tables, graph.settings)
+        # The one that came later is told what has the name.
+        with suppress(BranchRefused, InvalidArgument):
+            first(slow, name)
+        if not objects.is_over:
+            break
+        found = graph.reopened().branches
+        tags = [tag.name for tag in found.tags.list()]
+        assert (name in found.list()) != (name in tags), f"before write {number}"
+    assert number >= 1
+
+
+def test_a_creation_that_ended_after_its_announcement_leaves_the_name_free(
+    fast_graph: SmallGraph, create: Create
+) -> None:
+    path = layout.tag_announcement("x", 1)
+    assert fast_graph.objects.put_new(path, b"")
+    assert (fast_graph.branches.list(), fast_graph.branches.tags.list()) == (["main"], [])
+    create(fast_graph, "x")
+    found = fast_graph.reopened().branches
+    tags = [tag.name for tag in found.tags.list()]
+    assert (found.list(), tags) in ((["main", "x"], []), (["main"], ["x"]))
+    (found.delete if "x" in found.list() else found.tags.delete)("x")
+    assert (found.list(), found.tags.list()) == (["main"], [])
+
+
+def test_a_name_that_was_a_tag_and_a_branch_shows_what_was_deleted_lately(
+    fast_graph: SmallGraph,
+) -> None:
+    branches = fast_graph.branches
+    _tag(fast_graph, "x")
+    branches.tags.delete("x")
+    stream = branches.create("x", at=fast_graph.head())
+    branches.delete("x")
+    _tag(fast_graph, "x")
+    assert [tag.name for tag in branches.tags.list(deleted_since=0)] == ["x", "x"]
+    assert branches.streams(deleted_since=0)[1:] == ((stream, False),)
+    assert branches.stream_of("x", stream.id) == stream
+    with pytest.raises(BranchNotFound):
+        branches.resolve("x")
