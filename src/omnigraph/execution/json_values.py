@@ -6,25 +6,39 @@ digits, and floats that JSON has no word for are texts.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.execution.exact import Values, flat, numpy_of
-from omnigraph.schema.values import format_date
+from omnigraph.schema.values import format_date, format_datetime, shortest_f32
 
 Json: TypeAlias = Any  # Any: whatever `json.dumps` takes
+# One value to its JSON value; None if they are the same.
+_Encode: TypeAlias = Callable[[Any], Json] | None
+
+# Up to so many values are encoded one by one: a call into Arrow costs as much as dozens of them.
+FEW_VALUES: Final = 32
+# The kinds of columns that queries return are few; a struct is a kind for each node type.
+_KINDS_MAX: Final = 1_024
+# 0000-01-01 and 9999-12-31, between which Arrow and Python spell a moment alike.
+_PLAIN_MS_MIN, _PLAIN_MS_MAX = -62_167_219_200_000, 253_402_300_799_999
 
 _NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def json_values(values: Values) -> list[Json]:
     """One JSON value per row."""
+    kind = values.type
+    if len(values) <= FEW_VALUES and _is_flat(kind):
+        return _few(values, kind)
     column = flat(values)
-    kind = column.type
     if pa.types.is_struct(kind):
         return _objects(column)
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
@@ -39,12 +53,51 @@ def json_values(values: Values) -> list[Json]:
     return found
 
 
+@lru_cache(_KINDS_MAX)
+def _is_flat(kind: pa.DataType) -> bool:
+    return not pa.types.is_nested(kind)
+
+
+def _few(values: Values, kind: pa.DataType) -> list[Json]:
+    """A few values of a kind that is not nested."""
+    stored, encode = _encoder(kind)
+    found: list[Json] = (values if stored is None else flat(values).view(stored)).to_pylist()
+    if encode is None:
+        return found
+    return [None if value is None else encode(value) for value in found]
+
+
+@lru_cache(_KINDS_MAX)
+def _encoder(kind: pa.DataType) -> tuple[pa.DataType | None, _Encode]:
+    """The type whose Python values are wanted, if it is another one, and how each is encoded."""
+    if pa.types.is_float32(kind):
+        return None, lambda value: _finite(shortest_f32(value))
+    if pa.types.is_floating(kind):
+        return None, _finite
+    if pa.types.is_date32(kind):
+        return pa.int32(), format_date
+    if pa.types.is_timestamp(kind):
+        return pa.int64(), _moment
+    return None, None
+
+
+def _finite(value: float) -> Json:
+    return value if math.isfinite(value) else _NON_FINITE[str(value)]
+
+
+def _moment(milliseconds: int) -> Json:
+    if _PLAIN_MS_MIN <= milliseconds <= _PLAIN_MS_MAX:
+        return format_datetime(milliseconds)
+    return _timestamps(pa.array([milliseconds], pa.timestamp("ms")))[0].as_py()
+
+
 def _objects(column: pa.StructArray) -> list[Json]:
     names = column.type.names
     members = [json_values(member) for member in column.flatten()]
     objects: list[Json] = [dict(zip(names, row, strict=True)) for row in zip(*members, strict=True)]
-    for place in np.flatnonzero(numpy_of(column.is_null())):
-        objects[place] = None
+    if column.null_count:
+        for place in np.flatnonzero(numpy_of(column.is_null())):
+            objects[place] = None
     return objects
 
 
@@ -56,8 +109,9 @@ def _arrays(column: pa.Array) -> list[Json]:
     arrays: list[Json] = [
         elements[start - starts[0] : end - starts[0]] for start, end in pairwise(starts)
     ]
-    for place in np.flatnonzero(numpy_of(column.is_null())):
-        arrays[place] = None
+    if column.null_count:
+        for place in np.flatnonzero(numpy_of(column.is_null())):
+            arrays[place] = None
     return arrays
 
 

@@ -59,7 +59,7 @@ class Result:
         names = self._rows.column_names
         if not names:
             return [{} for _ in range(len(self))]
-        columns = [json_values(column) for column in self._rows.columns]
+        columns = [json_values(column) for column in self._rows.itercolumns()]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
