@@ -75,6 +75,17 @@ def test_a_load_on_spark_gives_what_a_local_load_gives(graphs: list[Graph], tmp_
     assert not list((tmp_path / "spark" / "__manifest" / "staging").rglob("*.hashes"))
 
 
+def test_a_frame_changes_only_its_columns(spark: SparkSession, graphs: list[Graph]) -> None:
+    main = graphs[0].branch()
+    main.load(crowd(300), mode="append")
+    before = {row["@id"]: row for row in main.snapshot().to_arrow("Person").to_pylist()}
+    frame = spark.range(310).selectExpr("concat('p', id) as name", "99 as age")
+    main.load(frame, type="Person", mode="merge")
+    after = {row["@id"]: row for row in main.snapshot().to_arrow("Person").to_pylist()}
+    assert len(after) == 310
+    assert all(after[id_] == row | {"age": 99} for id_, row in before.items())
+
+
 @pytest.mark.usefixtures("spark")
 def test_mistakes_are_told_with_their_lines_and_can_be_left_out(
     graphs: list[Graph], tmp_path: Path

@@ -80,8 +80,8 @@ class Input:
         Mode,
         typer.Option(
             "--mode",
-            help="append: only new entities. merge: existing ones are replaced. "
-            "overwrite: all of a loaded type are replaced.",
+            help="append: only new entities. merge: existing ones are replaced, or changed in the"
+            " columns of a table. overwrite: all of a loaded type are replaced.",
         ),
     ]
     type_name: Annotated[

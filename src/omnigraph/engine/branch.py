@@ -103,8 +103,9 @@ class Branch:
         """Write entities from a path, records, Arrow data or a frame, in one commit or none.
 
         Files of tables may be given by the type of their rows, to be loaded together. `mode` is
-        `append` (an existing id is refused), `merge` (its entity is replaced) or `overwrite` (a
-        type that occurs keeps only what is loaded). A call repeated with its `key` answers with the
+        `append` (an existing id is refused), `merge` (its entity is replaced, but keeps the values
+        of properties for which a table has no column) or `overwrite` (a type that occurs keeps only
+        what is loaded). A call repeated with its `key` answers with the
         commit of the first one, if that is among the newest 1,000 commits of this branch; commits
         made before the branch was created do not count.
 
@@ -116,7 +117,10 @@ class Branch:
         request = LoadRequest(
             mode=_choice(LoadMode, "mode", mode),
             options=InputOptions(
-                _choice(Dialect, "dialect", dialect), arguments.text_or_none("type", type), progress
+                _choice(Dialect, "dialect", dialect),
+                arguments.text_or_none("type", type),
+                progress,
+                is_patch=mode == LoadMode.MERGE.value,
             ),
             engine=_choice(LoadEngine, "engine", engine),
             on_error=_choice(OnError, "on_error", on_error),

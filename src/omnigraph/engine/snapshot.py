@@ -134,17 +134,26 @@ class Snapshot:
             )
             return read.explain(analyze=analyze)
 
-    def dataset(self, type_name: str, kind: EntityKind | None = None) -> TypeDataset:
+    def dataset(
+        self, type_name: str, kind: EntityKind | None = None, *, blobs: bool = False
+    ) -> TypeDataset:
         """The entities of a type as a pyarrow dataset, for DuckDB, DataFusion, polars and others.
 
-        Its columns are `@id`, for edges `@src` and `@dst`, and all properties but blobs.
+        Its columns are `@id`, for edges `@src` and `@dst`, and all properties; blobs, which may be
+        large, only if they are asked for.
         """
-        return TypeDataset(self.view, self.type_key(type_name, kind))
+        return TypeDataset(self.view, self.type_key(type_name, kind), has_blobs=blobs)
 
-    def to_arrow(self, type_name: str, kind: EntityKind | None = None) -> pa.Table:
-        """The entities of a type as an Arrow table, with the columns of `dataset`."""
+    def to_arrow(
+        self, type_name: str, kind: EntityKind | None = None, *, blobs: bool = False
+    ) -> pa.Table:
+        """The entities of a type as an Arrow table, with the columns of `dataset`.
+
+        Loaded with `mode="merge"`, it changes nothing but what was changed in it: properties for
+        which it has no column, such as blobs, keep their values.
+        """
         with self._session.reading(self._at):
-            return self.dataset(type_name, kind).to_table()
+            return self.dataset(type_name, kind, blobs=blobs).to_table()
 
     def to_networkx(self, types: Collection[str] | None = None) -> Any:  # networkx is optional
         """Everything, or some types, as a `MultiDiGraph` of networkx.

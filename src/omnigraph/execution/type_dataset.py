@@ -1,7 +1,7 @@
 """The entities of one type as a dataset of Arrow, for DuckDB, DataFusion, polars and others.
 
-Columns are called as in the schema, after `@id` and, for edges, `@src` and `@dst`; there are all
-properties but blobs. Only the columns that a scan asks for are read.
+Columns are called as in the schema, after `@id` and, for edges, `@src` and `@dst`; blobs are among
+them if they are asked for. Only the columns that a scan asks for are read.
 """
 
 from __future__ import annotations
@@ -28,19 +28,23 @@ _Projection: TypeAlias = list[str] | dict[str, ds.Expression] | None
 class TypeDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow is untyped
     """One type at one snapshot; never changes, and may be scanned again and again."""
 
-    def __init__(self, view: View, type_key: TypeKey, *where: ds.Expression) -> None:
+    def __init__(
+        self, view: View, type_key: TypeKey, *where: ds.Expression, has_blobs: bool = False
+    ) -> None:
         shape, properties = view.shape(type_key), view.types[type_key].properties
         self._view = view
         self._type_key = type_key
         self._where = where
+        self._has_blobs = has_blobs
         self._columns = {
             name: column for name, column in _SYSTEM.items() if column in shape.schema.names
         }
         kinds = dict.fromkeys(self._columns, pa.utf8())
         for name, each in properties.items():
-            if not each.type.is_blob:
+            if has_blobs or not each.type.is_blob:
                 self._columns[name] = shape.columns[name]
-                kinds[name] = result_type(each.type, view.catalog)
+                is_blob = each.type.is_blob
+                kinds[name] = pa.large_binary() if is_blob else result_type(each.type, view.catalog)
         self._schema = pa.schema(list(kinds.items()))
 
     @property
@@ -67,7 +71,8 @@ class TypeDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow is untyped
 
     def filter(self, expression: ds.Expression) -> TypeDataset:
         """The rows that pass a filter."""
-        return TypeDataset(self._view, self._type_key, *self._where, expression)
+        where, has_blobs = (*self._where, expression), self._has_blobs
+        return TypeDataset(self._view, self._type_key, *where, has_blobs=has_blobs)
 
     def get_fragments(self, filter: ds.Expression | None = None) -> Iterator[_Whole]:  # noqa: A002
         """The dataset as its only part."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
@@ -23,6 +24,10 @@ EDGE_COPIES: Final = pa.schema(
 )
 NO_COPIES: Final = COPIES.empty_table()
 NO_EDGE_COPIES: Final = EDGE_COPIES.empty_table()
+
+
+# Physical columns that a source of rows does not have: which rows of a type, by column.
+AbsentRows: TypeAlias = Mapping[str, np.ndarray[Any, np.dtype[np.bool_]]]
 
 
 class WriteMode(Enum):
@@ -71,6 +76,9 @@ class TypeChange:
     adopted     the type becomes this version of its table, which a commit elsewhere made of the
                 committed one: the rules of its own hold in it already, and the rows, which are not
                 written, need no vectors and blobs
+    absent      rows that say nothing about a column, and hold null there: an entity that exists
+                keeps its committed value, which is read from the view that the change is prepared
+                on. A row image is complete once this is empty
     """
 
     shape: TableShape
@@ -83,6 +91,7 @@ class TypeChange:
     origins: Origins | None = None
     distinct: Callable[[], None] | None = None
     adopted: Pin | None = None
+    absent: AbsentRows = field(default_factory=dict)
 
     @property
     def written(self) -> pa.Array:

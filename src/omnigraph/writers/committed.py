@@ -37,9 +37,22 @@ class Committed:
         """Which of the ids are committed, as a mask."""
         return self._keys.existing(self.view, type_key, ids)
 
-    def copies(self, type_key: TypeKey, ids: pa.Array) -> pa.Table:
-        """The `__id` and `_rowid` of the committed ones among the ids; of many, `_rowaddr` too."""
-        return self._copies(type_key, ids, NO_COPIES)
+    def copies(self, type_key: TypeKey, ids: pa.Array, none: pa.Table = NO_COPIES) -> pa.Table:
+        """The committed ones among the ids, with the columns of a table that holds none of them.
+
+        Of many, `_rowaddr` is given too.
+        """
+        if len(ids) == 0 or self.view.snapshot.pins[str(type_key)].rows == 0:
+            return none
+        # The set in memory rules most new ids out; who exists has to be found for its row id.
+        known = ids
+        if len(ids) <= ASKED_MAX:
+            is_there = self.existing(type_key, ids)
+            if not is_there.true_count:
+                return none
+            known = ids.filter(is_there)
+        names = [*none.column_names, *([ROW_ADDRESS] if len(known) > ASKED_MAX else [])]
+        return self.view.table(type_key).find(ID_COLUMN, known, columns=names)
 
     def ending(self, type_key: TypeKey) -> pa.Table:
         """The committed copies that the write replaces or deletes: `__id`, `_rowid`.
@@ -59,20 +72,6 @@ class Committed:
         names = list(dict.fromkeys([ID_COLUMN, *columns]))
         return self.view.table(type_key).find(columns[0], values, columns=names)
 
-    def _copies(self, type_key: TypeKey, ids: pa.Array, none: pa.Table) -> pa.Table:
-        """The committed ones among the ids, with the columns of a table that holds none of them."""
-        if len(ids) == 0 or self.view.snapshot.pins[str(type_key)].rows == 0:
-            return none
-        # The set in memory rules most new ids out; who exists has to be found for its row id.
-        known = ids
-        if len(ids) <= ASKED_MAX:
-            is_there = self.existing(type_key, ids)
-            if not is_there.true_count:
-                return none
-            known = ids.filter(is_there)
-        names = [*none.column_names, *([ROW_ADDRESS] if len(known) > ASKED_MAX else [])]
-        return self.view.table(type_key).find(ID_COLUMN, known, columns=names)
-
     def _find_ending(self, type_key: TypeKey) -> pa.Table:
         change = self._change.get(type_key)
         if change is None:
@@ -81,8 +80,11 @@ class Committed:
         if change.mode is WriteMode.OVERWRITE:
             return self.view.table(type_key).scan(columns=none.column_names)
         if change.known is None:
-            return self._copies(type_key, _ids_that_may_end(change), none)
-        return change.known.select(none.column_names) if len(change.known) else none
+            return self.copies(type_key, _ids_that_may_end(change), none)
+        if not len(change.known):
+            return none
+        has_addresses = ROW_ADDRESS in change.known.column_names
+        return change.known.select([*none.column_names, *([ROW_ADDRESS] if has_addresses else [])])
 
     def _needs_ends(self, type_key: TypeKey, change: TypeChange) -> bool:
         type_ = self.view.types[type_key]

@@ -30,7 +30,14 @@ from omnigraph.execution.fresh_ids import fresh_ids
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.change import NO_COPIES, NO_IDS, GraphChange, TypeChange, WriteMode
+from omnigraph.writers.change import (
+    NO_COPIES,
+    NO_IDS,
+    AbsentRows,
+    GraphChange,
+    TypeChange,
+    WriteMode,
+)
 from omnigraph.writers.inputs.data import Dialect, FileOrigins, Input
 from omnigraph.writers.inputs.legacy_ids import Renames, spell_keys
 from omnigraph.writers.inputs.required import OrderedViolation, load_error, missing_values, type_of
@@ -55,7 +62,7 @@ class LoadMode(Enum):
     OVERWRITE = "overwrite"
     # An id that exists is a conflict.
     APPEND = "append"
-    # An id that exists is replaced whole.
+    # An id that exists is replaced; what a table has no column for keeps its value.
     MERGE = "merge"
 
 
@@ -92,7 +99,8 @@ def load_change(records: Input, mode: LoadMode) -> Loaded:
             continue
         type_ = type_of(records.accepted, type_key)
         rows = _with_renamed_ends(incoming.rows, type_, renames)
-        loading = _Loading(type_, incoming.shape, incoming.origins, mode)
+        absent = incoming.absent if mode is LoadMode.MERGE else {}
+        loading = _Loading(type_, incoming.shape, incoming.origins, mode, absent)
         if incoming.shape.key:
             is_legacy = records.dialect is Dialect.COMPATIBLE and isinstance(type_, NodeType)
             change[type_key] = loading.keyed(rows, renames if is_legacy else None)
@@ -120,6 +128,7 @@ class _Loading:
     shape: TableShape
     origins: FileOrigins
     mode: LoadMode
+    absent: AbsentRows
 
     def keyed(self, rows: pa.Table, renames: Renames | None) -> TypeChange:
         """Entities whose ids derive from their keys; a given id may only repeat it."""
@@ -161,10 +170,15 @@ class _Loading:
             deleted=NO_IDS,
             batches=(made,),
             origins=self.origins.taken(last),
+            absent={column: rows[last.to_numpy()] for column, rows in self.absent.items()},
         )
 
     def _change(self, rows: pa.Table, mode: WriteMode, known: pa.Table | None = None) -> TypeChange:
-        return TypeChange(self.shape, mode, rows, NO_IDS, known=known, origins=self.origins)
+        # Entities that are known to be new have no committed values.
+        absent = {} if known is not None else self.absent
+        return TypeChange(
+            self.shape, mode, rows, NO_IDS, known=known, origins=self.origins, absent=absent
+        )
 
     def _require_agreement(
         self, rows: pa.Table, ids: pa.ChunkedArray, renames: Renames | None

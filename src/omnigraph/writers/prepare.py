@@ -31,6 +31,7 @@ from omnigraph.versioning.transaction import BranchAt, Transaction
 from omnigraph.writers.absence import require_absent
 from omnigraph.writers.change import GraphChange, TypeChange, WriteMode
 from omnigraph.writers.committed import Committed
+from omnigraph.writers.committed_values import fill_absent
 from omnigraph.writers.keys import Keys
 from omnigraph.writers.staging import Staging
 from omnigraph.writers.validate import marks_of, validate
@@ -56,6 +57,7 @@ def prepare(
     Rows of any size are written ahead, many of them while they are checked: nobody sees them
     before the transaction is published, and what is refused is removed.
     """
+    change = fill_absent(change, view, keys)
     committed = Committed(view, keys, change)
     rows = {str(type_key): type_change.rows for type_key, type_change in change.items()}
     with staging.preparing(rows.values()):

@@ -12,8 +12,9 @@ import pytest
 from omnigraph.errors import ResourceLimit
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.storage.table import Table
+from omnigraph.writers import committed_values
 from omnigraph.writers.committed import Committed
-from omnigraph.writers.mutations import budget, looking
+from omnigraph.writers.mutations import budget
 from unit.writers.mutation_world import MutationWorld
 
 BLOBS = "node Doc { name: String @key  n: I32?  text: String?  body: Blob? }"
@@ -67,7 +68,7 @@ def test_an_update_reads_the_blobs_of_the_rows_that_change_and_no_others(
 
 def test_updates_keep_blobs_where_they_belong(monkeypatch: pytest.MonkeyPatch) -> None:
     world = MutationWorld(BLOBS, docs(30))
-    monkeypatch.setattr(looking, "_PART_BYTES", 1_000)
+    monkeypatch.setattr(committed_values, "_PART_BYTES", 1_000)
     world.mutate(f"{SET_BODY} where n < 4 }}", {"body": "base64:eA=="})
     world.mutate("update Doc set { n: 5 } where n < 12")
     world.mutate(f"{SET_BODY} where n = 5 }}", {"body": None})

@@ -106,7 +106,7 @@ class BulkLoad:
     def prepare(self, view: View, request: Request) -> Transaction:
         """The load on a view, or the error that tells what is wrong with it."""
         try:
-            if self._load is not None and self._is_old(self._load):
+            if self._load is not None and (self._is_old(self._load) or self._is_stale(view)):
                 self.forget()
             if self._load is None:
                 self._write(view)
@@ -161,6 +161,12 @@ class BulkLoad:
             for portion in written.types.get(name, ())
         ]
         return bool(times) and time.time() - min(times) > REWRITTEN_AFTER_S
+
+    def _is_stale(self, view: View) -> bool:
+        """Whether its rows hold values of versions that are not those of a view any more."""
+        load = self._staged_load
+        kept = {name for written in load.written for name in written.kept}
+        return any(load.job.pins[name] != view.snapshot.pins[name] for name in kept)
 
     def _write(self, view: View) -> None:
         if self._pieces is None:

@@ -20,6 +20,7 @@ from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.bulk.problems import Problem, RowFindings, Step
 from omnigraph.writers.change import NO_IDS, TypeChange, WriteMode
+from omnigraph.writers.inputs.data import AbsentColumns
 from omnigraph.writers.inputs.reading import Numbers
 from omnigraph.writers.inputs.required import required_columns
 from omnigraph.writers.load import filled_ids, identified
@@ -33,8 +34,8 @@ _NULL: Final = "null"
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """Rows that may be written, with their numbers; `is_fresh` says that their ids are new."""
+class Identified:
+    """Rows under their ids, with their numbers; `is_fresh` says that their ids are new."""
 
     rows: pa.Table
     numbers: Numbers
@@ -52,25 +53,34 @@ class RowChecks:
     problems: list[Problem] = field(default_factory=list)
     count: int = 0
 
-    def ready(self, rows: pa.Table, numbers: Numbers) -> Ready:
-        """The good ones among some rows."""
-        rows, numbers = self._with_required(rows, numbers)
+    def identify(self, rows: pa.Table, numbers: Numbers, absent: AbsentColumns) -> Identified:
+        """The rows that have all required values but absent ones, and ids that fit their keys."""
+        rows, numbers = self._with_required(rows, numbers, absent)
         is_fresh = not self.shape.key and rows[ID_COLUMN].null_count == rows.num_rows
         if self.shape.key:
             rows, numbers = self._keyed(rows, numbers)
         else:
             rows = identified(rows, filled_ids(rows[ID_COLUMN]), self.shape)
-        rows, numbers = self._within_rules(rows, numbers)
-        return Ready(rows, numbers, is_fresh)
+        return Identified(rows, numbers, is_fresh)
+
+    def within_rules(self, found: Identified) -> Identified:
+        """The complete rows that break no rule by themselves."""
+        is_bad = np.zeros(found.rows.num_rows, np.bool_)
+        for step, check in ((Step.FORM, check_form), (Step.RULES, check_rules)):
+            is_bad[self._told(step, check, found.rows, found.numbers)] = True
+        rows, numbers = _without(found.rows, found.numbers, is_bad)
+        return Identified(rows, numbers, found.is_fresh)
 
     def tell_rules(self, rows: pa.Table, numbers: Numbers) -> None:
         """Tell which rules break what there is of records that are refused for something else."""
         self._told(Step.RULES, check_rules, rows, numbers)
 
-    def _with_required(self, rows: pa.Table, numbers: Numbers) -> tuple[pa.Table, Numbers]:
+    def _with_required(
+        self, rows: pa.Table, numbers: Numbers, absent: AbsentColumns
+    ) -> tuple[pa.Table, Numbers]:
         is_bad = np.zeros(rows.num_rows, np.bool_)
         for column, name, message in required_columns(self.type_, self.shape):
-            if rows[column].null_count:
+            if column not in absent and rows[column].null_count:
                 is_null = _mask(rows[column].is_null())
                 is_bad |= is_null
                 missing = Violation(
@@ -114,12 +124,6 @@ class RowChecks:
 
     def _unusable(self, member: str, values: pa.ChunkedArray, row: int) -> Violation:
         return unusable_key(self.type_.name, member, str(values[row].as_py()), place=None)
-
-    def _within_rules(self, rows: pa.Table, numbers: Numbers) -> tuple[pa.Table, Numbers]:
-        is_bad = np.zeros(rows.num_rows, np.bool_)
-        for step, check in ((Step.FORM, check_form), (Step.RULES, check_rules)):
-            is_bad[self._told(step, check, rows, numbers)] = True
-        return _without(rows, numbers, is_bad)
 
     def _told(self, step: Step, check: _Check, rows: pa.Table, numbers: Numbers) -> Positions:
         """The rows that a check finds something wrong with, which is told."""

@@ -18,18 +18,21 @@ from omnigraph.writers.bulk.streams import batches_of, lines_of, opened_piece, r
 from omnigraph.writers.bulk.units import Format, Piece, Unit, noun_of
 from omnigraph.writers.inputs.csv_files import read_csv, read_header
 from omnigraph.writers.inputs.csv_records import CsvRecords
-from omnigraph.writers.inputs.data import InputOptions
+from omnigraph.writers.inputs.data import NONE_ABSENT, AbsentColumns, InputOptions
 from omnigraph.writers.inputs.json_input import read_json
 from omnigraph.writers.inputs.lines import Stream
 from omnigraph.writers.inputs.reading import Numbers, Reading, Refused
 from omnigraph.writers.inputs.tables import named_type, read_table
+from omnigraph.writers.load import LoadMode
 
 # Rows and bytes of one type that wait in memory before they are given away.
 _PORTION_ROWS: Final = 1024 * 1024
-_PORTION_BYTES: Final = 256 * 1024**2
+PORTION_BYTES: Final = 256 * 1024**2
 
 
-Keep: TypeAlias = Callable[[TypeKey, pa.Table, Numbers], None]
+# Takes rows of a type, their numbers, and the columns that their file does not have.
+Keep: TypeAlias = Callable[[TypeKey, pa.Table, Numbers, AbsentColumns], None]
+Examine: TypeAlias = Callable[[TypeKey, pa.Table, Numbers], None]
 
 
 class UnitReading(Reading):
@@ -39,9 +42,10 @@ class UnitReading(Reading):
     """
 
     def __init__(
-        self, accepted: AcceptedSchema, unit: Unit, keep: Keep, examine: Keep | None = None
+        self, accepted: AcceptedSchema, unit: Unit, keep: Keep, examine: Examine | None = None
     ) -> None:
-        super().__init__(accepted, InputOptions(type=unit.piece.type))
+        is_patch = unit.job.mode is LoadMode.MERGE
+        super().__init__(accepted, InputOptions(type=unit.piece.type, is_patch=is_patch))
         self.told_max = unit.job.told_max
         self.may_mark = unit.job.may_mark
         self.problems: list[Problem] = []
@@ -52,13 +56,22 @@ class UnitReading(Reading):
         self._keep = keep
         self._examine = examine
         self._waiting: dict[TypeKey, list[tuple[pa.Table, Numbers]]] = {}
+        self._absent: dict[TypeKey, AbsentColumns] = {}
 
-    def add(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers) -> None:
+    def add(
+        self,
+        type_key: TypeKey,
+        rows: pa.Table,
+        numbers: Numbers,
+        absent: AbsentColumns = NONE_ABSENT,
+    ) -> None:
         """Keep rows of a type until they are a portion."""
+        # A unit is of one file: all its rows of a type have the same columns.
+        self._absent[type_key] = absent
         waiting = self._waiting.setdefault(type_key, [])
         waiting.append((rows, numbers))
         count = sum(len(found) for _, found in waiting)
-        if count >= _PORTION_ROWS or sum(each.nbytes for each, _ in waiting) >= _PORTION_BYTES:
+        if count >= _PORTION_ROWS or sum(each.nbytes for each, _ in waiting) >= PORTION_BYTES:
             self._give(type_key)
 
     def examine(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers) -> None:
@@ -98,13 +111,16 @@ class UnitReading(Reading):
     def _give(self, type_key: TypeKey) -> None:
         waiting = self._waiting.pop(type_key)
         rows = pa.concat_tables([each for each, _ in waiting])
-        self._keep(type_key, rows, np.concatenate([numbers for _, numbers in waiting]))
+        numbers = np.concatenate([found for _, found in waiting])
+        self._keep(type_key, rows, numbers, self._absent[type_key])
 
 
 _Read: TypeAlias = Callable[[pa.NativeFile, Piece, UnitReading], None]
 
 
-def read_unit(unit: Unit, stores: Stores, keep: Keep, examine: Keep | None = None) -> UnitReading:
+def read_unit(
+    unit: Unit, stores: Stores, keep: Keep, examine: Examine | None = None
+) -> UnitReading:
     """Read a unit; what stops the reading is a problem of its file."""
     reading = UnitReading(stores.schema(unit.job).accepted, unit, keep, examine)
     return _done(unit, stores, reading, _read)
@@ -157,7 +173,7 @@ def _look(stream: pa.NativeFile, piece: Piece, reading: UnitReading) -> None:
     read_table((), schema, reading)
 
 
-def _forget(_type: TypeKey, _rows: pa.Table, _numbers: Numbers) -> None:
+def _forget(_type: TypeKey, _rows: pa.Table, _numbers: Numbers, _absent: AbsentColumns) -> None:
     """A head has no rows."""
 
 

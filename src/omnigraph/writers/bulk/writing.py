@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,17 +15,22 @@ from omnigraph.execution.view import tabled_types
 from omnigraph.ids import new_ulid
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.catalog import Cardinality, EdgeType, NodeType
+from omnigraph.storage.pins import Pin
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.schemas import StoredSchema
 from omnigraph.writers.bulk.attending import require_wanted, tell_staged
 from omnigraph.writers.bulk.hashes import HashFile, text_hashes, tuple_hashes, write_hashes
 from omnigraph.writers.bulk.notes import read_note
 from omnigraph.writers.bulk.problems import Problem
-from omnigraph.writers.bulk.rows import RowChecks
+from omnigraph.writers.bulk.rows import Identified, RowChecks
 from omnigraph.writers.bulk.stores import Stores, stores_of
-from omnigraph.writers.bulk.unit_reading import read_unit
+from omnigraph.writers.bulk.unit_reading import PORTION_BYTES, read_unit
 from omnigraph.writers.bulk.units import Unit
+from omnigraph.writers.change import COPIES, in_one
+from omnigraph.writers.committed_values import with_committed_values
+from omnigraph.writers.inputs.data import AbsentColumns
 from omnigraph.writers.inputs.reading import Numbers
+from omnigraph.writers.load import LoadMode
 from omnigraph.writers.validate.groups import Group, groups_of
 from omnigraph.writers.validate.references import ends_of
 
@@ -64,7 +69,8 @@ class Written:
     """What became of a unit. `lines` is how far the numbers of the next unit are shifted.
 
     `count` is how many problems there are, of which some are told. A unit that is not complete
-    could not be read to its end.
+    could not be read to its end. `kept` are the types whose rows hold values of committed ones,
+    because the unit has no columns for them: such rows are true of the pinned versions only.
     """
 
     lines: int
@@ -72,6 +78,7 @@ class Written:
     types: Mapping[str, tuple[Portion, ...]]
     problems: tuple[Problem, ...]
     count: int
+    kept: frozenset[str] = frozenset()
 
 
 def write_unit(unit: Unit) -> Written:
@@ -94,6 +101,7 @@ def write_unit(unit: Unit) -> Written:
         count=reading.refused
         + sum(writer.checks.count for writer in writers.values())
         - (len(problems) - len(told)),
+        kept=frozenset(str(type_key) for type_key, writer in writers.items() if writer.keeps),
     )
 
 
@@ -107,9 +115,11 @@ class _UnitSink:
         self._types = tabled_types(self._schema.catalog)
         self.writers: dict[TypeKey, _TypeWriter] = {}
 
-    def keep(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers, /) -> None:
+    def keep(
+        self, type_key: TypeKey, rows: pa.Table, numbers: Numbers, absent: AbsentColumns, /
+    ) -> None:
         """Write the good ones of some rows."""
-        self._writer(type_key).write(rows, numbers)
+        self._writer(type_key).write(rows, numbers, absent)
 
     def examine(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers, /) -> None:
         """Tell what else is wrong with refused records."""
@@ -143,19 +153,42 @@ class _TypeWriter:
         self.checks = RowChecks(type_key, type_, self._shape, unit.job.told_max)
         self._left_out = np.array(unit.left_out, np.int64)
         self.portions: list[Portion] = []
+        # Whether committed values were asked for.
+        self.keeps = False
 
-    def write(self, rows: pa.Table, numbers: Numbers) -> None:
-        """Write the good ones of some rows."""
+    def write(self, rows: pa.Table, numbers: Numbers, absent: AbsentColumns) -> None:
+        """Write the good ones of some rows; in a merge, absent columns keep committed values."""
         if len(self._left_out):
             is_kept = ~np.isin(numbers, self._left_out)
             rows, numbers = rows.filter(pa.array(is_kept)), numbers[is_kept]
-        ready = self.checks.ready(rows, numbers)
-        if not ready.rows.num_rows:
-            return
-        pin = self._unit.job.pins[str(self._type_key)]
+        is_patch = self._unit.job.mode is LoadMode.MERGE
+        found = self.checks.identify(rows, numbers, absent)
+        for each in self._complete(found, absent) if is_patch and absent else (found,):
+            ready = self.checks.within_rules(each)
+            if ready.rows.num_rows:
+                self._write(ready)
+
+    @property
+    def _pin(self) -> Pin:
+        return self._unit.job.pins[str(self._type_key)]
+
+    def _complete(self, found: Identified, absent: AbsentColumns) -> Iterator[Identified]:
+        """Rows with the committed values of absent columns, in parts that fit into memory."""
+        self.keeps = True
+        rows, table = found.rows, self._stores.tables.open(self._pin)
+        copies = table.find(ID_COLUMN, in_one(rows[ID_COLUMN]), columns=COPIES.names)
+        everywhere = np.ones(rows.num_rows, np.bool_)
+        masks = dict.fromkeys(sorted(absent), everywhere)
+        start = 0
+        for part in in_portions(with_committed_values(rows, masks, table, copies, spend=_ignore)):
+            end = start + part.num_rows
+            yield Identified(part, found.numbers[start:end], found.is_fresh)
+            start = end
+
+    def _write(self, ready: Identified) -> None:
         notes, folder = self._stores.notes, self._unit.job.folder
         require_wanted(notes, folder)
-        staged = self._stores.tables.write(pin, ready.rows)
+        staged = self._stores.tables.write(self._pin, ready.rows)
         tell_staged(notes, folder, staged)
         kept = self._kept(ready.numbers)
         hashes = self._noted(ready.rows, is_fresh=ready.is_fresh)
@@ -194,6 +227,22 @@ class _TypeWriter:
                 if not group.has_key:
                     found[tuples_of(group)] = [tuple_hashes(group.texts(group.bound(rows)))]
         return found
+
+
+def in_portions(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Tables put together until they are as many bytes as may wait in memory."""
+    waiting: list[pa.Table] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(each.nbytes for each in waiting) >= PORTION_BYTES:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+def _ignore(_size: int) -> None:
+    """Portions bound what is in memory."""
 
 
 def read_numbers(stores: Stores, portion: Portion) -> Numbers:

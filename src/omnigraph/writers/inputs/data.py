@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
 from omnigraph.execution.columns import TableShape
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey
-from omnigraph.writers.change import Origins
+from omnigraph.writers.change import AbsentRows, Origins
+
+# The physical columns of a type that a table does not have.
+AbsentColumns: TypeAlias = frozenset[str]
+NONE_ABSENT: Final[AbsentColumns] = frozenset()
 
 # Called with the number of records read so far, after every block of an input.
 Progress: TypeAlias = Callable[[int], None]
@@ -28,11 +32,16 @@ class Dialect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class InputOptions:
-    """How to read an input; `type` names the node or edge type of a table or frame."""
+    """How to read an input; `type` names the node or edge type of a table or frame.
+
+    With `is_patch`, a table may lack any column that is not needed to identify its rows: the load
+    leaves the committed values of such columns as they are.
+    """
 
     dialect: Dialect = Dialect.STRICT
     type: str | None = None
     progress: Progress | None = None
+    is_patch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +93,14 @@ class FileOrigins(Origins):
 class Incoming:
     """The rows of one type: all columns of its shape, where `__id` is the given id or null.
 
-    Every value has the form its property needs; no rule of the schema was checked.
+    Every value has the form its property needs; no rule of the schema was checked. `absent` are the
+    rows whose table has no such column: there they hold null, which is not a value of the input.
     """
 
     shape: TableShape
     rows: pa.Table
     origins: FileOrigins
+    absent: AbsentRows = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,17 @@ from omnigraph.errors import VIOLATIONS_SHOWN_MAX, LoadError, ResourceLimit, Vio
 from omnigraph.execution.columns import TableShape, table_shape
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.inputs.data import Dialect, File, FileOrigins, Incoming, Input, InputOptions
+from omnigraph.writers.change import AbsentRows
+from omnigraph.writers.inputs.data import (
+    NONE_ABSENT,
+    AbsentColumns,
+    Dialect,
+    File,
+    FileOrigins,
+    Incoming,
+    Input,
+    InputOptions,
+)
 from omnigraph.writers.inputs.required import OrderedViolation, load_error, missing_values
 
 # What one load may hold in memory, in bytes of Arrow columns.
@@ -43,11 +53,20 @@ class Refused(Exception):
 
 @dataclass
 class _Rows:
-    """The parts of one type: rows, their numbers, and the file they came from."""
+    """The parts of one type: rows, their numbers, their file, and the columns it does not have."""
 
     tables: list[pa.Table] = field(default_factory=list)
     numbers: list[Numbers] = field(default_factory=list)
     files: list[int] = field(default_factory=list)
+    absent: list[AbsentColumns] = field(default_factory=list)
+
+    def absent_rows(self) -> AbsentRows:
+        """For each column that some part lacks, the rows of those parts."""
+        counts = [len(each) for each in self.numbers]
+        return {
+            column: np.repeat([column in each for each in self.absent], counts)
+            for column in sorted(frozenset().union(*self.absent))
+        }
 
 
 class Reading:
@@ -79,8 +98,17 @@ class Reading:
             self._shapes[type_key] = table_shape(self.accepted, type_key)
         return self._shapes[type_key]
 
-    def add(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers) -> None:
-        """Keep rows of a type, with all its columns, and the number of each row in its file."""
+    def add(
+        self,
+        type_key: TypeKey,
+        rows: pa.Table,
+        numbers: Numbers,
+        absent: AbsentColumns = NONE_ABSENT,
+    ) -> None:
+        """Keep rows of a type, with all its columns, and the number of each row in its file.
+
+        Columns that the file does not have are null in the rows.
+        """
         assert rows.num_rows == len(numbers)
         self._bytes += rows.nbytes + numbers.nbytes
         if self._bytes > LOAD_BYTES_MAX:
@@ -94,6 +122,7 @@ class Reading:
         found.tables.append(rows)
         found.numbers.append(numbers)
         found.files.append(len(self._files) - 1)
+        found.absent.append(absent)
 
     def count(self, records: int) -> None:
         """So many more records were looked at."""
@@ -157,7 +186,7 @@ class Reading:
             indexes = pa.array(np.repeat(np.array(found.files, np.int32), counts))
         first, *_ = files = tuple(self._files)
         origins = FileOrigins(first.name, numbers, first.noun, files, indexes)
-        return Incoming(shape, rows, origins)
+        return Incoming(shape, rows, origins, found.absent_rows())
 
 
 def incoming_schema(shape: TableShape) -> pa.Schema:

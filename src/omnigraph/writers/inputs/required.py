@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
+import numpy.typing as npt
 
 from omnigraph.errors import VIOLATIONS_SHOWN_MAX, LoadError, Violation, told
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
@@ -34,14 +34,19 @@ def type_of(accepted: AcceptedSchema, key: TypeKey) -> NodeType | EdgeType:
 def missing_values(
     types: Mapping[TypeKey, Incoming], accepted: AcceptedSchema
 ) -> tuple[list[OrderedViolation], int]:
-    """The first nulls of every column that must not have any, and how many there are."""
+    """The first nulls of every column that must not have any, and how many there are.
+
+    Columns that a table of a merge lacks are checked when the committed values are known.
+    """
     found: list[OrderedViolation] = []
     count = 0
     for type_key, incoming in types.items():
         for column, name, message in required_columns(type_of(accepted, type_key), incoming.shape):
-            nulls = incoming.rows[column].null_count
-            count += nulls
-            for row in _first_nulls(incoming.rows[column]) if nulls else ():
+            if not incoming.rows[column].null_count:
+                continue
+            nulls = _nulls(incoming, column)
+            count += len(nulls)
+            for row in nulls[:VIOLATIONS_SHOWN_MAX].tolist():
                 violation = Violation(
                     "required",
                     message,
@@ -79,6 +84,9 @@ def required_columns(
             yield shape.columns[name], name, problem
 
 
-def _first_nulls(values: pa.ChunkedArray) -> list[int]:
-    is_null = np.asarray(values.is_null().to_numpy(), np.bool_)
-    return [int(row) for row in np.flatnonzero(is_null)[:VIOLATIONS_SHOWN_MAX]]
+def _nulls(incoming: Incoming, column: str) -> npt.NDArray[np.int64]:
+    """The rows that hold null; those whose table lacks the column may get a committed value yet."""
+    is_null = np.asarray(incoming.rows[column].is_null().to_numpy(), np.bool_)
+    if column in incoming.absent:
+        is_null &= ~incoming.absent[column]
+    return np.flatnonzero(is_null)

@@ -1,18 +1,21 @@
 """Tables and frames of one type: columns named like its properties, converted a column at a time.
 
-An edge has its ends in `from` and `to`. A given identity is in `@id`, or in `id` where the type has
-no property of that name. A row that was made of a record may say itself why it cannot be written,
-in `@refused`: a struct of the property, the message, and the record. Where that record can be found
-again may be in `@origin`, which is read by nobody else. Elsewhere such columns are unknown.
+An edge has its ends in `from` and `to`, or in `@src` and `@dst` as a table of a snapshot has them.
+A given identity is in `@id`, or in `id` where the type has no property of that name. A column that
+a table does not have is handed on as absent, which is not the same as null.
+
+A row that was made of a record may say itself why it cannot be written, in `@refused`: a struct of
+the property, the message, and the record. Where that record can be found again may be in `@origin`,
+which is read by nobody else. Elsewhere such columns are unknown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +24,11 @@ import pyarrow as pa
 from omnigraph.diagnostics.shown import readable, shown
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.schema.catalog import SOURCE, TARGET
 from omnigraph.schema.types import FLOATS, NUMERIC, PropertyType
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.inputs.arrow_values import WrongArrowType, convert, id_texts, plain
+from omnigraph.writers.inputs.data import AbsentColumns
 from omnigraph.writers.inputs.fitted import Fitted
 from omnigraph.writers.inputs.reading import (
     Numbers,
@@ -43,7 +48,14 @@ REFUSED_PROPERTY, REFUSED_MESSAGE, REFUSED_RECORD = "property", "message", "reco
 # Of the record, so much is told; a file of rejects has all of it.
 _RECORD_CHARS_TOLD = 200
 UTF8_HINT = "save the text as UTF-8"
-_ENDS = {"from": SOURCE_COLUMN, "to": TARGET_COLUMN}
+# The names that a column with the ends of edges may have.
+_ENDS = {SOURCE_COLUMN: ("from", SOURCE), TARGET_COLUMN: ("to", TARGET)}
+# What each of these columns holds, the rule that a wrong one breaks, and its name if required.
+_SYSTEM_COLUMNS: Final[Mapping[str, tuple[str, str, str | None]]] = {
+    ID_COLUMN: ("id", "id", None),
+    SOURCE_COLUMN: ("source", "member", "from"),
+    TARGET_COLUMN: ("target", "member", "to"),
+}
 
 
 class Convert(Protocol):
@@ -76,7 +88,7 @@ def read_numbered(
     columns = _Columns.of(schema, type_key, reading, convert_column)
     # A type that occurs without rows occurs nevertheless.
     empty = incoming_schema(reading.shape(type_key)).empty_table()
-    reading.add(type_key, empty, np.array([], np.int64))
+    reading.add(type_key, empty, np.array([], np.int64), columns.absent)
     for batch, numbers in batches:
         columns.read(batch, numbers, reading)
         reading.count(batch.num_rows)
@@ -112,6 +124,7 @@ class _Columns:
     # The index of each property, end or id among the columns of the table, by physical column.
     ids: dict[str, int]
     properties: dict[str, tuple[int, PropertyType]]
+    absent: AbsentColumns
     convert: Convert
 
     @classmethod
@@ -120,14 +133,17 @@ class _Columns:
     ) -> _Columns:
         """Find the columns, or raise the error that tells which are unknown, missing or twice."""
         type_ = type_of(reading.accepted, type_key)
-        ends = _ENDS if type_key.kind is TypeKind.EDGE else {}
         types = {name: property_.type for name, property_ in type_.properties.items()}
-        names = {_ID: ID_COLUMN, **ends}
-        if "id" not in types:
-            names["id"] = ID_COLUMN
+        names = _system_names(type_key, types)
         marks = (REFUSED, ORIGIN) if reading.may_mark else ()
         given = [name for name in schema.names if name not in marks]
-        problems = list(_problems(given, type_key.name, types, ids=names, ends=ends))
+        shape = reading.shape(type_key)
+        needed = {
+            name
+            for name, property_type in types.items()
+            if name in shape.key or not (property_type.is_nullable or reading.options.is_patch)
+        }
+        problems = list(_problems(given, type_key.name, types, ids=names, needed=needed))
         for problem in problems[:-1]:
             reading.refuse(0, problem)
         if problems:
@@ -137,6 +153,7 @@ class _Columns:
             type_key,
             {column: indexes[name] for name, column in names.items() if name in indexes},
             {name: (indexes[name], types[name]) for name in types if name in indexes},
+            frozenset(shape.columns[name] for name in types if name not in indexes),
             convert_column,
         )
 
@@ -175,7 +192,7 @@ class _Columns:
             refused = table.filter(pa.array(is_refused))
             reading.examine(self.type_key, refused, numbers[is_refused])
             table, numbers = table.filter(pa.array(is_good)), numbers[is_good]
-        reading.add(self.type_key, table, numbers)
+        reading.add(self.type_key, table, numbers, self.absent)
 
     def _tell_missing(
         self,
@@ -187,6 +204,8 @@ class _Columns:
         """Refuse rows with a bad value for the values they lack, too."""
         type_, shape = type_of(reading.accepted, self.type_key), reading.shape(self.type_key)
         for column, name, message in required_columns(type_, shape):
+            if column in self.absent:
+                continue
             values, bad = found[column]
             if not values.null_count:
                 continue
@@ -259,13 +278,20 @@ class _Columns:
         )
 
 
+def _system_names(type_key: TypeKey, types: dict[str, PropertyType]) -> dict[str, str]:
+    """The physical column of every name that stands for the id or an end."""
+    ends = _ENDS if type_key.kind is TypeKind.EDGE else {}
+    names = {name: column for column, aliases in ends.items() for name in aliases}
+    return {_ID: ID_COLUMN, **names} | ({} if "id" in types else {"id": ID_COLUMN})
+
+
 def _problems(
     given: list[str],
     type_name: str,
     types: dict[str, PropertyType],
     *,
     ids: dict[str, str],
-    ends: dict[str, str],
+    needed: set[str],
 ) -> Iterator[Refused]:
     """What is wrong with the names of the columns."""
     for name in dict.fromkeys(given):
@@ -275,18 +301,27 @@ def _problems(
             unknown = f"unknown column '{shown(name)}' of {type_name}"
             refused = Refused(unknown, rule="member", type_name=type_name, property=shown(name))
             yield refused.near(name, [*types, *ids])
-    if _ID in given and "id" in given and "id" not in types:
-        yield Refused(f"the id stands both in column 'id' and in column '{_ID}'", rule="id")
-    for name in ends.keys() - set(given):
-        yield Refused(f"requires field '{name}': the table has no such column", rule="member")
-    for name, type_ in types.items():
-        if name not in given and not type_.is_nullable:
+    yield from _system_problems(given, ids)
+    for name in types:
+        if name not in given and name in needed:
             yield Refused(
                 f"non-nullable property '{name}' has null or invalid values:"
                 " the table has no such column",
                 rule="required",
                 property=name,
             )
+
+
+def _system_problems(given: list[str], ids: dict[str, str]) -> Iterator[Refused]:
+    """What is wrong with the columns that hold the id and the ends."""
+    for column, (noun, rule, needed) in _SYSTEM_COLUMNS.items():
+        names = [name for name in ids if ids[name] == column]
+        found = sorted((name for name in names if name in given), reverse=True)
+        if len(found) > 1:
+            problem = f"the {noun} stands both in column '{found[0]}' and in column '{found[1]}'"
+            yield Refused(problem, rule=rule)
+        if names and not found and needed is not None:
+            yield Refused(f"requires field '{needed}': the table has no such column", rule=rule)
 
 
 def _told_misfit(

@@ -84,6 +84,25 @@ def test_an_id_that_others_wrote_in_between_is_a_conflict(
     assert main.count("Person") == 1
 
 
+def test_a_merge_keeps_values_that_others_wrote_in_between(
+    two: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = two.in_units
+    main.load([person(f"p{number}", age=number) for number in range(40)], mode="append")
+    newer = 'query m() { update Person set { age: 99 } where name = "p7" }'
+    runner = interrupted(monkeypatch, lambda: main.mutate(newer))
+    table = pa.table({"name": [f"p{number}" for number in range(40)], "team": ["red"] * 40})
+    two.bulk(table, "merge", type="Person")
+    read = "query q() { match { $p: Person } return { $p.name, $p.age, $p.team } }"
+    rows = main.query(read).to_pylist()
+    assert {row["p.name"]: row["p.age"] for row in rows} == {
+        f"p{number}": 99 if number == 7 else number for number in range(40)
+    }
+    assert {row["p.team"] for row in rows} == {"red"}
+    assert runner.stages.count("write") == 2
+    assert two.leftovers() == []
+
+
 def test_a_merge_replaces_what_others_wrote_in_between(
     two: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
