@@ -28,7 +28,7 @@ def compile_schema(
 ) -> CompiledSchema:
     """Read and check a schema, reporting everything that is wrong with it."""
     source, collector = decode_source(name, text, code="S001")
-    parsed = parse_source(source, collector)
+    parsed = parse_source(source, collector, mode=mode)
     catalog = build_catalog(parsed, collector, mode=mode)
     found = None if collector.has_errors else catalog
     return CompiledSchema(source, parsed.schema, found, collector.all())

@@ -17,7 +17,16 @@ from omnigraph.schema.habits import (
 )
 from omnigraph.schema.reader import BOOLEANS, DECLARATIONS, NUMBERS, SchemaReader
 from omnigraph.schema.types import Scalar
-from omnigraph.syntax import Comment, Cursor, ParseFailure, Token, TokenKind, decode_source, lex
+from omnigraph.syntax import (
+    Comment,
+    Cursor,
+    Mode,
+    ParseFailure,
+    Token,
+    TokenKind,
+    decode_source,
+    lex,
+)
 
 # How a misplaced constraint is refused, also by the checker.
 PROPERTIES_ONLY = "only supported on properties or as a body constraint"
@@ -45,20 +54,23 @@ def parse_schema(text: str | bytes, *, name: str = "schema.pg") -> ParsedSchema:
     return parse_source(*decode_source(name, text, code="S001"))
 
 
-def parse_source(source: Source, collector: Collector) -> ParsedSchema:
+def parse_source(
+    source: Source, collector: Collector, *, mode: Mode = Mode.LENIENT
+) -> ParsedSchema:
     """Read a decoded text, reporting to a collector; a text that is not UTF-8 is not read."""
     if collector.has_errors:
         return ParsedSchema(source, ast.Schema(()), collector.all(), ())
     tokens = lex(source)
-    parser = _Parser(Cursor(tokens, collector, code="S001", habits=SCHEMA_HABITS))
+    parser = _Parser(Cursor(tokens, collector, code="S001", habits=SCHEMA_HABITS), mode)
     schema = parser.schema()
     lost = frozenset(parser.lost)
     return ParsedSchema(source, schema, collector.all(), tokens.comments, lost)
 
 
 class _Parser(SchemaReader):
-    def __init__(self, cursor: Cursor) -> None:
+    def __init__(self, cursor: Cursor, mode: Mode) -> None:
         super().__init__(cursor)
+        self._is_strict = mode is Mode.STRICT
         self.lost: set[str] = set()
 
     # ---- declarations ----
@@ -184,7 +196,7 @@ class _Parser(SchemaReader):
                 break
             start, first = self._cursor.at, self._cursor.token
             try:
-                if not self._refuse_stray():
+                if not self._skip_separator():
                     members.append(self._member())
             except ParseFailure:
                 self._skip_to_member(start)
@@ -204,14 +216,16 @@ class _Parser(SchemaReader):
             hint="add a closing '}'",
         )
 
-    def _refuse_stray(self) -> bool:
-        """Report and skip what people write between members by habit."""
+    def _skip_separator(self) -> bool:
+        """Skip what people write between members by habit, and report it where it is refused."""
         if self._is_at_annotation("card"):
             self._misplaced_cardinality()
             return True
         if not self._cursor.is_at(",", ";"):
             return False
         separator = self._cursor.advance()
+        if separator.text == "," and not self._is_strict:
+            return True
         self._cursor.report(
             separator.span,
             f"expected {_MEMBER}, found '{separator.text}'",

@@ -243,6 +243,17 @@ def test_formatting_lays_out_a_schema_in_one_style() -> None:
     assert format_schema(UNTIDY) == TIDY
 
 
+def test_formatting_removes_commas_between_members() -> None:
+    text = (
+        "node A {\n  a: I32, // one\n  // two\n  b: I32? /* x */,\n  @unique(a, b), c: Date,\n}\n"
+    )
+    formatted = (
+        "node A {\n  a: I32 // one\n  // two\n  b: I32? /* x */\n  @unique(a, b)\n  c: Date\n}\n"
+    )
+    assert format_schema(text) == formatted
+    assert parse_schema(text).schema == parse_schema(formatted).schema
+
+
 def test_block_comments_move_with_their_block() -> None:
     text = "node A {\n      /* a\n       * b\n   c */\n  x: I32\n}\n"
     assert format_schema(text) == "node A {\n  /* a\n   * b\n  c */\n  x: I32\n}\n"
@@ -276,7 +287,7 @@ def test_an_empty_schema_is_printed_as_nothing() -> None:
 
 def test_a_text_with_grammar_errors_is_not_formatted() -> None:
     with pytest.raises(CompileError, match="S001"):
-        format_schema("node A { a: I32, }")
+        format_schema("node A { a: I32; }")
 
 
 def test_a_text_that_breaks_other_rules_is_formatted() -> None:

@@ -49,6 +49,13 @@ def test_what_one_branch_changes_is_taken_whichever_it_is(changed: str) -> None:
     assert merged_text(CITY, CITY, changed) == changed
 
 
+def test_commas_between_members_do_not_hinder_a_merge() -> None:
+    base = "node City { name: String @key, size: I32?, mayor: String? }\n"
+    ours = base.replace("mayor", "chief: String?, mayor")
+    theirs = base.replace("size: I32?, ", "")
+    assert merged_text(base, ours, theirs) == city("chief: String?", "mayor: String?")
+
+
 def test_what_both_branches_change_in_the_same_way_is_taken_once() -> None:
     changed = city("size: I32?", "mayor: String?", header='node Town @rename_from("City")')
     found = merged(CITY, changed, changed)
