@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -20,6 +20,7 @@ from logic.case import Dialect, LoadMode
 from logic.generate import Json
 from model import ModelGraph, to_json
 from model.branching import ModelBranches
+from omnigraph.diagnostics.diagnostic import Poll
 from omnigraph.errors import ExecutionError
 from omnigraph.query.ast import (
     BranchCreate,
@@ -37,7 +38,7 @@ from omnigraph.query.explain import explain
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.parser import ParsedFile
 from omnigraph.query.plan import Limit, Operator, Plan, Project, ReadPlan, Sort
-from omnigraph.query.rewrites import rewrite
+from omnigraph.query.rewrites import Rewriting, rewrite
 from omnigraph.query.settings import effective_settings, show_rows
 from omnigraph.query.typed import Mutation, NodeObject, ResultType, SystemValue
 from omnigraph.schema import load_catalog
@@ -47,8 +48,6 @@ from omnigraph.syntax import Mode
 
 # 2026-01-01T00:00:00Z: after every instant in the cases that means "past".
 NOW_MS = 1_767_225_600_000
-
-Rewriting = Callable[[Plan, Catalog], Plan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class ModelArm:
         return ModelSession(ModelGraph(load_catalog(schema, mode=mode)), self.rewriting, mode=mode)
 
 
-def _unchanged(plan: Plan, _: Catalog) -> Plan:
+def _unchanged(plan: Plan, _catalog: Catalog, _poll: Poll) -> Plan:
     return plan
 
 

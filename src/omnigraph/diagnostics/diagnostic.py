@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
 from omnigraph.diagnostics.codes import CODES
 from omnigraph.diagnostics.shown import readable
 from omnigraph.diagnostics.source import Position, Source, Span
 from omnigraph.diagnostics.suggest import did_you_mean
+
+# What compilers call every few steps: it raises to end a compilation that may not go on.
+Poll: TypeAlias = Callable[[], None]
 
 # A broken file of any size must stay readable: later findings show when these are mended.
 DIAGNOSTICS_MAX = 200
@@ -76,10 +80,16 @@ class Diagnostic:
 
 
 class Collector:
-    """Gathers the findings of one compilation, bounded and in source order."""
+    """Gathers the findings of one compilation, bounded and in source order.
 
-    def __init__(self, source: Source, found: Iterable[Diagnostic] = ()) -> None:
+    The stages of the compilation call `poll` for every clause and expression.
+    """
+
+    def __init__(
+        self, source: Source, found: Iterable[Diagnostic] = (), *, poll: Poll = lambda: None
+    ) -> None:
         self.source = source
+        self.poll = poll
         self._found: list[Diagnostic] = []
         for diagnostic in found:
             self.add(diagnostic)

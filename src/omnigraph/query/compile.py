@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from omnigraph.diagnostics import Collector, Diagnostic, did_you_mean
+from omnigraph.diagnostics.diagnostic import Poll
 from omnigraph.errors import CompileError, QueryNotFound
 from omnigraph.query.ast import File, Query, Setting, Show
 from omnigraph.query.check import check_query
 from omnigraph.query.lower import lower
 from omnigraph.query.parser import ParsedFile, parse_query_file
 from omnigraph.query.plan import Plan
-from omnigraph.query.rewrites import rewrite
+from omnigraph.query.rewrites import Rewriting, rewrite
 from omnigraph.query.settings import check_settings
 from omnigraph.query.typed import CheckedQuery
 from omnigraph.schema.catalog import Catalog
@@ -40,22 +40,28 @@ def compile_query(
     name: str | None = None,
     mode: Mode = Mode.LENIENT,
     file_name: str = "query.gq",
+    poll: Poll = lambda: None,
 ) -> CompiledQuery:
     """Compile one query of a text; a text with one declaration needs no name.
 
     Raises `CompileError` with every diagnostic of the file's grammar and of this query, and
-    `QueryNotFound` if the text does not declare it.
+    `QueryNotFound` if the text does not declare it. Every stage calls `poll` often: what it raises
+    ends the compilation.
     """
-    parsed = read_file(text, name=file_name, mode=mode)
+    parsed = read_file(text, name=file_name, mode=mode, poll=poll)
     query = find_query(parsed.file, name)
-    return compile_declaration(query, parsed, catalog, mode=mode)
+    return compile_declaration(query, parsed, catalog, mode=mode, poll=poll)
 
 
 def read_file(
-    text: str | bytes, *, name: str = "query.gq", mode: Mode = Mode.LENIENT
+    text: str | bytes,
+    *,
+    name: str = "query.gq",
+    mode: Mode = Mode.LENIENT,
+    poll: Poll = lambda: None,
 ) -> ParsedFile:
     """The tree of a text whose grammar and settings are right; raises `CompileError` if not."""
-    parsed = parse_query_file(text, name=name, mode=mode)
+    parsed = parse_query_file(text, name=name, mode=mode, poll=poll)
     collector = Collector(parsed.source, parsed.diagnostics)
     check_settings(parsed.file.settings, collector)
     if isinstance(parsed.file.statement, Show):
@@ -71,7 +77,8 @@ def compile_declaration(
     catalog: Catalog,
     *,
     mode: Mode = Mode.LENIENT,
-    rewriting: Callable[[Plan, Catalog], Plan] = rewrite,
+    rewriting: Rewriting = rewrite,
+    poll: Poll = lambda: None,
 ) -> CompiledQuery:
     """Compile one declaration of a parsed file, also the one that `explain` is about."""
     own = [
@@ -79,11 +86,11 @@ def compile_declaration(
         for found in parsed.diagnostics
         if query.span.start <= found.span.start < query.span.end
     ]
-    collector = Collector(parsed.source, own)
+    collector = Collector(parsed.source, own, poll=poll)
     checked = check_query(query, catalog, collector, mode=mode)
     if checked is None:
         raise CompileError(collector.all())
-    plan = rewriting(lower(checked), catalog)
+    plan = rewriting(lower(checked, poll), catalog, poll)
     return CompiledQuery(query, checked, plan, collector.all(), parsed.file.settings)
 
 

@@ -7,10 +7,11 @@ outside, or with one of another block, gets another name here.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
-from itertools import chain, count
 from typing import assert_never
 
+from omnigraph.diagnostics.diagnostic import Poll
 from omnigraph.query.assemble import UNPLACED, Node, Parts, Test, assemble
 from omnigraph.query.plan import (
     Aggregate,
@@ -53,19 +54,19 @@ from omnigraph.query.typed import (
 from omnigraph.query.walk import rename_variables
 
 
-def lower(checked: CheckedQuery) -> Plan:
+def lower(checked: CheckedQuery, poll: Poll = lambda: None) -> Plan:
     """The plan of a checked query; a mutation is its own plan."""
     match checked:
         case Read():
-            return _lower_read(checked)
+            return _lower_read(checked, poll)
         case Mutation():
             return checked
         case _:
             assert_never(checked)
 
 
-def _lower_read(read: Read) -> ReadPlan:
-    scope = _Scope({}).enter(read.pattern)
+def _lower_read(read: Read, poll: Poll) -> ReadPlan:
+    scope = _Scope({}, poll).enter(read.pattern)
     matched = _lower_pattern(read.pattern, Unit(), scope)
     root = _lower_aggregated(read, matched) if read.is_aggregated else _lower_rows(read, matched)
     return ReadPlan(
@@ -144,23 +145,22 @@ class _Scope:
     """The plan's name for each variable that a pattern or one around it introduces."""
 
     names: dict[str, str]
+    poll: Poll
     outer: _Scope | None = None
     is_renamed: bool = False
-    # The names that the plan has so far, of all its scopes.
-    taken: set[str] = field(default_factory=set)
+    # How often each name was introduced so far, in all scopes of the plan.
+    taken: Counter[str] = field(default_factory=Counter)
 
     def enter(self, pattern: Pattern) -> _Scope:
         """The scope inside a pattern; a name that is taken gets a suffix."""
         own = [name for name, _ in (*pattern.nodes, *pattern.edges)]
         names = {name: self._free(name) for name in own}
         is_renamed = self.is_renamed or any(name != names[name] for name in own)
-        return _Scope(names, self, is_renamed, self.taken)
+        return _Scope(names, self.poll, self, is_renamed, self.taken)
 
     def _free(self, name: str) -> str:
-        candidates = chain([name], (f"{name}#{number}" for number in count(2)))
-        found = next(each for each in candidates if each not in self.taken)
-        self.taken.add(found)
-        return found
+        self.taken[name] += 1
+        return name if self.taken[name] == 1 else f"{name}#{self.taken[name]}"
 
     def find(self, variable: str) -> str | None:
         """The plan's name of a variable, or None if nothing introduces it."""
@@ -188,6 +188,7 @@ def _lower_pattern(pattern: Pattern, leaf: Unit | Outer, scope: _Scope) -> Opera
     traversals: list[Expand] = []
     tests: list[Test] = []
     for clause in pattern.clauses:
+        scope.poll()
         match clause:
             case Binding(variable=variable):
                 matches = map(scope.expr, clause.conditions)

@@ -98,9 +98,11 @@ def map_expression(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     for name in CHILD_FIELDS[type(expr)]:
         child: Expr | tuple[Expr, ...] | None = getattr(expr, name)
         if isinstance(child, tuple):
-            changed[name] = tuple(map_expression(each, change) for each in child)
-        elif child is not None:
-            changed[name] = map_expression(child, change)
+            several = tuple(map_expression(each, change) for each in child)
+            if any(new is not old for new, old in zip(several, child, strict=True)):
+                changed[name] = several
+        elif child is not None and (single := map_expression(child, change)) is not child:
+            changed[name] = single
     # mypy cannot tie the field names of a union to their values; the table above does.
     return change(replace(expr, **changed) if changed else expr)  # type: ignore[arg-type]
 
@@ -148,21 +150,24 @@ def link(chain: Iterable[Operator]) -> Operator:
         if root is None or isinstance(operator, Unit | Outer):
             assert root is None, "only the first operator of a chain is a leaf"
             root = operator
-        else:
+        elif operator.input is not root:
             root = replace(operator, input=root)
+        else:
+            root = operator
     assert root is not None
     return root
 
 
 def map_chains(root: Operator, change: Callable[[Chain], Iterable[Operator]]) -> Operator:
     """The plan with `change` applied to the chain of every block, then to its own."""
-    chain = tuple(
-        replace(operator, block=map_chains(operator.block, change))
-        if isinstance(operator, Exists | CompareBlock)
-        else operator
-        for operator in chain_of(root)
-    )
-    return link(change(chain))
+
+    def with_block(operator: Operator) -> Operator:
+        if not isinstance(operator, Exists | CompareBlock):
+            return operator
+        block = map_chains(operator.block, change)
+        return operator if block is operator.block else replace(operator, block=block)
+
+    return link(change(tuple(map(with_block, chain_of(root)))))
 
 
 def expressions_of(operator: Operator) -> tuple[Expr, ...]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from omnigraph.diagnostics import Collector, Source, Span
+from omnigraph.diagnostics.diagnostic import Poll
 
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-def decode_source(name: str, data: str | bytes, *, code: str) -> tuple[Source, Collector]:
+def decode_source(
+    name: str, data: str | bytes, *, code: str, poll: Poll = lambda: None
+) -> tuple[Source, Collector]:
     """The text of a file and a collector for it; the first byte that is not UTF-8 is reported."""
     try:
         # A Python string may hold halves of surrogate pairs, which no file can.
@@ -15,7 +18,7 @@ def decode_source(name: str, data: str | bytes, *, code: str) -> tuple[Source, C
         text = raw.decode("utf-8")
     except UnicodeDecodeError as failure:
         source = Source(name, raw.decode("utf-8", "replace"))
-        collector = Collector(source)
+        collector = Collector(source, poll=poll)
         offset = len(raw[: failure.start].decode("utf-8"))
         collector.error(
             code,
@@ -25,4 +28,4 @@ def decode_source(name: str, data: str | bytes, *, code: str) -> tuple[Source, C
         )
         return source, collector
     source = Source(name, text.removeprefix(_BYTE_ORDER_MARK))
-    return source, Collector(source)
+    return source, Collector(source, poll=poll)

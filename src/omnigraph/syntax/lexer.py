@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from omnigraph.diagnostics import Source
+from omnigraph.diagnostics.diagnostic import Poll
 from omnigraph.syntax.tokens import Comment, Token, TokenKind, Tokens
 
 # The commonest tokens come first, and blanks are part of the match after them: both halve the time.
@@ -27,19 +28,23 @@ _PATTERN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# Tokens between two polls: less than a millisecond.
+_POLL_TOKENS = 1024
 _COMMENT = _PATTERN.groupindex["COMMENT"]
 _UNTERMINATED = _PATTERN.groupindex["UNTERMINATED"]
 _LAST = (TokenKind.UNTERMINATED, TokenKind.END)
 _ORDINARY = {_PATTERN.groupindex[kind.name]: kind for kind in TokenKind if kind not in _LAST}
 
 
-def lex(source: Source) -> Tokens:
+def lex(source: Source, poll: Poll = lambda: None) -> Tokens:
     """Split a text into tokens and comments; an unterminated string or comment takes the rest."""
     text = source.text
     tokens: list[Token] = []
     comments: list[Comment] = []
     previous_end = 0
-    for found in _PATTERN.finditer(text):
+    for number, found in enumerate(_PATTERN.finditer(text)):
+        if number % _POLL_TOKENS == 0:
+            poll()
         group = found.lastindex
         assert group is not None
         start, end = found.span(group)

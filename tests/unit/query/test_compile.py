@@ -107,6 +107,6 @@ def test_an_explained_query_is_compiled_like_any_other() -> None:
     compiled = compile_declaration(parsed.file.statement.query, parsed, CATALOG)
     assert compiled.plan == compile_query(PEOPLE, CATALOG).plan
     unchanged = compile_declaration(
-        parsed.file.statement.query, parsed, CATALOG, rewriting=lambda plan, _: plan
+        parsed.file.statement.query, parsed, CATALOG, rewriting=lambda plan, *_: plan
     )
     assert unchanged.plan == lower(compiled.checked)

@@ -36,6 +36,7 @@ Operator = (
 
 def check_expression(context: Context, expr: ast.Expr, leaf: Leaf) -> typed.Expr | None:
     """The typed form of an expression, or None when something in it is wrong and reported."""
+    context.collector.poll()
     if isinstance(expr, ast.Variable) and expr.name in context.parameters:
         return parameter_value(context, expr.name)
     if isinstance(expr, ast.Now):

@@ -174,6 +174,7 @@ def _list(context: Context, literal: ast.ListLiteral) -> LiteralValue | None:
 
 
 def _item(context: Context, item: ast.Expr) -> typed.Constant | typed.ParameterValue | None:
+    context.collector.poll()
     if isinstance(item, ast.Variable):
         return _parameter_item(context, item.name, item.span)
     if isinstance(item, ast.ListLiteral):

@@ -54,6 +54,7 @@ def check_pattern(
     checked: list[typed.Clause | None] = []
     walks: dict[int, Walk] = {}
     for index, clause in enumerate(meant):
+        context.collector.poll()
         if isinstance(clause, ast.Traversal):
             walks[index] = check_traversal(context, scope, clause)
             checked.append(walks[index].typed)

@@ -158,6 +158,7 @@ def _is_at_infix_word(cursor: QueryCursor) -> bool:
 
 
 def _parse_operand(cursor: QueryCursor) -> Expr:
+    cursor.collector.poll()
     token = cursor.token
     match token.kind:
         case TokenKind.VARIABLE:
@@ -291,6 +292,7 @@ def _parse_list(cursor: QueryCursor) -> ListLiteral:
 
 
 def _parse_list_item(cursor: QueryCursor) -> Expr:
+    cursor.collector.poll()
     token = cursor.token
     if token.kind is TokenKind.VARIABLE:
         variable = parse_variable(cursor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from omnigraph.diagnostics import Diagnostic, Source, did_you_mean
+from omnigraph.diagnostics.diagnostic import Poll
 from omnigraph.query.ast import File, Query, Setting, Statement
 from omnigraph.query.parser.declarations import parse_query
 from omnigraph.query.parser.reader import QueryCursor
@@ -34,13 +35,17 @@ class ParsedFile:
 
 
 def parse_query_file(
-    text: str | bytes, *, name: str = "query.gq", mode: Mode = Mode.LENIENT
+    text: str | bytes,
+    *,
+    name: str = "query.gq",
+    mode: Mode = Mode.LENIENT,
+    poll: Poll = lambda: None,
 ) -> ParsedFile:
     """Read a `.gq` text; every error of the text is among the diagnostics."""
-    source, collector = decode_source(name, text, code="Q001")
+    source, collector = decode_source(name, text, code="Q001", poll=poll)
     if collector.has_errors:
         return ParsedFile(source, File(()), collector.all(), ())
-    tokens = lex(source)
+    tokens = lex(source, poll)
     cursor = QueryCursor(tokens, collector, mode=mode)
     file = _Contents(cursor).parse()
     return ParsedFile(source, file, collector.all(), tokens.comments)

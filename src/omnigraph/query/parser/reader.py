@@ -148,6 +148,7 @@ class QueryCursor(Cursor):
                 if self._is_beyond_block():
                     self._leave_unclosed(owner, opening, is_reported=is_whole)
                     break
+                self.collector.poll()
                 started = self.at
                 try:
                     found.append(parse(self))

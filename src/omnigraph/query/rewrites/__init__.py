@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from omnigraph.diagnostics.diagnostic import Poll
 from omnigraph.query.plan import Plan, ReadPlan
 from omnigraph.query.rewrites.choose_root import choose_root
 from omnigraph.query.rewrites.fold_constants import fold_constants
@@ -20,9 +21,10 @@ from omnigraph.query.rewrites.trim_sorts import trim_sorts
 from omnigraph.query.typed import Mutation
 from omnigraph.schema.catalog import Catalog
 
-__all__ = ["RULES", "Rule", "rewrite"]
+__all__ = ["RULES", "Rewriting", "Rule", "rewrite"]
 
 Rule = Callable[[ReadPlan, Catalog], ReadPlan]
+Rewriting = Callable[[Plan, Catalog, Poll], Plan]
 
 RULES: tuple[Rule, ...] = (
     fold_constants,
@@ -34,10 +36,11 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def rewrite(plan: Plan, catalog: Catalog) -> Plan:
+def rewrite(plan: Plan, catalog: Catalog, poll: Poll = lambda: None) -> Plan:
     """The plan after every rule."""
     if isinstance(plan, Mutation):
         return simplify_statements(plan)
     for rule in RULES:
+        poll()
         plan = rule(plan, catalog)
     return plan

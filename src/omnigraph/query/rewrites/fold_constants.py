@@ -56,7 +56,7 @@ def _fold_chain(chain: Chain) -> Iterator[Operator]:
             case Filter():
                 for condition in fold_conditions([operator.condition]):
                     yield replace(operator, condition=condition)
-            case Scan() | Expand():
+            case Scan() | Expand() if operator.conditions:
                 yield replace(operator, conditions=fold_conditions(operator.conditions))
             case CompareBlock():
                 yield replace(operator, value=map_expression(operator.value, _fold))

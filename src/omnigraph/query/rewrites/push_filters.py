@@ -34,6 +34,8 @@ def _push_chain(chain: Chain) -> Iterator[Operator]:
     for operator in kept:
         match operator:
             case Scan(variable=variable) | Expand(target=variable, target_is_bound=False):
-                yield replace(operator, conditions=tuple(conditions[variable]))
+                own = tuple(conditions[variable])
+                is_same = len(own) == len(operator.conditions)
+                yield operator if is_same else replace(operator, conditions=own)
             case _:
                 yield operator

@@ -19,10 +19,10 @@ def split_conjunctions(plan: ReadPlan, _catalog: Catalog) -> ReadPlan:
 def _split_chain(chain: Chain) -> Iterator[Operator]:
     for operator in chain:
         match operator:
-            case Filter():
+            case Filter(condition=AllOf()):
                 for condition in conjuncts([operator.condition]):
                     yield replace(operator, condition=condition)
-            case Scan() | Expand():
+            case Scan() | Expand() if any(isinstance(each, AllOf) for each in operator.conditions):
                 yield replace(operator, conditions=tuple(conjuncts(operator.conditions)))
             case _:
                 yield operator
