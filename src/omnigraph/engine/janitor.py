@@ -86,7 +86,8 @@ class Janitor:
         try:
             if self._is_due():
                 # Said first: a collection that fails is not tried after every commit.
-                self._objects.put(layout.CLEANUP, write_fields({"at": self._now_us()}))
+                data = write_fields(layout.CLEANUP, {"at": self._now_us()})
+                self._objects.put(layout.CLEANUP, data)
                 self._clean()
         except OmnigraphError as error:
             self.last_error = error

@@ -25,11 +25,13 @@ from omnigraph.versioning.record import (
 
 def encode_entry(entry: LogEntry) -> bytes:
     """The bytes of a record or a close record."""
+    path = layout.record(entry.stream, entry.seq)
     match entry:
         case Record():
-            return write_fields(_record_fields(entry))
+            return write_fields(path, _record_fields(entry))
         case Close():
             return write_fields(
+                path,
                 {
                     "close": True,
                     "stream": entry.stream,
@@ -37,7 +39,7 @@ def encode_entry(entry: LogEntry) -> bytes:
                     "seq": entry.seq,
                     "created_at": entry.created_at,
                     "actor": entry.actor,
-                }
+                },
             )
         case _:
             assert_never(entry)
@@ -177,7 +179,10 @@ def _change_json(change: ChangeSet) -> dict[str, object]:
                 "n_upd": change.updated,
                 "n_del": change.deleted,
             }
-            return {"file": change.file, **{name: n for name, n in counts.items() if n}}
+            spilled: dict[str, object] = {name: n for name, n in counts.items() if n}
+            if change.digest is not None:
+                spilled["digest"] = change.digest
+            return {"file": change.file, **spilled}
         case Bulk():
             bulk: dict[str, object] = {"files": list(change.files), "rows": change.rows}
             return {"bulk": {**bulk, "replaces": True} if change.replaces else bulk}
@@ -199,6 +204,7 @@ def _change(fields: Fields) -> ChangeSet:
             inserted=fields.integer("n_ins", 0),
             updated=fields.integer("n_upd", 0),
             deleted=fields.integer("n_del", 0),
+            digest=fields.text_or_none("digest"),
         )
     return Changed(
         inserted=IdSet(fields.texts("ins")),

@@ -204,7 +204,7 @@ def read_event(objects: Objects, path: str) -> Fields:
 
 def put_event(objects: Objects, path: str, event: dict[str, object], *, what: str) -> bool:
     """Put an event; True if it is there, False if another one is. `what` is it about, in words."""
-    data = write_fields(event)
+    data = write_fields(path, event)
     may_be_there = False
     for _ in range(_PUTS_MAX):
         try:

@@ -1,16 +1,26 @@
-"""Reading our JSON objects: unknown fields are ignored, a wrong one is named with its path."""
+"""Reading our JSON objects: unknown fields are ignored, a wrong one is named with its path.
+
+An object begins with the digest of its path and of all that follows, so that flipped bits and
+objects that changed places are found before anything is believed. Older objects have none.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NoReturn
 
 from omnigraph.errors import CorruptObject, FormatTooNew, InvalidArgument
+from omnigraph.storage.digests import digest_of
 
 # Written into every object of ours; a higher number is refused, so that an old program never
 # misreads a new graph.
 FORMAT: Final = 1
+_SEALED: Final = re.compile(rb'\{"digest":"(xxh3:[0-9a-f]{16})",')
+# How objects began before they had digests, and how those begin whose name is their digest.
+_PLAIN: Final = re.compile(rb'\s*\{\s*"format"\s*:')
+_HINT: Final = "restore this object from a copy of the graph, or report it"
 
 
 class Fields:
@@ -91,31 +101,41 @@ class Fields:
 
     def refuse(self, reason: str) -> NoReturn:
         """Raise the error that names this object and says what is wrong with it."""
-        raise CorruptObject(
-            self._path, reason, hint="restore this object from a copy of the graph, or report it"
-        )
+        raise CorruptObject(self._path, reason, hint=_HINT)
 
 
 def read_fields(path: str, data: bytes) -> Fields:
-    """The fields of a stored object of ours, after its format was found readable."""
+    """The fields of a stored object of ours, after its digest and its format were compared."""
     try:
         fields = Fields(path, json.loads(data))
     except (ValueError, RecursionError) as error:
-        reason = f"is not JSON ({len(data)} bytes)"
-        raise CorruptObject(
-            path, reason, hint="restore this object from a copy of the graph, or report it"
-        ) from error
+        raise CorruptObject(path, f"is not JSON ({len(data)} bytes)", hint=_HINT) from error
+    sealed = _SEALED.match(data)
+    if sealed is not None and _digest(path, data[sealed.end() :]) != sealed[1].decode():
+        fields.refuse("its digest does not match its content")
+    if sealed is None and _PLAIN.match(data) is None:
+        fields.refuse("it begins with neither a digest nor a format")
     found = fields.integer("format")
     if found > FORMAT:
         raise FormatTooNew(path, found=found, known=FORMAT)
     return fields
 
 
-def write_fields(fields: Mapping[str, object]) -> bytes:
-    """An object of ours as compact JSON; fields that are None, False or empty are left out."""
+def write_fields(path: str, fields: Mapping[str, object]) -> bytes:
+    """An object of ours, to be stored at a path, as compact JSON that begins with its digest."""
+    rest = write_plain(fields)[1:]
+    return b'{"digest":"%s",' % _digest(path, rest).encode() + rest
+
+
+def write_plain(fields: Mapping[str, object]) -> bytes:
+    """An object without a digest; fields that are None, False or empty are left out."""
     kept = {name: value for name, value in fields.items() if not _is_nothing(value)}
     document = {"format": FORMAT, **kept}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _digest(path: str, rest: bytes) -> str:
+    return digest_of(path.encode() + b"\n" + rest)
 
 
 def check_text(name: str, value: object) -> str:

@@ -284,10 +284,13 @@ class Log:
         interval = CHECKPOINT_EVERY if _is_wide(snapshot) else CHECKPOINT_EVERY_WHOLE
         with suppress(StorageError):
             if entry.seq % self._hint_every == 0:
-                hint = write_fields({"seq": entry.seq})
-                self.objects.put(layout.hint(entry.stream), hint)
+                self._write_hint(entry.stream, entry.seq)
             if entry.seq and entry.seq % interval == 0 and isinstance(entry, Record):
                 self.write_checkpoint(snapshot)
+
+    def _write_hint(self, stream: str, seq: int) -> None:
+        path = layout.hint(stream)
+        self.objects.put(path, write_fields(path, {"seq": seq}))
 
     def write_checkpoint(self, snapshot: Snapshot) -> None:
         """Write the fold of a stream at a seq."""
@@ -297,7 +300,7 @@ class Log:
     def rebuild(self, stream: Stream) -> None:
         """Write the derived objects of a stream again, from its records."""
         head = self.head(stream)
-        self.objects.put(layout.hint(stream.id), write_fields({"seq": head.next_seq - 1}))
+        self._write_hint(stream.id, head.next_seq - 1)
         if stream.origins:
             self.write_checkpoint(self._base(stream))
         interval = CHECKPOINT_EVERY if _is_wide(head.snapshot) else CHECKPOINT_EVERY_WHOLE

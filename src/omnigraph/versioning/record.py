@@ -76,12 +76,16 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Spilled:
-    """A change set that is too large for its record: an Arrow file, and its counts."""
+    """A change set that is too large for its record: an Arrow file, its counts and its digest.
+
+    Older records have no digest.
+    """
 
     file: str
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from omnigraph.schema.accepted_reader import accepted_from_json
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
-from omnigraph.versioning.fields import read_fields, write_fields
+from omnigraph.versioning.fields import read_fields, write_plain
 
 # A schema is read once and then needed by every operation; old ones serve time travel.
 CACHED_MAX: Final = 64
@@ -50,7 +50,7 @@ class Schemas:
 
     def put(self, source: str, accepted: AcceptedSchema) -> StoredSchema:
         """Store a schema before the record that names it; again is no error."""
-        data = write_fields({"source": source, "accepted": accepted.to_json()})
+        data = write_plain({"source": source, "accepted": accepted.to_json()})
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
         path = layout.schema(digest)
         try:

@@ -48,6 +48,7 @@ def snapshot_of(record: Record, stream: Stream) -> Snapshot:
 def encode_checkpoint(snapshot: Snapshot) -> bytes:
     """The bytes of a checkpoint: the snapshot itself, without the stream's ancestry."""
     return write_fields(
+        layout.checkpoint(snapshot.stream.id, snapshot.seq),
         {
             "stream": snapshot.stream.id,
             "seq": snapshot.seq,
@@ -55,7 +56,7 @@ def encode_checkpoint(snapshot: Snapshot) -> bytes:
             "created_at": snapshot.created_at,
             "schema": snapshot.schema,
             "pins": pins_json(snapshot.pins),
-        }
+        },
     )
 
 

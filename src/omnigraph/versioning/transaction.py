@@ -243,7 +243,7 @@ class Committer:
         """Create the graph: its genesis record. Of two creators one wins."""
         # A crash between the two puts leaves a format and no graph; creating it again succeeds.
         with suppress(StorageUnknown):
-            self.log.objects.put_new(layout.FORMAT, write_fields({}))
+            self.log.objects.put_new(layout.FORMAT, write_fields(layout.FORMAT, {}))
         self.log.require_format()
         now = self.settings.now_us()
         record = Record(

@@ -191,7 +191,7 @@ def test_a_missing_or_torn_change_set_file_is_named(damaged: Damaged) -> None:
     path = damaged.only("__manifest/changes/*.arrow")
     damaged.write(path, b"torn")
     (problem,) = found(damaged)
-    assert problem.startswith(f"change_set: {path}: is not a change set: ")
+    assert problem.startswith(f"change_set: {path}: its digest is not the one of its record")
     damaged.remove(path)
     assert found(damaged) == [
         f"change_set: {path}: a record names this change set, and it is absent"

@@ -147,7 +147,7 @@ def test_events_of_branch_names_are_checked(damaged: Damaged) -> None:
 def test_a_live_branch_whose_event_is_torn_is_named(damaged: Damaged) -> None:
     event = layout.ref_event("untouched", 1)
     damaged.write(event, b"{}")
-    assert found(damaged) == [f"branch: {event}: 'format' is not an integer"]
+    assert found(damaged) == [f"branch: {event}: it begins with neither a digest nor a format"]
 
 
 def test_a_branch_must_start_from_the_commit_it_says(damaged: Damaged) -> None:

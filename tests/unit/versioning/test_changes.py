@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import reduce
+from multiprocessing import get_context
+
 import pytest
 
 from omnigraph.errors import CorruptObject
@@ -53,6 +60,46 @@ def test_a_missing_or_damaged_file_is_named() -> None:
     objects.put("torn.arrow", b"ARROW1")
     with pytest.raises(CorruptObject, match=r"torn\.arrow: is not a change set"):
         load(objects, Spilled("torn.arrow"))
+
+
+def test_a_flipped_bit_of_a_file_is_found_before_arrow_reads_it() -> None:
+    objects = MemoryObjects()
+    sealed = seal(objects, Changed(inserted=MANY, deleted=IdSet("c"), marks=IdSet("xyz")))
+    assert isinstance(sealed, Spilled)
+    whole = objects.data[sealed.file]
+    for place in random.Random(5).sample(range(len(whole)), 300):
+        objects.put(sealed.file, _flipped(whole, place))
+        with pytest.raises(CorruptObject, match="its digest is not the one of its record"):
+            load(objects, sealed)
+
+
+def test_a_damaged_file_without_a_digest_does_not_end_the_process() -> None:
+    """In a process of its own: Arrow ends it with a signal where its reader believes the file."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        outcomes = pool.submit(_outcomes_without_digest).result(timeout=60)
+    assert outcomes["refused"] > 50
+    assert sum(outcomes.values()) == 400
+
+
+def _outcomes_without_digest() -> Counter[str]:
+    objects, rng, outcomes = MemoryObjects(), random.Random(6), Counter[str]()
+    sealed = seal(objects, Changed(inserted=MANY, deleted=IdSet("c"), marks=IdSet("xyz")))
+    assert isinstance(sealed, Spilled)
+    whole = objects.data[sealed.file]
+    for _ in range(400):
+        # Offsets and framing are where damage leads out of buffers.
+        places = rng.sample(range(len(whole)), 2) + rng.sample(range(2000), 1)
+        objects.put(sealed.file, reduce(_flipped, places, whole))
+        try:
+            load(objects, replace(sealed, digest=None))
+            outcomes["read"] += 1
+        except CorruptObject:
+            outcomes["refused"] += 1
+    return outcomes
+
+
+def _flipped(data: bytes, place: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ 0x40]) + data[place + 1 :]
 
 
 def test_combined_changes_hold_every_id_and_forget_marks_that_one_of_them_lacks() -> None:

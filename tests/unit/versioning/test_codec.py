@@ -14,6 +14,7 @@ from omnigraph.errors import CorruptObject, FormatTooNew
 from omnigraph.ids import ulid_milliseconds
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning.codec import decode_entry, encode_entry
+from omnigraph.versioning.fields import read_fields, write_fields
 from omnigraph.versioning.idset import IdSet
 from omnigraph.versioning.record import (
     Bulk,
@@ -75,19 +76,46 @@ def test_a_record_of_one_small_write_is_small() -> None:
     assert len(encode_entry(small)) < 400
 
 
+def _document() -> dict[str, Any]:
+    """The record without its digest, as older programs wrote it."""
+    document: dict[str, Any] = json.loads(encode_entry(RECORD))
+    del document["digest"]
+    return document
+
+
+def test_a_record_without_a_digest_is_read_as_before() -> None:
+    assert decode_entry("main.0", 4127, json.dumps(_document()).encode()) == RECORD
+
+
+def test_a_flipped_bit_anywhere_in_a_record_is_found() -> None:
+    data = encode_entry(RECORD)
+    for place in range(len(data)):
+        for bit in range(8):
+            flipped = bytes([data[place] ^ 1 << bit])
+            with pytest.raises(CorruptObject):
+                decode_entry("main.0", 4127, data[:place] + flipped + data[place + 1 :])
+
+
+def test_an_object_in_the_place_of_another_one_is_refused() -> None:
+    data = write_fields("__manifest/branches/a/000001.json", {"op": "create"})
+    assert read_fields("__manifest/branches/a/000001.json", data).text("op") == "create"
+    with pytest.raises(CorruptObject, match="its digest does not match"):
+        read_fields("__manifest/branches/b/000001.json", data)
+
+
 def test_a_version_is_text_because_no_json_number_can_hold_it() -> None:
-    document = json.loads(encode_entry(RECORD))
+    document = _document()
     assert document["pins"]["node:Person"]["v"] == "ff250bbb0a5f94d6"
 
 
 def test_unknown_fields_are_ignored() -> None:
-    document = json.loads(encode_entry(RECORD)) | {"later": {"anything": 1}}
+    document = _document() | {"later": {"anything": 1}}
     document["pins"]["node:Person"]["later"] = 1
     assert decode_entry("main.0", 4127, json.dumps(document).encode()) == RECORD
 
 
 def test_a_newer_format_is_refused_with_what_to_do() -> None:
-    document = json.loads(encode_entry(RECORD)) | {"format": 2, "pins": "in a new form"}
+    document = _document() | {"format": 2, "pins": "in a new form"}
     with pytest.raises(FormatTooNew, match="has format 2; this program reads up to 1") as refused:
         decode_entry("main.0", 4127, json.dumps(document).encode())
     assert refused.value.hint == "upgrade omnigraph to open this graph"
@@ -111,14 +139,14 @@ def test_a_newer_format_is_refused_with_what_to_do() -> None:
     ],
 )
 def test_a_damaged_record_is_named_with_what_is_wrong(damage: dict[str, Any], reason: str) -> None:
-    data = json.dumps(json.loads(encode_entry(RECORD)) | damage).encode()
+    data = json.dumps(_document() | damage).encode()
     with pytest.raises(CorruptObject, match=reason) as refused:
         decode_entry("main.0", 4127, data)
     assert refused.value.path == "__manifest/main.0/00000000000000004127.json"
 
 
 def test_a_version_must_look_like_one() -> None:
-    document = json.loads(encode_entry(RECORD))
+    document = _document()
     document["pins"]["node:Person"]["v"] = "17"
     with pytest.raises(CorruptObject, match="'17' is not a version of a table"):
         decode_entry("main.0", 4127, json.dumps(document).encode())
