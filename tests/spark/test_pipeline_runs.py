@@ -140,7 +140,7 @@ def test_a_process_that_ends_anywhere_leaves_one_commit_and_a_true_ledger(tmp_pa
         return folder
 
     faults = list(every_fault(life))
-    assert len(faults) == 10
+    assert len(faults) == 12
     for fault in faults:
         steps = fault.steps()
         folder = life(steps)

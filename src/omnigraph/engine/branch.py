@@ -239,6 +239,17 @@ class Branch:
         found = self._session.resources.history.by_key(self._stream, key, after=after)
         return None if found is None else commit_of(found)
 
+    def commits_since(self, version: int | None = None) -> Iterator[tuple[Commit, Commit]]:
+        """The commits that came to this branch above a version, newest first.
+
+        Beside each is the commit of this branch that brought it: itself, or the merge. Without a
+        version they are the newest 1,000 of this branch and what those merged.
+        """
+        self._session.head(self._stream)
+        arguments.count_or_none("version", version)
+        found = self._session.resources.history.since(self._stream, version)
+        return ((commit_of(each), commit_of(by)) for each, by in found)
+
     def entities_written(self, commit: str) -> dict[str, int]:
         """How many entities a commit wrote, by type: `node:Person`, `edge:Knows`."""
         record = self._session.resources.history.commit(arguments.text("commit", commit))

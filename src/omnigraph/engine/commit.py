@@ -16,7 +16,8 @@ class Commit:
 
     `version` counts the commits of a branch. `parents` are the ids of the commits it follows: none
     for the first one, two for a merge. A maintenance commit changed nothing a reader could see.
-    `preferred` tells of a merge whose side was taken in conflicts of which kind.
+    `preferred` tells of a merge whose side was taken in conflicts of which kind. `key` is the
+    idempotency key of the request that made it, `reverts` the id of the commit that it undoes.
     """
 
     id: str
@@ -28,6 +29,8 @@ class Commit:
     created_at: datetime
     is_maintenance: bool = False
     preferred: tuple[tuple[str, str], ...] = ()
+    key: str | None = None
+    reverts: str | None = None
 
     def to_json(self) -> JsonObject:
         """The document that commands and servers answer for a commit."""
@@ -45,6 +48,8 @@ class Commit:
             document["message"] = self.message
         if self.preferred:
             document["preferred"] = dict(self.preferred)
+        if self.reverts is not None:
+            document["reverts"] = self.reverts
         return document
 
 
@@ -61,4 +66,6 @@ def commit_of(record: Record) -> Commit:
         created_at=datetime_of(record.created_at),
         is_maintenance=record.is_maintenance,
         preferred=tuple(sorted(record.preferred.items())),
+        key=record.signature.key,
+        reverts=record.signature.reverts,
     )

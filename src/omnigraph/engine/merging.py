@@ -277,7 +277,9 @@ class Merger:
         )
 
     def _pick(self, picked: _Picked, prefer: Prefer, terms: Terms) -> MergeResult:
-        terms = replace(terms, message=terms.message or f"{picked.action} {picked.title}")
+        message = terms.message or f"{picked.action} {picked.title}"
+        reverts = picked.own.commit if picked.action is Action.REVERT else None
+        terms = replace(terms, message=message, reverts=reverts)
         operation = Picking(self._session, picked, preferences(prefer))
         with self._session.resources.branches.holds.held(picked.own, picked.parent):
             record = write(self._session, self._stream, operation, terms).record

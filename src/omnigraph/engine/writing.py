@@ -29,12 +29,13 @@ class Terms:
     """Under which condition a write may happen, and what is said about it.
 
     `if_commit` is the id that the newest commit must have, maintenance aside; `key` is the same
-    for every repetition of one request.
+    for every repetition of one request; `reverts` is the id of the commit that a revert undoes.
     """
 
     if_commit: str | None = None
     message: str | None = None
     key: str | None = None
+    reverts: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,9 @@ def _write(session: Session, stream: Stream, operation: Operation, terms: Terms)
         raise PreconditionFailed(stream.branch, expected=terms.if_commit, actual=snapshot.commit)
     name = new_ulid()
     request = Request(
-        signature=Signature(session.actor, terms.message, terms.key, operations=(name,)),
+        signature=Signature(
+            session.actor, terms.message, terms.key, operations=(name,), reverts=terms.reverts
+        ),
         requires=() if terms.if_commit is None else (BranchAt(terms.if_commit),),
     )
 

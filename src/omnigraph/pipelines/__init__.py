@@ -3,7 +3,7 @@
 In: a definition, which is a YAML file, and the secrets of its environment. Out: for each target one
 commit, and events in a ledger that tell what became of it. Guarantee: a slot of a pipeline is
 written once to each target, wherever a process ends and however often it is run, because the key of
-the target is on the record of its commit.
+the load is on the record of its commit; and it is skipped only while the target still has it.
 
     places, fields, shapes        what a definition may hold, and reading that strictly
     definition, mapping           definitions as data
@@ -14,7 +14,8 @@ the target is on the record of its commit.
     sources                       where records come from
     origins, loading              which record a row was made of, and loads of rows
     ledger, slots                 what runs did, and what a run stands for
-    once, targets, run            whether a target has a slot, one target, and all of them
+    load_history, once            which load a target has, and what is noted of each
+    targets, run                  one target, and all of them
     schedule, due, stream         when: by the clock, or as files come
     validation                    all that is wrong with a definition, at once
     review                        looking at pipelines without running them

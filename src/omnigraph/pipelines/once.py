@@ -54,12 +54,14 @@ class Once:
         """
         after, version = self.after(), branch.head.version
         made = branch.commit_with_key(self._key, after=after)
-        if made is not None:
-            return made
-        if after is None or after < version:
-            path = f"{self._folder}/after/{version:020}.json"
-            self._objects.put_new(path, encoded({"key": self._key}))
-        return None
+        if made is None and (after is None or after < version):
+            self.note(version)
+        return made
+
+    def note(self, version: int) -> None:
+        """Note that up to a version of the branch no commit has the key."""
+        path = f"{self._folder}/after/{version:020}.json"
+        self._objects.put_new(path, encoded({"key": self._key}))
 
     def done(self) -> TargetRun | None:
         """What became of the target, if that was noted."""

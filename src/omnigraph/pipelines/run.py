@@ -35,7 +35,6 @@ from omnigraph.pipelines.ledger import (
     outcome_of,
 )
 from omnigraph.pipelines.loading import LoadTerms, catalog_of, load_records
-from omnigraph.pipelines.once import Once
 from omnigraph.pipelines.origins.locating import Origins
 from omnigraph.pipelines.resolving import Resolver
 from omnigraph.pipelines.slots import Asked, Slot, choose_slot
@@ -183,26 +182,20 @@ class Running:
                 ended = replace(begun, status=UNCHANGED)
                 log.target(ended)
             else:
-                attempt = self._attempt(target, slot, graphs[target.graph], log.run_id)
+                attempt = Attempt(
+                    self.pipeline,
+                    target,
+                    graphs[target.graph],
+                    slot,
+                    log.run_id,
+                    self.options.open_store(self.resolver.graph(target.graph)),
+                    rejects=self.resolver.rejects(target),
+                    progress=self.options.progress,
+                )
                 ended = self._tried(attempt, begun, records, log)
                 attempt.close(ended)
             done.append(ended)
         return done
-
-    def _attempt(self, target: Target, slot: Slot, graph: Graph, run_id: str) -> Attempt:
-        key = key_of(self.pipeline, target, slot.name)
-        store = self.options.open_store(self.resolver.graph(target.graph))
-        life = graph.branch(target.branch).life
-        return Attempt(
-            self.pipeline,
-            target,
-            graph,
-            slot.name,
-            run_id,
-            Once(store, self.pipeline.name, life=life, key=key),
-            rejects=self.resolver.rejects(target),
-            progress=self.options.progress,
-        )
 
     def finish(self, slot: Slot, log: RunLog, targets: list[TargetRun]) -> Run:
         """Say in the ledger how it ended, and answer with what the ledger says."""
@@ -235,8 +228,9 @@ class Running:
                     # What was read may be why it failed, such as a connection that was lost.
                     records.forget()
                 with raising_interruptions():
-                    made = attempt.run(begun, records)
-                ended = replace(made, attempts=number, rejects=self.resolver.hidden(made.rejects))
+                    begun = _begin(attempt, replace(begun, attempts=number), log)
+                    made = begun if begun.status == SUCCEEDED else attempt.run(begun, records)
+                ended = replace(made, rejects=self.resolver.hidden(made.rejects))
             except Exception as failure:  # noqa: BLE001 — told when the run has ended
                 ended = self._failed(replace(begun, attempts=number), failure)
             log.target(ended)
@@ -254,6 +248,14 @@ class Running:
             is_retryable=isinstance(failure, OmnigraphError) and failure.retryable,
             error=told(failure, self.resolver),
         )
+
+
+def _begin(attempt: Attempt, begun: TargetRun, log: RunLog) -> TargetRun:
+    found = attempt.begin(begun)
+    if found.status != SUCCEEDED and found.key != begun.key:
+        # Before the commit is there: the key leads from the ledger to it.
+        log.target(found)
+    return found
 
 
 def told(failure: BaseException, resolver: Resolver) -> str:

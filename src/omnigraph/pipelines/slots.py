@@ -43,6 +43,9 @@ class Slot:
     surveys: Mapping[str, Survey]
     # The number of a batch of followed sources.
     batch: int | None = None
+    # Whether the name stands for what the files hold, not for a piece of work: a target has it
+    # only as long as nothing else was loaded after it.
+    is_content: bool = False
 
     @property
     def position(self) -> dict[str, Any]:  # Any: JSON, of each kind its own
@@ -66,7 +69,7 @@ def choose_slot(
     # The same files are the same work, also in the next hour of a schedule.
     if all(content is not None for content in contents) and not asked.is_explicit:
         whole = "\n".join([pipeline.content, *map(str, contents)])
-        return Slot(f"files-{_digest(whole)}", surveys)
+        return Slot(f"files-{_digest(whole)}", surveys, is_content=True)
     return Slot(asked.slot or _unfinished(ledger) or new_ulid(), surveys)
 
 

@@ -1,8 +1,8 @@
 """One target of a run: the commit it makes, once, however often it is tried.
 
-The key of a target is on the record of its commit. So the first thing an attempt does is to look
-for it, back to the version above which the first attempt began. The message of the commit ends with
-the run that made it, so that the ledger can tell which one did.
+An attempt looks first for the load of its slot that the target has. Where there is none in force,
+it makes one, with a key that says which load it follows: the key is on the record of the commit, so
+that of several attempts one makes it. The message of the commit ends with the run that made it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from omnigraph.errors import BranchExists, BranchNotFound, OmnigraphError
+from omnigraph.errors import BranchExists, BranchNotFound, OmnigraphError, SnapshotGone
 from omnigraph.pipelines.definition import Pipeline, Target
 from omnigraph.pipelines.ledger import SUCCEEDED, TargetRun
+from omnigraph.pipelines.load_history import LastLoad, Load, LoadHistory, TargetKeys
 from omnigraph.pipelines.loading import LoadTerms
 from omnigraph.pipelines.once import Once
+from omnigraph.pipelines.slots import Slot
 
 if TYPE_CHECKING:
     from omnigraph import Branch, Commit, Graph
@@ -47,48 +49,90 @@ class Records(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An attempt of a run at a target: its graph, its slot, and where rejected rows go."""
+    """An attempt of a run at a target: its graph, its slot, and where rejected rows go.
+
+    `store` is that of the graph, for what runs note there.
+    """
 
     pipeline: Pipeline
     target: Target
     graph: Graph
-    slot: str
+    slot: Slot
     run_id: str
-    once: Once
+    store: Objects
     rejects: str | None = None
     progress: Any = None  # Any: what the load of frames takes
 
     @property
-    def key(self) -> str:
-        """The key of the commit: the same for every attempt at one slot."""
-        return key_of(self.pipeline, self.target, self.slot)
-
-    @property
     def run_branch(self) -> str | None:
         """The branch of the run, if the target has one."""
-        return run_branch_of(self.pipeline, self.target, self.slot)
+        return run_branch_of(self.pipeline, self.target, self.slot.name)
+
+    def begin(self, begun: TargetRun) -> TargetRun:
+        """The target with the load of the slot that it has, or else with the key of a new one."""
+        last = self._last_load()
+        found = self._in_force(last, begun)
+        return found or replace(begun, key=self._keys.after(self.slot.name, last.load))
 
     def run(self, begun: TargetRun, records: Records) -> TargetRun:
-        """Make the commit, or find it."""
-        made = self._made_before(begun) or self._made(begun, records)
-        # It has its commit, whatever becomes of the note.
+        """Make the commit with the key, or find it."""
+        made = self._made(begun, records)
+        # It has its commit, whatever becomes of the notes.
         with suppress(OmnigraphError):
-            self.once.finish(made)
+            self._once(made.key).finish(made)
+            self._loads.last()
         return made
+
+    def _last_load(self) -> LastLoad:
+        """The newest load: of any slot if this one is what files hold, else of this slot."""
+        if self.slot.is_content:
+            return self._loads.last()
+        once = self._once(self._keys.first(self.slot.name))
+        try:
+            return self._loads.last_of(self.slot.name, after=once.after())
+        except SnapshotGone:
+            done = once.done()
+            if done is None or done.commit is None:
+                raise
+            # A piece of work is done once: what became of its commit since is not known any more.
+            load = Load(done.key, done.commit, done.merged or done.commit)
+            return LastLoad(load, version=0, head=done.commit)
+
+    def _in_force(self, last: LastLoad, begun: TargetRun) -> TargetRun | None:
+        """The load of this slot, if the target has it and it was not undone."""
+        load = last.load
+        if load is None or not last.is_in_force:
+            return None
+        if self._keys.slot_of(load.key) != self.slot.name:
+            return None
+        once = self._once(load.key)
+        found = once.done()
+        if found is None:
+            main, begun = self.graph.branch(self.target.branch), replace(begun, key=load.key)
+            found = _with_commit(begun, main, load.commit, _maker(load.message))
+            found = replace(found, merged=_merge_of(load))
+            with suppress(OmnigraphError):
+                once.finish(found)
+        merged = _merge_of(load) or found.merged
+        return self._compared(replace(found, merged=merged, attempts=begun.attempts))
 
     def _made(self, begun: TargetRun, records: Records) -> TargetRun:
         main = self.graph.branch(self.target.branch)
+        once = self._once(begun.key)
         if self.run_branch is None:
-            made = self.once.look(main)
+            made = once.look(main)
             if made is not None:
                 return self._found(main, made, begun)
             return self._loaded(main, begun, records)
+        if once.after() is None:
+            once.note(main.head.version)
         branch = self._own_branch()
-        # Whoever ends the branch of a slot says before that it is done: looked at last.
-        known = self._made_before(begun)
+        # Another run may have merged and ended the branch, so that this one made it anew: then the
+        # target has the load by now.
+        known = self._in_force(self._last_load(), begun)
         if known is not None:
-            return known
-        commit = branch.commit_with_key(self.key, after=_ALL)
+            return replace(known, run_branch=branch.name)
+        commit = branch.commit_with_key(begun.key, after=_ALL)
         if commit is not None:
             return self._merged(main, branch, self._found(branch, commit, begun))
         return self._merged(main, branch, self._loaded(branch, begun, records))
@@ -97,19 +141,19 @@ class Attempt:
         """End the branch of a run that was merged; what fails here, the next run does."""
         if done.run_branch is not None and done.merged is not None:
             with suppress(OmnigraphError):
-                # Without that note nobody would find the commit any more.
-                if self.once.done() is not None:
+                # The note outlives the commit, which is collected some time after its branch.
+                if self._once(done.key).done() is not None:
                     self.graph.delete_branch(done.run_branch)
 
     def _found(self, branch: Branch, commit: Commit, begun: TargetRun) -> TargetRun:
-        return self._compared(_with_commit(begun, branch, commit))
+        return self._compared(_with_commit(begun, branch, commit.id, _maker(commit.message)))
 
     def _compared(self, found: TargetRun) -> TargetRun:
         """What is there already, which another run made, or an earlier attempt of this one."""
         return replace(found, is_repeated=found.made_by != self.run_id)
 
     def _loaded(self, branch: Branch, begun: TargetRun, records: Records) -> TargetRun:
-        terms = LoadTerms(self.target, self.key, self._message, self.rejects, self.progress)
+        terms = LoadTerms(self.target, begun.key, self._message, self.rejects, self.progress)
         result = records.load(branch, terms)
         if result.is_repeated:
             # Another run of the slot was faster: nothing was read here.
@@ -128,7 +172,7 @@ class Attempt:
 
     @property
     def _message(self) -> str:
-        return f"pipeline {self.pipeline.name}, {self.slot}, run {self.run_id}"
+        return f"pipeline {self.pipeline.name}, {self.slot.name}, run {self.run_id}"
 
     def _own_branch(self) -> Branch:
         assert self.run_branch is not None, "asked only where there is one"
@@ -144,29 +188,38 @@ class Attempt:
         merged = main.merge(branch, message=self._message)
         return replace(loaded, merged=merged.id or main.head.id)
 
-    def _made_before(self, begun: TargetRun) -> TargetRun | None:
-        """What an earlier run of the slot did here; its commit may be collected by now."""
-        found = self.once.done()
-        if found is None:
-            return None
-        return self._compared(replace(found, key=begun.key, attempts=begun.attempts))
+    @property
+    def _keys(self) -> TargetKeys:
+        return TargetKeys(self.pipeline.name, self.target.name)
+
+    @property
+    def _loads(self) -> LoadHistory:
+        return LoadHistory(self.store, self.graph.branch(self.target.branch), self._keys)
+
+    def _once(self, key: str) -> Once:
+        life = self.graph.branch(self.target.branch).life
+        return Once(self.store, self.pipeline.name, life=life, key=key)
 
 
-def _with_commit(target: TargetRun, branch: Branch, commit: Commit) -> TargetRun:
+def _with_commit(target: TargetRun, branch: Branch, commit: str, made_by: str | None) -> TargetRun:
     """A target whose commit alone is known; how many rows were rejected is not on its record."""
     return replace(
         target,
         status=SUCCEEDED,
-        commit=commit.id,
-        entities=branch.entities_written(commit.id),
+        commit=commit,
+        entities=branch.entities_written(commit),
         rejected=None,
-        made_by=_maker(commit),
+        made_by=made_by,
     )
 
 
-def _maker(commit: Commit) -> str | None:
+def _merge_of(load: Load) -> str | None:
+    return None if load.brought_by == load.commit else load.brought_by
+
+
+def _maker(message: str | None) -> str | None:
     """The run that made a commit, as its message tells."""
-    found = _MADE_BY.search(commit.message or "")
+    found = _MADE_BY.search(message or "")
     return None if found is None else found[1]
 
 
@@ -176,8 +229,8 @@ def _counts(result: LoadResult) -> Iterator[tuple[str, int]]:
 
 
 def key_of(pipeline: Pipeline, target: Target, slot: str) -> str:
-    """The idempotency key of a target of a run."""
-    return f"pipeline:{pipeline.name}:{target.name}:{slot}"
+    """The idempotency key of a slot that no load of the target precedes."""
+    return TargetKeys(pipeline.name, target.name).first(slot)
 
 
 def run_branch_of(pipeline: Pipeline, target: Target, slot: str) -> str | None:
@@ -217,4 +270,6 @@ class Untold:
         branch = main if target.run_branch is None else graph.branch(target.run_branch)
         after = once.after() if target.run_branch is None else _ALL
         made = branch.commit_with_key(target.key, after=after)
-        return None if made is None else _with_commit(target, branch, made)
+        if made is None:
+            return None
+        return _with_commit(target, branch, made.id, _maker(made.message))

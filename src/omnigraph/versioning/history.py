@@ -20,7 +20,7 @@ from omnigraph.storage import layout
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.log import Log
-from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
+from omnigraph.versioning.record import GENESIS_SEQ, CommitRef, Record, Stream
 from omnigraph.versioning.snapshot import Snapshot
 
 # How many records of a listing are read at the same time.
@@ -127,6 +127,47 @@ class History:
                 raise SnapshotGone(f"{what}; one may have had the key '{key}'", oldest=oldest)
         records = self._line(stream, below=newest + 1, first=max(stream.first_seq, first))
         return next((found for found in records if found.signature.key == key), None)
+
+    def since(self, stream: Stream, after: int | None = None) -> Iterator[tuple[Record, Record]]:
+        """The commits that came to a branch above a version, newest first.
+
+        Beside each is the commit of the branch that brought it: itself, or the merge. Without
+        `after` they are the newest 1,000 of the branch; of a branch that was merged they are its
+        own newest 1,000, as far as they are stored. It is refused where commits of the branch
+        above the version were collected.
+        """
+        newest = self._log.head(stream).snapshot.seq
+        oldest = self._floors.of(stream)
+        first = max(newest - KEY_RECORDS_MAX + 1, oldest) if after is None else after + 1
+        first = max(first, stream.first_seq)
+        if first < min(oldest, newest + 1):
+            what = f"commits of branch '{stream.branch}' above version {first - 1} were collected"
+            raise SnapshotGone(what, oldest=oldest)
+        seen: set[tuple[str, int]] = set()
+        for record in self._line(stream, below=newest + 1, first=first):
+            yield record, record
+            merged = [] if record.merged is None else [record.merged]
+            while merged:
+                for brought in self._brought(stream, merged.pop(), seen):
+                    yield brought, record
+                    merged += [] if brought.merged is None else [brought.merged]
+
+    def _brought(
+        self, stream: Stream, ref: CommitRef, seen: set[tuple[str, int]]
+    ) -> Iterator[Record]:
+        """The commits of another branch, down to where it left the line of this one."""
+        last, lowest = ref.seq, max(ref.seq - KEY_RECORDS_MAX, GENESIS_SEQ - 1)
+        while last > lowest:
+            page = range(last, max(last - PAGE, lowest), -1)
+            found = self._log.read_many((ref.stream, seq) for seq in page)
+            for seq, entry in zip(page, found, strict=True):
+                is_own = stream.owner(seq).id == ref.stream
+                # A branch has no records below the commit that it started from.
+                if is_own or not isinstance(entry, Record) or (ref.stream, seq) in seen:
+                    return
+                seen.add((ref.stream, seq))
+                yield entry
+            last -= PAGE
 
     def find(self, commit: str) -> tuple[Stream, int] | None:
         """The stream and the seq of a commit, or None.

@@ -321,6 +321,7 @@ def _share(transaction: Transaction) -> _Share | None:
     if (
         transaction.requires
         or transaction.signature.key is not None
+        or transaction.signature.reverts is not None
         or transaction.schema is not None
         or transaction.merged is not None
         or transaction.preferred

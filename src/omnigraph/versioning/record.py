@@ -110,12 +110,16 @@ ChangeSet: TypeAlias = Changed | Spilled | Bulk | Maintenance
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Who makes a commit and why; `key` is a client's idempotency key."""
+    """Who makes a commit and why; `key` is a client's idempotency key.
+
+    `reverts` is the id of the commit that a revert undoes.
+    """
 
     actor: str | None = None
     message: str | None = None
     key: str | None = None
     operations: tuple[str, ...] = ()
+    reverts: str | None = None
 
     def __post_init__(self) -> None:
         # A record that was put stays: one that cannot be read again would end its branch.

@@ -1,0 +1,173 @@
+"""The loads that a pipeline made on a target, as the commits of its branch say.
+
+The key of a load is on the record of its commit: it begins with the pipeline and the target, names
+the slot, and, where the target had a load before, ends with the commit of that one. So a slot that
+is loaded again after another one has another key, and every attempt at it has the same. A load is
+in force while neither its commit nor the merge that brought it to the branch is reverted.
+
+    __pipelines/{pipeline}/loads/{digest}.json    the newest load up to a version of the branch
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from omnigraph.errors import SnapshotGone
+from omnigraph.pipelines.ledger import FOLDER, encoded, read_document
+
+if TYPE_CHECKING:
+    from omnigraph import Branch
+    from omnigraph.storage.objects import Objects
+
+_DIGEST_CHARACTERS: Final = 32
+_AFTER: Final = re.compile(r":after-[0-9A-HJKMNP-TV-Z]{26}$")
+# A look at more commits than these is noted, so that the next one begins where it ended.
+NOTED_COMMITS: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class TargetKeys:
+    """The idempotency keys of a pipeline for one target."""
+
+    pipeline: str
+    target: str
+
+    @property
+    def prefix(self) -> str:
+        """What the keys of all slots begin with."""
+        return f"pipeline:{self.pipeline}:{self.target}:"
+
+    def first(self, slot: str) -> str:
+        """The key of a slot that no load precedes."""
+        return f"{self.prefix}{slot}"
+
+    def after(self, slot: str, load: Load | None) -> str:
+        """The key of a slot that follows a load."""
+        first = self.first(slot)
+        return first if load is None else f"{first}:after-{load.commit}"
+
+    def slot_of(self, key: str) -> str | None:
+        """The slot of a key; None if the key is of another pipeline or target."""
+        is_own = key.startswith(self.prefix)
+        return _AFTER.sub("", key.removeprefix(self.prefix)) if is_own else None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A load of a pipeline; `brought_by` is the merge that brought its commit, or the commit.
+
+    `message` is that of the commit.
+    """
+
+    key: str
+    commit: str
+    brought_by: str
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LastLoad:
+    """The newest load of a branch, if it has one, as of a version.
+
+    `head` is the commit of the version. `reverts` are those made since the load, newest first, each
+    with the commit that it undoes. `is_known` says that all commits since the load were looked at.
+    """
+
+    load: Load | None
+    version: int
+    head: str
+    reverts: tuple[tuple[str, str], ...] = ()
+    is_known: bool = True
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether there is a load, and nothing undid it since."""
+        if self.load is None or not self.is_known:
+            return False
+        undone: set[str] = set()
+        for commit, reverted in self.reverts:
+            if commit not in undone:
+                undone.add(reverted)
+        return not undone & {self.load.commit, self.load.brought_by}
+
+
+class LoadHistory:
+    """The loads of a pipeline on a branch."""
+
+    def __init__(self, objects: Objects, branch: Branch, keys: TargetKeys) -> None:
+        name = f"{branch.life}\n{keys.target}"
+        digest = hashlib.sha256(name.encode()).hexdigest()[:_DIGEST_CHARACTERS]
+        self._objects = objects
+        self._branch = branch
+        self._keys = keys
+        self._path = f"{FOLDER}/{keys.pipeline}/loads/{digest}.json"
+
+    def last(self) -> LastLoad:
+        """The newest load of any slot.
+
+        Where commits were collected since it was last looked at, whether it is in force is not
+        known.
+        """
+        noted = self._noted()
+        found = self._look(noted)
+        is_news = noted is None or noted.load != found.load
+        is_far = noted is not None and found.version - noted.version > NOTED_COMMITS
+        if found.load is not None and (is_news or is_far):
+            self._objects.put(self._path, encoded(asdict(found)))
+        return found
+
+    def last_of(self, slot: str, *, after: int | None) -> LastLoad:
+        """The newest load of one slot; `after` is a version above which all of its loads are."""
+        return self._newest(after, lambda key: self._keys.slot_of(key) == slot)
+
+    def _look(self, noted: LastLoad | None) -> LastLoad:
+        def is_own(key: str) -> bool:
+            return self._keys.slot_of(key) is not None
+
+        if noted is None:
+            return self._newest(None, is_own)
+        try:
+            found = self._newest(noted.version, is_own, noted)
+        except SnapshotGone:
+            found = self._newest(None, is_own)
+            if found.load is None:
+                return replace(found, load=noted.load, is_known=False)
+        return found
+
+    def _newest(
+        self, after: int | None, is_wanted: Callable[[str], bool], noted: LastLoad | None = None
+    ) -> LastLoad:
+        """The newest load above a version, else the one that was noted at that version."""
+        commits = list(self._branch.commits_since(after))
+        head = commits[0][0] if commits else self._branch.head
+        reverts: list[tuple[str, str]] = []
+        for commit, by in commits:
+            if commit.reverts is not None:
+                reverts.append((commit.id, commit.reverts))
+            if commit.key is not None and is_wanted(commit.key):
+                load = Load(commit.key, commit.id, by.id, commit.message)
+                return LastLoad(load, head.version, head.id, tuple(reverts))
+        if noted is None:
+            return LastLoad(None, head.version, head.id)
+        below = commits[-1][1].parents[0] if commits else head.id
+        if below != noted.head:
+            # The branch is not the one that was looked at: a copy of it was put back.
+            return self._newest(None, is_wanted)
+        both = (*reverts, *noted.reverts)
+        return LastLoad(noted.load, head.version, head.id, both, noted.is_known)
+
+    def _noted(self) -> LastLoad | None:
+        document = read_document(self._objects, self._path)
+        if document is None:
+            return None
+        return LastLoad(
+            Load(**document["load"]),
+            document["version"],
+            document["head"],
+            tuple((commit, reverted) for commit, reverted in document["reverts"]),
+            document["is_known"],
+        )
