@@ -18,6 +18,15 @@ from omnigraph.storage.s3_options import s3_options
 
 # A handle holds a parsed manifest of a few kilobytes; 256 cover the hot types of some branches.
 HANDLES_MAX = 256
+# What Lance keeps of manifests, files and transactions: 10 million rows of 20 columns need 15 MB.
+# A commit adds 5 kB that may never be read again, and Lance's own limit of 1 GiB would let a
+# process that only writes grow all day.
+METADATA_BYTES_MAX: Final = 32 * 1024**2
+# On an object store a miss costs a request, as much as many reads of a disk.
+REMOTE_METADATA_BYTES_MAX: Final = 128 * 1024**2
+# Pages of indexes; those of versions that are gone stay until others push them out. Lance's own
+# limit of 6 GiB is more than many machines have.
+INDEX_BYTES_MAX: Final = 2 * 1024**3
 # Blob columns need 2.2; a fixed version keeps old and new fragments of one table alike.
 STORAGE_VERSION: Final = "2.2"
 
@@ -33,7 +42,7 @@ class Handles:
         self._lock = threading.Lock()
         self._open: OrderedDict[tuple[str, str], LanceDataset] = OrderedDict()
         self._memory = _memory_of(self.root) if self.root.startswith("memory://") else None
-        self._session = self._memory.session if self._memory else _new_session()
+        self._session = self._memory.session if self._memory else _new_session(is_remote=is_s3)
 
     def create(self, path: str, schema: pa.Schema) -> LanceDataset:
         """Create an empty dataset, its linear version 1; fails when the path is taken."""
@@ -113,8 +122,11 @@ def pin_of(path: str, dataset: LanceDataset, *, high_water: int) -> Pin:
     )
 
 
-def _new_session() -> Any:  # the class is public at run time and missing from the types
-    return vars(lance)["Session"]()
+def _new_session(*, is_remote: bool = False) -> Any:  # public at run time, missing from the types
+    metadata = REMOTE_METADATA_BYTES_MAX if is_remote else METADATA_BYTES_MAX
+    return vars(lance)["Session"](
+        index_cache_size_bytes=INDEX_BYTES_MAX, metadata_cache_size_bytes=metadata
+    )
 
 
 class _Memory:

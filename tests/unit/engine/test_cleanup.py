@@ -38,6 +38,19 @@ def test_the_newest_commits_of_each_branch_stay_and_the_others_go(aging: Aging) 
     assert list(problems(again)) == []
 
 
+def test_a_commit_that_several_branches_had_counts_once(aging: Aging) -> None:
+    graph = aging.create()
+    add(graph.branch(), *numbered(1, 10))
+    for number in range(5):
+        add(graph.create_branch(f"b{number}"), f"n{number}")
+    graph.create_branch("old", source=graph.snapshot(4))
+    aging.later()
+    # Each branch keeps its newest commit; `old` keeps version 4 of main, and main version 10.
+    assert graph.cleanup(keep=1).commits == 11 - 2
+    assert graph.cleanup(keep=1, dry_run=False).commits == 11 - 2
+    assert graph.cleanup(keep=1, dry_run=False).commits == 0
+
+
 def test_a_dry_run_tells_exactly_what_a_real_run_does(aging: Aging) -> None:
     graph = aging.create()
     add(graph.branch(), *numbered(1, 12))

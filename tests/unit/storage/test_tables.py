@@ -13,6 +13,7 @@ import pytest
 
 import people as world
 from omnigraph.errors import Conflict, LoadError, StorageError, StorageRefused
+from omnigraph.storage import handles
 from omnigraph.storage.handles import HANDLES_MAX
 from omnigraph.storage.tables import Pin, Staged, Tables, blob_field
 from stores import S3Server
@@ -400,3 +401,18 @@ def test_references_are_all_a_version_needs(tmp_path: Path) -> None:
     assert copied.open(pin).scan().equals(tables.open(pin).scan())
     bio = world.people([3])["bio"][0].as_py()
     assert copied.open(pin).scan(filter=f"bio = '{bio}'")["__id"].to_pylist() == ["p3"]
+
+
+def test_what_lance_remembers_of_versions_stays_within_its_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound = 64 * 1024
+    monkeypatch.setattr(handles, "METADATA_BYTES_MAX", bound)
+    tables = Tables(str(tmp_path), is_durable=False)
+    pin = tables.create("t/x-1.lance", pa.schema([("v", pa.int64())]))
+    for number in range(100):
+        pin = tables.append(pin, [tables.write(pin, pa.table({"v": [number]}))])
+    assert len(tables.open(pin).scan()) == 100
+    size = tables._handles._session.size_bytes()
+    # The structures of the caches themselves come on top.
+    assert bound / 4 < size < 2 * bound

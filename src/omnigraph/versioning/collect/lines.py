@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -134,3 +134,36 @@ class Lines:
         entry = self._log.read(stream.owner(seq).id, seq)
         found = entry if isinstance(entry, Record) else self._log.at(stream, seq)
         return found.created_at
+
+
+def count_let_go(before: Iterable[Line], after: Iterable[Line]) -> int:
+    """How many commits of live branches were kept before and are not any more.
+
+    Branches share the commits they started from: each counts once, and only if no branch keeps it.
+    """
+    was = {line.stream.id: line.was for line in before if line.is_live}
+    live = [line for line in after if line.is_live]
+    kept = [(line.stream, line.seqs) for line in live]
+    lost = [(line.stream, range(was.get(line.stream.id, line.floor), line.floor)) for line in live]
+    return _count_places([*kept, *lost]) - _count_places(kept)
+
+
+def _count_places(lines: Iterable[tuple[Stream, range]]) -> int:
+    """How many different records some spans of lines are made of."""
+    spans: dict[str, list[range]] = {}
+    for stream, seqs in lines:
+        stop = seqs.stop
+        while stop > seqs.start:
+            owner = stream.owner(stop - 1)
+            start = max(owner.first_seq, seqs.start)
+            spans.setdefault(owner.id, []).append(range(start, stop))
+            stop = start
+    return sum(map(_count_distinct, spans.values()))
+
+
+def _count_distinct(spans: Iterable[range]) -> int:
+    found, end = 0, 0
+    for span in sorted(spans, key=lambda span: span.start):
+        found += max(0, span.stop - max(span.start, end))
+        end = max(end, span.stop)
+    return found

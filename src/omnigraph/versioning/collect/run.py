@@ -15,7 +15,7 @@ from omnigraph.storage.objects import Objects
 from omnigraph.storage.temporaries import remove_temporaries
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.collect.inventory import Kind, Stored, list_before
-from omnigraph.versioning.collect.lines import Lines, Roots
+from omnigraph.versioning.collect.lines import Lines, Roots, count_let_go
 from omnigraph.versioning.collect.plan import Plan, Planner, put_checkpoint
 from omnigraph.versioning.collect.policy import KEEP_ALL, Policy
 from omnigraph.versioning.collect.trace import Trace, TracedTables
@@ -49,7 +49,8 @@ class Collected:
     """What a collection removed, or would remove.
 
     `oldest` is the version of the oldest commit that is kept of each live branch, and `let_go`
-    counts the commits of live branches that can no longer be read, but could before.
+    counts the commits of live branches that can no longer be read, but could before; one that
+    several branches had counts once.
     """
 
     swept: tuple[Swept, ...]
@@ -154,12 +155,10 @@ def _held(roots: Roots) -> tuple[dict[str, int], set[str]]:
 
 
 def _collected(swept: tuple[Swept, ...], before: Roots, after: Roots) -> Collected:
-    was = {line.stream.id: line.was for line in before.lines if line.is_live}
-    live = [line for line in after.lines if line.is_live]
     return Collected(
         swept=swept,
-        oldest={line.stream.branch: line.floor for line in live},
-        let_go=sum(max(0, line.floor - was.get(line.stream.id, line.floor)) for line in live),
+        oldest={line.stream.branch: line.floor for line in after.lines if line.is_live},
+        let_go=count_let_go(before.lines, after.lines),
     )
 
 
