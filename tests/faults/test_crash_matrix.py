@@ -34,6 +34,7 @@ from omnigraph.storage.faults import (
 )
 from omnigraph.versioning import Settings, compact
 from omnigraph.versioning.collect import Collector, Policy
+from omnigraph.writers.maintain.keeper import index_piece
 
 NEXT_SCHEMA = SCHEMA.replace("size: I64?", 'headcount: I64? @rename_from("size")\n  motto: String?')
 NEXT_SCHEMA = NEXT_SCHEMA.replace("node Note {", 'node Memo @rename_from("Note") {')
@@ -83,6 +84,14 @@ def _ensure_indices(graph: Graph) -> object:
     assert done.commit is not None
     assert done.built
     return done
+
+
+def _index_piece(graph: Graph) -> object:
+    """What the background does after a commit that made a table large."""
+    view = graph.branch().snapshot().view
+    is_made = index_piece(view, graph._session.resources.publishers, tail_rows_min=2)
+    assert is_made
+    return is_made
 
 
 def _optimize(graph: Graph) -> object:
@@ -173,6 +182,7 @@ WRITERS = [
     Writer("apply-schema", lambda graph: graph.branch().apply_schema(NEXT_SCHEMA)),
     Writer("compaction", _compact),
     Writer("ensure-indices", _ensure_indices),
+    Writer("index-piece", _index_piece),
     Writer("optimize", _optimize),
     Writer("fast-forward", _merge),
     Writer("merge-branch", _merge),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -37,6 +38,10 @@ class Background(Executor):
         future: Future[T] = Future()
         self._jobs.add(_Job(future, lambda: fn(*args, **kwargs)))
         return future
+
+    def has_time(self) -> bool:
+        """Whether a job may begin another piece of its work: not long after the last user left."""
+        return self._jobs.has_time()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
         """Begin no other job; wait a little for the one that is being done."""
@@ -102,7 +107,12 @@ class _Jobs:
         self._changed = threading.Condition()
         self._waiting: deque[_Job] = deque()
         self._thread: threading.Thread | None = None
+        self._is_working = False
         self._is_stopped = False
+        self._stop_at = float("inf")
+
+    def has_time(self) -> bool:
+        return time.monotonic() < self._stop_at
 
     def add(self, job: _Job) -> None:
         with self._changed:
@@ -118,8 +128,10 @@ class _Jobs:
     def stop(self, timeout_s: float) -> None:
         with self._changed:
             self._is_stopped = True
-            while self._waiting:
-                self._waiting.popleft().future.cancel()
+            self._stop_at = min(self._stop_at, time.monotonic() + timeout_s)
+            # A thread that is just starting is about to begin the first job.
+            while len(self._waiting) > (0 if self._is_working or self._thread is None else 1):
+                self._waiting.pop().future.cancel()
             # The last reference to a graph may be that of a job, which cannot wait for itself.
             if self._thread is not threading.current_thread():
                 self._changed.wait_for(lambda: self._thread is None, timeout_s)
@@ -131,6 +143,7 @@ class _Jobs:
 
     def _next(self) -> _Job | None:
         with self._changed:
+            self._is_working = bool(self._waiting)
             if self._waiting:
                 return self._waiting.popleft()
             self._thread = None

@@ -9,7 +9,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -201,12 +200,15 @@ class Resources:
 
 
 def _kept(
-    publishers: Publishers, executor: Executor, schemas: Schemas, tables: Tables
+    publishers: Publishers, background: Background, schemas: Schemas, tables: Tables
 ) -> IndexKeeper:
     """A keeper of indexes that hears of commits after whoever hears of them already."""
     log = publishers.committer.log
     keeper = IndexKeeper(
-        publishers, lambda stream: open_view(log.head(stream).snapshot, schemas, tables), executor
+        publishers,
+        lambda stream: open_view(log.head(stream).snapshot, schemas, tables),
+        background,
+        background.has_time,
     )
     _tell_also(publishers, keeper.consider)
     return keeper

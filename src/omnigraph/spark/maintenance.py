@@ -71,4 +71,4 @@ def rewrite(unit: Rewrite) -> Compacted:
 
 def index(unit: IndexWork) -> Indexed | None:
     """Write one segment."""
-    return unit.place.tables.build_part(unit.pin, unit.part)
+    return unit.place.tables.build_parts(unit.pin, [unit.part])

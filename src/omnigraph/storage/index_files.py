@@ -10,9 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-import numpy as np
 from lance import LanceDataset, LanceOperation
 from lance.bitmap import Bitmap
 from lance.dataset import Index as Segment
@@ -20,9 +18,6 @@ from lance.dataset import Index as Segment
 from omnigraph.storage import indexes
 from omnigraph.storage.fragments import fragment_of
 from omnigraph.storage.pins import Pin, file_names
-
-# Fragments of different segments are never joined, so each has some of full size.
-PART_ROWS_MIN: Final = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +33,7 @@ class IndexPart:
     """Fragments that become one segment of an index; none are all that it does not cover."""
 
     spec: IndexSpec
+    rows: int
     fragment_ids: tuple[int, ...] = ()
 
 
@@ -73,36 +69,40 @@ class Indexed:
 
 
 def build(
-    dataset: LanceDataset, pin: Pin, specs: Sequence[IndexSpec], *, staged_at: float
+    dataset: LanceDataset, pin: Pin, parts: Sequence[IndexPart], *, staged_at: float
 ) -> Indexed | None:
-    """Index what the indexes do not cover; None when there is nothing to do."""
-    parts = [part for spec in specs if (part := build_part(dataset, IndexPart(spec))) is not None]
-    return Indexed(pin, tuple(parts), staged_at) if parts else None
+    """Build parts of indexes of one version; None when there is nothing to do."""
+    built = [each for part in parts if (each := _build_part(dataset, part)) is not None]
+    return Indexed(pin, tuple(built), staged_at) if built else None
 
 
 def cut(dataset: LanceDataset, spec: IndexSpec) -> list[IndexPart]:
-    """What is to be indexed, in parts that become segments of their own, if it may have several."""
+    """What an index does not cover, in parts that become segments of their own."""
     known = indexes.segments_of(dataset, spec.name)
-    present = set(dataset.fragment_ids())
-    live = [part for part in known if not present.isdisjoint(part.fragment_ids)]
-    gap = sorted(present.difference(*(part.fragment_ids for part in known)))
-    count = min(indexes.SEGMENTS_MAX - len(live), _rows(dataset, gap) // PART_ROWS_MIN)
-    if not gap or count < 2:
-        return [IndexPart(spec)] if gap else []
-    parts = np.array_split(np.array(gap), min(count, len(gap)))
-    return [IndexPart(spec, tuple(ids.tolist())) for ids in parts]
+    gap = sorted(set(dataset.fragment_ids()).difference(*(part.fragment_ids for part in known)))
+    parts: list[IndexPart] = []
+    chosen: list[int] = []
+    chosen_rows = 0
+    for fragment_id in gap:
+        rows = indexes.rows_of(dataset, [fragment_id])
+        if chosen and chosen_rows + rows > indexes.SEGMENT_ROWS_MAX:
+            parts.append(IndexPart(spec, chosen_rows, tuple(chosen)))
+            chosen, chosen_rows = [], 0
+        chosen.append(fragment_id)
+        chosen_rows += rows
+    if not parts:
+        return [IndexPart(spec, chosen_rows)] if gap else []
+    return [*parts, IndexPart(spec, chosen_rows, tuple(chosen))]
 
 
-def build_part(dataset: LanceDataset, part: IndexPart) -> BuiltSegment | None:
+def _build_part(dataset: LanceDataset, part: IndexPart) -> BuiltSegment | None:
     """The segment of a part; None when there is nothing to index."""
     spec, known = part.spec, indexes.segments_of(dataset, part.spec.name)
     found: tuple[Segment, list[Segment]] | None
     if part.fragment_ids:
         found = indexes.own_segment(dataset, spec.column, known, part.fragment_ids)
-    elif known:
-        found = indexes.tail_segment(dataset, spec.name, known)
     else:
-        found = indexes.whole_segment(dataset, spec.column)
+        found = indexes.tail_segment(dataset, spec.column, known)
     if found is None:
         return None
     segment, replaced = found
@@ -143,7 +143,3 @@ def _fitted(dataset: LanceDataset, part: BuiltSegment, known: list[Segment]) -> 
 
 def _files(dataset: LanceDataset, fragment_id: int) -> tuple[str, ...]:
     return tuple(file_names(fragment_of(dataset, fragment_id).metadata))
-
-
-def _rows(dataset: LanceDataset, fragment_ids: Sequence[int]) -> int:
-    return sum(fragment_of(dataset, id_).metadata.num_rows for id_ in fragment_ids)

@@ -214,12 +214,7 @@ class Tables:
 
         None when there is nothing to do.
         """
-        dataset, started = self._handles.get_own(pin), self._clock()
-        with lance_step("build_indexes", pin.path):
-            indexed = index_files.build(dataset, pin, specs, staged_at=started)
-        if indexed is not None:
-            self._disk.persist(pin.path, indexed.folders)
-        return indexed
+        return self.build_parts(pin, self.cut_indexes(pin, specs))
 
     def cut_indexes(self, pin: Pin, specs: Sequence[IndexSpec]) -> list[IndexPart]:
         """What indexes do not cover, in parts that can be built at the same time."""
@@ -227,15 +222,13 @@ class Tables:
         with lance_step("cut_indexes", pin.path):
             return [part for spec in specs for part in index_files.cut(dataset, spec)]
 
-    def build_part(self, pin: Pin, part: IndexPart) -> Indexed | None:
-        """Build one part; no version shows it yet."""
+    def build_parts(self, pin: Pin, parts: Sequence[IndexPart]) -> Indexed | None:
+        """Build parts of indexes; no version shows them yet. None when there is nothing to do."""
         dataset, started = self._handles.get_own(pin), self._clock()
         with lance_step("build_indexes", pin.path):
-            built = index_files.build_part(dataset, part)
-        if built is None:
-            return None
-        indexed = Indexed(pin, (built,), started)
-        self._disk.persist(pin.path, indexed.folders)
+            indexed = index_files.build(dataset, pin, parts, staged_at=started)
+        if indexed is not None:
+            self._disk.persist(pin.path, indexed.folders)
         return indexed
 
     def references(self, pin: Pin) -> set[str]:

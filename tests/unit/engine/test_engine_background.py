@@ -61,6 +61,43 @@ def test_a_stop_waits_for_the_running_job_and_drops_the_waiting_ones() -> None:
         executor.submit(lambda: None)
 
 
+def test_a_stop_lets_the_first_job_begin_while_its_thread_is_starting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    work = background._Jobs._work
+
+    def work_late(jobs: background._Jobs) -> None:
+        time.sleep(0.1)
+        work(jobs)
+
+    monkeypatch.setattr(background._Jobs, "_work", work_late)
+    executor, done = Background(), list[str]()
+    executor.submit(done.append, "first")
+    waiting = executor.submit(done.append, "second")
+    executor.shutdown()
+    assert done == ["first"]
+    assert waiting.cancelled()
+
+
+def test_a_job_in_pieces_has_time_until_a_stop_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "STOP_TIMEOUT_S", 0.2)
+    executor, pieces = Background(), list[bool]()
+
+    def job() -> None:
+        while executor.has_time():
+            pieces.append(executor._jobs._is_stopped)
+            time.sleep(0.01)
+
+    executor.submit(job)
+    time.sleep(0.05)
+    executor.shutdown()
+    assert pieces[0] is False
+    assert pieces[-1] is True
+    count = len(pieces)
+    time.sleep(0.1)
+    assert len(pieces) <= count + 1
+
+
 def test_a_stop_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "STOP_TIMEOUT_S", 0.05)
     executor, release = Background(), threading.Event()

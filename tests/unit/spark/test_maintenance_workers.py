@@ -11,7 +11,7 @@ import pytest
 import omnigraph
 from omnigraph.engine import maintenance
 from omnigraph.spark.maintenance import TaskWorkers
-from omnigraph.storage import index_files
+from omnigraph.storage import indexes
 
 U = TypeVar("U")
 R = TypeVar("R")
@@ -37,7 +37,7 @@ class Pickling:
 def test_workers_elsewhere_do_what_the_tables_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_files, "PART_ROWS_MIN", 10)
+    monkeypatch.setattr(indexes, "SEGMENT_ROWS_MAX", 50)
     with omnigraph.create(tmp_path / "g", schema=SCHEMA) as graph:
         main = graph.branch()
         for start in range(0, 200, 20):
@@ -51,15 +51,15 @@ def test_workers_elsewhere_do_what_the_tables_do(
         workers = TaskWorkers(session.resources.storage.tables, runner)
         built = maintenance.ensure_indices(session, main._stream, workers)
         assert built.commit is not None
-        # Ten fragments become up to four segments of each of three indexes.
-        assert ("index", 12) in runner.stages
+        # Ten fragments become five segments of each of three indexes.
+        assert ("index", 15) in runner.stages
         states = graph.index_status()
         assert {str(each.state) for each in states} == {"fresh"}
         main.load(pa.table({"name": ["late"], "age": [3]}), mode="append", type="Person")
         done = maintenance.optimize(session, main._stream, workers)
         assert done.commit is not None
         # Fragments that different segments cover are not joined.
-        assert ("compact", 4) in runner.stages
+        assert ("compact", 5) in runner.stages
         assert [table.fragments_removed > table.fragments_added for table in done.tables] == [True]
         found = main.query(
             "query q() { match { $p: Person { age: 3 } } return { count($p) as n } }"

@@ -11,15 +11,16 @@ were no index, so an answer never depends on one.
 
 Every declared index is one that reads use: an ordered one (BTREE) on ids, on the ends of edges, and
 on properties that have an order, texts among them. The tables ask it by themselves whenever they
-meet a filter it serves. Nothing is built for words and vectors: Lance cuts words in another way
-than `execution.text.analyze`, and its index of vectors finds most of the nearest, not all of them.
-Searches keep what they need in memory and in the cache of the machine (`execution.search`).
+meet a filter it serves. Large tables get theirs without a command, except those of texts. Nothing
+is built for words and vectors: Lance cuts words in another way than `execution.text.analyze`, and
+its index of vectors finds most of the nearest, not all of them. Searches keep what they need in
+memory and in the cache of the machine (`execution.search`).
 
     declared    the indexes that a schema asks for
     status      what a version of each table has of them
     work        compactions and index segments, written but in no version yet
     run         from the newest view to a commit: `ensure_indices`, `optimize`
-    keeper      the same after commits, when much has been written
+    keeper      builds and extends indexes after commits, in pieces
 """
 
 from omnigraph.writers.maintain.keeper import IndexKeeper

@@ -25,15 +25,22 @@ from omnigraph.versioning.effects import ID_COLUMN
 ID: Final = "@id"
 # How documents call the one kind of index; the names of indexes end in it.
 KIND: Final = "btree"
+_TEXT: Final = ScalarType(Scalar.STRING)
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredIndex:
-    """An index that a type shall have; `property` is `@id`, `@src` or `@dst` for what has none."""
+    """An index that a type shall have; `property` is `@id`, `@src` or `@dst` for what has none.
+
+    `serves_writes` says that writes of single rows look values up in it. What is not `by_default`
+    is built when a command asks for it: an index of texts holds a copy of all of them.
+    """
 
     type_key: TypeKey
     property: str
     spec: IndexSpec
+    serves_writes: bool = True
+    by_default: bool = True
 
 
 def declared_indexes(view: View) -> Mapping[TypeKey, tuple[DeclaredIndex, ...]]:
@@ -61,13 +68,22 @@ def _declared(view: View, key: TypeKey, type_: NodeType | EdgeType) -> Iterator[
     for name, column in columns.items():
         yield DeclaredIndex(key, name, _spec(column))
     constraints = type_.constraints
-    named = {members[0] for members in constraints.indexes if len(members) == 1}
+    # Writes look for those who hold what must be unique, by any of its members.
+    unique = {member for members in constraints.uniques for member in members}
     # Several members of a key are found together, by the id that they make.
-    if constraints.key is not None and len(constraints.key) == 1:
-        named.add(constraints.key[0])
-    for name in sorted(named & type_.properties.keys()):
-        if can_be_indexed(type_.properties[name].type):
-            yield DeclaredIndex(key, name, _spec(view.shape(key).columns[name]))
+    is_single = constraints.key is not None and len(constraints.key) == 1
+    keys = set(constraints.key or ()) if is_single else set()
+    named = {members[0] for members in constraints.indexes if len(members) == 1}
+    for name in sorted((named | unique | keys) & type_.properties.keys()):
+        property_type = type_.properties[name].type
+        if can_be_indexed(property_type):
+            yield DeclaredIndex(
+                key,
+                name,
+                _spec(view.shape(key).columns[name]),
+                serves_writes=name in unique,
+                by_default=name in unique | keys or property_type.value != _TEXT,
+            )
 
 
 def _spec(column: str) -> IndexSpec:

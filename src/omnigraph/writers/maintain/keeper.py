@@ -1,105 +1,216 @@
-"""Indexes are extended after commits, once much of a table is not covered."""
+"""Indexes are built and extended after commits, once many rows are not covered.
+
+Nobody has to ask: without them, a write of one row costs as much as its table has rows. The work
+comes in pieces, each a commit of its own, so that a process that ends early leaves what it has
+finished, and the next process that writes goes on from there.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from typing import Final, TypeAlias
+from dataclasses import dataclass
+from typing import Final, TypeAlias, assert_never
 
-from omnigraph.errors import BranchRefused, Conflict, OmnigraphError
+from omnigraph.errors import BranchRefused, Conflict, CorruptObject, OmnigraphError
 from omnigraph.execution.view import View
-from omnigraph.schema.accepted import TypeKey
-from omnigraph.storage.indexes import Index
+from omnigraph.storage.index_files import IndexPart
+from omnigraph.storage.indexes import SEGMENT_ROWS_MAX, Index
 from omnigraph.storage.table import Table
 from omnigraph.versioning.publisher import Publishers
-from omnigraph.versioning.record import Stream
+from omnigraph.versioning.record import (
+    Bulk,
+    Changed,
+    ChangeSet,
+    Maintenance,
+    Record,
+    Spilled,
+    Stream,
+)
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.writers.maintain.declared import DeclaredIndex, declared_indexes
+from omnigraph.writers.maintain.declared import ID, DeclaredIndex, declared_indexes
 from omnigraph.writers.maintain.run import publish
-from omnigraph.writers.maintain.work import TableWork, extended_indexes
+from omnigraph.writers.maintain.work import TableWork
 
-# Fewer rows are read as fast as an index is asked.
-TAIL_ROWS_MIN: Final = 8_192
-# An index is extended when it would grow by a tenth: so a row is indexed a few times in its life.
+# Fewer rows are read as fast as an index is asked: 16,384 take 0.5 ms more than an index does.
+TAIL_ROWS_MIN: Final = 16_384
+# An index that is not built by default, with long values maybe, is extended by a tenth at a time.
 TAIL_SHARE_MIN: Final = 0.1
-# A table whose number of rows stays the same may have been updated: looked at every so often.
+# What other processes write is not counted here, so the tables are looked at every so often.
 LOOK_EVERY: Final = 64
+# A piece is finished, and published, within a few seconds.
+PIECE_ROWS_MAX: Final = SEGMENT_ROWS_MAX
+# More pieces than any table needs in one run: 16 indexes of a billion rows.
+PIECES_MAX: Final = 2_000
+# How many branches are watched; one that is forgotten is looked at once more.
+STREAMS_MAX: Final = 1_024
 
 # The newest view of a branch.
 NewestOf: TypeAlias = Callable[[Stream], View]
 
 
 class IndexKeeper:
-    """Extends the indexes that somebody has built, on an executor: no writer waits for it."""
+    """Builds and extends indexes on an executor: no writer waits for it.
 
-    def __init__(self, publishers: Publishers, newest: NewestOf, executor: Executor) -> None:
+    `has_time` says between two pieces whether there is time for another one.
+    """
+
+    def __init__(
+        self,
+        publishers: Publishers,
+        newest: NewestOf,
+        executor: Executor,
+        has_time: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._publishers = publishers
         self._newest = newest
         self._executor = executor
+        self._has_time = has_time
         self._lock = threading.Lock()
-        self._running: set[str] = set()
-        self._look_at: dict[tuple[str, str], int] = {}
+        # The branches that are being worked on, and whether more was written meanwhile.
+        self._running: dict[str, bool] = {}
+        # How many rows of each type were written since its branch was last looked at.
+        self._written: OrderedDict[str, Counter[str]] = OrderedDict()
         self.last_error: OmnigraphError | None = None
 
     def consider(self, snapshot: Snapshot) -> None:
-        """Look at the tables of a branch if one of them has grown enough since the last look."""
+        """Look at the tables of a branch if much was written since the last look."""
+        large = {key for key, pin in snapshot.pins.items() if pin.rows >= TAIL_ROWS_MIN}
+        if not large:
+            return
         stream = snapshot.stream
-        rows = {key: pin.rows for key, pin in snapshot.pins.items() if pin.rows >= TAIL_ROWS_MIN}
+        written = self._rows_written(snapshot)
         with self._lock:
-            is_due = not snapshot.seq % LOOK_EVERY or any(
-                count >= self._look_at.get((stream.id, key), 0) for key, count in rows.items()
-            )
-            if not rows or not is_due or stream.id in self._running:
+            counts = self._written.get(stream.id)
+            is_due = counts is None or not snapshot.seq % LOOK_EVERY
+            if counts is not None:
+                counts.update(written)
+                is_due |= any(counts[key] >= TAIL_ROWS_MIN for key in large)
+            if not is_due:
                 return
-            self._running.add(stream.id)
-            for key, count in rows.items():
-                self._look_at[stream.id, key] = count + _tail_rows_min(count)
+            self._written[stream.id] = Counter()
+            self._written.move_to_end(stream.id)
+            while len(self._written) > STREAMS_MAX:
+                self._written.popitem(last=False)
+            if stream.id in self._running:
+                self._running[stream.id] = True
+                return
+            self._running[stream.id] = False
         try:
             self._executor.submit(self._run, stream)
         except RuntimeError:
             # The executor is shut down: the program is ending, and nothing depends on this.
-            self._stop(stream)
+            self._is_finished(stream)
+
+    def _rows_written(self, snapshot: Snapshot) -> Counter[str]:
+        """How many rows the newest commit of a snapshot wrote, by type."""
+        try:
+            record = self._publishers.committer.log.read(snapshot.stream.id, snapshot.seq)
+        except CorruptObject:
+            # If it is damage, `check` reports it.
+            return Counter()
+        changes = record.changes if isinstance(record, Record) else {}
+        return Counter({key: _written_rows(change) for key, change in changes.items()})
 
     def _run(self, stream: Stream) -> None:
         try:
-            extend_indexes(self._newest(stream), self._publishers)
+            for _ in range(PIECES_MAX):
+                if not self._has_time():
+                    break
+                view = self._newest(stream)
+                is_made = index_piece(view, self._publishers, tail_rows_min=TAIL_ROWS_MIN)
+                if not is_made and self._is_finished(stream):
+                    return
         except (Conflict, BranchRefused):
             pass  # A busy or deleted branch: a later commit asks again.
         except OmnigraphError as error:
             self.last_error = error
-        finally:
-            self._stop(stream)
-
-    def _stop(self, stream: Stream) -> None:
         with self._lock:
-            self._running.discard(stream.id)
+            self._running.pop(stream.id, None)
+
+    def _is_finished(self, stream: Stream) -> bool:
+        """End the work on a branch, unless much was written since it was last looked at."""
+        with self._lock:
+            if self._running.get(stream.id):
+                self._running[stream.id] = False
+                return False
+            self._running.pop(stream.id, None)
+            return True
 
 
-def extend_indexes(view: View, publishers: Publishers) -> None:
-    """Extend the indexes of a view that leave much uncovered, in one commit; none is made new."""
-    works: Mapping[TypeKey, TableWork] = {
-        key: extended_indexes(view, short)
-        for key, declared in declared_indexes(view).items()
-        if (short := _short(view.table(key), declared))
+def index_piece(view: View, publishers: Publishers, *, tail_rows_min: int) -> bool:
+    """Build the next piece of the indexes of a view, in one commit; whether one was made."""
+    chosen: dict[DeclaredIndex, IndexPart] = {}
+    rows = 0
+    for due in sorted(_due(view, tail_rows_min), key=_Due.urgency):
+        rows += due.part.rows
+        if chosen and rows > PIECE_ROWS_MAX:
+            break
+        chosen[due.index] = due.part
+    works = {
+        key: TableWork(pieces=(built,))
+        for key in dict.fromkeys(index.type_key for index in chosen)
+        if (
+            built := view.tables.build_parts(
+                view.table(key).pin,
+                [part for index, part in chosen.items() if index.type_key == key],
+            )
+        )
+        is not None
     }
-    publish(view, works, publishers, message="index extension")
+    return publish(view, works, publishers, message="index maintenance") is not None
 
 
-def _short(table: Table, declared: tuple[DeclaredIndex, ...]) -> list[DeclaredIndex]:
-    """The indexes that are there and leave much of their table uncovered."""
-    if table.count() < TAIL_ROWS_MIN:
-        return []
-    known = {index.name: index for index in table.indexes if index.uncovered}
-    return [
-        one for one in declared if one.spec.name in known and _is_short(table, known[one.spec.name])
-    ]
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """An index that leaves many rows uncovered, and the first part of them."""
+
+    index: DeclaredIndex
+    part: IndexPart
+
+    def urgency(self) -> tuple[bool, bool]:
+        """What every write looks for comes first, then what some writes look for."""
+        return self.index.property != ID, not self.index.serves_writes
 
 
-def _is_short(table: Table, index: Index) -> bool:
+def _due(view: View, tail_rows_min: int) -> Iterator[_Due]:
+    """The indexes of a view that leave many rows uncovered, built or not."""
+    for key, declared in declared_indexes(view).items():
+        if view.snapshot.pins[str(key)].rows < tail_rows_min:
+            continue
+        table = view.table(key)
+        known = {index.name: index for index in table.indexes}
+        short = [
+            one
+            for one in declared
+            if _is_short(table, one, known.get(one.spec.name), tail_rows_min)
+        ]
+        first: dict[str, IndexPart] = {}
+        for part in view.tables.cut_indexes(table.pin, [one.spec for one in short]):
+            first.setdefault(part.spec.name, part)
+        yield from (_Due(one, first[one.spec.name]) for one in short if one.spec.name in first)
+
+
+def _is_short(
+    table: Table, declared: DeclaredIndex, index: Index | None, tail_rows_min: int
+) -> bool:
+    if index is None:
+        return declared.by_default
     covered = table.covered_rows(index)
-    return table.count() - covered >= _tail_rows_min(covered)
+    least = 0 if declared.by_default else int(TAIL_SHARE_MIN * covered)
+    return table.count() - covered >= max(tail_rows_min, least)
 
 
-def _tail_rows_min(rows: int) -> int:
-    return max(TAIL_ROWS_MIN, int(TAIL_SHARE_MIN * rows))
+def _written_rows(change: ChangeSet) -> int:
+    match change:
+        case Bulk():
+            return change.rows
+        case Changed():
+            return len(change.inserted) + len(change.updated)
+        case Spilled():
+            return change.inserted + change.updated
+        case Maintenance():
+            return 0
+    assert_never(change)

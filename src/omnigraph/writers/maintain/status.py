@@ -20,7 +20,7 @@ class IndexState(StrEnum):
     FRESH = "fresh"
     # Rows were written since; they are found without it.
     STALE = "stale"
-    # Nobody has built it yet.
+    # It is not built yet.
     ABSENT = "absent"
     # It cannot be built yet.
     PENDING = "pending"

@@ -56,11 +56,6 @@ def missing_indexes(
     return _indexed(workers or view.tables, table, missing)
 
 
-def extended_indexes(view: View, declared: Sequence[DeclaredIndex]) -> TableWork:
-    """Indexes of one table over what they do not cover yet."""
-    return _indexed(view.tables, view.table(declared[0].type_key), declared)
-
-
 def everything(
     view: View, declared: Sequence[DeclaredIndex], pin: Pin, workers: Workers | None = None
 ) -> TableWork:

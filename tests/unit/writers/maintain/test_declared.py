@@ -36,6 +36,16 @@ def test_ids_ends_and_single_properties_are_indexed() -> None:
     }
 
 
+def test_unique_members_are_indexed_for_writes_and_only_texts_wait_for_a_command() -> None:
+    schema = """
+    node User { name: String @key  email: String @unique  team: String  seat: I32
+                bio: String? @index  age: I32? @index  @unique(team, seat) }
+    """
+    [found] = declared_indexes(view_of(model_graph(schema))).values()
+    assert [one.property for one in found if one.serves_writes] == ["@id", "email", "seat", "team"]
+    assert [one.property for one in found if not one.by_default] == ["bio"]
+
+
 def test_names_of_indexes_are_unique_in_a_table_and_free_of_property_names() -> None:
     for indexes in declared_indexes(view_of(model_graph(SCHEMA))).values():
         names = [index.spec.name for index in indexes]

@@ -46,7 +46,7 @@ class SlowTables:
 
     def __getattr__(self, name: str) -> Any:  # the wrapped class decides
         found = getattr(self.inner, name)
-        return self._slow(found) if name in ("build_indexes", "compact") else found
+        return self._slow(found) if name in ("build_indexes", "build_parts", "compact") else found
 
     def _slow(self, make: Callable[..., Any]) -> Callable[..., Any]:
         def made(*arguments: Any, **named: Any) -> Any:
@@ -132,17 +132,15 @@ def test_a_compaction_that_waited_half_the_grace_is_done_again(
     assert [world.refers_to(each) for each in files] == [False, True]
 
 
-def test_an_extension_that_waited_half_the_grace_is_left_to_a_later_commit(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(keeper, "TAIL_ROWS_MIN", 10)
+def test_an_extension_that_waited_half_the_grace_is_left_to_a_later_commit(world: World) -> None:
     world.graph.branch().ensure_indices()
     load(world.graph, "more", 20)
     before = world.graph.branch().head.id
     for hours, state in [(13.0, "stale"), (1.0, "fresh")]:
         world.tables.hours = [hours]
         view = world.graph.branch().snapshot().view
-        keeper.extend_indexes(view, world.graph._session.resources.publishers)
+        publishers = world.graph._session.resources.publishers
+        keeper.index_piece(view, publishers, tail_rows_min=10)
         assert {status.state for status in world.graph.index_status()} == {state}
         assert (world.graph.branch().head.id == before) == (state == "stale")
 
