@@ -4,6 +4,10 @@ A set of ids belongs to one table life on one branch and is true at one version;
 forward by the change sets of the records in between. What changed after the version that is asked
 about is looked up in the table instead, so that every answer is exactly that of the snapshot.
 
+Branches of one table have most ids in common. What a set holds is an immutable base, which sets of
+other branches share, and what differs from it: the set of a new branch is made from a base nearby
+and the change sets in between, and costs what changed.
+
 Each set has a lock of its own, which is held while its table or its records are read: writers of
 one type wait for one reading of it, and nobody waits for that of another type.
 """
@@ -11,7 +15,9 @@ one type wait for one reading of it, and nobody waits for that of another type.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+import weakref
+from collections import Counter, OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,11 +30,13 @@ from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.versioning import changes as change_sets
 from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.versioning.first_parents import last_shared_place, tops_of
 from omnigraph.versioning.log import Head, Log
 from omnigraph.versioning.record import Changed, ChangeSet, Maintenance, Record, Spilled
+from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.writers.limits import ASKED_MAX
 
-# About 100 bytes per id: the sets of all types together stay below some 200 MB.
+# About 160 bytes per id: the sets of all types together stay below some 320 MB.
 IDS_MAX: Final = 2_000_000
 # A larger type is looked up in its table, where an index serves it.
 TYPE_IDS_MAX: Final = 1_000_000
@@ -39,6 +47,10 @@ ROWS_PER_LOOK: Final = 50_000
 RECENT_MAX: Final = 50_000
 # A set that is further behind than this is cheaper to read again than to carry forward.
 RECORDS_MAX: Final = 512
+# What differs from a base is copied to no other branch, so a new base is made when it is more than
+# this, and a share of the base. So bases grow geometrically, and their making costs little per id.
+OWN_IDS_MIN: Final = 1_024
+OWN_SHARE_MAX: Final = 1 / 8
 # How many types of how many branches are watched; who has not been asked for longest goes first.
 PLACES_MAX: Final = 4_096
 
@@ -46,21 +58,51 @@ PLACES_MAX: Final = 4_096
 _NOBODY: Final = pa.array(np.zeros(ASKED_MAX, np.bool_))
 
 
-@dataclass(slots=True)
-class _Known:
-    """The ids of one table life at one version; `recent` has the version of every later change."""
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class _Base:
+    """The ids of one table life at one commit; sets of any branch may share it."""
 
     path: str
+    at: Snapshot
+    ids: frozenset[str]
+
+
+@dataclass(slots=True, eq=False)
+class _Known:
+    """The ids of one table life at one version: a base, without `gone`, and with `added`.
+
+    `recent` has the version of every change above `complete_above`.
+    """
+
+    base: _Base
     seq: int
-    ids: set[str]
     complete_above: int
+    added: set[str] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
     recent: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def own(self) -> int:
+        """How many ids it holds besides those of its base."""
+        return len(self.added) + len(self.gone)
+
+    def which(self, ids: list[str]) -> list[bool]:
+        """Which ids it has."""
+        base, added, gone = self.base.ids, self.added, self.gone
+        return [(each in base and each not in gone) or each in added for each in ids]
+
+    def change(self, *, inserted: Iterable[str], deleted: Iterable[str]) -> None:
+        """Have some ids, and others no longer."""
+        came, went = set(inserted), set(deleted)
+        self.added -= went
+        self.gone |= went & self.base.ids
+        self.gone -= came
+        self.added |= came - self.base.ids
 
     def note(self, change: Changed, seq: int) -> None:
         """Carry the set over one commit."""
         deleted, inserted = list(change.deleted), list(change.inserted)
-        self.ids.difference_update(deleted)
-        self.ids.update(inserted)
+        self.change(inserted=inserted, deleted=deleted)
         self.recent.update(dict.fromkeys(deleted, seq))
         self.recent.update(dict.fromkeys(inserted, seq))
         self.seq = seq
@@ -68,23 +110,31 @@ class _Known:
             self.recent.clear()
             self.complete_above = seq
 
+    def is_far(self) -> bool:
+        """Whether it has come so far from its base that it needs another one."""
+        return self.own > max(OWN_IDS_MIN, OWN_SHARE_MAX * len(self.base.ids))
+
+    def rebase(self, at: Snapshot) -> _Base:
+        """Make a base of it, which is its own and nothing more."""
+        self.base = _Base(self.base.path, at, (self.base.ids - self.gone) | self.added)
+        self.added, self.gone = set(), set()
+        return self.base
+
 
 @dataclass(slots=True, eq=False)
 class _Place:
     """One type on one branch: its set, if it has one, or how often one was missed.
 
-    `size` is how many ids the set holds; it is also read by those who do not hold the lock.
+    The set is replaced as a whole, and so may also be looked at without the lock.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     known: _Known | None = None
     looks: int = 0
-    size: int = 0
 
     def keep(self, known: _Known | None) -> None:
         """Have another set, or none."""
         self.known, self.looks = known, 0
-        self.size = 0 if known is None else len(known.ids)
 
 
 class Keys:
@@ -95,6 +145,8 @@ class Keys:
         # Guards the dictionary only: nothing is read while it is held.
         self._lock = threading.Lock()
         self._places: OrderedDict[tuple[str, str], _Place] = OrderedDict()
+        # Those that some set uses.
+        self._bases: weakref.WeakSet[_Base] = weakref.WeakSet()
 
     def existing(self, view: View, type_key: TypeKey, ids: pa.Array) -> pa.Array:
         """Which of the ids the type holds at a snapshot, as a mask."""
@@ -125,19 +177,72 @@ class Keys:
         if place.known is not None and not self._is_carried(place.known, view, str(type_key)):
             place.keep(None)
         if place.known is None and _is_worth_it(place, pin.rows):
-            ids = view.table(type_key).scan(columns=[ID_COLUMN])[ID_COLUMN].to_pylist()
-            place.keep(_Known(pin.path, snapshot.seq, set(ids), complete_above=snapshot.seq))
+            place.keep(self._derived(view, type_key) or self._read(view, type_key))
             self._make_room(place)
         known = place.known
         if known is None or snapshot.seq < known.complete_above:
             return None
-        place.size = len(known.ids)
+        if known.is_far() and known.seq == snapshot.seq:
+            with self._lock:
+                self._bases.add(known.rebase(snapshot))
+            self._make_room(place)
         return known
+
+    def _read(self, view: View, type_key: TypeKey) -> _Known:
+        snapshot = view.snapshot
+        ids = view.table(type_key).scan(columns=[ID_COLUMN])[ID_COLUMN].to_pylist()
+        base = _Base(snapshot.pins[str(type_key)].path, snapshot, frozenset(ids))
+        with self._lock:
+            self._bases.add(base)
+        return _Known(base, snapshot.seq, complete_above=snapshot.seq)
+
+    def _derived(self, view: View, type_key: TypeKey) -> _Known | None:
+        """A set that shares the base of another branch; None if no base is near."""
+        snapshot, path = view.snapshot, view.snapshot.pins[str(type_key)].path
+        with self._lock:
+            bases = [base for base in self._bases if base.path == path]
+        tops = tops_of(snapshot)
+        shared = [last_shared_place(tops_of(base.at), tops)[1] for base in bases]
+        distances = [
+            base.at.seq + snapshot.seq - 2 * seq for base, seq in zip(bases, shared, strict=True)
+        ]
+        if not bases or min(distances) > RECORDS_MAX:
+            return None
+        nearest = distances.index(min(distances))
+        base, seq = bases[nearest], shared[nearest]
+        known = _Known(base, snapshot.seq, complete_above=snapshot.seq)
+        back = self._changes(base.at, seq, str(type_key))
+        forth = self._changes(snapshot, seq, str(type_key))
+        if back is None or forth is None:
+            return None
+        for change in reversed(back):
+            known.change(inserted=change.deleted, deleted=change.inserted)
+        for change in forth:
+            known.change(inserted=change.inserted, deleted=change.deleted)
+        return known
+
+    def _changes(self, at: Snapshot, seq: int, type_key: str) -> list[Changed] | None:
+        """What the commits of a line above a seq changed; None if that is not known or too much."""
+        line = ((at.stream.owner(each).id, each) for each in range(seq + 1, at.seq + 1))
+        found = []
+        for entry in self._log.read_many(line):
+            if not isinstance(entry, Record) or _has_moved_types(entry):
+                return None
+            change = entry.changes.get(type_key)
+            if change is not None and not isinstance(change, Maintenance):
+                noted = self._noted(change)
+                if noted is None:
+                    return None
+                found.append(noted)
+        return found
 
     def _is_carried(self, known: _Known, view: View, type_key: str) -> bool:
         """Bring a set up to a version; False when it cannot be."""
         snapshot = view.snapshot
-        if known.path != snapshot.pins[type_key].path or snapshot.seq - known.seq > RECORDS_MAX:
+        if (
+            known.base.path != snapshot.pins[type_key].path
+            or snapshot.seq - known.seq > RECORDS_MAX
+        ):
             return False
         if snapshot.seq <= known.seq:
             return True
@@ -148,7 +253,7 @@ class Keys:
             return False
         for entry in newer:
             assert isinstance(entry, Record), "no entry before a snapshot ends its stream"
-            if entry.registered or entry.dropped or entry.renamed:
+            if _has_moved_types(entry):
                 return False
             change = entry.changes.get(type_key)
             if change is not None and not isinstance(change, Maintenance):
@@ -169,13 +274,21 @@ class Keys:
     def _make_room(self, newest: _Place) -> None:
         """Forget the sets that were not asked for longest, while there are too many ids."""
         with self._lock:
-            total = sum(each.size for each in self._places.values())
-            for name, place in list(self._places.items()):
+            sets = {name: place.known for name, place in self._places.items() if place.known}
+            users = Counter(known.base for known in sets.values())
+            total = sum(len(base.ids) for base in users) + sum(each.own for each in sets.values())
+            for name, known in sets.items():
                 if total <= IDS_MAX:
                     return
-                if place.size and place is not newest:
-                    total -= place.size
+                if known is not newest.known:
+                    users[known.base] -= 1
+                    total -= known.own + (0 if users[known.base] else len(known.base.ids))
                     del self._places[name]
+
+
+def _has_moved_types(record: Record) -> bool:
+    """Whether a type came, went or was renamed."""
+    return bool(record.registered or record.dropped or record.renamed)
 
 
 def _size(change: Spilled | Changed) -> int:
@@ -196,9 +309,9 @@ def _answer(known: _Known, seq: int, ids: pa.Array) -> pa.Array | None:
     asked = ids.to_pylist()
     if any(known.recent.get(each, 0) > seq for each in asked):
         return None
-    if known.ids.isdisjoint(asked):
+    if known.base.ids.isdisjoint(asked) and known.added.isdisjoint(asked):
         return _NOBODY.slice(0, len(asked))
-    return pa.array([each in known.ids for each in asked], pa.bool_())
+    return pa.array(known.which(asked), pa.bool_())
 
 
 def _found(view: View, type_key: TypeKey, ids: pa.Array) -> pa.Array:

@@ -21,6 +21,7 @@ from omnigraph.storage.table import Table
 from omnigraph.versioning import (
     MAIN,
     Append,
+    Branches,
     Bulk,
     Changed,
     Committer,
@@ -28,6 +29,7 @@ from omnigraph.versioning import (
     Log,
     Replace,
     Snapshot,
+    Stream,
     Transaction,
     changes,
 )
@@ -56,15 +58,22 @@ class People:
     def view(self, snapshot: Snapshot | None = None) -> View:
         return View(snapshot or self.log.head(MAIN).snapshot, self.schema, self.tables)
 
-    def write(self, new: set[str], gone: Set[str] = frozenset(), *, is_bulk: bool = False) -> View:
+    def write(
+        self,
+        new: set[str],
+        gone: Set[str] = frozenset(),
+        *,
+        is_bulk: bool = False,
+        on: Stream = MAIN,
+    ) -> View:
         """Commit new people and end others."""
-        snapshot = self.log.head(MAIN).snapshot
+        snapshot = self.log.head(on).snapshot
         rows = pa.table({"__id": pa.array(sorted(new), pa.utf8())})
         changed = Changed(inserted=IdSet(new), deleted=IdSet(gone), marks=IdSet())
         change = Bulk(("x",), len(new)) if is_bulk else changed
         effect = Replace(KEY, IdSet(gone), (rows,)) if gone else Append(KEY, (rows,))
         self.committer.publish(Transaction(snapshot, (effect,), {KEY: change}))
-        return self.view()
+        return self.view(self.log.head(on).snapshot)
 
 
 def answered(keys: Keys, view: View, ids: list[str]) -> set[str]:
@@ -80,6 +89,11 @@ def stored(view: View) -> set[str]:
 
 def known_sets(keys: Keys) -> list[Any]:
     return [place.known for place in keys._places.values() if place.known is not None]
+
+
+def branched(snapshot: Snapshot, name: str) -> Snapshot:
+    """The snapshot as the start of a branch."""
+    return replace(snapshot, stream=Stream(name, name, (snapshot.ref,)))
 
 
 @pytest.fixture
@@ -111,6 +125,42 @@ def test_a_set_is_carried_forward_and_the_table_is_not_read_again(people: People
     assert answered(keys, view, ["a", "b"]) == {"b"}
     assert known_sets(keys) == [known]
     assert known_sets(keys)[0] is known
+
+
+def test_sets_of_branches_share_what_the_branches_have_in_common(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "OWN_IDS_MIN", 8)
+    chance = random.Random(11)
+    everybody = [f"p{number}" for number in range(300)]
+    keys, branches = Keys(people.log), Branches(people.committer)
+    people.write(set(everybody[:200]))
+    streams = [MAIN]
+    for number in range(60):
+        on = chance.choice(streams)
+        view = people.view(people.log.head(on).snapshot)
+        assert answered(keys, view, everybody) == stored(view)
+        there = stored(view)
+        absent = sorted({*everybody} - there)
+        gone = set(chance.sample(sorted(there), chance.randrange(3)))
+        people.write(set(chance.sample(absent, 2)), gone, on=on)
+        if number % 5 == 0:
+            at = people.log.head(chance.choice(streams)).snapshot
+            streams.append(branches.create(f"b{number}", at=at))
+    sets = known_sets(keys)
+    bases = {known.base for known in sets}
+    assert len(sets) > 8
+    assert len(bases) <= len(sets) / 2
+    assert all(known.own <= 200 / 4 for known in sets)
+
+
+def test_a_set_is_not_made_over_a_commit_that_lists_no_ids(people: People) -> None:
+    keys, branches = Keys(people.log), Branches(people.committer)
+    people.write({"a"})
+    early = branches.create("early", at=people.log.head(MAIN).snapshot)
+    assert answered(keys, people.write({"b"}, on=early), ["a", "b", "c"]) == {"a", "b"}
+    view = people.write({"c"}, is_bulk=True)
+    assert answered(keys, view, ["a", "b", "c"]) == {"a", "c"}
 
 
 def test_a_bulk_load_makes_the_set_start_again(people: People) -> None:
@@ -146,10 +196,12 @@ def test_the_set_that_was_not_asked_for_longest_is_forgotten_first(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keys_module, "IDS_MAX", 3)
+    # Sets that have nothing in common.
+    monkeypatch.setattr(keys_module, "RECORDS_MAX", -1)
     keys = Keys(people.log)
     view = people.write({"a", "b"})
     for stream in ("first", "second"):
-        moved = replace(view.snapshot, stream=replace(view.snapshot.stream, id=stream))
+        moved = branched(view.snapshot, stream)
         assert answered(keys, people.view(moved), ["a", "c"]) == {"a"}
     assert [stream for (stream, _), place in keys._places.items() if place.known] == ["second"]
 
@@ -164,7 +216,7 @@ def test_a_commit_of_more_changes_than_are_remembered_makes_the_set_start_again(
     view = people.write({"b", "c"}, {"a"})
     assert answered(keys, view, list("abcd")) == {"b", "c"}
     assert known_sets(keys)[0] is not known
-    assert known.ids == {"a"}
+    assert known.which([*"abc"]) == [True, False, False]
 
 
 def test_a_large_change_set_is_not_even_read(
@@ -186,8 +238,7 @@ def test_places_that_are_no_longer_asked_about_are_forgotten(
     keys = Keys(people.log)
     view = people.write({"a"})
     for number in range(10):
-        stream = replace(view.snapshot.stream, id=f"s{number}")
-        answered(keys, people.view(replace(view.snapshot, stream=stream)), ["a"])
+        answered(keys, people.view(branched(view.snapshot, f"s{number}")), ["a"])
     assert [stream for stream, _ in keys._places] == ["s7", "s8", "s9"]
 
 
