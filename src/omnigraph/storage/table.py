@@ -15,7 +15,7 @@ from lance.schema import LanceSchema
 from omnigraph.errors import StorageRefused
 from omnigraph.storage.blobs import is_blob, logical_schema
 from omnigraph.storage.fragments import Fragment, fragment_of, fragments_of
-from omnigraph.storage.indexes import Index, indexes_of
+from omnigraph.storage.indexes import Index, indexes_of, rows_of
 from omnigraph.storage.lance_steps import lance_step
 from omnigraph.storage.pins import Pin, file_names
 from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID, ROWS_PER_ID, rows_by_id
@@ -71,8 +71,11 @@ class Table:
         """How many rows an index of this version covers."""
         if not index.uncovered:
             return self.pin.rows
-        fragments = (fragment_of(self._dataset, id_).metadata for id_ in index.covered)
-        return sum(fragment.num_rows for fragment in fragments)
+        return self.rows_in(index.covered)
+
+    def rows_in(self, fragment_ids: Collection[int]) -> int:
+        """How many rows some fragments of this version hold."""
+        return rows_of(self._dataset, fragment_ids)
 
     def count(self) -> int:
         """How many rows there are."""

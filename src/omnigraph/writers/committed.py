@@ -46,8 +46,8 @@ class Committed:
             return none
         # The set in memory rules most new ids out; who exists has to be found for its row id.
         known = ids
-        if len(ids) <= ASKED_MAX:
-            is_there = self.existing(type_key, ids)
+        is_there = self._keys.known(self.view, type_key, ids)
+        if is_there is not None:
             if not is_there.true_count:
                 return none
             known = ids.filter(is_there)

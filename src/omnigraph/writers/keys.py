@@ -153,13 +153,17 @@ class Keys:
         pin = view.snapshot.pins[str(type_key)]
         if pin.rows == 0 or len(ids) == 0:
             return pa.array(np.zeros(len(ids), np.bool_))
-        answer = None
-        if len(ids) <= ASKED_MAX:
-            place = self._place(view, type_key)
-            with place.lock:
-                known = self._current(place, view, type_key)
-                answer = None if known is None else _answer(known, view.snapshot.seq, ids)
+        answer = self.known(view, type_key, ids)
         return _found(view, type_key, ids) if answer is None else answer
+
+    def known(self, view: View, type_key: TypeKey, ids: pa.Array) -> pa.Array | None:
+        """The same as far as it is known in memory; None if the table has to be asked."""
+        if len(ids) > ASKED_MAX:
+            return None
+        place = self._place(view, type_key)
+        with place.lock:
+            known = self._current(place, view, type_key)
+            return None if known is None else _answer(known, view.snapshot.seq, ids)
 
     def _place(self, view: View, type_key: TypeKey) -> _Place:
         name = (view.snapshot.stream.id, str(type_key))

@@ -14,7 +14,7 @@ from omnigraph.versioning import changes as change_sets
 from omnigraph.versioning.first_parents import is_on_line
 from omnigraph.versioning.idset import IdSet
 from omnigraph.versioning.lineage import Lineage
-from omnigraph.versioning.record import Changed, Record
+from omnigraph.versioning.record import Changed, Maintenance, Record
 from omnigraph.writers.merge.wording import Action
 
 # More records of ours than this cost more to read than the look into its table that they save.
@@ -52,7 +52,8 @@ class Sides:
         """The ids that ours wrote in a table of the base: all others lie as the base has them.
 
         None where it is not so, or dear to know. A table that a merge brought may have given an
-        entity, which holds what it held, another row; maintenance and bulk loads tell no ids.
+        entity, which holds what it held, another row; bulk loads list no ids. Maintenance moves
+        rows, and each keeps its row id.
         """
         if self._own_records is None:
             return None
@@ -60,6 +61,8 @@ class Sides:
         for record in self._own_records:
             keys = [key for key, pin in record.pins.items() if pin.path == path]
             for change in (record.changes[key] for key in keys if key in record.changes):
+                if isinstance(change, Maintenance):
+                    continue
                 loaded = change_sets.load(log.objects, change)
                 if not isinstance(loaded, Changed):
                     return None

@@ -36,6 +36,8 @@ from omnigraph.writers.merge.sides import Sides
 Mask: TypeAlias = npt.NDArray[np.bool_]
 RowIds: TypeAlias = npt.NDArray[np.uint64]
 
+# So many rows are read as fast as some ids are looked up in an index.
+NEW_ROWS_MAX: Final = 16_384
 # The order in which `Verdicts.kinds` numbers them.
 KINDS: Final = (DIVERGENT_INSERT, DIVERGENT_UPDATE, DELETE_VS_UPDATE)
 
@@ -103,7 +105,7 @@ def judge(
     """The verdicts on the candidates of one type; those that theirs did not change have none."""
     ordered = ids.take(pc.sort_indices(ids)).cast(pa.utf8())
     base = _located(sides.base, type_.base, ordered)
-    theirs = _located(sides.theirs, type_.theirs, ordered)
+    theirs = _located_on_theirs(type_, sides, ordered)
     is_changed = differ(type_, base, theirs, shares_copies=sides.do_theirs_descend)
     places = np.flatnonzero(is_changed)
     changed, base, theirs = ordered.take(pa.array(places)), base.only(places), theirs.only(places)
@@ -168,11 +170,37 @@ def column_pairs(
 def _located(view: View, there: There | None, ids: pa.Array) -> Located:
     if there is None or not len(ids):
         return Located(view, there, np.zeros(len(ids), np.bool_), np.zeros(len(ids), np.uint64))
-    found = keys_at(view, there.key, ids).combine_chunks()
+    return _placed(view, there, ids, keys_at(view, there.key, ids))
+
+
+def _placed(view: View, there: There, ids: pa.Array, found: pa.Table) -> Located:
+    """Where the ids are, given the rows of those that were found."""
+    found = found.combine_chunks()
     places = pc.index_in(ids, value_set=found[ID_COLUMN].cast(ids.type))
     is_there: Mask = numpy_of(places.is_valid())
     row_ids = found[ROW_ID].combine_chunks().cast(pa.uint64()).take(places)
     return Located(view, there, is_there, numpy_of(row_ids.fill_null(0)).astype(np.uint64))
+
+
+def _located_on_theirs(type_: MergedType, sides: Sides, ids: pa.Array) -> Located:
+    """The ids on theirs: a copy written since the base is in a fragment that the base lacks."""
+    if type_.base is None or type_.theirs is None or not sides.do_theirs_descend:
+        return _located(sides.theirs, type_.theirs, ids)
+    before, now = sides.base.table(type_.base.key), sides.theirs.table(type_.theirs.key)
+    new = set(now.fragment_ids).difference(before.fragment_ids)
+    if before.pin.path != now.pin.path or now.rows_in(new) > NEW_ROWS_MAX:
+        return _located(sides.theirs, type_.theirs, ids)
+    rows = now.rows_of_fragments(new, columns=[ID_COLUMN, ROW_ID])
+    located = _placed(sides.theirs, type_.theirs, ids, rows)
+    return _with_others(located, ids, np.flatnonzero(~located.is_there))
+
+
+def _with_others(known: Located, ids: pa.Array, places: npt.NDArray[np.intp]) -> Located:
+    """The same with the ids at some places looked for in the whole table."""
+    others = _located(known.view, known.there, ids.take(pa.array(places)))
+    is_there, row_ids = known.is_there.copy(), known.row_ids.copy()
+    is_there[places], row_ids[places] = others.is_there, others.row_ids
+    return replace(known, is_there=is_there, row_ids=row_ids)
 
 
 def _located_on_ours(type_: MergedType, sides: Sides, ids: pa.Array, base: Located) -> Located:
@@ -188,10 +216,7 @@ def _located_on_ours(type_: MergedType, sides: Sides, ids: pa.Array, base: Locat
     if written is None:
         return _located(sides.ours, type_.ours, ids)
     places = np.flatnonzero(numpy_of(pc.is_in(ids, value_set=written.to_array().cast(ids.type))))
-    moved = _located(sides.ours, type_.ours, ids.take(pa.array(places)))
-    is_there, row_ids = alike.is_there.copy(), alike.row_ids.copy()
-    is_there[places], row_ids[places] = moved.is_there, moved.row_ids
-    return replace(alike, is_there=is_there, row_ids=row_ids)
+    return _with_others(alike, ids, places)
 
 
 def _kinds(
