@@ -38,6 +38,7 @@ bench: .venv/bench  ## Timings, printed as tables; queries and search beside oth
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/loads.py
+	$(BIN)/python benchmarks/mutations.py
 	$(BIN)/python benchmarks/merges.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/queries.py

@@ -8,6 +8,7 @@ from itertools import product
 from math import isfinite, prod
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.execution.columns import TableShape
@@ -34,6 +35,36 @@ def pinned(conditions: Iterable[Expr], shape: TableShape, params: Params) -> pa.
     """The ids outside of which no row satisfies the conditions; None when any row may."""
     found = _pins(tuple(conditions), shape, params)
     return None if found is None else pa.array(list(found), pa.utf8())
+
+
+def asked_value(
+    conditions: Sequence[Expr], shape: TableShape, params: Params
+) -> tuple[str, str | int] | None:
+    """The column and the value that conditions ask for, if they are one test for equality.
+
+    A key of one text or integer is the id. What a column cannot hold, or not exactly, is None.
+    """
+    match conditions:
+        case (typed.Compare(CompareOp.EQ, left, right),):
+            left, right = (right, left) if is_constant(left) else (left, right)
+        case _:
+            return None
+    column = column_of(left, shape)
+    if column is None or not is_constant(right):
+        return None
+    value, kind = constant(right, params), shape.schema.field(column).type
+    if isinstance(value, str) and pa.types.is_string(kind):
+        return (ID_COLUMN if column in shape.id_columns else column), value
+    if type(value) is not int or not pa.types.is_integer(kind):
+        return None
+    if list(shape.key.values()) == [column]:
+        return ID_COLUMN, str(value)
+    return (column, value) if _fits(value, kind) else None
+
+
+def _fits(value: int, kind: pa.DataType) -> bool:
+    bounds = np.iinfo(kind.to_pandas_dtype())
+    return bool(bounds.min <= value <= bounds.max)
 
 
 def _pins(conditions: Sequence[Expr], shape: TableShape, params: Params) -> _Ids | None:

@@ -8,6 +8,7 @@ counts once.
     assigned    the constants of a statement as values of their properties
     pending     the rows written to one type so far, seen by later statements
     deletions   the entities deleted so far, and the edges that go with them
-    looking     the committed rows that a statement is about, and what its conditions depend on
+    looking     the committed rows that statements are about, read together where they can be, and
+                what their conditions depend on
     budget      how much of them may be in memory
 """

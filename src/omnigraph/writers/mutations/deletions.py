@@ -9,12 +9,14 @@ import pyarrow as pa
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.execution.expressions import Params
+from omnigraph.execution.pinned import asked_value
 from omnigraph.execution.view import View
 from omnigraph.query import typed
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.versioning.footprint import Footprint, union
+from omnigraph.versioning.footprint import Footprint, Reads, union
+from omnigraph.versioning.idset import IdSet
 from omnigraph.writers.change import COPIES, EDGE_COPIES, TypeChange, WriteMode
 from omnigraph.writers.committed import Committed
 from omnigraph.writers.mutations.budget import Budget
@@ -30,6 +32,8 @@ class Deletions:
         self._view = view
         self._budget = budget
         self._found: dict[TypeKey, list[pa.Table]] = {}
+        # What single statements ask for by one column, to be looked up together.
+        self._asked: dict[tuple[TypeKey, str], list[str]] = {}
         self._reads: list[Footprint] = []
 
     @property
@@ -39,13 +43,37 @@ class Deletions:
 
     def delete(self, type_key: TypeKey, conditions: Sequence[typed.Expr], params: Params) -> None:
         """Delete every entity of a type that satisfies the conditions."""
+        if (asked := self._lookup(type_key, conditions, params)) is not None:
+            column, value = asked
+            self._asked.setdefault((type_key, column), []).append(value)
+            return
         budget = self._budget
         found = matched(self._view, type_key, conditions, params, columns=(), budget=budget)
         self._add(type_key, found)
         self._reads.append({str(type_key): looked_at(self._view, type_key, conditions, params)})
 
-    def cascade(self, committed: Committed) -> None:
-        """Delete the edges of all deleted nodes."""
+    def finish(self, committed: Committed) -> None:
+        """Look up what was asked for, and delete the edges of all deleted nodes."""
+        for (type_key, column), values in self._asked.items():
+            wanted = pa.array(dict.fromkeys(values), pa.utf8())
+            found = self._view.table(type_key).find(column, wanted, columns=_copies(type_key).names)
+            self._budget.spend(found.nbytes)
+            self._add(type_key, found)
+            is_id = column == ID_COLUMN
+            reads = Reads(ids=IdSet(wanted)) if is_id else edges_looked_at(column, wanted)
+            self._reads.append({str(type_key): reads})
+        self._cascade(committed)
+
+    def _lookup(
+        self, type_key: TypeKey, conditions: Sequence[typed.Expr], params: Params
+    ) -> tuple[str, str] | None:
+        """The id, or the node at an end, that conditions ask for and nothing else."""
+        match asked_value(conditions, self._view.shape(type_key), params):
+            case (column, str(value)) if column in (ID_COLUMN, SOURCE_COLUMN, TARGET_COLUMN):
+                return column, value
+        return None
+
+    def _cascade(self, committed: Committed) -> None:
         if not self._found:
             return
         nodes = {
@@ -90,8 +118,12 @@ class Deletions:
 
     def _add(self, type_key: TypeKey, found: pa.Table) -> None:
         if found.num_rows:
-            schema = EDGE_COPIES if type_key.kind is TypeKind.EDGE else COPIES
+            schema = _copies(type_key)
             self._found.setdefault(type_key, []).append(found.select(schema.names).cast(schema))
+
+
+def _copies(type_key: TypeKey) -> pa.Schema:
+    return EDGE_COPIES if type_key.kind is TypeKind.EDGE else COPIES
 
 
 def _once(found: Sequence[pa.Table]) -> pa.Table:

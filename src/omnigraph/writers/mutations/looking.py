@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.execution.expressions import Params
 from omnigraph.execution.scan import matching_batches, physical_names, pinned_ids, rows_schema
 from omnigraph.execution.view import View
 from omnigraph.query import typed
 from omnigraph.schema.accepted import TypeKey
+from omnigraph.storage.blobs import is_blob
 from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.storage.table import Table
 from omnigraph.versioning.footprint import WHOLE, Reads
 from omnigraph.versioning.idset import IdSet
 from omnigraph.writers.committed_values import read_values
 from omnigraph.writers.mutations.budget import Budget
+
+_Places = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def looked_at(
@@ -44,6 +51,67 @@ def matched(
         budget.spend(batch.nbytes)
         batches.append(batch)
     return pa.Table.from_batches(batches, schema=rows_schema(shape, names))
+
+
+class SharedRows:
+    """Committed rows that several statements ask for by values of one column, read together."""
+
+    def __init__(self, view: View, type_key: TypeKey, column: str, budget: Budget) -> None:
+        self._view = view
+        self._shape = view.shape(type_key)
+        self._column = column
+        self._budget = budget
+        # The values by the order in which they are asked for.
+        self.values: dict[str | int, int] = {}
+
+    @property
+    def is_worthwhile(self) -> bool:
+        """Whether there is anything to share."""
+        return len(self.values) > 1
+
+    def ask(self, value: str | int) -> None:
+        """Note a value that a statement will want the rows of."""
+        self.values.setdefault(value, len(self.values))
+
+    def __contains__(self, value: str | int) -> bool:
+        number = self.values[value]
+        return bool(self._borders[number] < self._borders[number + 1])
+
+    def rows(self, values: Iterable[str | int], *, blobs: Sequence[str] = ()) -> pa.Table:
+        """The rows of some values in that order: all columns, of blobs only these, and `_rowid`."""
+        numbers = [self.values[value] for value in values]
+        borders, order = self._borders, self._order
+        places = np.concatenate([order[borders[at] : borders[at + 1]] for at in numbers])
+        table = self._view.table(self._shape.type_key)
+        return with_blobs(self._rows.take(pa.array(places)), table, blobs, budget=self._budget)
+
+    @cached_property
+    def _rows(self) -> pa.Table:
+        plain = [field.name for field in self._shape.schema if not is_blob(field)]
+        table = self._view.table(self._shape.type_key)
+        rows = table.find(self._column, self._wanted, columns=[*plain, ROW_ID])
+        self._budget.spend(rows.nbytes)
+        return rows.combine_chunks()
+
+    @property
+    def _wanted(self) -> pa.Array:
+        return pa.array(self.values, self._shape.schema.field(self._column).type)
+
+    @cached_property
+    def _numbers(self) -> _Places:
+        """The number of the value of every row."""
+        numbers = pc.index_in(self._rows[self._column], value_set=self._wanted)
+        return np.asarray(numbers.to_numpy(), np.int64)
+
+    @cached_property
+    def _order(self) -> _Places:
+        return np.argsort(self._numbers, kind="stable")
+
+    @cached_property
+    def _borders(self) -> _Places:
+        """Where the rows of each value begin in that order, and where those of the last one end."""
+        numbers = self._numbers[self._order]
+        return np.searchsorted(numbers, np.arange(len(self.values) + 1))
 
 
 def with_blobs(rows: pa.Table, table: Table, columns: Sequence[str], *, budget: Budget) -> pa.Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,14 +13,18 @@ from omnigraph.execution.columns import TableShape
 from omnigraph.execution.expressions import Params
 from omnigraph.execution.scan import satisfying
 from omnigraph.query import typed
+from omnigraph.storage.blobs import is_blob
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.change import COPIES, NO_COPIES, NO_IDS, TypeChange, WriteMode
+from omnigraph.writers.change import COPIES, NO_COPIES, NO_IDS, TypeChange, WriteMode, in_one
 from omnigraph.writers.committed import Committed
 from omnigraph.writers.mutations.assigned import Cell
+from omnigraph.writers.mutations.looking import SharedRows
 
 # One chunk of equal cells, which a column repeats by reference however long it is.
 _CHUNK_ROWS: Final = 65_536
 _CHUNK_BYTES: Final = 16 * 1024 * 1024
+# Chunks of rows that statements wrote, before they are joined: joining copies them all.
+_CHUNKS_MAX: Final = 8
 
 
 class PendingRows:
@@ -31,6 +36,9 @@ class PendingRows:
         # Single rows by id, not in `_rows` yet: a mutation of many inserts makes one table.
         self._inserted: dict[str, Mapping[str, Cell]] = {}
         self._keyed: set[str] = set()
+        # What is assigned to single committed entities that are not in `_rows` yet, by id.
+        self._assigned: dict[str, dict[str, Cell]] = {}
+        self._shared: SharedRows | None = None
         self._found: list[pa.Table] = []
         # What statements wrote: as it still is, and where a later one may have replaced parts.
         self._batches: list[pa.Table] = []
@@ -39,8 +47,26 @@ class PendingRows:
     def insert(self, entity_id: str, cells: Mapping[str, Cell]) -> None:
         """Write one row, given by column; columns left out are null."""
         self._inserted[entity_id] = {ID_COLUMN: entity_id, **cells}
+        self._assigned.pop(entity_id, None)
         if self._shape.key:
             self._keyed.add(entity_id)
+
+    @property
+    def are_single(self) -> bool:
+        """Whether only single rows were written, so that another one is found by its id."""
+        return self._rows is None
+
+    def assign(self, entity_id: str, cells: Mapping[str, Cell], shared: SharedRows) -> int:
+        """Assign cells to one entity, as it is now; how many there are of it: one or none."""
+        assert self.are_single
+        if entity_id in self._inserted:
+            self._inserted[entity_id] = {**self._inserted[entity_id], **cells}
+        elif entity_id in shared:
+            self._shared = shared
+            self._assigned.setdefault(entity_id, {}).update(cells)
+        else:
+            return 0
+        return 1
 
     def unwritten(self, committed: pa.Table) -> pa.Table:
         """The committed rows that no statement has written: others are seen in their new form."""
@@ -106,6 +132,7 @@ class PendingRows:
         return pa.concat_tables([found, copies.select(COPIES.names).cast(COPIES)])
 
     def _flush(self) -> None:
+        self._flush_assigned()
         if not self._inserted:
             return
         inserted = _table(self._inserted.values(), self._shape.schema)
@@ -116,13 +143,30 @@ class PendingRows:
                 self._supersede(self._rows.filter(pc.invert(is_replaced)))
         self._add(inserted)
 
+    def _flush_assigned(self) -> None:
+        if not self._assigned or self._shared is None:
+            return
+        assigned, self._assigned = self._assigned, {}
+        schema, cells = self._shape.schema, list(assigned.values())
+        blobs = [f.name for f in schema if is_blob(f) and any(f.name not in each for each in cells)]
+        committed = self._shared.rows(assigned, blobs=blobs)
+        columns = [_overlaid(committed, cells, field) for field in schema]
+        self._add(pa.Table.from_arrays(columns, schema=schema))
+        self._found.append(committed.select(COPIES.names).cast(COPIES))
+
     def _supersede(self, kept: pa.Table) -> None:
         self._rows = kept
         self._replaced_batches += self._batches
         self._batches = []
 
     def _add(self, rows: pa.Table) -> None:
-        self._rows = rows if self._rows is None else pa.concat_tables([self._rows, rows])
+        if self._rows is None:
+            self._rows = rows
+            return
+        self._rows = pa.concat_tables([self._rows, rows])
+        # Conditions are evaluated chunk by chunk, and most statements add a chunk of one row.
+        if self._rows[ID_COLUMN].num_chunks > _CHUNKS_MAX:
+            self._rows = self._rows.combine_chunks()
 
 
 def _is_in(ids: pa.Array | pa.ChunkedArray, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
@@ -138,6 +182,21 @@ def _table(rows: Collection[Mapping[str, Cell]], schema: pa.Schema) -> pa.Table:
     else:
         columns = [pa.array([cells.get(f.name) for cells in rows], f.type) for f in schema]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _overlaid(
+    rows: pa.Table, cells: Sequence[Mapping[str, Cell]], field: pa.Field
+) -> pa.Array | pa.ChunkedArray:
+    """A column of rows where each may be given another cell."""
+    given = np.array([field.name in each for each in cells])
+    if not given.any():
+        return rows[field.name]
+    assigned = pa.array([each.get(field.name) for each in cells], field.type)
+    if given.all():
+        return assigned
+    count = len(cells)
+    both = pa.concat_arrays([assigned, in_one(rows[field.name])])
+    return both.take(pa.array(np.where(given, 0, count) + np.arange(count)))
 
 
 def _assigned(rows: pa.Table, cells: Mapping[str, Cell], schema: pa.Schema) -> pa.Table:

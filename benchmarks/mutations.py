@@ -1,0 +1,144 @@
+"""Mutations of many statements beside one load that writes the same rows.
+
+    python benchmarks/mutations.py [rows in the table] [statements ...]
+
+Both are one commit, measured in turns on the same branch. The first run of a text compiles it, the
+next one does not. Times are medians on the clock; ratios compare the work of all cores, because
+a clock also counts what other programs do meanwhile.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+import omnigraph
+from omnigraph import Branch
+
+SCHEMA: Final = """
+node Person { name: String @key  age: I32?  city: String? @index }
+edge Knows: Person -> Person { weight: F64? }
+"""
+ROWS: Final = 10_000
+STATEMENTS: Final = (200, 2_000)
+REPEATS: Final = 7
+
+Texts = Callable[[int, int], list[str]]
+
+
+def updates(start: int, count: int) -> list[str]:
+    """Updates by key."""
+    numbers = range(start, start + count)
+    return [f'update Person set {{ age: {n % 90} }} where name = "p{n}"' for n in numbers]
+
+
+def updates_by_value(start: int, count: int) -> list[str]:
+    """Updates by the value of a property that is not a key."""
+    numbers = range(start, start + count)
+    return [f'update Person set {{ age: {n % 90} }} where city = "c{n}"' for n in numbers]
+
+
+def inserts(start: int, count: int) -> list[str]:
+    """Inserts that replace nodes."""
+    numbers = range(start, start + count)
+    return [f'insert Person {{ name: "p{n}", age: {n % 90}, city: "c{n}" }}' for n in numbers]
+
+
+def mixed(start: int, count: int) -> list[str]:
+    """New nodes, updates of them and of others, and edges."""
+    found = []
+    for n in range(start, start + count, 4):
+        found += [
+            f'insert Person {{ name: "new{n}" }}',
+            f'update Person set {{ age: {n % 90} }} where name = "p{n}"',
+            f'insert Knows {{ from: "p{n}", to: "new{n}" }}',
+            f'update Person set {{ city: "there" }} where name = "new{n}"',
+        ]
+    return found
+
+
+def deletes(start: int, count: int) -> list[str]:
+    """Deletes of nodes by key."""
+    return [f'delete Person where name = "p{n}"' for n in range(start, start + count)]
+
+
+KINDS: Final[dict[str, Texts]] = {
+    "update by key": updates,
+    "update by value": updates_by_value,
+    "insert": inserts,
+    "mixed": mixed,
+    "delete": deletes,
+}
+
+
+def person(number: int) -> dict[str, Any]:
+    """A node as a record of a load."""
+    return {"type": "Person", "data": {"name": f"p{number}", "age": 1, "city": f"c{number}"}}
+
+
+@dataclass(slots=True)
+class Times:
+    """Seconds of repeated work: on the clock, and of all cores together."""
+
+    clock: list[float] = field(default_factory=list)
+    cores: list[float] = field(default_factory=list)
+
+    def time(self, work: Callable[[], object]) -> None:
+        """Do something once more."""
+        clock, cores = time.perf_counter(), time.process_time()
+        work()
+        self.clock.append(time.perf_counter() - clock)
+        self.cores.append(time.process_time() - cores)
+
+
+def measure(main: Branch, make: Texts, rows: int, count: int) -> tuple[Times, Times, Times]:
+    """Mutations of new texts, of known ones, and loads, in turns."""
+    new, known, loads = Times(), Times(), Times()
+    for repeat in range(REPEATS):
+        start = repeat * count % max(rows - count, 1)
+        text = "query m() {\n" + "\n".join(make(start, count)) + f"\n}} // {repeat}"
+        records = [person(number) for number in range(start, start + count)]
+        for times in (new, known):
+            times.time(partial(main.mutate, text))
+            loads.time(partial(main.load, records, mode="merge"))
+    return new, known, loads
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print a line for each kind and number of statements."""
+    rows = int(arguments[0]) if arguments else ROWS
+    counts = [int(each) for each in arguments[1:]] or STATEMENTS
+    table = Table(
+        "statements", "count", "new ms", "known ms", "load ms", "new / load", "known / load"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        uri = str(Path(folder) / "graph.omni")
+        with omnigraph.create(uri, schema=SCHEMA, actor="bench") as graph:
+            branch = graph.branch()
+            branch.load([person(number) for number in range(rows)], mode="append")
+            for count in counts:
+                for name, make in KINDS.items():
+                    table.add_row(name, str(count), *cells(*measure(branch, make, rows, count)))
+    Console(width=120).print(table)
+
+
+def cells(new: Times, known: Times, loads: Times) -> Iterator[str]:
+    """Medians on the clock, and ratios of the work of the cores."""
+    for times in (new, known, loads):
+        yield f"{median(times.clock) * 1_000:.1f}"
+    for times in (new, known):
+        yield f"{median(times.cores) / median(loads.cores):.2f}"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
