@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph import errors
 
 if TYPE_CHECKING:
-    from omnigraph.engine import Branch, Commit, Graph, Snapshot, connect
+    from omnigraph.engine import Branch, Cancellation, Commit, Graph, Snapshot, connect
     from omnigraph.engine import create_graph as create
     from omnigraph.engine import open_graph as open  # noqa: A004
 
@@ -22,6 +22,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Branch",
+    "Cancellation",
     "Commit",
     "Graph",
     "Snapshot",
@@ -34,6 +35,7 @@ __all__ = [
 
 _ENGINE = {
     "Branch": "Branch",
+    "Cancellation": "Cancellation",
     "Commit": "Commit",
     "Graph": "Graph",
     "Snapshot": "Snapshot",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -8,9 +9,15 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph import Graph
-from omnigraph.engine.reads import Bounds, PreparedRead, prepared_read
-from omnigraph.errors import EngineUnsupported, InvalidArgument, QueryTimeout, ResourceLimit
+from omnigraph import Cancellation, Graph
+from omnigraph.engine.reads import PreparedRead, prepared_read, read_request
+from omnigraph.errors import (
+    EngineUnsupported,
+    InvalidArgument,
+    QueryCancelled,
+    QueryTimeout,
+    ResourceLimit,
+)
 from omnigraph.execution.result import Result
 from omnigraph.spark.query import run_query
 from omnigraph.spark.query.frames import Sizes
@@ -81,7 +88,7 @@ def edges(starts: range, end: object) -> pa.Table:
 def prepared(graph: Graph, text: str, **params: object) -> PreparedRead:
     snapshot = graph.branch().snapshot()
     resources = snapshot._session.resources
-    return prepared_read(resources, snapshot.view, text, name=None, params=params, bounds=Bounds())
+    return prepared_read(resources, snapshot.view, read_request(text, params=params))
 
 
 def on_spark(spark: SparkSession, read: PreparedRead, sizes: Sizes) -> Result:
@@ -205,6 +212,20 @@ def test_a_read_ends_when_its_time_is_over(
         graph.branch().query(text, engine="spark", timeout=timeout)
     # All of its 12,960,000 rows would take minutes.
     assert time.monotonic() - started < 60
+
+
+def test_a_read_on_spark_can_be_cancelled(graph: Graph, spark: SparkSession) -> None:
+    assert spark is not None
+    people = "  ".join(f"$p{number}: Person" for number in range(4))
+    text = f"query q() {{ match {{ {people} }} return {{ count($p0) as n }} }}"
+    cancellation = Cancellation()
+    cancelling = threading.Timer(1.0, cancellation.cancel)
+    cancelling.start()
+    started = time.monotonic()
+    with pytest.raises(QueryCancelled):
+        graph.branch().query(text, engine="spark", cancel=cancellation)
+    assert time.monotonic() - started < 60
+    cancelling.join()
 
 
 def test_branches_and_snapshots_take_the_engine_as_a_word(

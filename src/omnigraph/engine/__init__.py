@@ -50,6 +50,7 @@ from omnigraph.engine.repair import RepairReport
 from omnigraph.engine.results import LoadResult, MutationResult, SchemaResult, TableInfo
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.upkeep import CleanupReport, Tag
+from omnigraph.execution.budget import Cancellation
 from omnigraph.writers.maintain import IndexState, IndexStatus
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "Blob",
     "Block",
     "Branch",
+    "Cancellation",
     "Cause",
     "ChangesPage",
     "CheckReport",

@@ -25,13 +25,14 @@ from omnigraph.engine.maintenance import IndexBuildResult, OptimizeResult
 from omnigraph.engine.merge_results import MergePlan, MergeResult
 from omnigraph.engine.merging import Mergeable, Merger, Prefer
 from omnigraph.engine.operations import Migrating, Mutating
-from omnigraph.engine.reads import ReadEngine
+from omnigraph.engine.reads import ReadEngine, read_request
 from omnigraph.engine.results import LoadResult, MutationResult, SchemaResult
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import EntityKind, Snapshot
 from omnigraph.engine.writing import Terms, write
 from omnigraph.engine.written import counts_of
 from omnigraph.errors import InvalidArgument
+from omnigraph.execution.budget import Cancellation
 from omnigraph.execution.planner.explain import Explained
 from omnigraph.execution.result import Result
 from omnigraph.query.settings import SettingValue
@@ -165,18 +166,20 @@ class Branch:
         timeout: float | None = None,
         memory: int | None = None,
         settings: Mapping[str, SettingValue] | None = None,
+        cancel: Cancellation | None = None,
         engine: ReadEngine = "local",
     ) -> Result:
         """Run a read on the newest snapshot; see `Snapshot.query`."""
-        return self.snapshot().query(
+        request = read_request(
             text,
             name=name,
             params=params,
             timeout=timeout,
             memory=memory,
             settings=settings,
-            engine=engine,
+            cancel=cancel,
         )
+        return self.snapshot().answer(request, engine)
 
     def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
@@ -188,17 +191,19 @@ class Branch:
         timeout: float | None = None,
         memory: int | None = None,
         settings: Mapping[str, SettingValue] | None = None,
+        cancel: Cancellation | None = None,
     ) -> Explained:
         """How a read of the newest snapshot is answered: its operators, paths, rows and times."""
-        return self.snapshot().explain(
+        request = read_request(
             text,
             name=name,
             params=params,
-            analyze=analyze,
             timeout=timeout,
             memory=memory,
             settings=settings,
+            cancel=cancel,
         )
+        return self.snapshot().describe(request, analyze=analyze)
 
     def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""

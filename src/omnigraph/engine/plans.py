@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
+from omnigraph.execution.budget import Budget
 from omnigraph.query import CompiledQuery, compile_query
 from omnigraph.syntax import Mode
 from omnigraph.versioning.schemas import StoredSchema
@@ -14,6 +15,9 @@ from omnigraph.versioning.schemas import StoredSchema
 PLANS_MAX: Final = 512
 # A longer text, such as one with its data written into it, is hardly run twice.
 TEXT_LENGTH_MAX: Final = 64 * 1024
+
+# What tokens, trees and plans take for each character of a text: 60 to 140 bytes were measured.
+COMPILED_BYTES: Final = 128
 
 
 class Plans:
@@ -24,14 +28,20 @@ class Plans:
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[str, str | None, str], CompiledQuery] = OrderedDict()
 
-    def get(self, text: str, *, name: str | None, schema: StoredSchema) -> CompiledQuery:
-        """The query of that name in a text, or the only one."""
+    def get(
+        self, text: str, *, name: str | None, schema: StoredSchema, budget: Budget | None = None
+    ) -> CompiledQuery:
+        """The query of that name in a text, or the only one; to compile it draws on a budget."""
         place = (text, name, schema.digest)
         with self._lock:
             if (known := self._known.get(place)) is not None:
                 self._known.move_to_end(place)
                 return known
-        compiled = compile_query(text, schema.catalog, name=name, mode=self._mode)
+        budget = budget or Budget()
+        with budget.reserve(COMPILED_BYTES * len(text)):
+            compiled = compile_query(
+                text, schema.catalog, name=name, mode=self._mode, poll=budget.check
+            )
         if len(text) <= TEXT_LENGTH_MAX:
             self._keep(place, compiled)
         return compiled

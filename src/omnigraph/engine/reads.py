@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -11,8 +12,9 @@ from omnigraph.engine import arguments
 from omnigraph.engine.distributed import spark_module
 from omnigraph.engine.resources import Resources
 from omnigraph.errors import InvalidArgument, WrongQueryKind
+from omnigraph.execution.budget import WORK, Budget, Cancellation
 from omnigraph.execution.expressions import Params
-from omnigraph.execution.options import DEFAULTS, Access, ReadOptions
+from omnigraph.execution.options import ReadOptions
 from omnigraph.execution.planner.explain import Explained
 from omnigraph.execution.read import Reads
 from omnigraph.execution.result import Result
@@ -28,12 +30,14 @@ ReadEngine: TypeAlias = Literal["local", "spark"]
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a read may use, as callers say it: seconds, bytes, and settings of the request."""
+class ReadRequest:
+    """A read as a caller asked for it, with the budget that all its stages draw on."""
 
-    timeout: float | None = None
-    memory: int | None = None
-    settings: Mapping[str, SettingValue] | None = None
+    text: str
+    name: str | None
+    params: object
+    settings: Mapping[str, SettingValue] | None
+    budget: Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,44 +75,60 @@ class PreparedRead:
         )
 
 
-def prepared_read(  # noqa: PLR0913 — one keyword for each decision of the caller
-    resources: Resources,
-    view: View,
+def read_request(  # noqa: PLR0913 — one keyword for each decision of the caller
     text: object,
     *,
-    name: object,
-    params: object,
-    bounds: Bounds,
-    is_partial: bool = False,
+    name: object = None,
+    params: object = None,
+    timeout: object = None,
+    memory: int | None = None,
+    settings: Mapping[str, SettingValue] | None = None,
+    cancel: object = None,
+) -> ReadRequest:
+    """What a caller asked for; its time starts here."""
+    seconds = _seconds_or_none("timeout", timeout)
+    bytes_max = arguments.count_or_none("memory", memory)
+    if cancel is not None and not isinstance(cancel, Cancellation):
+        raise InvalidArgument(
+            "cancel", f"a {type(cancel).__name__} is not an omnigraph.Cancellation"
+        )
+    budget = Budget(
+        default_bytes() if bytes_max is None else bytes_max,
+        None if seconds is None else time.monotonic() + seconds,
+        cancellation=cancel,
+    )
+    return ReadRequest(
+        arguments.text("text", text),
+        arguments.text_or_none("name", name),
+        arguments.plain_parameters(params),
+        settings,
+        budget,
+    )
+
+
+def prepared_read(
+    resources: Resources, view: View, request: ReadRequest, *, is_partial: bool = False
 ) -> PreparedRead:
     """The read of a text, compiled and with its parameters: all, or those there are, to explain."""
-    checked, named = arguments.text("text", text), arguments.text_or_none("name", name)
-    compiled = resources.plans.get(checked, name=named, schema=view.schema)
-    plan, environment = compiled.plan, resources.environment
+    environment, budget = resources.environment, request.budget
+    compiled = resources.plans.get(
+        request.text, name=request.name, schema=view.schema, budget=budget
+    )
+    plan = compiled.plan
     if not isinstance(plan, ReadPlan):
         raise WrongQueryKind(plan.name, is_mutation=True)
-    options = _options(bounds, compiled.settings, environment.access)
+    _limit_work(request, compiled.settings)
     bound = bind_parameters(
-        plan.parameters,
-        arguments.plain_parameters(params),
-        strictness=environment.mode,
-        is_partial=is_partial,
+        plan.parameters, request.params, strictness=environment.mode, is_partial=is_partial
     )
+    options = ReadOptions(environment.access, budget)
     return PreparedRead(resources.reads, view, plan, bound, environment.now_ms(), options)
 
 
-def _options(bounds: Bounds, lines: tuple[Setting, ...], access: Access) -> ReadOptions:
-    memory = arguments.count_or_none("memory", bounds.memory)
-    work_limit = DEFAULTS.work_limit
-    if lines or bounds.settings:
-        settings = effective_settings(lines, request=bounds.settings)
-        work_limit = _number(settings["traversal_work_limit"])
-    return ReadOptions(
-        access,
-        default_bytes() if memory is None else memory,
-        _seconds_or_none("timeout", bounds.timeout),
-        work_limit,
-    )
+def _limit_work(request: ReadRequest, lines: tuple[Setting, ...]) -> None:
+    if lines or request.settings:
+        settings = effective_settings(lines, request=request.settings)
+        request.budget.limit_work(_number(settings[WORK]))
 
 
 def _number(setting: EffectiveSetting) -> int:

@@ -15,10 +15,17 @@ from omnigraph.engine.blobs import Blob, open_blob
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff import Diff, Place, diff_between, place_of
 from omnigraph.engine.entity_change.filters import filters_of
-from omnigraph.engine.reads import Bounds, ReadEngine, checked_engine, prepared_read
+from omnigraph.engine.reads import (
+    ReadEngine,
+    ReadRequest,
+    checked_engine,
+    prepared_read,
+    read_request,
+)
 from omnigraph.engine.results import TableInfo
 from omnigraph.engine.session import Session
 from omnigraph.errors import InvalidArgument, TypeNotFound
+from omnigraph.execution.budget import Cancellation
 from omnigraph.execution.changes import decoded, image_texts, rows_at
 from omnigraph.execution.export import export_lines
 from omnigraph.execution.networks import to_networkx
@@ -89,20 +96,32 @@ class Snapshot:
         timeout: float | None = None,
         memory: int | None = None,
         settings: Mapping[str, SettingValue] | None = None,
+        cancel: Cancellation | None = None,
         engine: ReadEngine = "local",
     ) -> Result:
         """Run a read; a text with one declaration needs no name.
 
-        After `timeout` seconds it is stopped, and one that needs more than `memory` bytes is
-        refused. `settings` hold unless the text changes them. The `spark` engine answers the same
-        by tasks of the active Spark session, or of one it makes; it does not rank.
+        After `timeout` seconds, from the first character of the text to the last row, it is
+        stopped, and one that needs more than `memory` bytes is refused. `cancel` lets another
+        thread stop it. `settings` hold unless the text changes them. The `spark` engine answers the
+        same by tasks of the active Spark session, or of one it makes; it does not rank.
         """
-        bounds = Bounds(timeout, memory, settings)
+        request = read_request(
+            text,
+            name=name,
+            params=params,
+            timeout=timeout,
+            memory=memory,
+            settings=settings,
+            cancel=cancel,
+        )
+        return self.answer(request, engine)
+
+    def answer(self, request: ReadRequest, engine: ReadEngine = "local") -> Result:
+        """Run the read of a request, for the layers above."""
         chosen = checked_engine(engine)
         with self._session.reading(self._at):
-            read = prepared_read(
-                self._session.resources, self.view, text, name=name, params=params, bounds=bounds
-            )
+            read = prepared_read(self._session.resources, self.view, request)
             return read.run_on_spark() if chosen == "spark" else read.run()
 
     def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
@@ -115,22 +134,29 @@ class Snapshot:
         timeout: float | None = None,
         memory: int | None = None,
         settings: Mapping[str, SettingValue] | None = None,
+        cancel: Cancellation | None = None,
     ) -> Explained:
         """How a read is answered: its operators, where they read, and their rows.
 
         To analyze it, it is run, within the bounds of `query`; then rows and times are measured.
         Otherwise no parameter is needed.
         """
-        bounds = Bounds(timeout, memory, settings)
+        request = read_request(
+            text,
+            name=name,
+            params=params,
+            timeout=timeout,
+            memory=memory,
+            settings=settings,
+            cancel=cancel,
+        )
+        return self.describe(request, analyze=analyze)
+
+    def describe(self, request: ReadRequest, *, analyze: bool) -> Explained:
+        """How the read of a request is answered, for the layers above."""
         with self._session.reading(self._at):
             read = prepared_read(
-                self._session.resources,
-                self.view,
-                text,
-                name=name,
-                params=params,
-                bounds=bounds,
-                is_partial=not analyze,
+                self._session.resources, self.view, request, is_partial=not analyze
             )
             return read.explain(analyze=analyze)
 

@@ -150,7 +150,7 @@ def _duration(seconds: float) -> str:
 
 
 class QueryCancelled(ExecutionError):
-    """A query that somebody stopped before its end."""
+    """A query that was stopped by its `Cancellation` before its end."""
 
     code = "query_cancelled"
 

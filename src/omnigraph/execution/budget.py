@@ -1,4 +1,4 @@
-"""What one query may use: memory, time, and work on selections of edges."""
+"""What one request may use: memory, time, and work on selections of edges."""
 
 from __future__ import annotations
 
@@ -6,15 +6,34 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event
+from typing import Final
 
 from omnigraph.errors import QueryCancelled, QueryTimeout, ResourceLimit
+from omnigraph.query.settings import SETTINGS
 
 MEMORY = "query_memory_bytes"
 WORK = "traversal_work_limit"
+WORK_LIMIT: Final = int(SETTINGS[WORK].default)
+
+
+class Cancellation:
+    """Stops the queries that it was given to, from any thread and for good."""
+
+    def __init__(self) -> None:
+        self._event = Event()
+
+    def cancel(self) -> None:
+        """Have the queries raise `QueryCancelled`; queries begun later do so at once."""
+        self._event.set()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._event.is_set()
 
 
 class Budget:
-    """The bounds of one query; every one of them is an error, never fewer rows.
+    """The bounds of one request, from its text to its result; each is an error, never fewer rows.
 
     Memory is asked for before it is taken, so that a query that needs too much is refused and not
     killed. `deadline` is an instant of the monotonic clock.
@@ -24,7 +43,8 @@ class Budget:
         self,
         memory_bytes: int | None = None,
         deadline: float | None = None,
-        work_limit: int = 1_000_000,
+        work_limit: int = WORK_LIMIT,
+        cancellation: Cancellation | None = None,
     ) -> None:
         self._memory_bytes = memory_bytes
         self._reserved = 0
@@ -32,7 +52,7 @@ class Budget:
         self._deadline = deadline
         self._work_limit = work_limit
         self._worked = 0
-        self._cancelled = Event()
+        self._cancellation = cancellation
 
     @contextmanager
     def reserve(self, nbytes: int) -> Iterator[None]:
@@ -65,8 +85,8 @@ class Budget:
             )
 
     def check(self) -> None:
-        """Stop the query if its time is over, or if somebody cancelled it."""
-        if self._cancelled.is_set():
+        """Stop the query if its time is over, or if it was cancelled."""
+        if self._cancellation is not None and self._cancellation.is_cancelled:
             raise QueryCancelled
         if self._deadline is not None and time.monotonic() >= self._deadline:
             raise QueryTimeout(round(max(self._deadline - self._started, 0.0), 3))
@@ -76,9 +96,23 @@ class Budget:
         """How many seconds the query has left, none of them negative; None means no bound."""
         return None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
 
-    def cancel(self) -> None:
-        """Have the next check stop the query; any thread may ask for it."""
-        self._cancelled.set()
+    @property
+    def may_be_stopped(self) -> bool:
+        """Whether a check can ever stop the query."""
+        return self._deadline is not None or self._cancellation is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a check would stop the query."""
+        try:
+            self.check()
+        except (QueryCancelled, QueryTimeout):
+            return True
+        return False
+
+    def limit_work(self, edges: int) -> None:
+        """Let alternations and wildcards look at so many edges."""
+        self._work_limit = edges
 
     @property
     def work_left(self) -> int:

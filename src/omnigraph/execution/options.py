@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from omnigraph.query.settings import SETTINGS
+from omnigraph.execution.budget import Budget
 
 
 class Access(StrEnum):
@@ -19,12 +19,10 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """The choices of a request; no memory or time means no bound of its own."""
+    """The choices of a request; no budget means no bound of its own."""
 
     access: Access = Access.AUTO
-    memory_bytes: int | None = None
-    timeout_s: float | None = None
-    work_limit: int = int(SETTINGS["traversal_work_limit"].default)
+    budget: Budget | None = None
 
 
 DEFAULTS: Final = ReadOptions()

@@ -106,7 +106,7 @@ class Reads:
         self, plan: ReadPlan, view: View, params: Params, options: ReadOptions
     ) -> tuple[_Needs, Reading]:
         """A read with its source; there is none where a table is scanned."""
-        budget = _budget(options)
+        budget = options.budget or Budget()
         needs = self._needs(plan, view)
         if needs.matches:
             check_options(needs.matches, lambda expr: constant(expr, params))
@@ -147,11 +147,6 @@ class Reads:
             while len(self._known) > PLANS_MAX:
                 self._known.popitem(last=False)
         return made
-
-
-def _budget(options: ReadOptions) -> Budget:
-    deadline = None if options.timeout_s is None else time.monotonic() + options.timeout_s
-    return Budget(options.memory_bytes, deadline, options.work_limit)
 
 
 def _parts(root: Operator) -> Iterator[Expr]:

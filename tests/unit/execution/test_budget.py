@@ -7,7 +7,7 @@ import time
 import pytest
 
 from omnigraph.errors import QueryCancelled, QueryTimeout, ResourceLimit
-from omnigraph.execution.budget import Budget
+from omnigraph.execution.budget import Budget, Cancellation
 
 
 def test_memory_is_refused_before_it_is_taken() -> None:
@@ -54,8 +54,10 @@ def test_a_query_stops_when_its_time_is_over() -> None:
 
 
 def test_a_cancelled_query_stops_at_the_next_check() -> None:
-    budget = Budget()
-    budget.cancel()
+    cancellation = Cancellation()
+    budget = Budget(cancellation=cancellation)
+    budget.check()
+    cancellation.cancel()
     with pytest.raises(QueryCancelled):
         budget.check()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -34,8 +34,8 @@ def steps_of(
     """The steps of operators; `is_first` says that nothing is bound before them."""
     building = _Building(runner, needed, [_Part(each, used_variables(each)) for each in operators])
     steps: list[Step] = []
-    while building.pending:
-        operator = building.next()
+    for operator in building.operators():
+        runner.reading.budget.check()
         if not isinstance(operator, plans.Scan):
             steps.append(_step(operator, runner, building.kept))
         elif is_first:
@@ -72,26 +72,31 @@ class _Part:
 
 
 class _Building:
-    """The operators that have no step yet, the next one last, and what they read."""
+    """The operators that have no step yet, and what they read."""
 
     def __init__(self, runner: Runner, needed: Kept, parts: Sequence[_Part]) -> None:
         self._runner = runner
         self._needed = needed
-        self.pending = list(reversed(parts))
+        self._parts = parts
+        # The places of those that are pending, with what they read.
+        self._pending = {place: part.used for place, part in enumerate(parts)}
+        self._next = 0
         self._uses = Counter(name for part in parts for name in part.used)
 
-    def next(self) -> plans.Operator:
-        """The next operator, which is pending no more."""
-        part = self.pending.pop()
-        self._uses.subtract(part.used)
-        return part.operator
+    def operators(self) -> Iterator[plans.Operator]:
+        """Each pending operator, which is pending no more."""
+        for place, part in enumerate(self._parts):
+            if place in self._pending:
+                self._drop([place])
+                self._next = place + 1
+                yield part.operator
 
     @property
     def kept(self) -> Kept:
         """The variables that pending operators or anything above them read."""
         if self._needed is None:
             return None
-        return self._needed.union(name for name, count in self._uses.items() if count > 0)
+        return self._needed.union(self._uses)
 
     def joined(self, scan: plans.Scan) -> Step:
         """A step to a component that no traversal connects with what is bound already."""
@@ -100,13 +105,13 @@ class _Building:
         variables = frozenset().union(*map(bound_variables, own))
         equalities = self._equalities(scan, variables)
         if len(own) == 1:
-            for part, equality in equalities:
+            for place, equality in equalities:
                 if FindStep.is_for(scan, equality):
-                    self._drop([part])
+                    self._drop([place])
                     return FindStep(scan, reading, equality, self.kept)
         # What the keys read is needed to the moment of the join.
         component = partial(_component, self._runner, own, self.kept)
-        self._drop([part for part, equality in equalities if equality.is_exact])
+        self._drop([place for place, equality in equalities if equality.is_exact])
         return JoinStep(
             reading, variables, component, [each for _, each in equalities], kept=self.kept
         )
@@ -115,35 +120,40 @@ class _Building:
         """The scan and the operators before the next one that only read what they bind."""
         own: list[plans.Operator] = [scan]
         variables = {scan.variable}
-        taken: list[_Part] = []
-        for part in reversed(self.pending):
-            if isinstance(part.operator, plans.Scan):
-                break
+        taken: list[int] = []
+        for place, part in self._before_next_scan():
             if part.used and part.used <= variables:
                 own.append(part.operator)
                 variables |= bound_variables(part.operator)
-                taken.append(part)
+                taken.append(place)
         self._drop(taken)
         return own
 
     def _equalities(
         self, scan: plans.Scan, variables: frozenset[str]
-    ) -> list[tuple[_Part, Equality]]:
-        found: list[tuple[_Part, Equality]] = []
-        for part in reversed(self.pending):
-            if isinstance(part.operator, plans.Scan):
-                break
+    ) -> list[tuple[int, Equality]]:
+        found: list[tuple[int, Equality]] = []
+        for place, part in self._before_next_scan():
             if isinstance(part.operator, plans.Filter):
                 equality = equality_of(part.operator.condition, variables, scan.variable)
                 if equality is not None:
-                    found.append((part, equality))
+                    found.append((place, equality))
         return found
 
-    def _drop(self, parts: Sequence[_Part]) -> None:
-        gone = {id(part) for part in parts}
-        for part in parts:
-            self._uses.subtract(part.used)
-        self.pending = [part for part in self.pending if id(part) not in gone]
+    def _before_next_scan(self) -> Iterator[tuple[int, _Part]]:
+        for place in range(self._next, len(self._parts)):
+            part = self._parts[place]
+            if isinstance(part.operator, plans.Scan):
+                break
+            if place in self._pending:
+                yield place, part
+
+    def _drop(self, places: Sequence[int]) -> None:
+        for place in places:
+            for name in self._pending.pop(place):
+                self._uses[name] -= 1
+                if not self._uses[name]:
+                    del self._uses[name]
 
 
 def _component(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -130,6 +131,15 @@ class _Chains:
         return collected(_Stream(self.reading, steps, _Pace(None)).rows(0, Batch(1)), self.reading)
 
 
+class _Cut(NamedTuple):
+    """Rows that a step gets in pieces, what is left of the pieces, and what the rows take."""
+
+    number: int
+    batch: Batch
+    pieces: Iterator[tuple[int, int]]
+    nbytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Stream:
     """Rows through steps; a step that would make too many at once gets its rows in pieces."""
@@ -141,19 +151,41 @@ class _Stream:
 
     def rows(self, first: int, batch: Batch) -> Iterator[Batch]:
         """What rows become by the steps from one on."""
-        for number in range(first, len(self.steps)):
-            step = self.steps[number]
-            self.reading.budget.check()
-            pieces = self.pace.pieces(step.fan_out(batch), batch.num_rows)
-            if pieces is not None:
-                with self.reading.budget.reserve(batch.num_rows * row_bytes(batch)):
-                    for start, end in pieces:
-                        self.reading.budget.check()
-                        piece = self._without_repetitions(step.run(sliced(batch, start, end)))
-                        yield from self.rows(number + 1, piece)
-                return
-            batch = self._without_repetitions(step.run(batch))
-        yield batch
+        # Rows that are cut, the innermost last: a stack, as a pattern may have very many steps.
+        cut: list[_Cut] = []
+        budget = self.reading.budget
+        number: int | None = first
+        try:
+            while number is not None:
+                budget.check()
+                if number == len(self.steps):
+                    yield batch
+                    number, batch = self._next_piece(cut)
+                    continue
+                pieces = self.pace.pieces(self.steps[number].fan_out(batch), batch.num_rows)
+                if pieces is None:
+                    batch = self._stepped(number, batch)
+                    number += 1
+                else:
+                    nbytes = batch.num_rows * row_bytes(batch)
+                    budget.hold(nbytes)
+                    cut.append(_Cut(number, batch, pieces, nbytes))
+                    number, batch = self._next_piece(cut)
+        finally:
+            budget.release(sum(each.nbytes for each in cut))
+
+    def _next_piece(self, cut: list[_Cut]) -> tuple[int | None, Batch]:
+        """The next piece of the innermost rows that have one, after its step."""
+        while cut:
+            last = cut[-1]
+            for start, end in last.pieces:
+                piece = self._stepped(last.number, sliced(last.batch, start, end))
+                return last.number + 1, piece
+            self.reading.budget.release(cut.pop().nbytes)
+        return None, Batch(0)
+
+    def _stepped(self, number: int, batch: Batch) -> Batch:
+        return self._without_repetitions(self.steps[number].run(batch))
 
     def _without_repetitions(self, batch: Batch) -> Batch:
         is_large = batch.num_rows >= _REPETITIONS_MIN

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 from omnigraph.errors import EngineUnsupported
@@ -36,7 +35,7 @@ def run_query(  # noqa: PLR0913 — one keyword for each decision of the caller
     sizes: Sizes = DEFAULT_SIZES,
 ) -> Result:
     """The result of a plan; `now` is the millisecond of the request."""
-    budget = _budget(options)
+    budget = options.budget or Budget()
     known = {**params, NOW_NAME: now}
     _require_able(plan, known)
     parts = split(plan.root)
@@ -46,7 +45,7 @@ def run_query(  # noqa: PLR0913 — one keyword for each decision of the caller
     budget.check()
     spark = opened(where)
     workshop = Workshop(spark, place, layout, known, sizes)
-    with within(spark, options.timeout_s):
+    with within(spark, budget):
         try:
             operators = chain_of(parts.pattern)[1:]
             frame = Lowering(view, workshop, budget).chain(operators, None, tail.needed)
@@ -87,8 +86,3 @@ def _expressions(root: plans.Operator) -> Iterator[Expr]:
     for operator in _operators(root):
         for expr in expressions_of(operator):
             yield from subexpressions(expr)
-
-
-def _budget(options: ReadOptions) -> Budget:
-    deadline = None if options.timeout_s is None else time.monotonic() + options.timeout_s
-    return Budget(options.memory_bytes, deadline, options.work_limit)

@@ -1,4 +1,4 @@
-"""The time of a query: when it is over, the jobs of the query are stopped."""
+"""The end of a query on Spark: its time is over, or it is cancelled, and its jobs are stopped."""
 
 from __future__ import annotations
 
@@ -10,55 +10,53 @@ from typing import TYPE_CHECKING, Final
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from omnigraph.errors import QueryTimeout, SparkFailed
+from omnigraph.errors import SparkFailed
+from omnigraph.execution.budget import Budget
 from omnigraph.spark.cancelling import Jobs, cancelled_if_left
 from omnigraph.spark.jobs import reason_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# How often a query whose time is over is stopped.
+# How often a running query is asked whether it may go on.
+POLL_SECONDS: Final = 0.05
+# How often the jobs of one that may not are stopped.
 STOP_SECONDS: Final = 0.2
 
 
 @contextmanager
-def within(spark: SparkSession, seconds: float | None) -> Iterator[None]:
-    """Stop the jobs that are started meanwhile when the time is over."""
-    watch = _Watch(seconds)
+def within(spark: SparkSession, budget: Budget) -> Iterator[None]:
+    """Stop the jobs that are started meanwhile as soon as a budget stops the query."""
     try:
-        with cancelled_if_left(spark) as jobs, watch.watching(jobs):
+        with cancelled_if_left(spark) as jobs, _watched(jobs, budget):
             yield
     except (PySparkException, Py4JError) as failure:
-        if watch.is_over.is_set() and seconds is not None:
-            raise QueryTimeout(seconds) from failure
+        budget.check()
         raise SparkFailed("run the query", reason_of(failure)) from failure
-    if watch.is_over.is_set() and seconds is not None:
-        raise QueryTimeout(seconds)
+    budget.check()
 
 
-class _Watch:
-    """Stops every job of a query from the end of its time to the end of the query."""
+@contextmanager
+def _watched(jobs: Jobs, budget: Budget) -> Iterator[None]:
+    """Watch a budget in a thread of its own, if it can stop the query at all."""
+    is_done = threading.Event()
+    if budget.may_be_stopped:
+        watch = threading.Thread(
+            target=_watch, args=(jobs, budget, is_done), name="omnigraph-timeout", daemon=True
+        )
+        watch.start()
+    try:
+        yield
+    finally:
+        is_done.set()
 
-    def __init__(self, seconds: float | None) -> None:
-        self.is_over = threading.Event()
-        self._is_done = threading.Event()
-        self._seconds = seconds
 
-    @contextmanager
-    def watching(self, jobs: Jobs) -> Iterator[None]:
-        """Watch in a thread of its own, if the query has a time at all."""
-        if self._seconds is not None:
-            name = "omnigraph-timeout"
-            threading.Thread(target=self._run, args=(jobs,), name=name, daemon=True).start()
-        try:
-            yield
-        finally:
-            self._is_done.set()
-
-    def _run(self, jobs: Jobs) -> None:
-        if self._is_done.wait(self._seconds):
+def _watch(jobs: Jobs, budget: Budget, is_done: threading.Event) -> None:
+    while not budget.is_over:
+        if is_done.wait(POLL_SECONDS):
             return
-        self.is_over.set()
-        # Again and again: a job may just have been about to start.
-        while not self._is_done.wait(STOP_SECONDS):
-            jobs.stop()
+    # Again and again: a job may just have been about to start.
+    while True:
+        jobs.stop()
+        if is_done.wait(STOP_SECONDS):
+            return

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from omnigraph.errors import QueryCancelled, QueryTimeout, ResourceLimit
-from omnigraph.execution.budget import Budget
+from omnigraph.execution.budget import Budget, Cancellation
 from omnigraph.execution.pattern import run, run_pattern, stream_pattern
 from omnigraph.execution.reading import Reading
 from omnigraph.query.plan import Operator
@@ -127,9 +127,10 @@ def test_hops_stop_between_hops_when_the_time_is_over() -> None:
 
 
 def test_another_thread_may_cancel_a_query() -> None:
-    budget = Budget()
+    cancellation = Cancellation()
+    budget = Budget(cancellation=cancellation)
     pattern, reading, _ = _full(TWO_HOPS, 2_000, budget=budget, pause_s=0.02)
-    cancelling = threading.Timer(0.1, budget.cancel)
+    cancelling = threading.Timer(0.1, cancellation.cancel)
     cancelling.start()
     with pytest.raises(QueryCancelled):
         for _ in stream_pattern(pattern, reading):

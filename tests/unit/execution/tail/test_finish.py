@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import QueryTimeout, ResourceLimit
+from omnigraph.execution.budget import Budget
 from omnigraph.execution.lookups.nodes import LookupNodes
 from omnigraph.execution.options import Access, ReadOptions
 from omnigraph.execution.read import Reads
@@ -176,7 +177,7 @@ CROSS = "query q() { match { $p: Person  $q: Person  $r: Person } return { $p.na
 def test_a_result_that_needs_too_much_memory_is_refused(
     view: View, access: Access, sources: type[Sources]
 ) -> None:
-    options = ReadOptions(access, memory_bytes=2_000)
+    options = ReadOptions(access, Budget(memory_bytes=2_000))
     with pytest.raises(ResourceLimit) as refused:
         Reads(sources()).run(plan_of(GRAPH, CROSS), view, {}, now=NOW, options=options)
     assert refused.value.resource == "query_memory_bytes"
@@ -188,7 +189,7 @@ def test_a_result_that_needs_too_much_memory_is_refused(
 def test_a_query_without_time_is_stopped(
     view: View, access: Access, sources: type[Sources]
 ) -> None:
-    options = ReadOptions(access, timeout_s=0.0)
+    options = ReadOptions(access, Budget(deadline=0.0))
     for text in (CROSS, "query q() { match { $p: Person } return { $p.name } }"):
         with pytest.raises(QueryTimeout):
             Reads(sources()).run(plan_of(GRAPH, text), view, {}, now=NOW, options=options)

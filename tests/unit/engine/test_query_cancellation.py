@@ -1,0 +1,117 @@
+"""Queries that are stopped: by their time, by another thread, and by an interruption."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+import omnigraph
+from omnigraph import Cancellation, Graph
+from omnigraph.errors import InvalidArgument, QueryCancelled, QueryTimeout, ResourceLimit
+from places import fresh_uri
+
+SCHEMA = "node Person { name: String @key age: I64? }  edge Knows: Person -> Person"
+PEOPLE = 400
+# To count the rows of this takes many minutes.
+PRODUCT = """query q() {
+  match {
+    $a: Person $b: Person $c: Person $d: Person
+    $a.age != $b.age  $b.age != $c.age  $c.age != $d.age
+  }
+  return { count($a) as n }
+}"""
+# So long a text takes longer to compile than any of these tests has.
+LONG = (
+    "query q() { match { $p: Person "
+    + " or ".join(f'$p.name = "somebody called {number}"' for number in range(60_000))
+    + " } return { $p.name } }"
+)
+# A busy machine may take its time; what is measured exactly is in `benchmarks/hostile.py`.
+SOON_S = 2.0
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
+    uri = fresh_uri(tmp_path_factory.mktemp("stopped") / "stopped.omni")
+    with omnigraph.create(uri, schema=SCHEMA, durable=False) as graph:
+        names = [f"p{number}" for number in range(PEOPLE)]
+        people = pa.table({"name": names, "age": pa.array(range(PEOPLE), pa.int64())})
+        graph.branch().load(people, type="Person", mode="append")
+        yield graph
+
+
+@pytest.mark.parametrize("text", [PRODUCT, LONG], ids=["running", "compiling"])
+def test_another_thread_cancels_a_query(graph: Graph, text: str) -> None:
+    cancellation = Cancellation()
+    cancelled: list[float] = []
+
+    def cancel() -> None:
+        cancelled.append(time.monotonic())
+        cancellation.cancel()
+
+    timer = threading.Timer(0.2, cancel)
+    timer.start()
+    with pytest.raises(QueryCancelled):
+        graph.branch().query(text, cancel=cancellation)
+    assert time.monotonic() - cancelled[0] < SOON_S
+    timer.join()
+
+
+def test_a_cancellation_is_for_good(graph: Graph) -> None:
+    cancellation = Cancellation()
+    text = "query q() { match { $p: Person } return { count($p) as n } }"
+    assert graph.branch().query(text, cancel=cancellation).to_pylist() == [{"n": PEOPLE}]
+    cancellation.cancel()
+    assert cancellation.is_cancelled
+    for read in (graph.branch().query, graph.branch().explain, graph.branch().snapshot().query):
+        with pytest.raises(QueryCancelled):
+            read(text, cancel=cancellation)
+
+
+def test_only_a_cancellation_cancels(graph: Graph) -> None:
+    with pytest.raises(InvalidArgument, match=r"not an omnigraph\.Cancellation"):
+        graph.branch().query(PRODUCT, cancel=threading.Event())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", [PRODUCT, LONG], ids=["running", "compiling"])
+def test_time_counts_from_the_first_character(graph: Graph, text: str) -> None:
+    for read in (graph.branch().query, graph.branch().snapshot().query, graph.branch().explain):
+        started = time.monotonic()
+        with pytest.raises(QueryTimeout) as stopped:
+            read(text, timeout=0.2)
+        assert stopped.value.timeout_s == pytest.approx(0.2, abs=0.01)
+        assert time.monotonic() - started < SOON_S
+
+
+def test_a_text_counts_as_memory(graph: Graph) -> None:
+    with pytest.raises(ResourceLimit, match="query_memory_bytes"):
+        graph.branch().query(LONG, memory=64 * 2**20)
+
+
+@pytest.mark.parametrize("text", [PRODUCT, LONG], ids=["running", "compiling"])
+def test_an_interruption_ends_a_query_soon(graph: Graph, text: str) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    started = time.monotonic()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            graph.branch().query(text)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - started < 0.2 + SOON_S
+
+
+def test_a_pattern_of_very_many_steps_is_no_recursion(graph: Graph) -> None:
+    variables = "  ".join(f"$v{number}: Person" for number in range(3_000))
+    text = f"query q() {{ match {{ {variables} }} return {{ $v0.name }} }}"
+    with pytest.raises((QueryTimeout, ResourceLimit)):
+        graph.branch().query(text, timeout=0.5)
