@@ -8,8 +8,9 @@ Branches of one table have most ids in common. What a set holds is an immutable 
 other branches share, and what differs from it: the set of a new branch is made from a base nearby
 and the change sets in between, and costs what changed.
 
-Each set has a lock of its own, which is held while its table or its records are read: writers of
-one type wait for one reading of it, and nobody waits for that of another type.
+Each set has a lock of its own, which is held while its records or a small table are read: writers
+of one type wait for one reading of it, and nobody waits for that of another type. The ids of a
+large table are read in the background; until then, its index is asked.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import threading
 import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,14 +36,19 @@ from omnigraph.versioning.first_parents import last_shared_place, tops_of
 from omnigraph.versioning.log import Head, Log
 from omnigraph.versioning.record import Changed, ChangeSet, Maintenance, Record, Spilled
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.writers.id_table import IdTable
 from omnigraph.writers.limits import ASKED_MAX
 
-# About 160 bytes per id: the sets of all types together stay below some 320 MB.
-IDS_MAX: Final = 2_000_000
+# About 40 bytes per id of a base: the sets of all types together stay below some 300 MB.
+IDS_MAX: Final = 5_000_000
 # A larger type is looked up in its table, where an index serves it.
-TYPE_IDS_MAX: Final = 1_000_000
-# A set costs about as much as one look-up per so many rows of the table.
-ROWS_PER_LOOK: Final = 50_000
+TYPE_IDS_MAX: Final = 5_000_000
+# So many ids are read in the time of a look-up or two.
+READ_AT_ONCE_MAX: Final = 50_000
+# More are read in the background, for a process that goes on to ask: after this many look-ups, and
+# one more for so many rows.
+LOOKS_MIN: Final = 3
+ROWS_PER_LOOK: Final = 500_000
 # How many recent changes are remembered for questions about older versions. A single commit that
 # changes more is not carried over either: its set is read again, if it is still asked for.
 RECENT_MAX: Final = 50_000
@@ -64,7 +71,7 @@ class _Base:
 
     path: str
     at: Snapshot
-    ids: frozenset[str]
+    ids: IdTable
 
 
 @dataclass(slots=True, eq=False)
@@ -88,16 +95,16 @@ class _Known:
 
     def which(self, ids: list[str]) -> list[bool]:
         """Which ids it has."""
-        base, added, gone = self.base.ids, self.added, self.gone
-        return [(each in base and each not in gone) or each in added for each in ids]
+        there = self.base.ids.among(ids) - self.gone
+        return [each in there or each in self.added for each in ids]
 
     def change(self, *, inserted: Iterable[str], deleted: Iterable[str]) -> None:
         """Have some ids, and others no longer."""
         came, went = set(inserted), set(deleted)
         self.added -= went
-        self.gone |= went & self.base.ids
+        self.gone |= self.base.ids.among(went)
         self.gone -= came
-        self.added |= came - self.base.ids
+        self.added |= came - self.base.ids.among(came)
 
     def note(self, change: Changed, seq: int) -> None:
         """Carry the set over one commit."""
@@ -116,7 +123,8 @@ class _Known:
 
     def rebase(self, at: Snapshot) -> _Base:
         """Make a base of it, which is its own and nothing more."""
-        self.base = _Base(self.base.path, at, (self.base.ids - self.gone) | self.added)
+        ids = self.base.ids.changed(gone=self.gone, added=self.added)
+        self.base = _Base(self.base.path, at, ids)
         self.added, self.gone = set(), set()
         return self.base
 
@@ -131,6 +139,9 @@ class _Place:
     lock: threading.Lock = field(default_factory=threading.Lock)
     known: _Known | None = None
     looks: int = 0
+    is_being_read: bool = False
+    # Its ids take more memory than all sets may.
+    is_too_large: bool = False
 
     def keep(self, known: _Known | None) -> None:
         """Have another set, or none."""
@@ -138,10 +149,14 @@ class _Place:
 
 
 class Keys:
-    """The known ids of one graph; safe to share between threads."""
+    """The known ids of one graph; safe to share between threads.
 
-    def __init__(self, log: Log) -> None:
+    The ids of large tables are read on an executor, if there is one.
+    """
+
+    def __init__(self, log: Log, executor: Executor | None = None) -> None:
         self._log = log
+        self._executor = executor
         # Guards the dictionary only: nothing is read while it is held.
         self._lock = threading.Lock()
         self._places: OrderedDict[tuple[str, str], _Place] = OrderedDict()
@@ -181,7 +196,7 @@ class Keys:
         if place.known is not None and not self._is_carried(place.known, view, str(type_key)):
             place.keep(None)
         if place.known is None and _is_worth_it(place, pin.rows):
-            place.keep(self._derived(view, type_key) or self._read(view, type_key))
+            self._fill(place, view, type_key)
             self._make_room(place)
         known = place.known
         if known is None or snapshot.seq < known.complete_above:
@@ -192,13 +207,47 @@ class Keys:
             self._make_room(place)
         return known
 
-    def _read(self, view: View, type_key: TypeKey) -> _Known:
+    def _fill(self, place: _Place, view: View, type_key: TypeKey) -> None:
+        """Give a place a set, now or later."""
+        derived = self._derived(view, type_key)
+        if derived is not None:
+            place.keep(derived)
+        elif self._executor is None or view.snapshot.pins[str(type_key)].rows <= READ_AT_ONCE_MAX:
+            self._keep(place, self._read(view, type_key))
+        elif not place.is_being_read:
+            place.is_being_read = True
+            self._read_later(self._executor, place, view, type_key)
+
+    def _read(self, view: View, type_key: TypeKey) -> _Base:
         snapshot = view.snapshot
-        ids = view.table(type_key).scan(columns=[ID_COLUMN])[ID_COLUMN].to_pylist()
-        base = _Base(snapshot.pins[str(type_key)].path, snapshot, frozenset(ids))
+        ids = view.table(type_key).scan(columns=[ID_COLUMN])[ID_COLUMN]
+        return _Base(snapshot.pins[str(type_key)].path, snapshot, IdTable(ids))
+
+    def _read_later(self, executor: Executor, place: _Place, view: View, type_key: TypeKey) -> None:
+        def read() -> None:
+            try:
+                base = self._read(view, type_key)
+            finally:
+                place.is_being_read = False
+            with place.lock:
+                if place.known is None:
+                    self._keep(place, base)
+            self._make_room(place)
+
+        try:
+            executor.submit(read)
+        except RuntimeError:
+            # The executor is shut down: the program is ending, and nothing depends on this.
+            place.is_being_read = False
+
+    def _keep(self, place: _Place, base: _Base) -> None:
+        """Have a set that is a base and nothing more, unless it is too large."""
+        place.is_too_large = base.ids.size > IDS_MAX
+        if place.is_too_large:
+            return
         with self._lock:
             self._bases.add(base)
-        return _Known(base, snapshot.seq, complete_above=snapshot.seq)
+        place.keep(_Known(base, base.at.seq, complete_above=base.at.seq))
 
     def _derived(self, view: View, type_key: TypeKey) -> _Known | None:
         """A set that shares the base of another branch; None if no base is near."""
@@ -280,13 +329,13 @@ class Keys:
         with self._lock:
             sets = {name: place.known for name, place in self._places.items() if place.known}
             users = Counter(known.base for known in sets.values())
-            total = sum(len(base.ids) for base in users) + sum(each.own for each in sets.values())
+            total = sum(base.ids.size for base in users) + sum(each.own for each in sets.values())
             for name, known in sets.items():
                 if total <= IDS_MAX:
                     return
                 if known is not newest.known:
                     users[known.base] -= 1
-                    total -= known.own + (0 if users[known.base] else len(known.base.ids))
+                    total -= known.own + (0 if users[known.base] else known.base.ids.size)
                     del self._places[name]
 
 
@@ -302,10 +351,11 @@ def _size(change: Spilled | Changed) -> int:
 
 
 def _is_worth_it(place: _Place, rows: int) -> bool:
-    if rows > TYPE_IDS_MAX:
+    if rows > TYPE_IDS_MAX or place.is_too_large:
         return False
     place.looks += 1
-    return place.looks * ROWS_PER_LOOK >= rows
+    least = LOOKS_MIN + rows // ROWS_PER_LOOK
+    return rows <= READ_AT_ONCE_MAX or place.looks >= least
 
 
 def _answer(known: _Known, seq: int, ids: pa.Array) -> pa.Array | None:
@@ -313,9 +363,8 @@ def _answer(known: _Known, seq: int, ids: pa.Array) -> pa.Array | None:
     asked = ids.to_pylist()
     if any(known.recent.get(each, 0) > seq for each in asked):
         return None
-    if known.base.ids.isdisjoint(asked) and known.added.isdisjoint(asked):
-        return _NOBODY.slice(0, len(asked))
-    return pa.array(known.which(asked), pa.bool_())
+    is_there = known.which(asked)
+    return pa.array(is_there, pa.bool_()) if any(is_there) else _NOBODY.slice(0, len(asked))
 
 
 def _found(view: View, type_key: TypeKey, ids: pa.Array) -> pa.Array:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Set
+from collections.abc import Callable, Set
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +36,7 @@ from omnigraph.versioning import (
 )
 from omnigraph.versioning.schemas import Schemas, StoredSchema
 from omnigraph.writers import keys as keys_module
-from omnigraph.writers.keys import Keys
+from omnigraph.writers.keys import LOOKS_MIN, Keys
 
 PERSON = TypeKey(TypeKind.NODE, "Person")
 KEY = str(PERSON)
@@ -240,6 +241,48 @@ def test_places_that_are_no_longer_asked_about_are_forgotten(
     for number in range(10):
         answered(keys, people.view(branched(view.snapshot, f"s{number}")), ["a"])
     assert [stream for stream, _ in keys._places] == ["s7", "s8", "s9"]
+
+
+class Later(Executor):
+    """Does what it is given when it is told to."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Callable[[], object]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        self.jobs.append(lambda: fn(*args, **named))
+        return Future()
+
+
+def test_many_ids_are_read_in_the_background_for_whoever_goes_on_to_ask(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "READ_AT_ONCE_MAX", 1)
+    later = Later()
+    keys = Keys(people.log, later)
+    view = people.write({"a", "b"})
+    for number in range(LOOKS_MIN + 2):
+        assert bool(later.jobs) == (number >= LOOKS_MIN)
+        assert answered(keys, view, ["a", "c"]) == {"a"}
+    assert known_sets(keys) == []
+    view = people.write({"c"}, {"a"})
+    [read] = later.jobs
+    read()
+    assert len(known_sets(keys)) == 1
+    monkeypatch.setattr(Table, "find", None)
+    assert answered(keys, view, ["a", "b", "c"]) == {"b", "c"}
+
+
+def test_ids_that_take_too_much_memory_are_not_kept_and_not_read_again(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "IDS_MAX", 50)
+    keys = Keys(people.log)
+    view = people.write({"x" * 5_000})
+    assert answered(keys, view, ["x" * 5_000, "y"]) == {"x" * 5_000}
+    monkeypatch.setattr(Table, "scan", None)
+    assert answered(keys, view, ["x" * 5_000, "y"]) == {"x" * 5_000}
+    assert known_sets(keys) == []
 
 
 def test_nobody_waits_while_the_ids_of_another_type_are_read(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.hashing import TEXT_BYTES_MAX, Hashes, hashes_of
+from omnigraph.execution.hashing import TEXT_BYTES_MAX, Hashes, hash_of, hashes_of
 from omnigraph.ids import new_ulid
 from omnigraph.storage.objects import Objects
 from omnigraph.writers.bulk.notes import read_note, require_note
@@ -70,6 +70,11 @@ def text_hashes(texts: pa.Array | pa.ChunkedArray) -> Hashes:
     places = np.flatnonzero(is_long.to_numpy(zero_copy_only=False))
     short[places] = [_long_hash(text) for text in texts.filter(is_long).to_pylist()]
     return short
+
+
+def text_hash(text: str) -> int:
+    """The hash of one text, the same."""
+    return hash_of(text) if len(text.encode()) <= TEXT_BYTES_MAX else _long_hash(text)
 
 
 def tuple_hashes(members: Sequence[pa.Array | pa.ChunkedArray]) -> Hashes:

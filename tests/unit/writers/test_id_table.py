@@ -1,0 +1,59 @@
+"""A table of ids answers as a set of Python does."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.execution.hashing import Hashes
+from omnigraph.writers import id_table
+from omnigraph.writers.bulk.hashes import text_hash, text_hashes
+from omnigraph.writers.id_table import FEW_MAX, ID_BYTES, IdTable
+
+
+def test_it_has_what_it_was_made_of_and_nothing_else() -> None:
+    chance = random.Random(5)
+    texts = ["", "a", "é", "x" * 600, *(f"id-{number}" for number in range(3_000))]
+    held = set(chance.sample(texts, 1_500)) | {"", "x" * 600}
+    table = IdTable(pa.chunked_array([sorted(held)[:700], sorted(held)[700:]], pa.utf8()))
+    assert len(table) == len(held)
+    for count in (0, 1, FEW_MAX, FEW_MAX + 1, len(texts)):
+        asked = chance.sample(texts, count)
+        assert table.among(asked) == held.intersection(asked)
+
+
+def test_a_changed_one_has_what_came_and_lacks_what_went() -> None:
+    table = IdTable(pa.array([f"id-{number}" for number in range(100)]))
+    gone, added = {"id-3", "id-99"}, {"new", "newer"}
+    changed = table.changed(gone=gone, added=added)
+    assert len(changed) == 100
+    assert changed.among({*gone, *added, "id-4"}) == {*added, "id-4"}
+    assert table.among({*gone, *added}) == gone
+
+
+def test_an_empty_one_has_nothing() -> None:
+    table = IdTable(pa.chunked_array([], pa.utf8()))
+    assert (len(table), table.size, table.among(["a"])) == (0, 0, set())
+    assert table.among([str(number) for number in range(50)]) == set()
+    assert table.changed(gone=(), added=["a"]).among(["a", "b"]) == {"a"}
+
+
+def test_those_who_share_a_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    def few(texts: pa.Array) -> Hashes:
+        hashes: Hashes = text_hashes(texts) % 3
+        return hashes
+
+    monkeypatch.setattr(id_table, "text_hashes", few)
+    monkeypatch.setattr(id_table, "text_hash", lambda text: text_hash(text) % 3)
+    table = IdTable(pa.array([f"id-{number}" for number in range(200)]))
+    asked = [f"id-{number}" for number in range(150, 250)]
+    assert table.among(asked) == set(asked[:50])
+    assert table.among(asked[45:55]) == set(asked[45:50])
+    assert table.changed(gone=asked[:50], added=()).among(asked) == set()
+
+
+def test_long_ids_count_for_several() -> None:
+    assert IdTable(pa.array(["x" * 4_000] * 10)).size > 10 * 4_000 // ID_BYTES
+    assert IdTable(pa.array([f"{number}" for number in range(10)])).size == 10
