@@ -8,6 +8,7 @@ from datetime import datetime
 from omnigraph.engine.arguments import datetime_of, microseconds
 from omnigraph.schema.shape import JsonObject
 from omnigraph.versioning.record import MAIN_BRANCH, Record
+from omnigraph.versioning.stamps import time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def commit_of(record: Record) -> Commit:
         parents=(() if record.parent is None else (record.parent,)) + merged,
         actor=record.signature.actor,
         message=record.signature.message,
-        created_at=datetime_of(record.created_at),
+        created_at=datetime_of(time_of(record)),
         is_maintenance=record.is_maintenance,
         preferred=tuple(sorted(record.preferred.items())),
         key=record.signature.key,

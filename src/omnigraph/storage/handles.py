@@ -18,10 +18,10 @@ from omnigraph.storage.s3_options import s3_options
 
 # A handle holds a parsed manifest of a few kilobytes; 256 cover the hot types of some branches.
 HANDLES_MAX = 256
-# What Lance keeps of manifests, files and transactions: 10 million rows of 20 columns need 15 MB.
+# What Lance keeps of manifests, files and transactions: 200 million values need 15 MB.
 # A commit adds 5 kB that may never be read again, and Lance's own limit of 1 GiB would let a
 # process that only writes grow all day.
-METADATA_BYTES_MAX: Final = 32 * 1024**2
+METADATA_BYTES_MAX: Final = 16 * 1024**2
 # On an object store a miss costs a request, as much as many reads of a disk.
 REMOTE_METADATA_BYTES_MAX: Final = 128 * 1024**2
 # Pages of indexes; those of versions that are gone stay until others push them out. Lance's own

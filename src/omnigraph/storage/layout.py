@@ -12,6 +12,7 @@
     __manifest/changes/{id}.arrow                     change sets too large for a record
     __manifest/schemas/{digest}.json                  accepted schemas, by the hash of their content
     __manifest/cleanup.json                           when the last automatic clean-up began
+    __manifest/clock/now                              written to see what time the store has
     __manifest/staging/{load}/{name}                  notes of a bulk load, removed at its end
     __manifest/staging/{load}.units/{name}            its units that are under way
     __manifest/probes/{id}                            written and removed to try out a store
@@ -38,6 +39,8 @@ HOLDS = f"{MANIFEST}/holds"
 CHANGES = f"{MANIFEST}/changes"
 SCHEMAS = f"{MANIFEST}/schemas"
 CLEANUP = f"{MANIFEST}/cleanup.json"
+CLOCK_FOLDER = f"{MANIFEST}/clock"
+CLOCK = f"{CLOCK_FOLDER}/now"
 PROBES = f"{MANIFEST}/probes"
 STAGING = f"{MANIFEST}/staging"
 TABLES = "t"

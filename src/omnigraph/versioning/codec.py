@@ -104,6 +104,7 @@ def _record_fields(record: Record) -> dict[str, object]:
         "commit": record.commit,
         "parent": record.parent,
         "created_at": record.created_at,
+        "made_at": record.made_at,
         "actor": signature.actor,
         "message": signature.message,
         "key": signature.key,
@@ -147,6 +148,7 @@ def _record(fields: Fields, stream: str, seq: int) -> Record:
         dropped=fields.texts("dropped"),
         renamed=fields.child_or_empty("renamed").text_by_name(),
         preferred=fields.child_or_empty("preferred").text_by_name(),
+        made_at=fields.integer("made_at") if fields.has("made_at") else None,
     )
 
 

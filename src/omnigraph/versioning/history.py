@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 from omnigraph.errors import (
@@ -22,6 +23,7 @@ from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import GENESIS_SEQ, CommitRef, Record, Stream
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.stamps import newest_at
 
 # How many records of a listing are read at the same time.
 PAGE: Final = 32
@@ -54,7 +56,7 @@ class History:
         """The snapshot that was the newest of a branch at a time."""
         last = self._log.head(stream).snapshot.seq
         oldest = self._floors.of(stream)
-        seq = self._first(stream, range(oldest, last + 1), lambda at: at.created_at > time_us) - 1
+        seq = newest_at(range(oldest, last + 1), time_us, partial(self._record, stream))
         if GENESIS_SEQ <= seq < oldest:
             what = f"what branch '{stream.branch}' was at {_iso(time_us)}"
             raise SnapshotGone(f"{what} was collected", oldest=oldest)

@@ -46,8 +46,8 @@ REMOTE_HINT_EVERY: Final = 8
 PROBES_MAX: Final = 16
 # How long a collector leaves alone what was just superseded, deleted, or never referred to.
 GRACE_S: Final = 24 * 3600.0
-# Parsed records are immutable and small; this many serve rebases and listings without a read.
-CACHED_ENTRIES_MAX: Final = 4096
+# Parsed records are immutable and take 4 kB; this many serve rebases and listings without a read.
+CACHED_ENTRIES_MAX: Final = 2048
 CACHED_HEADS_MAX: Final = 1024
 # How many commits of maintenance in a row are seen through; each follows a commit of somebody.
 MAINTENANCE_MAX: Final = 1024

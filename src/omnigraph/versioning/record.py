@@ -135,7 +135,8 @@ NOBODY: Final = Signature()
 class Record:
     """One commit of a branch. `is_whole` says that `pins` are all pins, not the touched ones.
 
-    `preferred` says of a merge whose side was taken in conflicts, by their kind.
+    `preferred` says of a merge whose side was taken in conflicts, by their kind. `created_at`
+    orders commits; `made_at` is when it was made, where that is another time (`stamps`).
     """
 
     stream: str
@@ -155,6 +156,7 @@ class Record:
     dropped: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
     preferred: Mapping[str, str] = field(default_factory=dict)
+    made_at: int | None = None
 
     @property
     def ref(self) -> CommitRef:

@@ -22,6 +22,7 @@ class Snapshot:
     created_at: int
     schema: str
     pins: Mapping[str, Pin]
+    made_at: int | None = None
 
     @property
     def ref(self) -> CommitRef:
@@ -32,16 +33,24 @@ class Snapshot:
     def after(self, record: Record) -> Snapshot:
         """The snapshot that the next record of the stream makes."""
         pins = record.pins if record.is_whole else _overlaid(self.pins, record)
-        return Snapshot(
-            self.stream, record.seq, record.commit, record.created_at, record.schema, pins
-        )
+        return _snapshot(record, self.stream, pins)
 
 
 def snapshot_of(record: Record, stream: Stream) -> Snapshot:
     """The snapshot of a record that holds all pins."""
     assert record.is_whole
+    return _snapshot(record, stream, record.pins)
+
+
+def _snapshot(record: Record, stream: Stream, pins: Mapping[str, Pin]) -> Snapshot:
     return Snapshot(
-        stream, record.seq, record.commit, record.created_at, record.schema, record.pins
+        stream=stream,
+        seq=record.seq,
+        commit=record.commit,
+        created_at=record.created_at,
+        schema=record.schema,
+        pins=pins,
+        made_at=record.made_at,
     )
 
 
@@ -54,6 +63,7 @@ def encode_checkpoint(snapshot: Snapshot) -> bytes:
             "seq": snapshot.seq,
             "commit": snapshot.commit,
             "created_at": snapshot.created_at,
+            "made_at": snapshot.made_at,
             "schema": snapshot.schema,
             "pins": pins_json(snapshot.pins),
         },
@@ -72,6 +82,7 @@ def decode_checkpoint(stream: Stream, seq: int, data: bytes) -> Snapshot:
         created_at=fields.integer("created_at"),
         schema=fields.text("schema"),
         pins=read_pins(fields.child_or_empty("pins")),
+        made_at=fields.integer("made_at") if fields.has("made_at") else None,
     )
 
 

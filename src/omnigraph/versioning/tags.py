@@ -177,6 +177,7 @@ def event_of(tag: Tag) -> dict[str, object]:
         "commit": ref_json(at.ref),
         "ancestors": [ref_json(origin) for origin in owner.origins],
         "committed_at": at.created_at,
+        "made_at": at.made_at,
         "schema": at.schema,
         "pins": pins_json(at.pins),
         "created_at": tag.created_at,
@@ -199,6 +200,7 @@ def _snapshot(fields: Fields) -> Snapshot:
         created_at=fields.integer("committed_at"),
         schema=fields.text("schema"),
         pins=read_pins(fields.child_or_empty("pins")),
+        made_at=fields.integer("made_at") if fields.has("made_at") else None,
     )
 
 

@@ -29,7 +29,9 @@ from omnigraph.errors import (
 )
 from omnigraph.ids import ulid_milliseconds
 from omnigraph.storage import layout
+from omnigraph.storage.objects import Objects
 from omnigraph.storage.pins import Pin
+from omnigraph.storage.store_clock import ask_store_time
 from omnigraph.storage.turns import turn
 from omnigraph.versioning import changes as change_sets
 from omnigraph.versioning.effects import (
@@ -73,6 +75,7 @@ from omnigraph.versioning.record import (
     new_commit_id,
 )
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.stamps import Clock, Stamp
 
 # Lost races before a write may give up; each loss means that another commit went through.
 ATTEMPTS_MAX: Final = 32
@@ -129,9 +132,10 @@ PrepareAgain: TypeAlias = Callable[[Snapshot], Transaction | None]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What tests replace: the clock in microseconds, pauses, and the grace of the collector."""
+    """What tests replace: clocks in microseconds, pauses, and the grace of the collector."""
 
     now_us: Callable[[], int] = lambda: time.time_ns() // 1000
+    ask_store_time: Callable[[Objects], int | None] = ask_store_time
     pause: Callable[[float], None] = time.sleep
     grace_s: float = GRACE_S
     patience_s: float = PATIENCE_S
@@ -162,6 +166,7 @@ class Committer:
         self.log = log
         self.tables = tables
         self.settings = settings or Settings()
+        self._clock = Clock(log.objects, self.settings.now_us, self.settings.ask_store_time)
 
     def publish(
         self, transaction: Transaction, *, prepare_again: PrepareAgain | None = None
@@ -228,9 +233,8 @@ class Committer:
             if head.is_closed:
                 return
             self._require(requires, head.snapshot)
-            entry = Close(
-                stream.id, stream.branch, head.next_seq, self._stamp(head.snapshot), actor
-            )
+            created_at = self._clock.stamp(head.snapshot).created_at
+            entry = Close(stream.id, stream.branch, head.next_seq, created_at, actor)
             if self._put(entry):
                 self.log.settle(entry, head.after(entry))
                 return
@@ -245,7 +249,7 @@ class Committer:
         with suppress(StorageUnknown):
             self.log.objects.put_new(layout.FORMAT, write_fields(layout.FORMAT, {}))
         self.log.require_format()
-        now = self.settings.now_us()
+        now = self._clock.stamp(None).created_at
         record = Record(
             stream=MAIN.id,
             branch=MAIN.branch,
@@ -350,15 +354,16 @@ class Committer:
         touched = state.bench.apply(head.pins)
         pins = {key: pin for key, pin in {**head.pins, **touched}.items() if pin is not None}
         is_whole = len(pins) <= WHOLE_PINS_MAX
-        created_at = self._stamp(head, transaction.merged)
+        stamp = self._stamp(head, transaction.merged)
         effects = transaction.effects
         return Record(
             stream=head.stream.id,
             branch=head.stream.branch,
             seq=head.seq + 1,
-            commit=new_commit_id(created_at),
+            commit=new_commit_id(stamp.created_at),
             parent=head.commit,
-            created_at=created_at,
+            created_at=stamp.created_at,
+            made_at=stamp.made_at,
             schema=transaction.schema or head.schema,
             pins=pins if is_whole else {key: pins[key] for key in touched if key in pins},
             is_whole=is_whole,
@@ -372,13 +377,10 @@ class Committer:
             renamed={e.type_key: e.to for e in effects if isinstance(e, Rename)},
         )
 
-    def _stamp(self, head: Snapshot, merged: CommitRef | None = None) -> int:
-        """Now, but after both parents: times rise along a branch, so that a time finds one commit.
-
-        An id tells the time of its commit to the millisecond.
-        """
+    def _stamp(self, head: Snapshot, merged: CommitRef | None) -> Stamp:
+        """The stamp of a commit after both parents; an id has the millisecond of its commit."""
         after = 0 if merged is None else ((ulid_milliseconds(merged.commit) or 0) + 1) * 1000
-        return max(self.settings.now_us(), head.created_at + 1, after)
+        return self._clock.stamp(head, after=after)
 
     def _put(self, entry: LogEntry) -> bool:
         """Put a record at its place; True if it is there, False if another one is."""

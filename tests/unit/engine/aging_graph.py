@@ -65,7 +65,11 @@ class Aging:
         return Storage(open_objects(uri, is_durable=False), tables(), reopened=tables)
 
     def _environment(self) -> Environment:
-        return Environment(settings=Settings(now_us=self.clock.now_us, grace_s=self.grace_s))
+        clock = self.clock
+        settings = Settings(
+            now_us=clock.now_us, ask_store_time=lambda _: clock.now_us(), grace_s=self.grace_s
+        )
+        return Environment(settings=settings)
 
 
 def _quiet(graph: Graph) -> Graph:

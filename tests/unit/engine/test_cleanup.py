@@ -9,7 +9,7 @@ import pytest
 
 from faults.world import problems
 from omnigraph import errors
-from unit.engine.aging_graph import DAY_S, Aging, add, numbered, people
+from unit.engine.aging_graph import DAY_S, Aging, Clock, add, numbered, people
 
 
 @pytest.fixture
@@ -49,6 +49,27 @@ def test_a_commit_that_several_branches_had_counts_once(aging: Aging) -> None:
     assert graph.cleanup(keep=1).commits == 11 - 2
     assert graph.cleanup(keep=1, dry_run=False).commits == 11 - 2
     assert graph.cleanup(keep=1, dry_run=False).commits == 0
+
+
+def test_commits_after_one_of_the_future_grow_old_and_go(aging: Aging) -> None:
+    graph = aging.create()
+    add(graph.branch(), *numbered(1, 3))
+    believed = aging.clock
+    aging.clock = Clock(ahead_s=73 * 365 * DAY_S)
+    add(aging.open().branch(), "future")
+    aging.clock = believed
+    again = aging.open()
+    (notice,) = again.check().notices
+    assert notice.where.endswith("/00000000000000000004.json")
+    assert again.branch().head.id in notice.message
+    assert "stamped 26645 days after it was stored" in notice.message
+    add(again.branch(), *numbered(5, 9))
+    aging.later()
+    add(again.branch(), "new")
+    aging.later()
+    assert again.cleanup(keep=1, dry_run=False).oldest == {"main": 10}
+    assert people(again.branch()) == ["future", "new", *numbered(1, 3), *numbered(5, 9)]
+    assert list(problems(aging.open())) == []
 
 
 def test_a_dry_run_tells_exactly_what_a_real_run_does(aging: Aging) -> None:

@@ -99,8 +99,8 @@ def test_a_merge_is_younger_than_both_of_its_parents(fast_graph: SmallGraph) -> 
     review = _review(fast_graph)
     merged = _adopting(fast_graph, review)
     behind = fast_graph.head(review).created_at - 5_000_000
-    fast_graph.committer.settings = replace(fast_graph.settings, now_us=lambda: behind)
-    record = fast_graph.committer.publish(merged)
+    settings = replace(fast_graph.settings, now_us=lambda: behind)
+    record = SmallGraph(fast_graph.objects, fast_graph.tables, settings).committer.publish(merged)
     assert isinstance(record, Record)
     assert record.created_at > fast_graph.head(review).created_at
 

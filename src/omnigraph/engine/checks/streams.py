@@ -11,6 +11,7 @@ from typing import Final
 from omnigraph.engine.checks.problems import Problems, is_interrupt
 from omnigraph.engine.checks.refs import was_named
 from omnigraph.engine.checks.schemas import SchemaCheck
+from omnigraph.engine.checks.stamps import notice_future_stamps
 from omnigraph.errors import CorruptObject, FormatTooNew, OmnigraphError
 from omnigraph.ids import ulid_milliseconds
 from omnigraph.storage import layout
@@ -114,7 +115,8 @@ class StreamCheck:
         stream = line.stream
         # First of all: a writer at work may move the end of the stream, but never below its hint.
         hinted = self._hinted(stream)
-        seqs = self._listed(line)
+        stored = self._listed(line)
+        seqs = list(stored)
         walked = self._walked[stream.id] = Walked(stream, self._base(stream))
         self._check_extent(line, seqs, hinted)
         is_closed, folded, last = False, walked.base, stream.first_seq - 1
@@ -138,6 +140,7 @@ class StreamCheck:
             last = seq
         self._check_schemas(walked)
         self._check_checkpoints(walked)
+        notice_future_stamps(stream.id, walked.records, stored, self._problems)
         return walked
 
     def _base(self, stream: Stream) -> Snapshot | None:
@@ -177,10 +180,14 @@ class StreamCheck:
 
     # ---- what is there ----
 
-    def _listed(self, line: Line) -> list[int]:
-        paths = self._objects.list(layout.stream_folder(line.stream.id))
-        seqs = (layout.seq_of_record(entry.path) for entry in paths)
-        return [seq for seq in seqs if seq is not None and (line.is_live or seq <= line.needed)]
+    def _listed(self, line: Line) -> dict[int, float]:
+        """The records of a stream, with the time of the store at which each was written."""
+        return {
+            seq: entry.modified
+            for entry in self._objects.list(layout.stream_folder(line.stream.id))
+            if (seq := layout.seq_of_record(entry.path)) is not None
+            and (line.is_live or seq <= line.needed)
+        }
 
     def _check_extent(self, line: Line, seqs: list[int], hinted: int | None) -> None:
         stream = line.stream

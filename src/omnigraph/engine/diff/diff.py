@@ -31,6 +31,7 @@ from omnigraph.execution.changes import (
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKind
 from omnigraph.schema.shape import JsonObject
+from omnigraph.versioning.stamps import time_of
 
 # The first images of a type tell how large they are; later reads are bounded by their bytes.
 FIRST_IMAGES: Final = 256
@@ -238,7 +239,7 @@ def _commit(session: Session, at: versioning.Snapshot) -> Commit:
             parents=(),
             actor=None,
             message=None,
-            created_at=datetime_of(at.created_at),
+            created_at=datetime_of(time_of(at)),
         )
 
 

@@ -25,6 +25,7 @@ from omnigraph.execution.changes import Op, TypeDifference, difference, images
 from omnigraph.schema.types import VectorType
 from omnigraph.versioning.record import Record, Stream
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.stamps import time_of
 
 # Ids that are looked up at once: a look-up costs much the same for any number of them.
 WINDOW_ROWS: Final = 65_536
@@ -131,7 +132,7 @@ def _batch(record: Record, found: TypeDifference) -> pa.RecordBatch:
     columns = [
         same(record.commit, "commit"),
         same(record.seq, "version"),
-        same(datetime_of(record.created_at), "committed_at"),
+        same(datetime_of(time_of(record)), "committed_at"),
         same(str(found.kind), "kind"),
         same(found.type_key.name, "type"),
         same(found.pair.type_id, "type_id"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.engine.entity_change import EntityChange
 from omnigraph.versioning.record import Record
+from omnigraph.versioning.stamps import time_of
 
 if TYPE_CHECKING:
     from omnigraph.schema.shape import JsonObject
@@ -114,5 +115,5 @@ def cause_of(record: Record) -> Cause:
         parents=(() if record.parent is None else (record.parent,)) + merged,
         branch=record.branch,
         actor=record.signature.actor,
-        authored_at=record.created_at,
+        authored_at=time_of(record),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from omnigraph.errors import CommitNotFound, CorruptObject
@@ -13,6 +14,7 @@ from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.log import Head, Log
 from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
 from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.stamps import Stamped, newest_at
 from omnigraph.versioning.tags import Tag
 
 _PAGE: Final = 256
@@ -123,17 +125,11 @@ class Lines:
     def _current(self, stream: Stream, kept: range, age_s: float) -> int:
         """The commit that was the newest before the grace, or so long ago if that is longer."""
         time_us = self._started - max(self._grace, int(age_s * _SECOND))
-        low, high = kept.start, kept.stop
-        while low < high:
-            middle = (low + high) // 2
-            is_older = self._created_at(stream, middle) <= time_us
-            low, high = (middle + 1, high) if is_older else (low, middle)
-        return max(low - 1, kept.start)
+        return max(newest_at(kept, time_us, partial(self._read, stream)), kept.start)
 
-    def _created_at(self, stream: Stream, seq: int) -> int:
+    def _read(self, stream: Stream, seq: int) -> Stamped:
         entry = self._log.read(stream.owner(seq).id, seq)
-        found = entry if isinstance(entry, Record) else self._log.at(stream, seq)
-        return found.created_at
+        return entry if isinstance(entry, Record) else self._log.at(stream, seq)
 
 
 def count_let_go(before: Iterable[Line], after: Iterable[Line]) -> int:
