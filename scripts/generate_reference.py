@@ -15,6 +15,7 @@ from omnigraph.cli.app import app
 from omnigraph.cli.scope import GLOBAL_PANEL
 from omnigraph.diagnostics import CODES
 from omnigraph.engine.variables import VARIABLES
+from omnigraph.errors.documents import ErrorCode, error_code
 from omnigraph.pipelines.shapes import SHAPES
 from omnigraph.query.settings import SETTINGS
 
@@ -55,12 +56,17 @@ def _errors() -> Iterator[str]:
         yield ""
     yield "## Exceptions\n\n```text"
     yield inspect.cleandoc(errors.__doc__ or "")
-    yield "```\n\n| Class | `code` | Retryable | Raised when |\n|---|---|---|---|"
+    yield "```\n"
+    yield "In the document of a failure, this code is the `reason`, and the word beside it is the"
+    yield "`code`.\n"
+    yield "| Class | `code` | In documents | Retryable | Raised when |\n|---|---|---|---|---|"
     for name, error in sorted(vars(errors).items()):
         if inspect.isclass(error) and issubclass(error, errors.OmnigraphError):
             meaning = (error.__doc__ or "").splitlines()[0]
             retryable = "yes" if error.retryable else "no"
-            yield f"| `{name}` | `{error.code}` | {retryable} | {meaning} |"
+            code = error_code(error)
+            known = "" if code is None else f"`{code}`"
+            yield f"| `{name}` | `{error.code}` | {known} | {retryable} | {meaning} |"
 
 
 def _settings() -> Iterator[str]:
@@ -111,14 +117,24 @@ standard error. Every command that writes, but `mutate`, says there where it goe
 | Exit code | Meaning |
 |---|---|
 | 0 | success |
-| 1 | failure: standard error says why and what to do, and nothing is on standard output |
+| 1 | failure |
 | 2 | wrong arguments |
 | 4 | `--if-commit` of `load` and `mutate`: the branch has another newest commit |
 | 130 | interrupted; the message tells whether a write happened |
 
-With `--json` some failures are a document on standard output: exit code 4 prints `{error,
-precondition_failure: {expected, actual}}`, and a refused `load` or `mutate` prints `{error, code,
-violations, count}`.
+A failure says on standard error why and what to do, and prints nothing on standard output. With
+`--json` it is one document on standard output instead: `error` is the message; `code` is one of
+CODES; `reason` is the stable word of
+[the error](errors.md#exceptions); `retryable` and, if there is one, `hint` follow. Then comes what
+the error knows: `diagnostics`, `violations` and `count`, `merge_conflicts` and `count`,
+`key_conflict`, `resource_limit`, `blob_range`, `change_diff_refusal`, `change_feed_gap`, or
+`precondition_failure` with `expected` and `actual`; the last two have no `code`. A report of
+something wrong (`check`, `lint`, `fmt`, `schema check`, a dry run with conflicts) is its usual
+document with a `code`. A document is printed whole or not at all.
+
+Old spellings work and print one line of warning: `read` (now `query`), `change` (`mutate`),
+`ingest` (`load`, with `--from main --mode merge --dialect compatible`), `query lint`, `query check`
+and `check` with `--query` or `--schema` (`lint`), and `export --jsonl`.
 
 In documents, `graph_manifest_version` is the version of a commit, which counts the commits of a
 branch; `internal_schema_version` is the format of stored schemas; `published_dataset_version` and
@@ -131,7 +147,8 @@ A graph is addressed by its storage: a path, `file://…` or `s3://…`. Servers
 
 
 def _cli() -> Iterator[str]:
-    yield _CLI
+    codes = ", ".join(f"`{code}`" for code in ErrorCode)
+    yield _CLI.replace("CODES", codes)
     yield from _command(typer.main.get_command(app), "omnigraph")
 
 

@@ -28,6 +28,7 @@ from omnigraph.cli import (
     spark_commands,
     upkeep_commands,
 )
+from omnigraph.cli.command_line import CommandLine
 from omnigraph.cli.failures import answer_termination
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.verbs import HELP_NAMES, expanded, verb
@@ -50,6 +51,7 @@ optimize, cleanup, repair, index, pipeline.
 
 app = typer.Typer(
     name="omnigraph",
+    cls=CommandLine,
     epilog=_LEGEND,
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -93,9 +95,6 @@ def main() -> None:
             print_problems([f"the output cannot be written: {failure}"])
         # The interpreter must not try to flush again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except OSError as failure:
-        print_problems([str(failure)])
         sys.exit(1)
 
 

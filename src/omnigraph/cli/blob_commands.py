@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from omnigraph.cli.failures import fail
 from omnigraph.cli.graphs import open_graph
 from omnigraph.cli.options import JSON, ReadTarget
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.verbs import STORE, group, verb
-from omnigraph.cli.views import fail, print_bytes
+from omnigraph.cli.views import print_bytes
 from omnigraph.cli.views.documents import Fields, show
 
 if TYPE_CHECKING:

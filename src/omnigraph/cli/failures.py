@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from types import FrameType
-from typing import Final
+from typing import Final, NoReturn
 
 import typer
 
@@ -20,6 +20,7 @@ from omnigraph.errors import (
     PreconditionFailed,
     WriteRefused,
 )
+from omnigraph.errors.documents import ErrorCode, error_document
 
 FAILED: Final = 1
 LOST_PRECONDITION: Final = 4
@@ -31,6 +32,23 @@ _PICK_HINT: Final = (
     "keep what the branch has with --prefer ours, or take what the {} makes of it with"
     " --prefer theirs"
 )
+
+
+class CommandFailed(Exception):
+    """A command that cannot go on: why, what to do, and what programs call it."""
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, code: ErrorCode = ErrorCode.BAD_REQUEST
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.code = code
+
+
+def fail(message: str, *, hint: str | None = None) -> NoReturn:
+    """End the command with exit code 1, saying why it cannot go on and what to do."""
+    raise CommandFailed(message, hint=hint)
 
 
 class Terminated(KeyboardInterrupt):
@@ -51,13 +69,48 @@ def _terminate(_number: int, _frame: FrameType | None) -> None:
     raise Terminated
 
 
-def report(error: OmnigraphError, *, is_json: bool) -> int:
-    """Say why a command failed; with `is_json`, some errors are a document on standard output."""
-    code = LOST_PRECONDITION if isinstance(error, PreconditionFailed) else FAILED
-    document = _document(error) if is_json else None
-    if document is not None:
-        print_json(document)
-        return code
+def asks_for_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON; known also where the line cannot be parsed."""
+    given = list(arguments)
+    options = given[: given.index("--")] if "--" in given else given
+    is_format = ("--format", "json") in pairwise(options)
+    return is_format or "--json" in options or "--format=json" in options
+
+
+def report(error: OmnigraphError | CommandFailed | OSError, *, is_json: bool) -> int:
+    """Say why a command failed, in words or as one document, and return the exit code."""
+    if is_json:
+        print_json(_document(error))
+    else:
+        _print(error)
+    return LOST_PRECONDITION if isinstance(error, PreconditionFailed) else FAILED
+
+
+def report_usage(error: typer.TyperException, *, is_json: bool) -> int:
+    """Say what is wrong with a command line, and return the exit code."""
+    message, context = error.format_message(), getattr(error, "ctx", None)
+    if not message.strip():
+        # A command without arguments: its help is printed already.
+        return error.exit_code
+    hint = None
+    if isinstance(context, typer.Context):
+        hint = f"try '{context.command_path} {context.help_option_names[-1]}'"
+    if is_json:
+        print_json(_document(CommandFailed(message, hint=hint)))
+    else:
+        if isinstance(context, typer.Context):
+            typer.echo(context.get_usage(), err=True)
+        _print(CommandFailed(message, hint=hint))
+    return error.exit_code
+
+
+def report_bug(error: Exception) -> None:
+    """Answer a program with one document although the command ends with a traceback."""
+    message = f"unexpected {type(error).__name__}: {error}"
+    print_json(_document(CommandFailed(message, code=ErrorCode.INTERNAL)))
+
+
+def _print(error: OmnigraphError | CommandFailed | OSError) -> None:
     match error:
         case CompileError():
             print_diagnostics(error.diagnostics)
@@ -67,43 +120,35 @@ def report(error: OmnigraphError, *, is_json: bool) -> int:
             conflicts = counted(error.count, f"{error.operation} conflict")
             print_problems([f"{conflicts}: nothing was written"])
             typer.echo("\n".join(conflict_lines(error.conflicts, error.count)), err=True)
+        case OSError():
+            print_problems([str(error)])
         case _:
             print_problems([error.message])
     hint = _hint(error)
     if hint is not None:
         print_hint(hint)
-    return code
 
 
-def _hint(error: OmnigraphError) -> str | None:
+def _hint(error: OmnigraphError | CommandFailed | OSError) -> str | None:
     """What to do, in the options of the command line."""
+    if isinstance(error, OSError):
+        return None
     if not isinstance(error, MergeConflict) or not error.is_preferable:
         return error.hint
     is_merge = error.operation == "merge"
     return _PREFER_HINT if is_merge else _PICK_HINT.format(error.operation)
 
 
-def _document(error: OmnigraphError) -> dict[str, object] | None:
+def _document(error: OmnigraphError | CommandFailed | OSError) -> dict[str, object]:
     match error:
-        case PreconditionFailed():
-            detail = {"expected": error.expected, "actual": error.actual}
-            return {"error": error.message, "precondition_failure": detail}
-        case MergeConflict():
-            return {
-                "error": error.message,
-                "code": error.code,
-                "merge_conflicts": [each.to_json() for each in error.conflicts],
-                "count": error.count,
-            }
-        case WriteRefused():
-            return {
-                "error": error.message,
-                "code": error.code,
-                "violations": [asdict(violation) for violation in error.violations],
-                "count": error.count,
-            }
-        case _:
-            return None
+        case OmnigraphError():
+            document = error_document(error)
+        case CommandFailed():
+            document = {"error": error.message, "code": str(error.code)}
+        case OSError():
+            document = {"error": str(error), "code": str(ErrorCode.INTERNAL)}
+    hint = _hint(error)
+    return document if hint is None else document | {"hint": hint}
 
 
 def _print_violations(error: WriteRefused) -> None:

@@ -7,7 +7,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from omnigraph.cli.views import fail
+from omnigraph.cli.failures import fail
 
 # A file larger than this is not a schema or a query file but a mistake.
 TEXT_BYTES_MAX = 64 * 1024 * 1024

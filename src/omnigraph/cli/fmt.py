@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.cli.failures import FAILED
 from omnigraph.cli.files import FileProblem, read_bytes, replace_text
 from omnigraph.cli.options import JSON
 from omnigraph.cli.scope import Capability
@@ -17,6 +18,7 @@ from omnigraph.cli.verbs import verb
 from omnigraph.cli.views import print_diagnostics, print_json, print_lines, print_problems
 from omnigraph.diagnostics import Diagnostic, to_json
 from omnigraph.errors import CompileError
+from omnigraph.errors.documents import ErrorCode
 from omnigraph.query import format_queries
 from omnigraph.schema import format_schema
 
@@ -61,12 +63,14 @@ def fmt(
             outcome.findings.extend(failure.diagnostics)
         except FileProblem as problem:
             outcome.problems.append(str(problem))
+    is_failed = bool(outcome.findings or outcome.problems or (is_check and outcome.changed))
     if is_json:
-        print_json(_document(outcome))
+        code = {"code": str(ErrorCode.BAD_REQUEST)} if is_failed else {}
+        print_json(_document(outcome) | code)
     else:
         _print(outcome, is_dry=is_dry, is_diff=is_diff)
-    if outcome.findings or outcome.problems or (is_check and outcome.changed):
-        raise typer.Exit(1)
+    if is_failed:
+        raise typer.Exit(FAILED)
 
 
 def _format(path: Path, outcome: _Outcome, *, is_dry: bool) -> None:

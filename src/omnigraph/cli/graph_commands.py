@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 import typer
 
 import omnigraph
+from omnigraph.cli.failures import FAILED, fail
 from omnigraph.cli.graphs import answering_interrupts, echo_write, open_graph
 from omnigraph.cli.options import (
     BRANCH,
@@ -24,11 +25,12 @@ from omnigraph.cli.schema_files import schema_text
 from omnigraph.cli.scope import Capability, Scope, is_local
 from omnigraph.cli.spark_options import ReadEngine, SparkPlace
 from omnigraph.cli.verbs import ACTOR, STORE, STORE_AND_ACTOR, verb
-from omnigraph.cli.views import fail, print_bytes, print_lines
+from omnigraph.cli.views import print_bytes, print_lines, print_warning
 from omnigraph.cli.views.alignment import aligned
 from omnigraph.cli.views.documents import Checked, Pins, Tables, show
 from omnigraph.cli.views.progress import load_bars
 from omnigraph.errors import GraphExists, GraphNotFound
+from omnigraph.errors.documents import ErrorCode
 
 
 class ExportFormat(StrEnum):
@@ -103,6 +105,7 @@ class Files:
         ExportFormat | None,
         typer.Option("--format", show_default="parquet", help="With Spark: what to write."),
     ] = None
+    is_jsonl: Annotated[bool, typer.Option("--jsonl", hidden=True)] = False
 
     def __post_init__(self) -> None:
         is_spark = self.engine is ReadEngine.SPARK
@@ -110,6 +113,8 @@ class Files:
             raise typer.BadParameter("--engine spark writes files: give --out PATH")
         if not is_spark and (self.out is not None or self.format is not None):
             raise typer.BadParameter("--out and --format need --engine spark")
+        if self.is_jsonl:
+            print_warning("'--jsonl' is not needed: an export is JSON lines")
 
 
 def export(
@@ -170,9 +175,10 @@ def check(
     address = scope.address(uri, ways=POSITIONAL_WAYS)
     with open_graph(scope, address) as graph:
         report = graph.check(commits_max=None) if is_all else graph.check()
-    show(Checked(address, report), is_json=is_json)
-    if report.problems:
-        raise typer.Exit(1)
+    failure = ErrorCode.INTERNAL if report.problems else None
+    show(Checked(address, report), is_json=is_json, failure=failure)
+    if failure:
+        raise typer.Exit(FAILED)
 
 
 def _refuse_other_files(address: str) -> None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 import omnigraph
-from omnigraph.cli.failures import stopped_code
+from omnigraph.cli.failures import fail, stopped_code
 from omnigraph.cli.scope import Scope, is_local
-from omnigraph.cli.views import fail, print_problems
+from omnigraph.cli.views import print_problems
 from omnigraph.errors import OmnigraphError
 from omnigraph.errors.interruptions import raising_interruptions
 

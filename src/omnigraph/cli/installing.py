@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from omnigraph.cli.failures import fail
 from omnigraph.cli.files import FileProblem
-from omnigraph.cli.views import fail
 
 
 def require_locks() -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.cli.failures import FAILED
 from omnigraph.cli.files import read_source
 from omnigraph.cli.graphs import open_graph
 from omnigraph.cli.options import JSON, MAIN_BRANCH, POSITIONAL_URI
@@ -16,6 +17,7 @@ from omnigraph.cli.verbs import STORE, verb
 from omnigraph.cli.views import counted, print_diagnostics
 from omnigraph.cli.views.documents import JsonObject, show
 from omnigraph.diagnostics import Severity, Source, shown
+from omnigraph.errors.documents import ErrorCode
 from omnigraph.query import lint_file
 from omnigraph.query.ast import MutationBody
 from omnigraph.query.lint import LintFinding, LintReport, SchemaSource
@@ -66,9 +68,10 @@ def lint(
             print_diagnostics(schema.diagnostics)
     if not is_json:
         print_diagnostics(report.diagnostics)
-    show(_Linted(report), is_json=is_json)
-    if report.has_errors:
-        raise typer.Exit(1)
+    failure = ErrorCode.BAD_REQUEST if report.has_errors else None
+    show(_Linted(report), is_json=is_json, failure=failure)
+    if failure:
+        raise typer.Exit(FAILED)
 
 
 def _schema(scope: Scope, uri: str | None, path: Path | None) -> tuple[SchemaSource, str | bytes]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from omnigraph.cli.failures import fail
 from omnigraph.cli.graphs import (
     NOTHING_WRITTEN,
     answering_interrupts,
@@ -22,7 +23,6 @@ from omnigraph.cli.options import IF_COMMIT, JSON, MAIN_BRANCH, POSITIONAL_URI, 
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.spark_options import SparkPlace
 from omnigraph.cli.verbs import STORE_AND_ACTOR, verb
-from omnigraph.cli.views import fail
 from omnigraph.cli.views.documents import Loaded, show
 from omnigraph.cli.views.progress import load_bars
 from omnigraph.diagnostics.shown import escaped

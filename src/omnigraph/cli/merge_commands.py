@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from omnigraph.cli.failures import FAILED
 from omnigraph.cli.graphs import answering_interrupts, echo_write, open_graph
 from omnigraph.cli.options import (
     BRANCH,
@@ -22,6 +23,7 @@ from omnigraph.cli.views import print_problems
 from omnigraph.cli.views.documents import show
 from omnigraph.cli.views.merges import Merged, Planned
 from omnigraph.errors import InvalidArgument
+from omnigraph.errors.documents import ErrorCode
 from omnigraph.writers.merge.preference import preferences
 
 if TYPE_CHECKING:
@@ -149,9 +151,10 @@ def _require_no_commit(is_dry_run: bool, *given: object) -> None:
 
 def _show_plan(plan: MergePlan, *, is_json: bool) -> None:
     """Print what would happen; conflicts are a failure, as they would be without a dry run."""
-    show(Planned(plan), is_json=is_json)
-    if plan.conflict_count:
-        raise typer.Exit(1)
+    failure = ErrorCode.CONFLICT if plan.conflict_count else None
+    show(Planned(plan), is_json=is_json, failure=failure)
+    if failure:
+        raise typer.Exit(FAILED)
 
 
 def _preferred(given: list[str] | None) -> dict[str, str] | None:

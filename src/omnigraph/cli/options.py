@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from omnigraph.cli.failures import fail
 from omnigraph.cli.files import read_source
-from omnigraph.cli.views import fail
+from omnigraph.errors import QueryNotFound
 from omnigraph.query import ParsedFile
 from omnigraph.query.ast import File, Query
 from omnigraph.query.compile import find_query, read_file
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from omnigraph import Graph, Snapshot
 
 MAIN_BRANCH = "main"
+# `query lint` and `query check` once checked a file; now these are names of queries.
+_LINT_NAMES = ("lint", "check")
 # The address of a graph where a verb takes it as its argument, or with --uri.
 POSITIONAL_WAYS = "its address as the argument, or --store URI"
 OPTION_WAYS = "--uri URI or --store URI"
@@ -87,7 +90,12 @@ class QuerySource:
 
     def query(self, file: File) -> Query:
         """The query of a text that is meant; a parameter that it does not declare is refused."""
-        found = find_query(file, self.name)
+        try:
+            found = find_query(file, self.name)
+        except QueryNotFound as missing:
+            if self.name in _LINT_NAMES:
+                missing.hint = "check the queries of a file with `omnigraph lint --query PATH`"
+            raise
         require_declared([each.name.text for each in found.parameters], self.parameters())
         return found
 

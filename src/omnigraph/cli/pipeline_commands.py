@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from omnigraph.cli.failures import FAILED
+from omnigraph.cli.failures import FAILED, fail
 from omnigraph.cli.graphs import answering_interrupts
 from omnigraph.cli.options import JSON
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.spark_options import SparkPlace, spark_module
 from omnigraph.cli.verbs import ACTOR, group, verb
-from omnigraph.cli.views import fail, print_problems
+from omnigraph.cli.views import print_problems
 from omnigraph.cli.views.documents import show
 from omnigraph.cli.views.pipelines import (
     CheckedPipelines,
@@ -30,6 +30,7 @@ from omnigraph.cli.views.pipelines import (
 )
 from omnigraph.cli.views.progress import load_bars
 from omnigraph.errors import PipelineInvalid
+from omnigraph.errors.documents import ErrorCode
 
 if TYPE_CHECKING:
     from omnigraph.pipelines.definition import Pipeline
@@ -103,9 +104,10 @@ def validate(
     validation = _module("validation")
     asked = names or map(str, _paths(None, folder))
     found = validation.all_validated(asked, folder)
-    show(CheckedPipelines(found), is_json=is_json)
     problems = [str(problem) for each in found for problem in each.problems]
-    if problems:
+    failure = ErrorCode.BAD_REQUEST if problems else None
+    show(CheckedPipelines(found), is_json=is_json, failure=failure)
+    if failure:
         if not is_json:
             print_problems(problems)
         raise typer.Exit(FAILED)
@@ -118,8 +120,9 @@ def plan(name: _NAME, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) 
     """
     path = _module("reading").find_definition(name, folder)
     found = _module("review").planned(path, datetime.now(UTC))
-    show(PipelinePlan(found), is_json=is_json)
-    if found.checked.problems:
+    failure = ErrorCode.BAD_REQUEST if found.checked.problems else None
+    show(PipelinePlan(found), is_json=is_json, failure=failure)
+    if failure:
         if not is_json:
             print_problems(map(str, found.checked.problems))
         raise typer.Exit(FAILED)
@@ -147,8 +150,9 @@ def run(
     if occasion.is_stream:
         show(PipelineRuns(ended), is_json=is_json)
         return
-    show(PipelineRun(ended), is_json=is_json)
-    if ended.status != "succeeded":
+    failure = None if ended.status == "succeeded" else ErrorCode.INTERNAL
+    show(PipelineRun(ended), is_json=is_json, failure=failure)
+    if failure:
         raise typer.Exit(FAILED)
 
 
@@ -169,8 +173,9 @@ def status(names: _NAMES = None, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSO
         resolver = _resolver(each)
         with resolver.hiding():
             found.append(review.status_of(each, resolver, now))
-    show(PipelineStatuses(found), is_json=is_json)
-    if problems:
+    failure = ErrorCode.BAD_REQUEST if problems else None
+    show(PipelineStatuses(found), is_json=is_json, failure=failure)
+    if failure:
         print_problems(problems)
         raise typer.Exit(FAILED)
 
@@ -210,12 +215,14 @@ def schedule(
             # One that cannot be read stops no other.
             print_problems(problems)
             found = list(due.run_due(pipelines, datetime.now(UTC), options))
+            is_done = all(each.run and each.run.status == "succeeded" for each in found)
+            failure = None if is_done and not problems else ErrorCode.INTERNAL
             if found or not is_followed:
-                show(PipelinesRan(found), is_json=is_json)
+                show(PipelinesRan(found), is_json=is_json, failure=failure)
             if not is_followed:
                 break
             _wait_for(due.next_due(pipelines, datetime.now(UTC)))
-    if problems or any(each.run is None or each.run.status != "succeeded" for each in found):
+    if failure:
         raise typer.Exit(FAILED)
 
 

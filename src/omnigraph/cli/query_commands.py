@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.cli.failures import fail
 from omnigraph.cli.graphs import NOTHING_WRITTEN, answering_interrupts, open_graph, writing
 from omnigraph.cli.options import (
     IF_COMMIT,
@@ -25,7 +26,7 @@ from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.spark_options import ReadPlace
 from omnigraph.cli.statements import check_lone, reading_name, statement_rows, write_statement
 from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, verb
-from omnigraph.cli.views import fail, print_json, print_lines
+from omnigraph.cli.views import print_json, print_lines
 from omnigraph.cli.views.documents import Mutated, show
 from omnigraph.cli.views.explanation import Explanation
 from omnigraph.cli.views.rows import LINE_FORMATS, Rows, table_lines

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.cli.failures import FAILED
 from omnigraph.cli.files import read_source
 from omnigraph.cli.graphs import (
     NOTHING_WRITTEN,
@@ -29,6 +30,7 @@ from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, group, verb
 from omnigraph.cli.views import print_diagnostics, print_json, print_lines
 from omnigraph.cli.views.documents import Applied, Fields, Planned, show
 from omnigraph.diagnostics import to_json
+from omnigraph.errors.documents import ErrorCode
 from omnigraph.schema import Catalog, CompiledSchema, compile_schema
 from omnigraph.schema.identity import accept_schema
 from omnigraph.schema.migration import MigrationPlan, plan_migration
@@ -69,13 +71,14 @@ def check(
     mode = Mode.STRICT if is_strict else Mode.LENIENT
     compiled = compile_schema(read_source(path), name=str(path), mode=mode)
     if is_json:
-        print_json(_check_document(path, compiled))
+        failure = {"code": str(ErrorCode.BAD_REQUEST)} if compiled.catalog is None else {}
+        print_json(_check_document(path, compiled) | failure)
     else:
         print_diagnostics(compiled.diagnostics)
         if compiled.catalog is not None:
             print_lines(_summary(path, compiled.catalog))
     if compiled.catalog is None:
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def show_schema(

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.views import fail
+from omnigraph.cli.failures import fail
 
 GLOBAL_PANEL = "Global options (before or after the command)"
 _SERVED_SCHEMES = ("http://", "https://")

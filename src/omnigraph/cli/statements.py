@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, assert_never
 
 from omnigraph.cli import branch_commands, merge_commands
+from omnigraph.cli.failures import fail
 from omnigraph.cli.options import MAIN_BRANCH, QuerySource
 from omnigraph.cli.scope import Scope
-from omnigraph.cli.views import fail
 from omnigraph.query.ast import (
     BranchCreate,
     BranchDelete,

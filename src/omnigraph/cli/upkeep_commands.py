@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.cli.failures import FAILED, fail
 from omnigraph.cli.graphs import answering_interrupts, confirm, echo_write, open_graph
 from omnigraph.cli.options import (
     JSON,
@@ -18,10 +19,10 @@ from omnigraph.cli.options import (
 )
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, group, verb
-from omnigraph.cli.views import fail
 from omnigraph.cli.views.documents import Fields, show
 from omnigraph.cli.views.upkeep import Cleaned, Repaired, Tagged, TagList
 from omnigraph.durations import seconds_of, span_of
+from omnigraph.errors.documents import ErrorCode
 
 _UNSURE = "what was removed is gone, the rest can go next time; run it again"
 _UNSURE_TAG = "look at `omnigraph tag list` to see whether it happened"
@@ -100,9 +101,10 @@ def cleanup(
         typer.echo(f"commits go that are {kept}; this is a preview, --confirm removes", err=True)
     with open_graph(scope, address) as graph, answering_interrupts(lambda: _UNSURE):
         report = graph.cleanup(keep=kept.keep, older_than=seconds, dry_run=not is_real)
-    show(Cleaned(address, report), is_json=is_json)
-    if report.errors:
-        raise typer.Exit(1)
+    failure = ErrorCode.INTERNAL if report.errors else None
+    show(Cleaned(address, report), is_json=is_json, failure=failure)
+    if failure:
+        raise typer.Exit(FAILED)
 
 
 def repair(
@@ -124,9 +126,10 @@ def repair(
         echo_write(scope, "repair", address)
     with open_graph(scope, address) as graph:
         report = graph.repair(confirm=is_real, force=is_forced)
-    show(Repaired(address, report), is_json=is_json)
-    if report.is_refused:
-        raise typer.Exit(1)
+    failure = ErrorCode.CONFLICT if report.is_refused else None
+    show(Repaired(address, report), is_json=is_json, failure=failure)
+    if failure:
+        raise typer.Exit(FAILED)
 
 
 def create(

@@ -9,10 +9,9 @@ from typing import Any, TypeAlias, get_type_hints
 
 import typer
 
-from omnigraph.cli.failures import report, stopped_code
+from omnigraph.cli.failures import stopped_code
 from omnigraph.cli.scope import Capability, Flag, Scope
 from omnigraph.cli.views import print_problems
-from omnigraph.errors import OmnigraphError
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 # What verbs take of the scope.
@@ -46,7 +45,7 @@ def verb(
             whole = _joined(ctx, scope)
             whole.check(ctx.command_path.partition(" ")[2], capability, takes)
             given = arguments | ({"scope": whole} if wants_scope else {})
-            _run(function, given, is_json=_asks_for_json(arguments))
+            _run(function, given)
 
         for position, name in enumerate(names or (None,)):
             app.command(name, hidden=position > 0)(expanded(run, like=function))
@@ -122,17 +121,9 @@ def _joined(ctx: typer.Context, scope: Scope) -> Scope:
     return scope.joined(ctx.obj) if isinstance(ctx.obj, Scope) else scope
 
 
-def _asks_for_json(arguments: dict[str, object]) -> bool:
-    """Whether `--json` is given, as a parameter or in a group of options."""
-    groups = (getattr(each, "is_json", False) for each in arguments.values())
-    return arguments.get("is_json") is True or any(groups)
-
-
-def _run(function: Command, arguments: dict[str, object], *, is_json: bool) -> None:
+def _run(function: Command, arguments: dict[str, object]) -> None:
     try:
         function(**arguments)
-    except OmnigraphError as error:
-        raise typer.Exit(report(error, is_json=is_json)) from error
     except KeyboardInterrupt as stop:
         print_problems(["interrupted"])
         raise typer.Exit(stopped_code(stop)) from stop

@@ -15,7 +15,7 @@ import pytest
 import omnigraph
 from omnigraph.cli.installing import install, turn
 from omnigraph.execution import export
-from unit.cli.small_company import ADD, Answer, Run
+from unit.cli.small_company import ADD, SCHEMA, Answer, Run
 
 
 @pytest.fixture
@@ -90,8 +90,11 @@ def test_people_read_signs_and_values(run: Run, answer: Answer, busy: Path) -> N
 def test_the_first_commit_and_wrong_filters_fail(run: Run, answer: Answer, busy: Path) -> None:
     first = newest(answer, busy, 2)
     refused = run("commit", "changes", first, "--uri", busy, "--json")
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "has no parent" in refused.stderr
+    assert (refused.exit_code, refused.stderr) == (1, "")
+    document = json.loads(refused.stdout)
+    assert (document["code"], document["reason"]) == ("conflict", "commit_has_no_parent")
+    refusal = {"reason": "parentless_commit", "graph_commit_id": first}
+    assert document["change_diff_refusal"] == refusal
     commit = newest(answer, busy)
     for flags in (("--type", "x"), ("--limit", "8193")):
         assert run("commit", "changes", commit, "--uri", busy, *flags).exit_code == 1
@@ -104,6 +107,24 @@ def test_a_poll_from_now_has_no_blocks_and_a_cursor(run: Run, answer: Answer, bu
     assert (now["blocks"], now["caught_up"]) == ([], True)
     shown = text_of(run, "changes", "poll", "--uri", busy)
     assert shown == f"cursor: {now['cursor']}\ncaught up: yes\n"
+
+
+def test_a_document_is_printed_whole_or_not_at_all(run: Run, answer: Answer, busy: Path) -> None:
+    cursor = answer("changes", "poll", "--uri", busy, "--type", "Person")["cursor"]
+    poll = ("changes", "poll", "--uri", busy, "--json")
+    rejected = run(*poll, "--cursor", cursor, "--kind", "edge")
+    assert (rejected.exit_code, rejected.stderr) == (1, "")
+    assert json.loads(rejected.stdout)["reason"] == "change_cursor_rejected"
+    # A commit that cannot be compared lies after two that can, on a page of its own.
+    without_edges = busy.parent / "without_edges.pg"
+    without_edges.write_text(SCHEMA.partition("edge ")[0])
+    answer("schema", "apply", busy, "--schema", without_edges)
+    boundary = run(*poll, "--start", "beginning", "--limit", 1)
+    assert boundary.exit_code == 1
+    assert json.loads(boundary.stdout)["change_diff_refusal"]["reason"] == "schema_boundary"
+    words = run("changes", "poll", "--uri", busy, "--start", "beginning", "--limit", 1)
+    assert "+ node Person dan" in words.stdout
+    assert "changed the schema" in words.stderr
 
 
 def test_a_poll_is_one_document_with_whole_blocks(run: Run, answer: Answer, busy: Path) -> None:
@@ -186,7 +207,8 @@ def test_a_baseline_that_fails_leaves_the_file_and_prints_no_cursor(
 
     monkeypatch.setattr(export, "lines_of", lines)
     failed = run("changes", "baseline", "--uri", busy, "--out", out, "--json")
-    assert (failed.exit_code, failed.stdout, out.read_text()) == (1, "", "old")
+    assert (failed.exit_code, out.read_text()) == (1, "old")
+    assert (json.loads(failed.stdout)["code"], "cursor" in failed.stdout) == ("internal", False)
     assert [path.name for path in tmp_path.glob(".base*")] == []
     nowhere = tmp_path / "missing" / "base.jsonl"
     failed = run("changes", "baseline", "--uri", busy, "--out", nowhere)

@@ -130,7 +130,7 @@ def test_a_page_is_whole_and_shows_every_change(run: Run, reviewed: Path) -> Non
 def test_a_page_is_no_document(run: Run, reviewed: Path, flag: str) -> None:
     refused = run("diff", "review", "--uri", reviewed, "--html", flag)
     assert refused.exit_code == 2
-    assert "--html excludes --json and --stat" in refused.stderr
+    assert "--html excludes --json and --stat" in refused.output
 
 
 def test_a_name_that_is_nothing_is_refused(run: Run, reviewed: Path) -> None:

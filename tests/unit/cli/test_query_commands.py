@@ -197,7 +197,8 @@ def test_a_lost_precondition_exits_with_4(run: Run, answer: Answer, store: Path)
     assert head in lost.stderr
     document = json.loads(run(*arguments, "--if-commit", stale, "--json").stdout)
     assert document["precondition_failure"] == {"expected": stale, "actual": head}
-    assert list(document) == ["error", "precondition_failure"]
+    assert document["reason"] == "precondition_failed"
+    assert "code" not in document
     assert answer(*arguments, "--if-commit", head)["affected_nodes"] == 1
 
 

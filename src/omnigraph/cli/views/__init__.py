@@ -10,27 +10,29 @@ of queries in five formats), `alignment` (columns), `progress` (a bar while a lo
 from omnigraph.cli.views.streams import (
     OutputFailed,
     counted,
-    fail,
     finish_output,
     prepare_streams,
     print_bytes,
     print_diagnostics,
+    print_document,
     print_hint,
     print_json,
     print_lines,
     print_problems,
+    print_warning,
 )
 
 __all__ = [
     "OutputFailed",
     "counted",
-    "fail",
     "finish_output",
     "prepare_streams",
     "print_bytes",
     "print_diagnostics",
+    "print_document",
     "print_hint",
     "print_json",
     "print_lines",
     "print_problems",
+    "print_warning",
 ]

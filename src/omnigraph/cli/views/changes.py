@@ -1,4 +1,4 @@
-"""Changes of commits: lines for people, and JSON that is written as pages come in."""
+"""Changes of commits: lines for people, and one JSON document; pages are not held in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from omnigraph.cli.views.alignment import aligned
-from omnigraph.cli.views.streams import json_text, print_lines, time_text
+from omnigraph.cli.views.streams import json_text, print_document, print_lines, time_text
 from omnigraph.diagnostics.shown import escaped
 
 if TYPE_CHECKING:
@@ -28,14 +28,17 @@ def print_commit(pages: Iterator[ChangesPage], *, is_json: bool) -> None:
     first = next(pages)
     changes = _changes(first, pages)
     if is_json:
-        print_lines(_block_document(first.cause, changes, depth=0))
+        print_document(_block_document(first.cause, changes, depth=0))
     else:
         print_lines(_block_lines(first.cause, changes))
 
 
 def print_poll(pages: Iterable[FeedPage], *, is_json: bool) -> None:
     """The blocks of a poll, all pages as one answer, and then its cursor."""
-    print_lines(_poll_document(pages) if is_json else _poll_lines(pages))
+    if is_json:
+        print_document(_poll_document(pages))
+    else:
+        print_lines(_poll_lines(pages))
 
 
 def print_block(block: Block) -> None:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from omnigraph.cli.views.streams import json_text, print_json, print_lines
+from omnigraph.cli.views.streams import json_text, print_document, print_json, print_lines
 
 if TYPE_CHECKING:
     from omnigraph.engine import Diff
@@ -17,7 +17,10 @@ _INDENT = "    "
 
 def print_diff(diff: Diff, *, is_json: bool) -> None:
     """Every change."""
-    print_lines(_document(diff) if is_json else diff.to_lines())
+    if is_json:
+        print_document(_document(diff))
+    else:
+        print_lines(diff.to_lines())
 
 
 def print_summary(diff: Diff, *, is_json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from omnigraph.cli.views.alignment import aligned
 from omnigraph.cli.views.streams import counted, print_json, print_lines, time_text
 from omnigraph.diagnostics.shown import escaped
+from omnigraph.errors.documents import ErrorCode
 
 if TYPE_CHECKING:
     from omnigraph import Commit, Snapshot
@@ -28,10 +29,11 @@ class Document(Protocol):
         """The answer for people."""
 
 
-def show(document: Document, *, is_json: bool) -> None:
-    """Print an answer for programs or for people."""
+def show(document: Document, *, is_json: bool, failure: ErrorCode | None = None) -> None:
+    """Print an answer for programs or for people; a report of a failure says which kind it is."""
     if is_json:
-        print_json(document.to_json())
+        code = {} if failure is None else {"code": str(failure)}
+        print_json(document.to_json() | code)
     else:
         print_lines(document.to_lines())
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import json
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import NoReturn
 
 import typer
 from rich.console import Console
@@ -18,6 +18,9 @@ from omnigraph.diagnostics import Diagnostic, Severity, render_human
 from omnigraph.diagnostics.shown import escaped
 
 _LINE_END = "\n"
+# A document is held back until it is whole: so much in memory, a larger one in a temporary file.
+_HELD_BYTES_MAX = 16 * 1024 * 1024
+_PART_CHARACTERS = 1024 * 1024
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
@@ -75,6 +78,19 @@ def print_lines(lines: Iterable[str]) -> None:
             typer.echo(line)
 
 
+def print_document(lines: Iterable[str]) -> None:
+    """One document whose lines are made as it is read: printed when it is whole, or not at all."""
+    with tempfile.SpooledTemporaryFile(
+        _HELD_BYTES_MAX, mode="w+", encoding="utf-8", errors="surrogatepass", newline=""
+    ) as held:
+        for line in lines:
+            held.write(f"{line}\n")
+        held.seek(0)
+        while part := held.read(_PART_CHARACTERS):
+            with _output():
+                typer.echo(part, nl=False)
+
+
 def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """Findings on standard error, the first line of each coloured when it is a terminal."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -90,17 +106,14 @@ def print_problems(problems: Iterable[str]) -> None:
         typer.echo(f"error: {escaped(problem, keep=_LINE_END)}", err=True)
 
 
+def print_warning(warning: str) -> None:
+    """What works, and will not for ever, on standard error."""
+    typer.echo(f"warning: {escaped(warning, keep=_LINE_END)}", err=True)
+
+
 def print_hint(hint: str) -> None:
     """What to do about a failure, on standard error."""
     typer.echo(f"hint: {escaped(hint, keep=_LINE_END)}", err=True)
-
-
-def fail(message: str, *, hint: str | None = None) -> NoReturn:
-    """Say on standard error why the command cannot go on and what to do, and exit with 1."""
-    print_problems([message])
-    if hint is not None:
-        print_hint(hint)
-    raise typer.Exit(1)
 
 
 def counted(number: int, noun: str, *, plural: str | None = None) -> str:

@@ -1,0 +1,65 @@
+"""How a command line is run: old spellings are replaced, and every failure is reported here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from omnigraph.cli.failures import (
+    FAILED,
+    CommandFailed,
+    asks_for_json,
+    report,
+    report_bug,
+    report_usage,
+)
+from omnigraph.cli.old_spellings import modern
+from omnigraph.cli.views import OutputFailed, print_problems, print_warning
+from omnigraph.errors import OmnigraphError
+
+
+class CommandLine(TyperGroup):
+    """The root of the command tree, which knows how verbs were spelled once."""
+
+    # Any: commands and contexts of the library
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command that a line names; an old spelling leads to its successor, with a warning."""
+        arguments, warning = modern(args)
+        if warning is not None and not ctx.resilient_parsing:
+            print_warning(warning)
+        return super().resolve_command(ctx, arguments)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,  # Any: settings of a context, which the library defines
+    ) -> Any:  # Any: what a command returns, where the caller wants to have it
+        """Run a command line and exit; outside standalone mode, failures are raised."""
+        settings = {"windows_expand_args": windows_expand_args, **extra}
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, False, **settings)
+        is_json = asks_for_json(sys.argv[1:] if args is None else args)
+        try:
+            code = super().main(args, prog_name, complete_var, False, **settings)
+        except typer.TyperException as error:
+            code = report_usage(error, is_json=is_json)
+        except (OmnigraphError, CommandFailed, OSError) as error:
+            code = report(error, is_json=is_json)
+        except typer.Abort:
+            print_problems(["aborted"])
+            code = FAILED
+        except OutputFailed:
+            raise
+        except Exception as error:
+            if is_json:
+                report_bug(error)
+            raise
+        sys.exit(code)
