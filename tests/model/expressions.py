@@ -98,13 +98,12 @@ def aggregate(function: AggregateFunction, values: Iterable[Any]) -> Any:
         return None
     if function in (AggregateFunction.MIN, AggregateFunction.MAX):
         return sorted(known, key=sort_key)[0 if function is AggregateFunction.MIN else -1]
-    total = _exact_sum(known)
-    return total if function is AggregateFunction.SUM else total / len(known)
+    return _exact_sum(known, 1 if function is AggregateFunction.SUM else len(known))
 
 
-def _exact_sum(numbers: Iterable[int | float]) -> float:
+def _exact_sum(numbers: Iterable[int | float], divisor: int) -> float:
     # Rounded once, so that the order of the rows cannot change a sum.
-    total = sum(map(Fraction, numbers), Fraction())
+    total = sum(map(Fraction, numbers), Fraction()) / divisor
     try:
         return float(total)
     except OverflowError:

@@ -98,9 +98,8 @@ def aggregated(function: AggregateFunction, values: Values, groups: Groups) -> p
             return _extremes(function, values, groups)
         case AggregateFunction.SUM | AggregateFunction.AVG:
             known = flat(values).drop_null()
-            sums = _sums(known, of_known, groups.count)
-            if function is AggregateFunction.AVG:
-                sums = sums / np.maximum(counts, 1)
+            divisors = np.maximum(counts, 1) if function is AggregateFunction.AVG else None
+            sums = _sums(known, of_known, groups.count, divisors)
             return pa.array(sums, pa.float64(), mask=counts == 0)
         case _:
             assert_never(function)
@@ -157,8 +156,10 @@ def _extremes(function: AggregateFunction, values: Values, groups: Groups) -> pa
     return with_one_zero(flat(values).take(pa.array(chosen, mask=chosen < 0)))
 
 
-def _sums(known: pa.Array, groups: Places, count: int) -> npt.NDArray[np.float64]:
+def _sums(
+    known: pa.Array, groups: Places, count: int, divisors: Places | None
+) -> npt.NDArray[np.float64]:
     numbers = numpy_of(known)
     if pa.types.is_floating(known.type):
-        return float_sums(numbers.astype(np.float64), groups, count)
-    return integer_sums(numbers, groups, count)
+        return float_sums(numbers.astype(np.float64), groups, count, divisors)
+    return integer_sums(numbers, groups, count, divisors)

@@ -69,4 +69,51 @@ def test_many_groups_of_floats_are_summed_without_looking_at_each() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sums, "_summed_singly", refuse)
         found = float_sums(values, groups, 5_000)
-    assert found.tolist() == sums._summed_singly(values, groups, 5_000).tolist()
+    assert found.tolist() == sums._summed_singly(values, groups, 5_000, None).tolist()
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(st.integers(0, 2), NEAR | HALVES), max_size=20))
+def test_means_of_floats_near_each_other_are_exact(rows: list[tuple[int, float]]) -> None:
+    _assert_means(rows)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(st.integers(0, 2), FINITE), max_size=20))
+def test_means_of_any_floats_are_exact(rows: list[tuple[int, float]]) -> None:
+    _assert_means(rows)
+
+
+def _assert_means(rows: list[tuple[int, float]]) -> None:
+    groups = np.array([group for group, _ in rows], np.int64)
+    values = np.array([value for _, value in rows], np.float64)
+    divisors = np.maximum(np.bincount(groups, minlength=3), 1)
+    expected = [
+        aggregate(AggregateFunction.AVG, [v for group, v in rows if group == each]) or 0.0
+        for each in range(3)
+    ]
+    assert float_sums(values, groups, 3, divisors).tolist() == expected
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.integers(-(2**63), 2**63 - 1), max_size=12),
+    st.lists(st.integers(0, 2**64 - 1), max_size=12),
+    st.integers(1, 2**62),
+)
+def test_means_of_integers_are_exact(signed: list[int], unsigned: list[int], divisor: int) -> None:
+    for numbers, kind in ((signed, np.int64), (unsigned, np.uint64)):
+        groups = np.arange(len(numbers)) % 2
+        for by in (divisor, divisor % 1_000 + 1):
+            divisors = np.array([by, 3], np.int64)
+            found = integer_sums(np.array(numbers, kind), groups, 2, divisors).tolist()
+            assert found == [sum(numbers[0::2]) / by, sum(numbers[1::2]) / 3]
+
+
+def test_the_mean_of_the_largest_floats_does_not_overflow() -> None:
+    values = np.full(1_000, 1.7e308)
+    groups, divisors = np.zeros(1_000, np.int64), np.array([1_000])
+    assert float_sums(values, groups, 1).tolist() == [math.inf]
+    assert float_sums(values, groups, 1, divisors).tolist() == [1.7e308]
+    values[::2] *= -1
+    assert float_sums(values, groups, 1, divisors).tolist() == [0.0]

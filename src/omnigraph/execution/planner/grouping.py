@@ -122,9 +122,8 @@ class _Aggregates:
             case AggregateFunction.COUNT:
                 return pa.array(known, pa.int64())
             case AggregateFunction.SUM | AggregateFunction.AVG:
-                sums = self._sums(argument)
-                if call.function is AggregateFunction.AVG:
-                    sums = sums / np.maximum(known, 1)
+                is_mean = call.function is AggregateFunction.AVG
+                sums = self._sums(argument, np.maximum(known, 1) if is_mean else None)
                 return pa.array(sums, pa.float64(), mask=known == 0)
             case AggregateFunction.MIN | AggregateFunction.MAX:
                 item = Item(Kind(call.function.value), argument)
@@ -148,18 +147,25 @@ class _Aggregates:
             most = max(len(groups.of_row), 1)
             return added_at(amount, groups.of_row, groups.count, most).values
 
-    def _sums(self, argument: PropertyValue) -> _Floats:
-        groups = self.groups
+    def _sums(self, argument: PropertyValue, divisors: npt.NDArray[np.int64] | None) -> _Floats:
+        """The sums of the groups, or their means."""
         amount = self.rows.weights.sums.get(Item(Kind.SUM, argument))
         if amount is None:
-            return self._float_sums(argument)
-        if groups is None:
-            return amount.values.astype(np.float64)
-        return integer_sums(amount.values, groups.of_row, groups.count)
+            return self._float_sums(argument, divisors)
+        places, count = self._places(len(amount.values))
+        return integer_sums(amount.values, places, count, divisors)
+
+    def _places(self, rows: int) -> tuple[npt.NDArray[np.int64], int]:
+        """The group of each row, and how many there are."""
+        if self.groups is None:
+            return np.arange(rows), rows
+        return self.groups.of_row, self.groups.count
 
     # ---- floats, which are only added up over rows ----
 
-    def _float_sums(self, argument: PropertyValue) -> _Floats:
+    def _float_sums(
+        self, argument: PropertyValue, divisors: npt.NDArray[np.int64] | None
+    ) -> _Floats:
         column = self._column(argument)
         assert isinstance(column, NumberColumn)
         numbers = self.rows.batch.nodes[argument.variable]
@@ -167,10 +173,10 @@ class _Aggregates:
         if column.nulls is not None:
             values = np.where(column.nulls.take(numbers), 0.0, values)
         counts = self.rows.weights.counts
-        places = np.arange(len(values)) if self.groups is None else self.groups.of_row
-        count = len(values) if self.groups is None else self.groups.count
+        places, count = self._places(len(values))
         parts = [values] if counts is None else list(_products(counts.values, values))
-        return float_sums(np.concatenate(parts), np.concatenate([places] * len(parts)), count)
+        together = np.concatenate([places] * len(parts))
+        return float_sums(np.concatenate(parts), together, count, divisors)
 
     def _column(self, value: PropertyValue) -> DenseColumn:
         type_name = self.reading.nodes_of[value.variable]

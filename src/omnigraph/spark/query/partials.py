@@ -177,9 +177,9 @@ def _total(measure: Measure, table: pa.Table, groups: Groups) -> pa.Array:
     if not measure.is_sum:
         return aggregated(measure.function, values, groups)
     lengths = numpy_of(values.value_lengths()) if len(values) else np.zeros(0, np.int64)
-    sums = float_sums(numpy_of(values.flatten()), np.repeat(groups.of_row, lengths), groups.count)
-    if measure.function is AggregateFunction.AVG:
-        sums = sums / np.maximum(counts, 1)
+    divisors = np.maximum(counts, 1) if measure.function is AggregateFunction.AVG else None
+    of_part = np.repeat(groups.of_row, lengths)
+    sums = float_sums(numpy_of(values.flatten()), of_part, groups.count, divisors)
     return pa.array(sums, pa.float64(), mask=counts == 0)
 
 
