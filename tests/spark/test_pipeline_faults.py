@@ -24,7 +24,7 @@ di
 ed,,
 """
 VALUES = "age: int(years), startedOn: to_date(start)"
-QUARANTINE = "on_error: quarantine\n    rejects: bad\n    mode: append"
+QUARANTINE = "on_error: quarantine\n    rejects: bad\n    max_rejected: 100%\n    mode: append"
 
 
 def _people(source: str, *, values: str = VALUES, rule: str = "") -> str:

@@ -37,6 +37,7 @@ RULES = SIMPLE.replace(
     "mode: append",
     """on_error: quarantine
     rejects: bad
+    max_rejected: 100%
     mode: append""",
 ).replace("name: login", "name: full")
 # Each file has a person without a name.

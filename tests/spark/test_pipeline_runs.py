@@ -187,7 +187,8 @@ def test_a_branch_of_the_run_is_merged_or_left_for_review(tmp_path: Path) -> Non
 def test_rows_that_break_rules_are_quarantined_and_counted(tmp_path: Path) -> None:
     logins(tmp_path, "a.jsonl", "ada", "bo", "ada")
     text = SIMPLE.replace(
-        "mode: append", "mode: append\n    on_error: quarantine\n    rejects: bad"
+        "mode: append",
+        "mode: append\n    on_error: quarantine\n    rejects: bad\n    max_rejected: 100%",
     )
     with company(tmp_path) as graph:
         run = run_pipeline(defined(tmp_path, text))

@@ -48,7 +48,10 @@ def _loaded(folder: Path) -> tuple[bytes, list[dict[str, Any]]]:
     (folder / "people.csv").write_text(PEOPLE)
     text = SIMPLE.replace('{kind: files, paths: "in/*.jsonl"}', "{kind: files, paths: people.csv}")
     text = text.replace("set: {", f"set: {{{VALUES}")
-    text = text.replace("mode: append", "on_error: quarantine\n    rejects: bad\n    mode: append")
+    text = text.replace(
+        "mode: append",
+        "on_error: quarantine\n    rejects: bad\n    max_rejected: 100%\n    mode: append",
+    )
     with company(folder) as graph:
         run = run_pipeline(defined(folder, text))
         assert run.status == "succeeded", run.targets

@@ -11,6 +11,7 @@
     │   └── SparkMissing        PySpark is not installed
     ├── JavaMissing             there is no Java that Spark can run on; carries what was tried
     ├── SparkFailed             Spark gave a job up; carries the job and the reason
+    │   └── SparkDriverLost     the Java process of Spark's driver ended
     ├── MigrationUnsupported    the planned schema change cannot be applied
     ├── StoredSchemaError       a graph's accepted schema cannot be read by this program
     ├── WriteRefused            a write breaks a rule of the schema; carries its violations
@@ -58,6 +59,8 @@
     ├── SourceFailed            a source of a pipeline cannot be read now
     ├── SourceRefused           a source of a pipeline does not hold what its definition says
     ├── ApprovalRequired        a run would replace data, and nobody approved it
+    ├── TooManyRejected         a run would leave out more rows than its target tolerates
+    ├── TooFewRows              a run would load fewer rows than its target expects
     ├── RunFailed               targets of a run failed; carries the id of the run
     └── ResourceLimit           a bound was exceeded; carries resource, limit and actual
 
@@ -102,8 +105,10 @@ from omnigraph.errors.pipelines import (
     SecretMissing,
     SourceFailed,
     SourceRefused,
+    TooFewRows,
+    TooManyRejected,
 )
-from omnigraph.errors.spark import JavaMissing, SparkFailed, SparkMissing
+from omnigraph.errors.spark import JavaMissing, SparkDriverLost, SparkFailed, SparkMissing
 from omnigraph.errors.stored import (
     BlobNotFound,
     BranchExists,
@@ -191,6 +196,7 @@ __all__ = [
     "SnapshotGone",
     "SourceFailed",
     "SourceRefused",
+    "SparkDriverLost",
     "SparkFailed",
     "SparkMissing",
     "StagingExpired",
@@ -200,6 +206,8 @@ __all__ = [
     "StoredSchemaError",
     "TagExists",
     "TagNotFound",
+    "TooFewRows",
+    "TooManyRejected",
     "TypeNotFound",
     "UnknownParameter",
     "UnusableKey",

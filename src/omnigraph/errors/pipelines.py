@@ -83,6 +83,39 @@ class SourceRefused(OmnigraphError):
     code = "source_refused"
 
 
+class TooManyRejected(OmnigraphError):
+    """A run that would leave out more rows than its target tolerates; nothing was committed.
+
+    `rejects` is the file with the reasons.
+    """
+
+    code = "too_many_rejected"
+
+    def __init__(self, rejected: int, rows: int, *, allowed: str, rejects: str | None) -> None:
+        reasons = "" if rejects is None else f"reasons in {rejects}; "
+        super().__init__(
+            f"{rejected} of {rows} rows were rejected, and {allowed} may be",
+            hint=f"{reasons}mend the records, or raise 'max_rejected'",
+        )
+        self.rejected = rejected
+        self.rows = rows
+        self.rejects = rejects
+
+
+class TooFewRows(OmnigraphError):
+    """A run that would load fewer rows than its target expects; nothing was committed."""
+
+    code = "too_few_rows"
+
+    def __init__(self, rows: int, *, minimum: int) -> None:
+        super().__init__(
+            f"the run would load {rows} rows, and 'min_rows' expects {minimum}",
+            hint="look whether the source is complete, or lower 'min_rows'",
+        )
+        self.rows = rows
+        self.minimum = minimum
+
+
 class ApprovalRequired(OmnigraphError):
     """A run that would replace data and that nobody approved; `digest` is what to approve."""
 

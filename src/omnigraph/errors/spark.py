@@ -43,3 +43,16 @@ class SparkFailed(OmnigraphError):
         )
         self.job = job
         self.reason = reason
+
+
+class SparkDriverLost(SparkFailed):
+    """The Java process of Spark's driver ended, or its server does not answer any more."""
+
+    code = "spark_driver_lost"
+
+    def __init__(self, job: str) -> None:
+        super().__init__(job, "the Java process of its driver ended")
+        self.hint = (
+            "it may have run out of memory: give it more with the setting spark.driver.memory, look"
+            " at its log and at that of the machine, then repeat it"
+        )

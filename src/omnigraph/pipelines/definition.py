@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from omnigraph.pipelines.mapping import Mapped
 from omnigraph.pipelines.places import Place
@@ -20,6 +20,7 @@ class FileSource:
     format: str | None = None
     columns: str | None = None
     is_multiline: bool = False
+    encoding: str = "utf-8"
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -112,6 +113,28 @@ class RunBranch:
 
 
 @dataclass(frozen=True, slots=True)
+class RejectLimit:
+    """How many rows of a load may be left out: so many, or such a share of all rows."""
+
+    count: int | None = None
+    percent: float = 0.0
+
+    def allows(self, rejected: int, rows: int) -> bool:
+        """Whether so many of all rows may be left out; never all of them."""
+        if not rejected:
+            return True
+        most = rows * self.percent / 100 if self.count is None else self.count
+        return rejected < rows and rejected <= most
+
+    def __str__(self) -> str:
+        return f"{self.percent:g}%" if self.count is None else str(self.count)
+
+
+# Records are quarantined to go on without a few of them, not without most.
+DEFAULT_REJECT_LIMIT: Final = RejectLimit(percent=10.0)
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """One commit on one branch of one graph."""
 
@@ -123,6 +146,8 @@ class Target:
     run_branch: RunBranch | None = None
     on_error: str = "fail"
     rejects: str | None = None
+    max_rejected: RejectLimit = DEFAULT_REJECT_LIMIT
+    min_rows: int = 0
 
     @property
     def name(self) -> str:

@@ -71,6 +71,8 @@ class TargetRun:
     # The run that made the commit.
     made_by: str | None = None
     error: str | None = None
+    # The code of the error, for programs.
+    error_code: str | None = None
 
     @property
     def is_untold(self) -> bool:
@@ -103,6 +105,7 @@ class TargetRun:
             "run_branch": self.run_branch,
             "merge_commit_id": self.merged,
             "error": self.error,
+            "error_code": self.error_code,
         }
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.distributed import spark_module
+from omnigraph.errors import TooFewRows, TooManyRejected
 from omnigraph.pipelines.definition import Target
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from omnigraph.engine import LoadResult
     from omnigraph.pipelines.origins.locating import Origins
     from omnigraph.schema.catalog import Catalog
+    from omnigraph.writers.bulk.sources import LoadCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,19 @@ def load_records(
         progress=terms.progress,
         staged=staged,
         locate=Located(tuple(sources.values())),
+        accept=partial(require_tolerable, target),
     )
     return result
+
+
+def require_tolerable(target: Target, counts: LoadCounts) -> None:
+    """Refuse a load that leaves out more rows than a target tolerates, or that has too few."""
+    rows = counts.written + counts.rejected
+    if not target.max_rejected.allows(counts.rejected, rows):
+        allowed = f"at most {target.max_rejected}"
+        raise TooManyRejected(counts.rejected, rows, allowed=allowed, rejects=counts.rejects)
+    if counts.written < target.min_rows:
+        raise TooFewRows(counts.written, minimum=target.min_rows)
 
 
 def catalog_of(branch: Branch) -> Catalog:

@@ -15,7 +15,15 @@ from omnigraph.diagnostics.shown import shown
 from omnigraph.diagnostics.suggest import did_you_mean
 from omnigraph.errors import PipelineInvalid, PipelineNotFound
 from omnigraph.pipelines import shapes
-from omnigraph.pipelines.definition import GraphPlace, Pipeline, Retry, RunBranch, Target
+from omnigraph.pipelines.definition import (
+    DEFAULT_REJECT_LIMIT,
+    GraphPlace,
+    Pipeline,
+    RejectLimit,
+    Retry,
+    RunBranch,
+    Target,
+)
 from omnigraph.pipelines.fields import (
     START,
     Findings,
@@ -35,6 +43,8 @@ SUFFIXES: Final = (".yaml", ".yml")
 _MAP_SUFFIXES: Final = (".map.yaml", ".map.yml")
 # The fields that decide which data is written.
 _CONTENT: Final = ("source", "sources", "providers", "into")
+_SHARE: Final = re.compile(r"(\d+(?:\.\d+)?) ?%")
+_WHOLE: Final = 100
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -172,6 +182,10 @@ def _target(node: yaml.Node, graphs: dict[str, GraphPlace], reader: SourceReader
         message = "'on_error: quarantine' and 'rejects' go together"
         missing = "name the folder for them: rejects: FOLDER" if rejects is None else None
         findings.add(section.place_of("on_error"), message, hint=missing)
+    if section.has("max_rejected") and on_error != "quarantine":
+        hint = "without it, no row may be rejected"
+        message = "'max_rejected' needs 'on_error: quarantine'"
+        findings.add(section.place_of("max_rejected"), message, hint=hint)
     run_branch = section.values["run_branch"]
     return Target(
         graph=graph,
@@ -182,7 +196,23 @@ def _target(node: yaml.Node, graphs: dict[str, GraphPlace], reader: SourceReader
         run_branch=None if run_branch is None else _run_branch(run_branch, findings),
         on_error=on_error,
         rejects=_address(rejects, reader),
+        max_rejected=_reject_limit(section, findings),
+        min_rows=section.values["min_rows"],
     )
+
+
+def _reject_limit(section: Section, findings: Findings) -> RejectLimit:
+    text = section.text("max_rejected").strip()
+    if text.isdecimal():
+        return RejectLimit(count=int(text))
+    share = _SHARE.fullmatch(text)
+    if share is not None and float(share[1]) <= _WHOLE:
+        return RejectLimit(percent=float(share[1]))
+    if text:
+        message = f"target: '{shown(text)}' is not a number of rows or a share of them"
+        hint = "write 100, or 5%"
+        findings.add(section.place_of("max_rejected"), message, hint=hint)
+    return DEFAULT_REJECT_LIMIT
 
 
 def _mapped(section: Section, reader: SourceReader) -> Mapped:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import omnigraph
 from omnigraph.engine.distributed import spark_module
-from omnigraph.errors import ApprovalRequired, OmnigraphError
+from omnigraph.errors import ApprovalRequired, OmnigraphError, SparkDriverLost, TooManyRejected
 from omnigraph.errors.interruptions import raising_interruptions
 from omnigraph.pipelines.check import check_mapping
 from omnigraph.pipelines.definition import Pipeline, Target
@@ -240,14 +240,14 @@ class Running:
 
     def _failed(self, begun: TargetRun, failure: Exception) -> TargetRun:
         """A target that failed; what nobody expected stops no other target, and is told later."""
+        failed = replace(begun, status=FAILED, error=told(failure, self.resolver))
         if not isinstance(failure, OmnigraphError):
             self.unexpected.append(failure)
-        return replace(
-            begun,
-            status=FAILED,
-            is_retryable=isinstance(failure, OmnigraphError) and failure.retryable,
-            error=told(failure, self.resolver),
-        )
+            return failed
+        if isinstance(failure, TooManyRejected):
+            rejects = self.resolver.hidden(failure.rejects)
+            failed = replace(failed, rejected=failure.rejected, rejects=rejects)
+        return replace(failed, is_retryable=failure.retryable, error_code=failure.code)
 
 
 def _begin(attempt: Attempt, begun: TargetRun, log: RunLog) -> TargetRun:
@@ -284,6 +284,15 @@ class _Records:
 
     def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
         """Load what a target takes of them, unless a source is not as it was at the start."""
+        try:
+            with spark_module("failures").naming_driver_loss("load the records"):
+                return self._load(branch, terms)
+        except SparkDriverLost:
+            # What was read went with it: whoever tries again reads it in another Spark.
+            self._is_kept = False
+            raise
+
+    def _load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
         if self._found is None:
             sessions = spark_module("session")
             spark = sessions.strict(sessions.session(self._running.options.spark))

@@ -17,6 +17,7 @@ from omnigraph.schema.accepted import TypeKey
 from omnigraph.spark import feed, frames, load, read, scans
 from omnigraph.spark.datasource import register
 from omnigraph.spark.export import ExportResult, export_types
+from omnigraph.spark.failures import naming_driver_loss
 from omnigraph.spark.formats import Format
 from omnigraph.spark.jobs import SparkRunner
 from omnigraph.spark.maintenance import TaskWorkers
@@ -54,8 +55,9 @@ class GraphOnSpark:
     def session(self) -> SparkSession:
         """The session in use, which knows the source `omnigraph`."""
         where = self._where
-        spark = session(where) if where is None or isinstance(where, SparkOptions) else where
-        register(spark)
+        with naming_driver_loss("use the session"):
+            spark = session(where) if where is None or isinstance(where, SparkOptions) else where
+            register(spark)
         return spark
 
     def nodes(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import (
     AnalysisException,
     IllegalArgumentException,
@@ -16,10 +16,16 @@ from pyspark.errors import (
 )
 
 from omnigraph.diagnostics.shown import readable
-from omnigraph.errors import OmnigraphError, SourceRefused, SparkFailed
+from omnigraph.errors import OmnigraphError, SourceRefused, SparkDriverLost, SparkFailed
 
+# What a call to Java raises when Java is gone: of the connection, or of a stream of rows from it.
+_NETWORK: Final = (Py4JNetworkError, ConnectionError, EOFError)
 # What a job can raise: failures that PySpark has no class for come as Java's own.
-FAILURES: Final = (PySparkException, Py4JError)
+FAILURES: Final = (PySparkException, Py4JError, *_NETWORK)
+# How a Spark Connect client says that nothing answers at the address of its server.
+_UNANSWERED: Final = re.compile(r"StatusCode\.UNAVAILABLE|SESSION_CLOSED|SESSION_NOT_FOUND")
+# Of the failures that led to one another, so many are looked at.
+_CHAIN_MAX: Final = 16
 # A state of SQL that begins so is about data: a value that cannot be cast, a zero to divide by.
 _DATA_STATE: Final = "22"
 _DATA_CLASSES: Final = re.compile(
@@ -46,6 +52,8 @@ def refusing_data(name: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as failure:
+        if is_driver_lost(failure):
+            raise SparkDriverLost(f"read source '{name}'") from failure
         reason = data_fault(failure) or told(failure)
         if data_fault(failure) or _is_definition(failure):
             raise SourceRefused(f"source '{name}': {reason}") from failure
@@ -54,12 +62,39 @@ def refusing_data(name: str) -> Iterator[None]:
 
 def failure_of(job: str, failure: Exception) -> OmnigraphError:
     """The error for a job that failed: trying again does not help where data is at fault."""
+    if is_driver_lost(failure):
+        return SparkDriverLost(job)
     reason = data_fault(failure)
     if reason is not None:
         return SourceRefused(
             f"Spark could not {job}: {reason}", hint="mend the data, then repeat it"
         )
     return SparkFailed(job, told(failure))
+
+
+@contextmanager
+def naming_driver_loss(job: str) -> Iterator[None]:
+    """Raise a typed error if Java ends meanwhile; all other failures pass."""
+    try:
+        yield
+    except FAILURES as failure:
+        if is_driver_lost(failure):
+            raise SparkDriverLost(job) from failure
+        raise
+
+
+def is_driver_lost(failure: BaseException) -> bool:
+    """Whether a call failed because the Java process, or the server, is not there any more."""
+    found: BaseException | None = failure
+    for _ in range(_CHAIN_MAX):
+        if found is None or isinstance(found, OmnigraphError):
+            return False
+        if isinstance(found, _NETWORK):
+            return True
+        if isinstance(found, PySparkException) and _UNANSWERED.search(str(found)):
+            return True
+        found = found.__cause__ or found.__context__
+    return False
 
 
 def data_fault(failure: Exception) -> str | None:

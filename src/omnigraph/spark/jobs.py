@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidArgument, SparkFailed
+from omnigraph.errors import InvalidArgument, SparkDriverLost, SparkFailed
 from omnigraph.spark.cancelling import cancelled_if_left
-from omnigraph.spark.failures import FAILURES, told
+from omnigraph.spark.failures import FAILURES, is_driver_lost, naming_driver_loss, told
 from omnigraph.spark.progress import watched
 from omnigraph.spark.session import Sessions, attempts_max, opened
 from omnigraph.spark.tasks import OUTCOMES, Done, Outcome, run_partition
@@ -43,7 +43,9 @@ def run_units(
     """
     if not units:
         return []
-    name, attempts = task_name(task), attempts_max(spark)
+    name = task_name(task)
+    with naming_driver_loss(stage):
+        attempts = attempts_max(spark)
     # Together: what units share is in it once.
     payload = pickle.dumps(list(units))
 
@@ -52,12 +54,12 @@ def run_units(
         return run_partition(batches, name, payload, attempts_max=attempts)
 
     count = len(units)
-    frame = spark.range(0, count, 1, count).mapInArrow(work, OUTCOMES)
     try:
+        frame = spark.range(0, count, 1, count).mapInArrow(work, OUTCOMES)
         with cancelled_if_left(spark), watched(spark, stage, count, progress):
             rows = frame.toArrow()
     except FAILURES as error:
-        raise SparkFailed(stage, reason_of(error)) from error
+        raise _failure(stage, error) from error
     return _answers(rows, count, stage)
 
 
@@ -73,6 +75,12 @@ class SparkRunner:
         if not units:
             return []
         return run_units(opened(self.spark), units, task, stage=stage, progress=self.progress)
+
+
+def _failure(stage: str, error: Exception) -> SparkFailed:
+    if is_driver_lost(error):
+        return SparkDriverLost(stage)
+    return SparkFailed(stage, reason_of(error))
 
 
 def task_name(task: Callable[..., object]) -> str:

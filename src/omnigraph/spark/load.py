@@ -21,7 +21,7 @@ from omnigraph.spark.session import ANSI, is_ansi, session
 from omnigraph.writers.bulk.attending import require_wanted, under_way
 from omnigraph.writers.bulk.origins import Locate
 from omnigraph.writers.bulk.runner import StageProgress
-from omnigraph.writers.bulk.sources import BulkSource, portions, stage_rows
+from omnigraph.writers.bulk.sources import BulkSource, LoadCounts, portions, stage_rows
 from omnigraph.writers.bulk.stores import stores_of
 from omnigraph.writers.bulk.units import GraphPlace, Piece
 
@@ -52,11 +52,17 @@ class FrameSource(BulkSource):
     # Asked when all rows are staged: it refuses what the frames should not have read.
     staged: Callable[[], None] | None = None
     finder: Locate | None = None
+    accepted: Callable[[LoadCounts], None] | None = None
 
     @property
     def locate(self) -> Locate | None:
         """What finds the records that the rows of the frames were made of."""
         return self.finder
+
+    def accept(self, counts: LoadCounts) -> None:
+        """Ask whether so many rows may be left out."""
+        if self.accepted is not None:
+            self.accepted(counts)
 
     @property
     def spark(self) -> SparkSession:
@@ -157,16 +163,18 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     progress: StageProgress | None = None,
     staged: Callable[[], None] | None = None,
     locate: Locate | None = None,
+    accept: Callable[[LoadCounts], None] | None = None,
 ) -> LoadResult:
     """Load DataFrames, by the type of their rows, in one commit for all of them or none.
 
     Columns are named like properties; an edge has its ends in `from` and `to`, and a given identity
     is in `@id`. The rows are evaluated once, and the units of the load run on the given session, or
     on the one that the frames belong to. `staged` is called when all rows were evaluated, and may
-    refuse them; `locate` finds the records behind the column `@origin` of rows that are rejected.
+    refuse them; `locate` finds the records behind the column `@origin` of rows that are rejected;
+    `accept` is called before the commit, and may refuse to leave so many rows out.
     """
     return branch.load(
-        FrameSource(dict(frames), spark, progress, staged, locate),
+        FrameSource(dict(frames), spark, progress, staged, locate, accept),
         mode=mode,
         key=key,
         message=message,

@@ -23,8 +23,8 @@ from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
-from omnigraph.errors import InvalidArgument, SparkFailed
-from omnigraph.spark.failures import FAILURES, told
+from omnigraph.errors import InvalidArgument, SparkDriverLost, SparkFailed
+from omnigraph.spark.failures import FAILURES, is_driver_lost, told
 from omnigraph.spark.gateway import start_java
 from omnigraph.spark.java import java_home, start_up_cache
 from omnigraph.writers.bulk.attending import STOP_SECONDS
@@ -108,10 +108,29 @@ def session(options: SparkOptions | None = None) -> SparkSession:
     """The active session of this process, else a new one, which ends with the process."""
     with _making:
         asked = options or _chosen.get() or SparkOptions()
+        _forget_lost()
         if (active := active_session()) is not None:
             _require_same(active, asked)
             return active
         return _made(asked.with_environment())
+
+
+def _forget_lost() -> None:
+    """Forget the Spark of this process if its Java has ended: PySpark would ask it for ever."""
+    context = _active_context()
+    if context is None:
+        return
+    try:
+        context._jsc.sc().isStopped()  # noqa: SLF001 — there is no other call as cheap
+    except FAILURES as failure:
+        if not is_driver_lost(failure):
+            return
+        core = sys.modules["pyspark.core.context"].SparkContext
+        with suppress(Exception):
+            core._gateway.close()  # noqa: SLF001 — its connections lead nowhere
+        core._active_spark_context = core._gateway = core._jvm = None  # noqa: SLF001 — as above
+        SparkSession._instantiatedSession = None  # noqa: SLF001 — as above
+        _strict.clear()
 
 
 def strict(spark: SparkSession) -> SparkSession:
@@ -355,6 +374,8 @@ def _told(job: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
+        if is_driver_lost(error):
+            raise SparkDriverLost(job) from error
         raise SparkFailed(job, told(error)) from error
 
 

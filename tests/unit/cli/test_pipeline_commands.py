@@ -159,7 +159,8 @@ def test_plan_shows_what_a_run_would_do_without_the_source(
 def test_plan_lists_every_secret_that_is_not_set(answer: Answer, definitions: Path) -> None:
     text = DEFINITION.replace("people.jsonl", '"${FILES}/people.jsonl"')
     text = text.replace(
-        "mode: append", 'mode: append\n    rejects: "${BAD}"\n    on_error: quarantine'
+        "mode: append",
+        'mode: append\n    rejects: "${BAD}"\n    on_error: quarantine\n    max_rejected: 100%',
     )
     (definitions / "people.yaml").write_text(text + 'ledger: "${RUNS}/x"\n')
     document = answer("pipeline", "plan", "people", "--folder", definitions)

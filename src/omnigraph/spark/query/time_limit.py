@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
-
-from omnigraph.errors import SparkFailed
+from omnigraph.errors import SparkDriverLost, SparkFailed
 from omnigraph.execution.budget import Budget
 from omnigraph.spark.cancelling import Jobs, cancelled_if_left
+from omnigraph.spark.failures import FAILURES, is_driver_lost
 from omnigraph.spark.jobs import reason_of
 
 if TYPE_CHECKING:
@@ -30,7 +28,9 @@ def within(spark: SparkSession, budget: Budget) -> Iterator[None]:
     try:
         with cancelled_if_left(spark) as jobs, _watched(jobs, budget):
             yield
-    except (PySparkException, Py4JError) as failure:
+    except FAILURES as failure:
+        if is_driver_lost(failure):
+            raise SparkDriverLost("run the query") from failure
         budget.check()
         raise SparkFailed("run the query", reason_of(failure)) from failure
     budget.check()

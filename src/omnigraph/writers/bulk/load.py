@@ -39,7 +39,7 @@ from omnigraph.writers.bulk.publication import load_transaction
 from omnigraph.writers.bulk.raw_texts import Raw, RawQuestion, read_raw
 from omnigraph.writers.bulk.rejects import Reject, located, other_rows, refusal, write_rejects
 from omnigraph.writers.bulk.runner import Runner
-from omnigraph.writers.bulk.sources import BulkSource
+from omnigraph.writers.bulk.sources import BulkSource, LoadCounts
 from omnigraph.writers.bulk.staged_load import StagedLoad
 from omnigraph.writers.bulk.stores import stores_of
 from omnigraph.writers.bulk.units import GraphPlace, Job, Piece, Unit, parts_for
@@ -143,6 +143,7 @@ class BulkLoad:
             judgement = self._judge(examined, view)
             if not judgement.judged and not judgement.replaced:
                 self._note_rejects()
+                self._source.accept(self._counted(view))
                 return examined
             self._leave_out(judgement)
         raise WriteRefused(f"after {ROUNDS_MAX} rounds of rejecting records some still break rules")
@@ -369,6 +370,10 @@ class BulkLoad:
         answers = self._runner.run(questions, read_raw, stage="rejects") if questions else []
         for question, raws in zip(questions, answers, strict=True):
             self._raws.update({(question.unit.number, raw.number): raw for raw in raws})
+
+    def _counted(self, view: View) -> LoadCounts:
+        written = sum(sum(self.counts(kind, view).values()) for kind in TypeKind)
+        return LoadCounts(written, self.rejected, self.rejects)
 
     def _note_rejects(self) -> None:
         """Count what was left out, and write it down where that is asked for."""

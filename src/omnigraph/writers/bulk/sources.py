@@ -26,6 +26,18 @@ from omnigraph.writers.bulk.units import (
 from omnigraph.writers.inputs.lines import LINE_BYTES_MAX
 
 
+@dataclass(frozen=True, slots=True)
+class LoadCounts:
+    """How many rows a load is about to write and how many it leaves out.
+
+    `rejects` is the file that tells of the latter.
+    """
+
+    written: int
+    rejected: int
+    rejects: str | None
+
+
 class BulkSource(ABC):
     """Something that can be cut into pieces; what has to be staged for that is staged then."""
 
@@ -39,6 +51,10 @@ class BulkSource(ABC):
     def locate(self) -> Locate | None:
         """What finds the records that its rows were made of, if they were made of any."""
         return None
+
+    def accept(self, counts: LoadCounts) -> None:
+        """Refuse to commit a load of which too much was left out."""
+        del counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,57 @@
+"""Java that dies: a typed error that says so, and another attempt in another session."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from omnigraph.errors import SourceRefused, SparkDriverLost, SparkFailed
+from omnigraph.spark.failures import failure_of, is_driver_lost, naming_driver_loss
+
+TESTS = Path(__file__).parent.parent
+
+
+def test_a_process_whose_java_is_killed_says_so_and_goes_on_with_another(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "spark.lost_driver_program", str(tmp_path)],
+        cwd=TESTS,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+@pytest.mark.parametrize(
+    ("failure", "is_lost"),
+    [
+        (ConnectionRefusedError(111, "Connection refused"), True),
+        (ConnectionResetError(), True),
+        (EOFError(), True),
+        (Py4JNetworkError("Answer from Java side is empty"), True),
+        (PySparkException("<_InactiveRpcError: status = StatusCode.UNAVAILABLE>"), True),
+        (Py4JError("An error occurred while calling o1.collect"), False),
+        (PySparkException("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012"), False),
+    ],
+)
+def test_failures_of_the_connection_to_java_are_told_apart(
+    failure: Exception, *, is_lost: bool
+) -> None:
+    assert is_driver_lost(failure) is is_lost
+    error = failure_of("write", failure)
+    assert isinstance(error, SparkDriverLost) is is_lost
+    assert isinstance(error, SparkFailed | SourceRefused)
+
+
+def test_a_failure_is_led_back_to_the_one_that_caused_it() -> None:
+    failure = Py4JError("An error occurred while calling o1.x")
+    failure.__cause__ = Py4JNetworkError("Answer from Java side is empty")
+    told = "Spark could not write: the Java process"
+    with pytest.raises(SparkDriverLost, match=told), naming_driver_loss("write"):
+        raise failure
