@@ -116,7 +116,8 @@ def _wholly_read(records: DataFrame) -> DataFrame:
         CORRUPT,
         functions.expr(
             f"CASE WHEN {corrupt} IS NOT NULL AND (length({values}) > 0 OR length({corrupt}) >= 0)"
-            f" THEN {corrupt} END"
+            # The text of a record that is not text: whatever is computed with it must be.
+            f" THEN make_valid_utf8({corrupt}) END"
         ),
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from omnigraph.pipelines.encodings import REPLACEMENT
 from omnigraph.pipelines.origins.numbering import is_own
 from omnigraph.pipelines.places import Place
 from omnigraph.pipelines.sql import literal, quoted
@@ -59,9 +60,14 @@ class Guard:
     @property
     def unreadable(self) -> str:
         """Why a record that could not be read is refused, else null."""
-        message = f"source '{self.source}' holds a record that cannot be read"
-        text = f"left({quoted(CORRUPT)}, {_RECORD_CHARS_MAX})"
-        return f"CASE WHEN {quoted(CORRUPT)} IS NOT NULL THEN {_why(None, message, text)} END"
+        about = f"source '{self.source}' holds a record that cannot be read"
+        corrupt = quoted(CORRUPT)
+        text = f"left({corrupt}, {_RECORD_CHARS_MAX})"
+        bytes_ = f"{about}: it has bytes that are not text in the encoding of the source"
+        return (
+            f"CASE WHEN contains({corrupt}, '{REPLACEMENT}') THEN {_why(None, bytes_, text)}"
+            f" WHEN {corrupt} IS NOT NULL THEN {_why(None, about, text)} END"
+        )
 
 
 def record_sql(columns: Sequence[str]) -> str:

@@ -108,6 +108,7 @@ class SourceReader:
             format=section.text_or_none("format"),
             columns=section.text_or_none("columns"),
             is_multiline=bool(section.values["multiline"]),
+            encoding=section.text("encoding"),
             options=self._texts("options", section),
         )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from omnigraph.pipelines.encodings import ENCODINGS, UTF_8
 from omnigraph.pipelines.fields import Field, Kind, Shape
 
 MODES: Final = ("append", "merge", "overwrite")
@@ -61,6 +62,14 @@ TARGET: Final = Shape(
         Field("run_branch", Kind.SECTION, "Write to a branch of the run, not to `branch` itself."),
         Field("on_error", Kind.TEXT, "What bad rows do to the run.", False, "fail", ON_ERROR),
         Field("rejects", Kind.TEXT, "The folder that quarantined rows go to."),
+        Field(
+            "max_rejected",
+            Kind.TEXT,
+            "How many rows may be quarantined, or which share: `100`, `5%`. All never may.",
+            False,
+            "10%",
+        ),
+        Field("min_rows", Kind.INTEGER, "Fewer rows to load than these fail the run.", False, 0),
     ),
 )
 RUN_BRANCH: Final = Shape(
@@ -151,6 +160,7 @@ FILES: Final = Shape(
             False,
             False,
         ),
+        Field("encoding", Kind.TEXT, "The encoding of JSON and CSV.", False, UTF_8, ENCODINGS),
         Field("options", Kind.NAMED, "How S3 is reached, beside the `AWS_…` environment."),
     ),
 )

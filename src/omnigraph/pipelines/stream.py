@@ -16,8 +16,15 @@ from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from omnigraph.engine.distributed import spark_module
-from omnigraph.errors import ApprovalRequired, InvalidArgument, RunFailed, SparkFailed
+from omnigraph.errors import (
+    ApprovalRequired,
+    InvalidArgument,
+    RunFailed,
+    SparkDriverLost,
+    SparkFailed,
+)
 from omnigraph.pipelines.definition import FileSource, Pipeline, Target
+from omnigraph.pipelines.encodings import UTF_8
 from omnigraph.pipelines.guards import CORRUPT
 from omnigraph.pipelines.ledger import SUCCEEDED, Ledger, Run
 from omnigraph.pipelines.loading import LoadTerms, load_records
@@ -33,6 +40,7 @@ from omnigraph.pipelines.sources.files import (
     listed,
     local_frame,
     spark_pattern,
+    without_replacements,
 )
 from omnigraph.pipelines.sources.json_lines import PERMISSIVE
 
@@ -85,6 +93,8 @@ def _streamed(
     except Exception as failure:
         if batches.failure is not None:
             raise batches.failure from failure
+        if spark_module("failures").is_driver_lost(failure):
+            raise SparkDriverLost(f"stream {pipeline.name}") from failure
         reason = session.first_line(failure)
         raise SparkFailed(f"stream {pipeline.name}", reason) from failure
     except BaseException:
@@ -194,6 +204,8 @@ def _source(pipeline: Pipeline, resolver: Resolver) -> tuple[str, FileSource]:
         raise InvalidArgument("stream", "only one source of files with one path can be streamed")
     if "://" in source.paths[0] or os.path.isfile(source.paths[0]):
         raise InvalidArgument("stream", "the path must be a folder or a pattern on a disk")
+    if source.encoding != UTF_8:
+        raise InvalidArgument("stream", "only files in UTF-8 can be streamed")
     return name, source
 
 
@@ -218,4 +230,6 @@ def _stream(source: FileSource, found: Listed, spark: SparkSession) -> DataFrame
         reader = csv_reader(reader, source)
     if found.format == "json":
         reader = reader.option("mode", PERMISSIVE).option("multiLine", source.is_multiline)
-    return in_blocks(reader.load(spark_pattern(source.paths[0])))
+    records = reader.load(spark_pattern(source.paths[0]))
+    # Files that are still to come are not looked at before they are read.
+    return in_blocks(without_replacements(records) if found.format == "csv" else records)

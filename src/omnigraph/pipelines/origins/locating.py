@@ -81,7 +81,7 @@ class Origins:
         names = [name for name in (PART, ROW, FILE, BLOCK) if name in self.records.columns]
         text = record_sql(self.records.columns)
         if CORRUPT in self.records.columns:
-            text = f"coalesce({quoted(CORRUPT)}, {text})"
+            text = f"coalesce(make_valid_utf8({quoted(CORRUPT)}), {text})"
         items = [f"{text} AS {_RECORD}"]
         if not isinstance(self.source, FileSource):
             items.append(f"{place_sql(self.source, self.records.columns)} AS {_PLACE}")

@@ -7,7 +7,6 @@ Java's. The position is the list of files with their sizes and marks, told as a 
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,12 +16,22 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from omnigraph.errors import SourceFailed, SourceRefused
 from omnigraph.pipelines.definition import FileSource
+from omnigraph.pipelines.encodings import (
+    REPLACEMENT,
+    UNDECODABLE,
+    UTF_8,
+    Recoded,
+    is_text,
+    lines_of,
+    whole_text,
+)
 from omnigraph.pipelines.guards import CORRUPT, fails
 from omnigraph.pipelines.origins.numbering import by_file, by_task
 from omnigraph.pipelines.sources.json_lines import (
@@ -52,6 +61,8 @@ ENDINGS: Final = {
     ".parquet": "parquet",
     ".orc": "orc",
 }
+# Formats whose files are text.
+_TEXTS: Final = ("json", "csv")
 _NAMES_MAX: Final = 5
 _BATCH_ROWS: Final = 65_536
 # What means something in a path that Spark is given, and what of it only there.
@@ -61,11 +72,12 @@ _SPARK_SIGNS_ONLY: Final = re.compile(r"[{}\\]")
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The files of a source as they were found, their format, and how they are reached."""
+    """The files of a source as they were found, their format, and how they are reached and read."""
 
     files: tuple[SourceFile, ...]
     format: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    encoding: str = UTF_8
 
 
 def listed(source: FileSource) -> Listed:
@@ -77,7 +89,10 @@ def listed(source: FileSource) -> Listed:
             raise SourceRefused(f"{path}: {problem}")
         found |= {file.uri: file for file in files}
     files = [found[uri] for uri in sorted(found)]
-    return Listed(tuple(files), source.format or _format(files), source.options)
+    format_ = source.format or _format(files)
+    if source.encoding != UTF_8 and format_ not in _TEXTS:
+        raise SourceRefused(f"'encoding' is not for {format_} files", hint="leave it out")
+    return Listed(tuple(files), format_, source.options, source.encoding)
 
 
 def _format(files: Sequence[SourceFile]) -> str:
@@ -125,13 +140,47 @@ def require_same(source: FileSource, found: Listed) -> None:
 
 def frame(source: FileSource, found: Listed, spark: SparkSession) -> DataFrame:
     """The records of the files, numbered."""
-    if any(file.uri.startswith(S3) for file in found.files):
+    # Spark itself knows few encodings, and replaces what is not text in them.
+    is_ours = any(file.uri.startswith(S3) for file in found.files) or found.encoding != UTF_8
+    if is_ours:
         return by_task(_remote(source, found, spark))
     records = local_frame(source, [file.uri for file in found.files], found.format, spark)
+    if found.format == "csv" and not _are_texts(found, spark):
+        records = without_replacements(records)
     # Spark has looked at the files by now, and reads each as far as it went then.
     require_same(source, found)
     _require_read(records, found)
     return by_file(records, found.format)
+
+
+def _are_texts(found: Listed, spark: SparkSession) -> bool:
+    """Whether all files are text in UTF-8; tasks read each of them once for that."""
+    files = spark.range(0, len(found.files), 1, len(found.files))
+    bad = files.mapInArrow(partial(undecodable_files, found), "number long")
+    return not bad.toArrow().num_rows
+
+
+def undecodable_files(found: Listed, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of the files whose numbers are in a partition, those that are not text in UTF-8."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            file = found.files[number]
+            with opened_file(file, found.options) as stream:
+                if not is_text(plain(stream, file.uri), UTF_8):
+                    yield pa.record_batch({"number": pa.array([number], pa.int64())})
+
+
+def without_replacements(records: DataFrame) -> DataFrame:
+    """Records of CSV of which those that have the sign for bytes that are not text are unreadable.
+
+    Spark puts it there; that a file has it too, beside such bytes, cannot be told apart.
+    """
+    from pyspark.sql import functions  # noqa: PLC0415 — Spark is here by now
+
+    names = ", ".join(quoted(name) for name in records.columns if name != CORRUPT)
+    is_bad = f"contains(concat_ws('', {names}), '{REPLACEMENT}')"
+    corrupt = f"coalesce({quoted(CORRUPT)}, CASE WHEN {is_bad} THEN to_json(struct({names})) END)"
+    return records.withColumn(CORRUPT, functions.expr(corrupt))
 
 
 def local_frame(
@@ -230,16 +279,21 @@ def _remote_schema(found: Listed) -> pa.Schema:
                 case "orc":
                     return orc.ORCFile(stream).schema
                 case _:
-                    texts = [(name, pa.string()) for name in _csv_names(stream, first.uri)]
+                    names = _csv_names(Recoded(plain(stream, first.uri), found.encoding), first.uri)
+                    texts = [(name, pa.string()) for name in names]
                     return pa.schema([*texts, (CORRUPT, pa.string())])
     except pa.ArrowException as failure:
         raise SourceRefused(f"{first.uri}: {failure}") from failure
 
 
-def _csv_names(stream: pa.NativeFile, uri: str) -> list[str]:
+def _csv_names(stream: Recoded, uri: str) -> list[str]:
     skipping = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip")
-    with pcsv.open_csv(plain(stream, uri), parse_options=skipping) as first:
+    with pcsv.open_csv(stream.for_arrow(), parse_options=skipping) as first:
         names: list[str] = first.schema.names
+    if bad := [name for name in names if UNDECODABLE in name]:
+        shown_name = bad[0].replace(UNDECODABLE, REPLACEMENT)
+        hint = "give the 'encoding' of the file"
+        raise SourceRefused(f"{uri} line 1: column {shown_name} is not text", hint=hint)
     return names
 
 
@@ -270,15 +324,12 @@ def read_lines(
 ) -> Iterator[pa.RecordBatch]:
     """The lines of the files whose numbers are in a partition, or each file as one text."""
     for file in _files_of(found.files, batches):
-        with (
-            opened_file(file, found.options) as stream,
-            io.TextIOWrapper(plain(stream, file.uri), encoding="utf-8") as text,
-        ):
+        with opened_file(file, found.options) as stream:
+            data = plain(stream, file.uri)
             if is_multiline:
-                yield _text_batch([text.read()])
+                yield _text_batch([whole_text(data, found.encoding)])
                 continue
-            while lines := text.readlines(8 * 1024**2):
-                yield _text_batch([line for line in lines if line.strip()])
+            yield from map(_text_batch, lines_of(data, found.encoding))
 
 
 def read_rows(
@@ -289,25 +340,23 @@ def read_rows(
     for file in _files_of(found.files, batches):
         try:
             with opened_file(file, found.options) as stream:
-                for batch in _batches(stream, file.uri, found.format, schema):
+                if found.format == "csv":
+                    yield from _csv_batches(stream, file.uri, found.encoding, schema)
+                    continue
+                for batch in _batches(stream, found.format):
                     yield _fitted(batch, schema, file.uri)
         except pa.ArrowException as failure:
             raise SourceRefused(f"{file.uri}: {failure}") from failure
 
 
-def _batches(
-    stream: pa.NativeFile, uri: str, format_: str, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    match format_:
-        case "parquet":
-            yield from pq.ParquetFile(stream).iter_batches(batch_size=_BATCH_ROWS)
-        case "orc":
-            stripes = orc.ORCFile(stream)
-            for number in range(stripes.nstripes):
-                stripe = pa.Table.from_batches([stripes.read_stripe(number)])
-                yield from stripe.to_batches(max_chunksize=_BATCH_ROWS)
-        case _:
-            yield from _csv_batches(stream, uri, schema)
+def _batches(stream: pa.NativeFile, format_: str) -> Iterator[pa.RecordBatch]:
+    if format_ == "parquet":
+        yield from pq.ParquetFile(stream).iter_batches(batch_size=_BATCH_ROWS)
+        return
+    stripes = orc.ORCFile(stream)
+    for number in range(stripes.nstripes):
+        stripe = pa.Table.from_batches([stripes.read_stripe(number)])
+        yield from stripe.to_batches(max_chunksize=_BATCH_ROWS)
 
 
 def _fitted(batch: pa.RecordBatch, schema: pa.Schema, uri: str) -> pa.RecordBatch:
@@ -328,32 +377,45 @@ def _fitted(batch: pa.RecordBatch, schema: pa.Schema, uri: str) -> pa.RecordBatc
     return pa.record_batch(columns, schema=schema)
 
 
-def _csv_batches(stream: pa.NativeFile, uri: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _csv_batches(
+    stream: pa.NativeFile, uri: str, encoding: str, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     """Rows as texts, and behind them the lines that have more or fewer values than the header."""
-    names = _csv_names(stream, uri)
+    names = _csv_names(Recoded(plain(stream, uri), encoding), uri)
     if missing := set(schema.names) - {*names, CORRUPT}:
         raise SourceRefused(f"{uri} has no column {', '.join(sorted(missing))}")
     stream.seek(0)
     unfit: list[str] = []
 
     def keep(row: pcsv.InvalidRow) -> str:
-        unfit.append(row.text)
+        unfit.append(row.text.replace(UNDECODABLE, REPLACEMENT))
         return "skip"
 
     texts = pcsv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
     )
     parsed = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=keep)
-    for batch in pcsv.open_csv(plain(stream, uri), convert_options=texts, parse_options=parsed):
-        columns = [
-            pa.nulls(batch.num_rows, pa.string()) if name == CORRUPT else batch.column(name)
-            for name in schema.names
-        ]
+    data = Recoded(plain(stream, uri), encoding)
+    for batch in pcsv.open_csv(data.for_arrow(), convert_options=texts, parse_options=parsed):
+        corrupt = pa.nulls(batch.num_rows, pa.string())
+        # It reads ahead, so that what is not text is known before its rows come.
+        if not data.is_text:
+            corrupt = _undecodable_rows(batch)
+        columns = [corrupt if name == CORRUPT else batch.column(name) for name in schema.names]
         yield pa.record_batch(columns, schema=schema)
     if unfit:
         empty = pa.nulls(len(unfit), pa.string())
         columns = [pa.array(unfit) if name == CORRUPT else empty for name in schema.names]
         yield pa.record_batch(columns, schema=schema)
+
+
+def _undecodable_rows(batch: pa.RecordBatch) -> pa.Array:
+    """The texts of the rows that hold bytes which are not text; null for all others."""
+    values = [pc.fill_null(column, "") for column in batch.columns]
+    text = pc.binary_join_element_wise(*values, ",")
+    is_bad = pc.match_substring(text, UNDECODABLE)
+    shown_text = pc.replace_substring(text, UNDECODABLE, REPLACEMENT)
+    return pc.if_else(is_bad, shown_text, pa.scalar(None, pa.string()))
 
 
 def plain(stream: pa.NativeFile, uri: str) -> pa.NativeFile:

@@ -47,6 +47,7 @@ def require_any(records: DataFrame, name: str) -> DataFrame:
     if records.columns != [CORRUPT]:
         return records
     # Spark does not read this column alone unless something else is computed with it.
-    bad = records.selectExpr(CORRUPT, f"length({CORRUPT})").limit(_SHOWN_MAX).toArrow()
+    texts = records.selectExpr(f"make_valid_utf8({CORRUPT}) AS {CORRUPT}", f"length({CORRUPT})")
+    bad = texts.limit(_SHOWN_MAX).toArrow()
     told = "; ".join(shown(text) for text in bad[CORRUPT].to_pylist())
     raise SourceRefused(f"{name} holds records that are no JSON objects: {told}")

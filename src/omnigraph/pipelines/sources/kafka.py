@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +17,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from omnigraph.errors import SourceFailed, SourceRefused
 from omnigraph.pipelines.definition import KafkaSource
+from omnigraph.pipelines.encodings import REPLACEMENT, decoded
+from omnigraph.pipelines.guards import CORRUPT
 from omnigraph.pipelines.origins.numbering import PART, ROW, by_values
 from omnigraph.pipelines.sources.json_lines import PERMISSIVE, with_corrupt
 from omnigraph.schema.shape import JsonObject
@@ -38,10 +41,13 @@ _SCHEMA: Final = pa.schema(
         ("offset", pa.int64()),
         # Spark takes no other unit.
         ("timestamp", pa.timestamp("us", "UTC")),
+        # The text of a message that is not text.
+        (CORRUPT, pa.string()),
     ]
 )
 _COLUMNS: Final = (
-    "key string, value string, topic string, partition int, offset long, timestamp timestamp"
+    "key string, value string, topic string, partition int, offset long, timestamp timestamp,"
+    f" `{CORRUPT}` string"
 )
 
 # The library's names for events of its own begin like private ones.
@@ -105,7 +111,8 @@ def declared(source: KafkaSource) -> str:
     """The columns of a record, as Spark writes them."""
     if source.columns is None:
         return _COLUMNS
-    return _COLUMNS.replace("value string", with_corrupt(source.columns))
+    others = _COLUMNS.removesuffix(f", `{CORRUPT}` string")
+    return others.replace("value string", with_corrupt(source.columns))
 
 
 def frame(source: KafkaSource, position: JsonObject, spark: SparkSession) -> DataFrame:
@@ -117,7 +124,7 @@ def frame(source: KafkaSource, position: JsonObject, spark: SparkSession) -> Dat
     messages = by_values(messages, part="xxhash64(topic, partition)", row="offset")
     if source.columns is None:
         return messages
-    others = [name for name in _SCHEMA.names if name != "value"]
+    others = [name for name in _SCHEMA.names if name not in ("value", CORRUPT)]
     columns = with_corrupt(source.columns).replace("'", "\\'")
     parsed = f"from_json(value, '{columns}', map('mode', '{PERMISSIVE}')) AS value"
     others += [PART, ROW]
@@ -169,9 +176,12 @@ def _next_offset(message: Any, asked: Range) -> int:  # Any: the library has no 
 
 
 def _batch(messages: Sequence[Any]) -> pa.RecordBatch:  # Any: the library has no types
+    values = [_text(message.value()) for message in messages]
     columns = {
-        "key": [_text(message.key()) for message in messages],
-        "value": [_text(message.value()) for message in messages],
+        # Keys are often numbers of some program: they do not make a message unreadable.
+        "key": [_text(message.key()).or_none for message in messages],
+        "value": [value.shown for value in values],
+        CORRUPT: [None if value.is_text else value.shown for value in values],
         "topic": [message.topic() for message in messages],
         "partition": [message.partition() for message in messages],
         "offset": [message.offset() for message in messages],
@@ -180,8 +190,24 @@ def _batch(messages: Sequence[Any]) -> pa.RecordBatch:  # Any: the library has n
     return pa.RecordBatch.from_pydict(columns, schema=_SCHEMA)
 
 
-def _text(data: bytes | None) -> str | None:
-    return None if data is None else data.decode("utf-8", "replace")
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """Bytes of a message as a text to show, and whether they are text in UTF-8."""
+
+    shown: str | None
+    is_text: bool = True
+
+    @property
+    def or_none(self) -> str | None:
+        return self.shown if self.is_text else None
+
+
+def _text(data: bytes | None) -> _Text:
+    if data is None:
+        return _Text(None)
+    text, is_text = decoded(data)
+    # What cannot be read as JSON either.
+    return _Text(text if is_text else f"{REPLACEMENT}{text}", is_text)
 
 
 @contextmanager

@@ -1,0 +1,122 @@
+"""Bytes of files as text: decoded strictly, so that what is not text is found, never replaced.
+
+A record with bytes that are not text in the encoding of its source is a record that cannot be read,
+like a line that is not JSON. Its text shows `�` in their place.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+UTF_8: Final = "utf-8"
+# Those in which the bytes of line ends mean nothing else.
+ENCODINGS: Final = (
+    UTF_8,
+    "ascii",
+    "iso-8859-1",
+    "iso-8859-2",
+    "iso-8859-15",
+    "windows-1250",
+    "windows-1251",
+    "windows-1252",
+    "shift_jis",
+    "euc-jp",
+    "euc-kr",
+    "gb18030",
+    "big5",
+)
+REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+# Stands for bytes that are not text while they are read: no text has it, Unicode forbids to pass it
+# on, whereas a file may well hold a replacement character.
+UNDECODABLE: Final = "\ufdd0"
+_MARKING: Final = "omnigraph-mark-undecodable"
+_BLOCK_BYTES: Final = 8 * 1024**2
+
+
+def _mark(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError), "only decoders are asked to mark"
+    return UNDECODABLE, error.end
+
+
+codecs.register_error(_MARKING, _mark)
+
+
+def is_text(stream: pa.NativeFile, encoding: str) -> bool:
+    """Whether all bytes of a stream are text in an encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        while data := stream.read(_BLOCK_BYTES):
+            decoder.decode(data)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def lines_of(stream: BinaryIO, encoding: str) -> Iterator[list[str]]:
+    """The lines of a stream, many at a time; one that is not text cannot be read as JSON."""
+    with _text_of(stream, encoding) as text:
+        while lines := text.readlines(_BLOCK_BYTES):
+            yield [_spoiled(line) for line in lines if line.strip()]
+
+
+def whole_text(stream: BinaryIO, encoding: str) -> str:
+    """All of a stream as one text; one that is not text cannot be read as JSON."""
+    with _text_of(stream, encoding) as text:
+        return _spoiled(text.read())
+
+
+def decoded(data: bytes) -> tuple[str, bool]:
+    """Bytes as a text that can be shown, and whether they are text in UTF-8 at all."""
+    text = data.decode(UTF_8, _MARKING)
+    return text.replace(UNDECODABLE, REPLACEMENT), UNDECODABLE not in text
+
+
+def _text_of(stream: BinaryIO, encoding: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(stream, encoding=encoding, errors=_MARKING)
+
+
+def _spoiled(text: str) -> str:
+    if UNDECODABLE not in text:
+        return text
+    return REPLACEMENT + text.replace(UNDECODABLE, REPLACEMENT)
+
+
+class Recoded(io.RawIOBase):
+    """A stream in UTF-8 of one in another encoding, in which `UNDECODABLE` is what is not text."""
+
+    def __init__(self, stream: BinaryIO, encoding: str) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(encoding)(_MARKING)
+        self._waiting = b""
+        self._is_over = False
+        self.is_text = True
+
+    def for_arrow(self) -> pa.NativeFile:
+        """The stream as Arrow reads it, which takes a short read for the end of a block."""
+        return pa.PythonFile(io.BufferedReader(self), mode="r")
+
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # any buffer of bytes
+        """Fill a buffer with what comes next."""
+        while not self._waiting and not self._is_over:
+            data = self._stream.read(_BLOCK_BYTES)
+            self._is_over = not data
+            text = self._decoder.decode(data, final=self._is_over)
+            self.is_text = self.is_text and UNDECODABLE not in text
+            self._waiting = text.encode(UTF_8)
+        count = min(len(buffer), len(self._waiting))
+        buffer[:count] = self._waiting[:count]
+        self._waiting = self._waiting[count:]
+        return count
