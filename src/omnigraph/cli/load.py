@@ -19,7 +19,7 @@ from omnigraph.cli.graphs import (
     open_graph,
     writing,
 )
-from omnigraph.cli.options import IF_COMMIT, JSON, MAIN_BRANCH, POSITIONAL_URI, POSITIONAL_WAYS
+from omnigraph.cli.options import IF_COMMIT, JSON, KEY, MAIN_BRANCH, POSITIONAL_URI, POSITIONAL_WAYS
 from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.spark_options import SparkPlace
 from omnigraph.cli.verbs import STORE_AND_ACTOR, verb
@@ -133,12 +133,7 @@ class WriteTarget:
         str | None,
         typer.Option("--from", metavar="BASE", help="Create the branch from this one if needed."),
     ] = None
-    key: Annotated[
-        str | None,
-        typer.Option(
-            "--key", metavar="KEY", help="A load repeated with its key is not made a second time."
-        ),
-    ] = None
+    key: KEY = None
     message: Annotated[
         str | None, typer.Option("--message", metavar="TEXT", help="The message of the commit.")
     ] = None

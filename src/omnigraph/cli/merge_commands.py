@@ -12,6 +12,7 @@ from omnigraph.cli.options import (
     BRANCH,
     IF_COMMIT,
     JSON,
+    KEY,
     MAIN_BRANCH,
     MESSAGE,
     OPTION_WAYS,
@@ -66,11 +67,12 @@ def merge(  # noqa: PLR0913 — one parameter for each option
     prefer: _PREFER = None,
     message: MESSAGE = None,
     if_commit: IF_COMMIT = None,
+    key: KEY = None,
     is_dry_run: _DRY_RUN = False,
     is_json: JSON = False,
 ) -> None:
     """Bring what a branch changed into another one, in one commit."""
-    _require_no_commit(is_dry_run, is_deleted or None, message, if_commit)
+    _require_no_commit(is_dry_run, is_deleted or None, message, if_commit, key)
     address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
     with open_graph(scope, address) as graph:
         branch = graph.branch(target)
@@ -85,6 +87,7 @@ def merge(  # noqa: PLR0913 — one parameter for each option
                 delete_branch=is_deleted,
                 message=message,
                 if_commit=if_commit,
+                key=key,
             )
     show(Merged(result), is_json=is_json)
     if result.branch_delete_error is not None:
@@ -99,11 +102,12 @@ def revert(  # noqa: PLR0913 — one parameter for each option
     prefer: _PREFER = None,
     message: MESSAGE = None,
     if_commit: IF_COMMIT = None,
+    key: KEY = None,
     is_dry_run: _DRY_RUN = False,
     is_json: JSON = False,
 ) -> None:
     """Undo what a commit changed, in a new commit."""
-    _require_no_commit(is_dry_run, message, if_commit)
+    _require_no_commit(is_dry_run, message, if_commit, key)
     address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
     with open_graph(scope, address) as graph:
         target = graph.branch(branch)
@@ -112,7 +116,9 @@ def revert(  # noqa: PLR0913 — one parameter for each option
             return
         echo_write(scope, "revert", address)
         with answering_interrupts(lambda: _UNSURE):
-            result = target.revert(commit, prefer=preferred, message=message, if_commit=if_commit)
+            result = target.revert(
+                commit, prefer=preferred, message=message, if_commit=if_commit, key=key
+            )
     show(Merged(result), is_json=is_json)
 
 
@@ -124,11 +130,12 @@ def cherry_pick(  # noqa: PLR0913 — one parameter for each option
     prefer: _PREFER = None,
     message: MESSAGE = None,
     if_commit: IF_COMMIT = None,
+    key: KEY = None,
     is_dry_run: _DRY_RUN = False,
     is_json: JSON = False,
 ) -> None:
     """Change on a branch what a commit of another one changed there, in a new commit."""
-    _require_no_commit(is_dry_run, message, if_commit)
+    _require_no_commit(is_dry_run, message, if_commit, key)
     address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
     with open_graph(scope, address) as graph:
         target = graph.branch(branch)
@@ -138,7 +145,7 @@ def cherry_pick(  # noqa: PLR0913 — one parameter for each option
         echo_write(scope, "cherry-pick", address)
         with answering_interrupts(lambda: _UNSURE):
             result = target.cherry_pick(
-                commit, prefer=preferred, message=message, if_commit=if_commit
+                commit, prefer=preferred, message=message, if_commit=if_commit, key=key
             )
     show(Merged(result), is_json=is_json)
 

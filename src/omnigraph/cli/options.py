@@ -39,6 +39,12 @@ IF_COMMIT = Annotated[
         help="Only if this is the branch's newest commit; exit with 4 if not.",
     ),
 ]
+KEY = Annotated[
+    str | None,
+    typer.Option(
+        "--key", metavar="KEY", help="A write repeated with its key is not made a second time."
+    ),
+]
 MESSAGE = Annotated[
     str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the commit says.")
 ]

@@ -14,6 +14,7 @@ from omnigraph.cli.graphs import NOTHING_WRITTEN, answering_interrupts, open_gra
 from omnigraph.cli.options import (
     IF_COMMIT,
     JSON,
+    KEY,
     MAIN_BRANCH,
     MESSAGE,
     Format,
@@ -123,7 +124,7 @@ def explain(
     show(view, is_json=is_json)
 
 
-def mutate(
+def mutate(  # noqa: PLR0913 — one parameter for each option
     scope: Scope,
     source: QuerySource,
     branch: Annotated[
@@ -134,6 +135,7 @@ def mutate(
     ] = None,
     expected: IF_COMMIT = None,
     message: MESSAGE = None,
+    key: KEY = None,
     is_json: JSON = False,
 ) -> None:
     """Run a query that inserts, updates or deletes, as one commit."""
@@ -141,7 +143,7 @@ def mutate(
     file, text = parsed.file, parsed.source.text
     if file.statement is not None:
         flags = (("--branch", branch), ("--if-commit", expected), ("--message", message))
-        check_lone(source, *flags)
+        check_lone(source, *flags, ("--key", key))
         write_statement(scope, file.statement, is_json=is_json)
         return
     source.query(file)
@@ -154,7 +156,7 @@ def mutate(
         target = graph.branch(branch or MAIN_BRANCH)
         with writing(target):
             result = target.mutate(
-                text, name=source.name, params=params, if_commit=expected, message=message
+                text, name=source.name, params=params, if_commit=expected, message=message, key=key
             )
         if result.commit is not None:
             outcome = f"commit {result.commit.id} was written"

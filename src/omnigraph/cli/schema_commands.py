@@ -20,6 +20,7 @@ from omnigraph.cli.graphs import (
 from omnigraph.cli.options import (
     BRANCH,
     JSON,
+    KEY,
     MAIN_BRANCH,
     POSITIONAL_URI,
     POSITIONAL_WAYS,
@@ -125,6 +126,7 @@ def apply(
     desired: Desired,
     uri: POSITIONAL_URI = None,
     branch: BRANCH = MAIN_BRANCH,
+    key: KEY = None,
     is_json: JSON = False,
 ) -> None:
     """Change the schema of a branch, as one commit; other branches keep theirs."""
@@ -135,7 +137,7 @@ def apply(
     with answering_interrupts(lambda: outcome), open_graph(scope, address) as graph:
         target = graph.branch(branch)
         with writing(target):
-            result = target.apply_schema(text)
+            result = target.apply_schema(text, key=key)
         if result.commit is not None:
             outcome = f"commit {result.commit.id} was written"
     _print_remarks(result.plan, allows_data_loss=desired.allows_data_loss)

@@ -139,22 +139,27 @@ class Branch:
         params: Mapping[str, object] | None = None,
         if_commit: Commit | str | None = None,
         message: str | None = None,
+        key: str | None = None,
     ) -> MutationResult:
-        """Run a mutation: one commit for all its statements, none when nothing changes."""
+        """Run a mutation: one commit for all its statements, none when nothing changes.
+
+        A call repeated with its `key` does nothing, and answers with the commit of the first one,
+        as in `load`.
+        """
         arguments.text("text", text)
         arguments.text_or_none("name", name)
-        terms = _terms(if_commit, message=message)
+        terms = _terms(if_commit, message=message, key=key)
         operation = Mutating(self._session.resources, text, name=name, params=params)
-        record = write(self._session, self._stream, operation, terms).record
-        mutated = operation.mutated
-        assert mutated is not None, "a write that was not refused was prepared"
+        written = write(self._session, self._stream, operation, terms)
+        nodes, edges = operation.affected(written)
         return MutationResult(
             branch=self.name,
             query_name=operation.query_name,
-            affected_nodes=mutated.nodes,
-            affected_edges=mutated.edges,
+            affected_nodes=nodes,
+            affected_edges=edges,
             actor=self._session.actor,
-            commit=None if record is None else commit_of(record),
+            commit=None if written.record is None else commit_of(written.record),
+            is_repeated=written.is_repeated,
         )
 
     def query(  # noqa: PLR0913 — one keyword for each decision of the caller
@@ -362,14 +367,16 @@ class Branch:
         delete_branch: bool = False,
         message: str | None = None,
         if_commit: Commit | str | None = None,
+        key: str | None = None,
     ) -> MergeResult:
         """Bring what another branch, or a commit or snapshot, changed into this one.
 
         Where both changed an entity, `prefer` takes `ours` (this branch) or `theirs`, for all
         conflicts or by kind; without, and for broken rules, conflicts are a MergeConflict.
-        `delete_branch` ends the merged branch, unless it has got newer commits.
+        `delete_branch` ends the merged branch, unless it has got newer commits. A call repeated
+        with its `key` answers with the commit of the first one, also when the branch is gone.
         """
-        terms = _terms(if_commit, message=message)
+        terms = _terms(if_commit, message=message, key=key)
         return self._merger.merge(source, prefer=prefer, delete_branch=delete_branch, terms=terms)
 
     def plan_merge(self, source: Mergeable, *, prefer: Prefer = None) -> MergePlan:
@@ -383,9 +390,10 @@ class Branch:
         prefer: Prefer = None,
         message: str | None = None,
         if_commit: Commit | str | None = None,
+        key: str | None = None,
     ) -> MergeResult:
         """Undo what a commit changed, in a new commit; what changed since then is a conflict."""
-        terms = _terms(if_commit, message=message)
+        terms = _terms(if_commit, message=message, key=key)
         return self._merger.revert(commit, prefer=prefer, terms=terms)
 
     def plan_revert(self, commit: Commit | str, *, prefer: Prefer = None) -> MergePlan:
@@ -399,9 +407,10 @@ class Branch:
         prefer: Prefer = None,
         message: str | None = None,
         if_commit: Commit | str | None = None,
+        key: str | None = None,
     ) -> MergeResult:
         """Change here what a commit of any branch changed there, in a new commit."""
-        terms = _terms(if_commit, message=message)
+        terms = _terms(if_commit, message=message, key=key)
         return self._merger.cherry_pick(commit, prefer=prefer, terms=terms)
 
     def plan_cherry_pick(self, commit: Commit | str, *, prefer: Prefer = None) -> MergePlan:
@@ -425,17 +434,24 @@ class Branch:
         mode = self._session.resources.environment.mode
         return plan_migration(self.snapshot().view.accepted, load_catalog(text, mode=mode))
 
-    def apply_schema(self, text: str, *, message: str | None = None) -> SchemaResult:
-        """Bring a schema into force on this branch; the others keep theirs."""
+    def apply_schema(
+        self, text: str, *, message: str | None = None, key: str | None = None
+    ) -> SchemaResult:
+        """Bring a schema into force on this branch; the others keep theirs.
+
+        A call repeated with its `key` does nothing, and answers with the commit of the first one.
+        """
         arguments.text("text", text)
-        terms = _terms(None, message=message)
+        terms = _terms(None, message=message, key=key)
         operation = Migrating(self._session.resources, text)
-        record = write(self._session, self._stream, operation, terms).record
+        written = write(self._session, self._stream, operation, terms)
+        record = written.record
         return SchemaResult(
             uri=self._session.uri,
-            plan=operation.plan,
+            plan=operation.plan_of(written, self._session),
             commit=None if record is None else commit_of(record),
             version=self.snapshot().version if record is None else record.seq,
+            is_repeated=written.is_repeated,
         )
 
     def blob(

@@ -58,6 +58,8 @@ class MergeResult:
     done: MergeDone
     branch_deleted: bool | None = None
     branch_delete_error: str | None = None
+    # Whether an earlier request with its key had made the commit; the answer is the same.
+    is_repeated: bool = field(default=False, compare=False)
 
     @property
     def id(self) -> str | None:

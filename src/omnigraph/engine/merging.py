@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from omnigraph import versioning
 from omnigraph.engine import arguments
 from omnigraph.engine.commit import Commit, commit_of
-from omnigraph.engine.merge_results import MergePlan, MergeResult, done_by
+from omnigraph.engine.merge_results import MergeDone, MergePlan, MergeResult, done_by
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.sources import source_named
 from omnigraph.engine.writing import Terms, write
+from omnigraph.engine.written import changes_of
 from omnigraph.errors import (
+    BranchNotFound,
     BranchRefused,
     CommitHasNoParent,
     CommitNotFound,
@@ -47,6 +49,7 @@ MERGED = "merged"
 REVERTED = "reverted"
 CHERRY_PICKED = "cherry_picked"
 NOTHING_TO_DO = "nothing_to_do"
+_OUTCOMES: Final = {Action.REVERT: REVERTED, Action.CHERRY_PICK: CHERRY_PICKED}
 
 # The message of a commit that was picked without one: what it did, and what that had done before.
 _PICKED: Final = re.compile(
@@ -83,7 +86,7 @@ class _Picked:
     @property
     def outcome(self) -> str:
         """What it is called when it is done."""
-        return REVERTED if self.action is Action.REVERT else CHERRY_PICKED
+        return _OUTCOMES[self.action]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,9 @@ class Merger:
         self, source: Mergeable, *, prefer: Prefer, delete_branch: bool, terms: Terms
     ) -> MergeResult:
         """Bring a commit into the branch."""
+        # Before the source is looked for: an earlier request with this key may have ended it.
+        if (made := self._made(terms)) is not None:
+            return self._repeated_merge(source, made, delete_branch=delete_branch)
         found = self._source(source)
         if delete_branch and not found.is_branch:
             raise InvalidArgument(
@@ -231,12 +237,14 @@ class Merger:
             )
         operation = Merging(self._session, found.at, preferences(prefer))
         with self._held(found):
-            record = write(self._session, self._stream, operation, terms).record
+            written = write(self._session, self._stream, operation, terms)
+        if written.is_repeated and written.record is not None:
+            return self._repeated_merge(source, written.record, delete_branch=delete_branch)
         looked = operation.found
-        result = self._result(looked.outcome, looked.checked, found.name, record)
+        result = self._result(looked.outcome, looked.checked, found.name, written.record)
         if not delete_branch:
             return result
-        error = self._delete(found)
+        error = self._delete(found.name, found.at.commit)
         return replace(result, branch_deleted=error is None, branch_delete_error=error)
 
     def plan(self, source: Mergeable, *, prefer: Prefer) -> MergePlan:
@@ -246,11 +254,11 @@ class Merger:
 
     def revert(self, commit: Commit | str, *, prefer: Prefer, terms: Terms) -> MergeResult:
         """Undo what a commit changed, as a commit of its own."""
-        return self._pick(self._picked(commit, Action.REVERT), prefer, terms)
+        return self._pick(commit, Action.REVERT, prefer, terms)
 
     def cherry_pick(self, commit: Commit | str, *, prefer: Prefer, terms: Terms) -> MergeResult:
         """Do what a commit changed on this branch too, as a commit of its own."""
-        return self._pick(self._picked(commit, Action.CHERRY_PICK), prefer, terms)
+        return self._pick(commit, Action.CHERRY_PICK, prefer, terms)
 
     def plan_revert(self, commit: Commit | str, *, prefer: Prefer) -> MergePlan:
         """What a revert would do now; nothing is published."""
@@ -276,15 +284,72 @@ class Merger:
             conflict_count=0 if looked.checked is None else looked.checked.conflicts.count,
         )
 
-    def _pick(self, picked: _Picked, prefer: Prefer, terms: Terms) -> MergeResult:
+    def _pick(
+        self, commit: Commit | str, action: Action, prefer: Prefer, terms: Terms
+    ) -> MergeResult:
+        if (made := self._made(terms)) is not None:
+            return self._repeated(_OUTCOMES[action], _name_of(commit), made)
+        picked = self._picked(commit, action)
         message = terms.message or f"{picked.action} {picked.title}"
         reverts = picked.own.commit if picked.action is Action.REVERT else None
         terms = replace(terms, message=message, reverts=reverts)
         operation = Picking(self._session, picked, preferences(prefer))
         with self._session.resources.branches.holds.held(picked.own, picked.parent):
-            record = write(self._session, self._stream, operation, terms).record
+            written = write(self._session, self._stream, operation, terms)
+        record = written.record
+        if written.is_repeated and record is not None:
+            return self._repeated(picked.outcome, picked.own.commit, record)
         outcome = NOTHING_TO_DO if record is None else picked.outcome
         return self._result(outcome, operation.found.checked, picked.own.commit, record)
+
+    def _made(self, terms: Terms) -> Record | None:
+        """The commit that an earlier request with the same key made."""
+        if terms.key is None:
+            return None
+        self._session.head(self._stream)
+        return self._session.resources.history.by_key(self._stream, terms.key)
+
+    def _repeated_merge(
+        self, source: Mergeable, made: Record, *, delete_branch: bool
+    ) -> MergeResult:
+        """The answer of a merge that was made before; what it left undone is done now."""
+        name = _name_of(source)
+        outcome = FAST_FORWARD if self._was_forward(made) else MERGED
+        result = self._repeated(outcome, name, made)
+        if not delete_branch:
+            return result
+        error = None
+        with suppress(BranchNotFound, CommitNotFound):
+            at = self._session.resources.branches.resolve(name)
+            # Another branch of that name was never merged by this request.
+            if made.merged is not None and at.id == made.merged.stream:
+                error = self._delete(name, made.merged.commit)
+        return replace(result, branch_deleted=error is None, branch_delete_error=error)
+
+    def _was_forward(self, made: Record) -> bool:
+        """Whether a merge had nothing of its target to be merged with, as far as is known still."""
+        if made.merged is None or made.parent is None:
+            return False
+        resources, merged = self._session.resources, made.merged
+        stream = resources.branches.stream_of(merged.branch, merged.stream)
+        if stream is None:
+            return False
+        with suppress(CommitNotFound, SnapshotGone):
+            theirs = resources.log.at(stream, merged.seq)
+            ours = resources.history.by_commit(made.parent)
+            return resources.log.is_at(ours, resources.lineage.base(theirs, ours).commit)
+        return False
+
+    def _repeated(self, outcome: str, source: str, made: Record) -> MergeResult:
+        return MergeResult(
+            outcome=outcome,
+            source=source,
+            target=self._stream.branch,
+            actor=self._session.actor,
+            commit=commit_of(made),
+            done=MergeDone(counts=changes_of(made), preferred=made.preferred),
+            is_repeated=True,
+        )
 
     def _result(
         self, outcome: str, checked: Checked | None, source: str, record: Record | None
@@ -337,12 +402,11 @@ class Merger:
             raise BranchRefused(f"branch '{name}' cannot be merged into itself", branch=name)
         return _Source(name, at, is_branch=True)
 
-    def _delete(self, source: _Source) -> str | None:
+    def _delete(self, name: str, merged: str) -> str | None:
         """End a merged branch; why not, if it cannot be. What it got meanwhile is not lost."""
-        requires = (BranchAt(source.at.commit),)
         try:
             branches = self._session.resources.branches
-            branches.delete(source.name, actor=self._session.actor, requires=requires)
+            branches.delete(name, actor=self._session.actor, requires=(BranchAt(merged),))
         except OmnigraphError as error:
             return error.message
         return None
@@ -363,6 +427,19 @@ class Merger:
             what = f"the commit before '{commit_id}' was collected: what it changed is not known"
             raise SnapshotGone(what, oldest=resources.history.oldest(own.stream)) from error
         return _Picked(own, parent, action, title_of(commit_id, record.signature.message))
+
+
+def _name_of(source: Mergeable) -> str:
+    """What callers call what they merge."""
+    match source:
+        case str():
+            return source
+        case Commit():
+            return source.id
+        case Snapshot():
+            return source.at.commit
+        case _:
+            return source.name
 
 
 def title_of(commit_id: str, message: str | None) -> str:

@@ -11,13 +11,17 @@ import pyarrow.dataset as pds
 
 from omnigraph.engine.arguments import plain_parameters
 from omnigraph.engine.resources import Resources
-from omnigraph.engine.writing import SchemaMoved
+from omnigraph.engine.session import Session
+from omnigraph.engine.writing import SchemaMoved, Written
+from omnigraph.engine.written import changes_of
 from omnigraph.errors import Conflict, WrongQueryKind
 from omnigraph.execution.view import View
 from omnigraph.query import bind_parameters
+from omnigraph.query.compile import find_query, read_file
 from omnigraph.query.typed import Mutation
 from omnigraph.schema import load_catalog
-from omnigraph.schema.migration import MigrationPlan
+from omnigraph.schema.accepted import TypeKind
+from omnigraph.schema.migration import MigrationPlan, plan_migration
 from omnigraph.versioning import Transaction
 from omnigraph.writers.inputs import InputOptions, Source, Text, read_input
 from omnigraph.writers.load import Loaded, LoadMode, load_change
@@ -144,6 +148,16 @@ class Mutating:
         """Remove what was written for a mutation that will never be a commit."""
         self._staging.abandon()
 
+    def affected(self, written: Written) -> tuple[int, int]:
+        """How many nodes and edges were touched: for a repeated request, those of its commit."""
+        if written.record is not None and (written.is_repeated or self.mutated is None):
+            self.query_name = find_query(read_file(self._text).file, self._name).name.text
+            found = changes_of(written.record)
+            nodes = sum(each.total for key, each in found.items() if key.kind is TypeKind.NODE)
+            return nodes, sum(each.total for each in found.values()) - nodes
+        assert self.mutated is not None, "a write that was not refused was prepared"
+        return self.mutated.nodes, self.mutated.edges
+
     def _plan(self, view: View) -> Mutation:
         plans = self._resources.plans
         plan = plans.get(self._text, name=self._name, schema=view.schema).plan
@@ -168,6 +182,14 @@ class Migrating:
         """The steps of the prepared change."""
         assert self._migrated is not None, "a plan is asked for after its preparation"
         return self._migrated.plan
+
+    def plan_of(self, written: Written, session: Session) -> MigrationPlan:
+        """The steps of what was written: for a repeated request, those that its commit took."""
+        if self._migrated is not None or written.record is None:
+            return self.plan
+        history = self._resources.history
+        before = history.by_commit(written.record.parent or written.record.commit)
+        return plan_migration(session.view(before).accepted, self._catalog)
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The change on a view; None when the schema is in force already."""

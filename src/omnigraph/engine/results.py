@@ -57,7 +57,10 @@ def _rejected(count: int, file: str | None) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class MutationResult:
-    """What a mutation did; without a commit nothing matched and nothing was written."""
+    """What a mutation did; without a commit nothing matched and nothing was written.
+
+    For a repeated request, entities are counted from its commit, each once.
+    """
 
     branch: str
     query_name: str
@@ -65,6 +68,8 @@ class MutationResult:
     affected_edges: int
     actor: str | None
     commit: Commit | None
+    # Whether an earlier request with its key had made the commit; the answer is the same.
+    is_repeated: bool = field(default=False, compare=False)
 
     def to_json(self) -> JsonObject:
         """The document of a mutation."""
@@ -87,6 +92,8 @@ class SchemaResult:
     commit: Commit | None
     # The version of the branch on which the schema is in force.
     version: int
+    # Whether an earlier request with its key had made the commit; the answer is the same.
+    is_repeated: bool = field(default=False, compare=False)
 
     def to_json(self) -> JsonObject:
         """The document of a schema change."""
