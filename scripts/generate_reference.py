@@ -125,10 +125,11 @@ standard error. Every command that writes, but `mutate`, says there where it goe
 A failure says on standard error why and what to do, and prints nothing on standard output. With
 `--json` it is one document on standard output instead: `error` is the message; `code` is one of
 CODES; `reason` is the stable word of
-[the error](errors.md#exceptions); `retryable` and, if there is one, `hint` follow. Then comes what
-the error knows: `diagnostics`, `violations` and `count`, `merge_conflicts` and `count`,
-`key_conflict`, `resource_limit`, `blob_range`, `change_diff_refusal`, `change_feed_gap`, or
-`precondition_failure` with `expected` and `actual`; the last two have no `code`. A report of
+[the error](errors.md#exceptions), or `usage_error`, `command_refused`, `system_error` or
+`unexpected_error` where the command itself fails; `retryable` and, if there is one, `hint` follow.
+Then comes what the error knows: `diagnostics`, `violations` and `count`, `merge_conflicts` and
+`count`, `key_conflict`, `resource_limit`, `blob_range`, `change_diff_refusal`, `change_feed_gap`
+or `precondition_failure` with `expected` and `actual`; the last two have no `code`. A report of
 something wrong (`check`, `lint`, `fmt`, `schema check`, a dry run with conflicts) is its usual
 document with a `code`. A document is printed whole or not at all.
 

@@ -12,9 +12,10 @@ from typer.core import TyperGroup
 from omnigraph.cli.failures import (
     FAILED,
     CommandFailed,
+    SystemFailed,
+    Unexpected,
     asks_for_json,
     report,
-    report_bug,
     report_usage,
 )
 from omnigraph.cli.old_spellings import modern
@@ -51,15 +52,18 @@ class CommandLine(TyperGroup):
             code = super().main(args, prog_name, complete_var, False, **settings)
         except typer.TyperException as error:
             code = report_usage(error, is_json=is_json)
-        except (OmnigraphError, CommandFailed, OSError) as error:
+        except (OmnigraphError, CommandFailed) as error:
             code = report(error, is_json=is_json)
+        except OSError as error:
+            code = report(SystemFailed(str(error)), is_json=is_json)
         except typer.Abort:
             print_problems(["aborted"])
             code = FAILED
         except OutputFailed:
             raise
         except Exception as error:
+            # The traceback is for people; a program gets its document all the same.
             if is_json:
-                report_bug(error)
+                report(Unexpected(f"{type(error).__name__}: {error}"), is_json=True)
             raise
         sys.exit(code)

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from types import FrameType
-from typing import Final, NoReturn
+from typing import ClassVar, Final, NoReturn
 
 import typer
 
@@ -37,13 +37,33 @@ _PICK_HINT: Final = (
 class CommandFailed(Exception):
     """A command that cannot go on: why, what to do, and what programs call it."""
 
-    def __init__(
-        self, message: str, *, hint: str | None = None, code: ErrorCode = ErrorCode.BAD_REQUEST
-    ) -> None:
+    code: ClassVar[ErrorCode] = ErrorCode.BAD_REQUEST
+    reason: ClassVar[str] = "command_refused"
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
-        self.code = code
+
+
+class WrongUsage(CommandFailed):
+    """A command line that cannot be parsed."""
+
+    reason = "usage_error"
+
+
+class SystemFailed(CommandFailed):
+    """The operating system refused a step, such as writing a file."""
+
+    code = ErrorCode.INTERNAL
+    reason = "system_error"
+
+
+class Unexpected(CommandFailed):
+    """A mistake of this program."""
+
+    code = ErrorCode.INTERNAL
+    reason = "unexpected_error"
 
 
 def fail(message: str, *, hint: str | None = None) -> NoReturn:
@@ -77,7 +97,7 @@ def asks_for_json(arguments: Sequence[str]) -> bool:
     return is_format or "--json" in options or "--format=json" in options
 
 
-def report(error: OmnigraphError | CommandFailed | OSError, *, is_json: bool) -> int:
+def report(error: OmnigraphError | CommandFailed, *, is_json: bool) -> int:
     """Say why a command failed, in words or as one document, and return the exit code."""
     if is_json:
         print_json(_document(error))
@@ -88,29 +108,21 @@ def report(error: OmnigraphError | CommandFailed | OSError, *, is_json: bool) ->
 
 def report_usage(error: typer.TyperException, *, is_json: bool) -> int:
     """Say what is wrong with a command line, and return the exit code."""
-    message, context = error.format_message(), getattr(error, "ctx", None)
+    message = error.format_message()
     if not message.strip():
         # A command without arguments: its help is printed already.
         return error.exit_code
+    context: typer.Context | None = getattr(error, "ctx", None)
     hint = None
-    if isinstance(context, typer.Context):
+    if context is not None:
         hint = f"try '{context.command_path} {context.help_option_names[-1]}'"
-    if is_json:
-        print_json(_document(CommandFailed(message, hint=hint)))
-    else:
-        if isinstance(context, typer.Context):
+        if not is_json:
             typer.echo(context.get_usage(), err=True)
-        _print(CommandFailed(message, hint=hint))
+    report(WrongUsage(message, hint=hint), is_json=is_json)
     return error.exit_code
 
 
-def report_bug(error: Exception) -> None:
-    """Answer a program with one document although the command ends with a traceback."""
-    message = f"unexpected {type(error).__name__}: {error}"
-    print_json(_document(CommandFailed(message, code=ErrorCode.INTERNAL)))
-
-
-def _print(error: OmnigraphError | CommandFailed | OSError) -> None:
+def _print(error: OmnigraphError | CommandFailed) -> None:
     match error:
         case CompileError():
             print_diagnostics(error.diagnostics)
@@ -120,8 +132,6 @@ def _print(error: OmnigraphError | CommandFailed | OSError) -> None:
             conflicts = counted(error.count, f"{error.operation} conflict")
             print_problems([f"{conflicts}: nothing was written"])
             typer.echo("\n".join(conflict_lines(error.conflicts, error.count)), err=True)
-        case OSError():
-            print_problems([str(error)])
         case _:
             print_problems([error.message])
     hint = _hint(error)
@@ -129,24 +139,20 @@ def _print(error: OmnigraphError | CommandFailed | OSError) -> None:
         print_hint(hint)
 
 
-def _hint(error: OmnigraphError | CommandFailed | OSError) -> str | None:
+def _hint(error: OmnigraphError | CommandFailed) -> str | None:
     """What to do, in the options of the command line."""
-    if isinstance(error, OSError):
-        return None
     if not isinstance(error, MergeConflict) or not error.is_preferable:
         return error.hint
     is_merge = error.operation == "merge"
     return _PREFER_HINT if is_merge else _PICK_HINT.format(error.operation)
 
 
-def _document(error: OmnigraphError | CommandFailed | OSError) -> dict[str, object]:
-    match error:
-        case OmnigraphError():
-            document = error_document(error)
-        case CommandFailed():
-            document = {"error": error.message, "code": str(error.code)}
-        case OSError():
-            document = {"error": str(error), "code": str(ErrorCode.INTERNAL)}
+def _document(error: OmnigraphError | CommandFailed) -> dict[str, object]:
+    if isinstance(error, OmnigraphError):
+        document = error_document(error)
+    else:
+        code, reason = str(error.code), error.reason
+        document = {"error": error.message, "code": code, "reason": reason, "retryable": False}
     hint = _hint(error)
     return document if hint is None else document | {"hint": hint}
 

@@ -44,7 +44,10 @@ def test_a_wrong_line_is_one_document(run: Run, tmp_path: Path, verb: Verb) -> N
         words = run(*line)
         assert words.exit_code == 2, line
         assert words.stdout == "", line
-        assert "error: " in words.stderr, line
+        usage, message, hint = words.stderr.rstrip().rsplit("\n", 2)
+        assert usage.startswith("Usage: "), line
+        assert message.startswith("error: "), line
+        assert hint.startswith("hint: try '"), line
         assert not {"╭", "│"} & set(words.stderr), line
 
 
