@@ -28,27 +28,38 @@ _ROUNDING: Final = 2.0**-24
 _LENGTH_MAX: Final = 1e18
 
 
-def nearest(field: VectorField, at: Places, query: Vector, *, limit: int | None) -> Scored:
+def nearest(
+    field: VectorField,
+    at: Places,
+    query: Vector,
+    *,
+    limit: int | None,
+    check: Callable[[], None] = lambda: None,
+) -> Scored:
     """The squared distances of the vectors at some places of a field.
 
-    With a limit, only of those that are no farther than the one at the limit.
+    With a limit, only of those that are no farther than the one at the limit. What `check` raises
+    between two blocks of rows ends the search.
     """
     if limit is None or limit >= len(at):
-        return Scored(np.arange(len(at)), _exact(field, at, query))
+        return Scored(np.arange(len(at)), _exact(field, at, query, check))
     if not limit:
         return nothing()
-    candidates = _candidates(field, at, query, limit)
-    found = _exact(field, at if candidates is None else at[candidates], query)
+    candidates = _candidates(field, at, query, limit, check)
+    found = _exact(field, at if candidates is None else at[candidates], query, check)
     kept = least(found, limit)
     return Scored(kept if candidates is None else candidates[kept], found[kept])
 
 
-def squared_distances(matrix: Matrix, query: Vector, at: Places) -> Distances:
+def squared_distances(
+    matrix: Matrix, query: Vector, at: Places, check: Callable[[], None] = lambda: None
+) -> Distances:
     """The exact squared distances of some rows, rounded once to 32 bits."""
     found = np.empty(len(at), np.float32)
     there = query.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, len(at), _BLOCK_ROWS):
+            check()
             differences = matrix.take(at[start : start + _BLOCK_ROWS], axis=0) - there
             differences *= differences
             # One after the other, so that every engine rounds the same sums.
@@ -57,14 +68,16 @@ def squared_distances(matrix: Matrix, query: Vector, at: Places) -> Distances:
     return found
 
 
-def _exact(field: VectorField, at: Places, query: Vector) -> Distances:
+def _exact(field: VectorField, at: Places, query: Vector, check: Callable[[], None]) -> Distances:
     found = np.empty(len(at), np.float32)
     for segment, where, local in _by_segment(field, at):
-        found[where] = squared_distances(segment.matrix, query, local)
+        found[where] = squared_distances(segment.matrix, query, local, check)
     return found
 
 
-def _candidates(field: VectorField, at: Places, query: Vector, limit: int) -> Places | None:
+def _candidates(
+    field: VectorField, at: Places, query: Vector, limit: int, check: Callable[[], None]
+) -> Places | None:
     """Places among which the nearest are for certain; None if all may be."""
     length = float(np.linalg.norm(query.astype(np.float64)))
     longest = max(segment.length_max for segment in field.segments)
@@ -74,10 +87,11 @@ def _candidates(field: VectorField, at: Places, query: Vector, limit: int) -> Pl
     slack = _ROUNDING * 4 * (len(query) + 8) * (length + longest) ** 2
     places: Places | None = None
     for of in _steps(field, at):
+        check()
         here = at if places is None else at[places]
         lower = _bounds(field, here, query, of)
         first = least(lower, limit)[:limit]
-        reach = float(_exact(field, here[first], query).max()) * (1 + 4 * _ROUNDING) + slack
+        reach = float(_exact(field, here[first], query, check).max()) * (1 + 4 * _ROUNDING) + slack
         kept = np.flatnonzero(lower <= np.float32(reach))
         places = kept if places is None else places[kept]
         if len(places) <= limit + _FEW_LEFT:

@@ -125,19 +125,20 @@ class _Ranked:
         if len(self.numbers) <= FEW_VECTORS and not fields.has(asked):
             return self._of_few(score, query, limit)
         field = fields.vectors(asked)
-        row_ids = self.nodes.row_ids(self.numbers)
+        row_ids, check = self.nodes.row_ids(self.numbers), self.reading.budget.check
         if field is None:
-            check = self.reading.budget.check
             return streamed(asked, row_ids, query, limit=limit, check=check)
         places = field.places(row_ids)
         known = np.flatnonzero(places >= 0)
-        found = nearest(field, places[known], query, limit=limit)
+        found = nearest(field, places[known], query, limit=limit, check=check)
         return Scored(known[found.places], found.scores)
 
     def _of_few(self, score: NearestScore, query: Vector, limit: int | None) -> Scored:
         vectors = self.nodes.values(score.property, self.numbers)
         known = np.flatnonzero(numpy_of(vectors.is_valid()))
-        distances = squared_distances(matrix_of(vectors.drop_null()), query, np.arange(len(known)))
+        distances = squared_distances(
+            matrix_of(vectors.drop_null()), query, np.arange(len(known)), self.reading.budget.check
+        )
         kept = least(distances, limit)
         return Scored(known[kept], distances[kept])
 

@@ -8,7 +8,10 @@ the answer is exact, and most of the matrix is never read.
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock, Thread
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -32,6 +35,14 @@ _NEIGHBOURS: Final = 11
 _USEFUL_SHARE: Final = 0.05
 # Of each row besides its coordinates: a squared length, a group and a rest.
 _ROW_BYTES: Final = 4 + 2 + 4
+
+
+# One image is made at a time in a process: it keeps every core busy for seconds.
+_turn: Final = Lock()
+
+
+class Abandoned(Exception):
+    """An image that nothing waits for any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,47 @@ class Sketch:
         return found
 
 
+class SketchInBackground:
+    """The image of a matrix, made by a thread of its own: no search waits for it.
+
+    The thread ends when its owner is gone, such as by closing the graph.
+    """
+
+    def __init__(self) -> None:
+        # Locked for good by the search that begins.
+        self._is_begun = Lock()
+        self._found: Sketch | None = None
+
+    def get(self, matrix: Floats) -> Sketch | None:
+        """The image, if it is made and of use; the first call begins to make it."""
+        if not self._is_begun.locked() and _turn.acquire(blocking=False):
+            if self._is_begun.acquire(blocking=False):
+                args = (weakref.ref(self), matrix)
+                Thread(target=_make, args=args, name="omnigraph-sketch", daemon=True).start()
+            else:
+                _turn.release()
+        return self._found
+
+    def keep(self, found: Sketch | None) -> None:
+        """Let searches use the image from now on."""
+        self._found = found
+
+
+def _make(owner: weakref.ref[SketchInBackground], matrix: Floats) -> None:
+    def poll() -> None:
+        if owner() is None:
+            raise Abandoned
+
+    try:
+        found = sketch_of(matrix, poll)
+        if (waiting := owner()) is not None:
+            waiting.keep(found)
+    except Abandoned:
+        pass
+    finally:
+        _turn.release()
+
+
 def sketch_bytes(rows: int, dimension: int) -> int:
     """How much memory the image of so many vectors takes; none if there is none of so few."""
     if rows < ROWS_MIN or dimension < DIMENSION_MIN:
@@ -73,8 +125,8 @@ def sketch_bytes(rows: int, dimension: int) -> int:
     return rows * (4 * _directions_count(dimension) + _ROW_BYTES)
 
 
-def sketch_of(matrix: Floats) -> Sketch | None:
-    """The image of a matrix, or None if it would be of no use."""
+def sketch_of(matrix: Floats, poll: Callable[[], None] = lambda: None) -> Sketch | None:
+    """The image of a matrix, or None if it would be of no use; what `poll` raises ends it."""
     rows, dimension = matrix.shape
     if rows < ROWS_MIN or dimension < DIMENSION_MIN:
         return None
@@ -83,9 +135,10 @@ def sketch_of(matrix: Floats) -> Sketch | None:
     sample = sample.astype(np.float64)
     if not np.isfinite(sample).all():
         return None
+    poll()
     basis = _directions(sample)
-    centres = _centres(sample, random)
-    sketch = _image(matrix, basis, centres)
+    centres = _centres(sample, random, poll)
+    sketch = _image(matrix, basis, centres, poll)
     return sketch if _is_useful(sketch, matrix, random) else None
 
 
@@ -99,10 +152,11 @@ def _directions_count(dimension: int) -> int:
     return min(DIRECTIONS_MAX, dimension // 4)
 
 
-def _centres(sample: Doubles, random: np.random.Generator) -> Doubles:
+def _centres(sample: Doubles, random: np.random.Generator, poll: Callable[[], None]) -> Doubles:
     """Centres of groups by some rounds of k-means."""
     centres = sample[random.choice(len(sample), min(GROUPS_MAX, len(sample)), replace=False)]
     for _ in range(_ROUNDS):
+        poll()
         groups = _nearest_centre(sample, centres)
         counts = np.bincount(groups, minlength=len(centres))
         order = np.argsort(groups, kind="stable")
@@ -119,12 +173,13 @@ def _nearest_centre(rows: Doubles, centres: Doubles) -> npt.NDArray[np.int64]:
     return found
 
 
-def _image(matrix: Floats, basis: Doubles, centres: Doubles) -> Sketch:
+def _image(matrix: Floats, basis: Doubles, centres: Doubles, poll: Callable[[], None]) -> Sketch:
     rows = len(matrix)
     coordinates = np.empty((rows, basis.shape[1]), np.float32)
     squares, rests = np.empty(rows, np.float32), np.empty(rows, np.float32)
     groups = np.empty(rows, np.int16)
     for start in range(0, rows, _BLOCK_ROWS):
+        poll()
         here = slice(start, start + _BLOCK_ROWS)
         # In 64 bits: a rest may be the small difference of two large numbers.
         block = matrix[here].astype(np.float64)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.execution.exact import Values, flat, numpy_of
 from omnigraph.execution.search.segment_types import Mask, RowIds
-from omnigraph.execution.search.sketch import Sketch, sketch_bytes, sketch_of
+from omnigraph.execution.search.sketch import Sketch, SketchInBackground, sketch_bytes
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
 
@@ -35,6 +35,9 @@ class VectorSegment:
     # The rows without a vector.
     blank_rows: RowIds
     _asked: Iterator[int] = field(default_factory=count, compare=False, repr=False)
+    _sketch: SketchInBackground = field(
+        default_factory=SketchInBackground, compare=False, repr=False
+    )
 
     @property
     def nbytes(self) -> int:
@@ -49,12 +52,9 @@ class VectorSegment:
 
     @property
     def sketch(self) -> Sketch | None:
-        """A coarse image of the vectors, if one helps to leave most of them out."""
-        return self._sketch if next(self._asked) >= _ASKED_MIN else None
-
-    @cached_property
-    def _sketch(self) -> Sketch | None:
-        return sketch_of(self.matrix)
+        """A coarse image of the vectors, if one is made and helps to leave most of them out."""
+        is_worth_it = next(self._asked) >= _ASKED_MIN and sketch_bytes(*self.matrix.shape) > 0
+        return self._sketch.get(self.matrix) if is_worth_it else None
 
 
 def vector_segment(row_ids: RowIds, vectors: Values) -> VectorSegment:

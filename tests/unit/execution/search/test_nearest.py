@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -13,6 +17,7 @@ from omnigraph.execution.search import sketch as sketches
 from omnigraph.execution.search import vector_segment as segments
 from omnigraph.execution.search.field import Field, extended, whole
 from omnigraph.execution.search.nearest import VectorField, nearest
+from omnigraph.execution.search.sketch import Sketch
 from omnigraph.execution.search.vector_segment import (
     VectorSegment,
     merged_vectors,
@@ -90,11 +95,70 @@ def test_a_sketch_leaves_no_near_vector_out(kind: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "_FEW_LEFT", 0)
     matrix = vectors(kind, 2_000, 24)
     field = field_of(matrix)
-    assert field.segments[0].sketch is not None
+    assert made_sketch(field) is not None
     random = np.random.default_rng(1)
     for row in random.integers(0, len(matrix), 10):
         query = matrix[row] + (random.standard_normal(24) * 0.05).astype(np.float32)
         assert_nearest(field, matrix, query, 10)
+
+
+def made_sketch(field: VectorField) -> Sketch | None:
+    """The sketch of a field, when the thread that makes it is done."""
+    until = time.monotonic() + 60
+    while (found := field.segments[0].sketch) is None and time.monotonic() < until:
+        time.sleep(0.01)
+    return found
+
+
+def test_no_search_waits_for_a_sketch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sketches, "ROWS_MIN", 100)
+    monkeypatch.setattr(sketches, "DIMENSION_MIN", 8)
+    is_begun, may_end = threading.Event(), threading.Event()
+    original = sketches.sketch_of
+
+    def slow(matrix: Matrix, poll: Callable[[], None]) -> Sketch | None:
+        is_begun.set()
+        assert may_end.wait(60)
+        return original(matrix, poll)
+
+    monkeypatch.setattr(sketches, "sketch_of", slow)
+    matrix = vectors("groups", 2_000, 24)
+    field = field_of(matrix)
+    for _ in range(6):
+        assert_nearest(field, matrix, matrix[5], 10)
+    assert is_begun.wait(60)
+    assert field.segments[0].sketch is None
+    may_end.set()
+    assert made_sketch(field) is not None
+
+
+def test_a_sketch_of_vectors_that_are_gone_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sketches, "ROWS_MIN", 100)
+    monkeypatch.setattr(sketches, "DIMENSION_MIN", 8)
+    ends: list[BaseException] = []
+    is_gone, is_done = threading.Event(), threading.Event()
+
+    def slow(_: Matrix, poll: Callable[[], None]) -> Sketch | None:
+        assert is_gone.wait(60)
+        try:
+            poll()
+        except sketches.Abandoned as end:
+            ends.append(end)
+            raise
+        finally:
+            is_done.set()
+        return None
+
+    monkeypatch.setattr(sketches, "sketch_of", slow)
+    matrix = vectors("groups", 200, 24)
+    owner = sketches.SketchInBackground()
+    until = time.monotonic() + 60
+    while not owner._is_begun.locked() and time.monotonic() < until:
+        owner.get(matrix)
+    del owner
+    is_gone.set()
+    assert is_done.wait(60)
+    assert len(ends) == 1
 
 
 def test_a_sketch_bounds_distances_from_below(monkeypatch: pytest.MonkeyPatch) -> None:
