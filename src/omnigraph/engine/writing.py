@@ -9,19 +9,25 @@ from omnigraph.engine.session import Session
 from omnigraph.errors import (
     BranchRefused,
     Conflict,
+    InDoubt,
     MergeConflict,
+    OmnigraphError,
     PreconditionFailed,
+    StorageError,
+    StorageUnknown,
     WriteRefused,
 )
 from omnigraph.execution.view import View
 from omnigraph.ids import new_ulid
-from omnigraph.versioning import BranchAt, Record, Signature, Snapshot, Stream, Transaction
+from omnigraph.versioning import BranchAt, Log, Record, Signature, Snapshot, Stream, Transaction
 from omnigraph.writers.prepare import Request
 
 # Each start reads the source of a load again; a schema does not change this often during one.
 SCHEMAS_MAX: Final = 32
-# Errors that say for sure that no commit was made. After any other, one may have been.
+# Errors that say for sure that no commit was made. After any other, the log is asked.
 _REFUSALS: Final = (BranchRefused, Conflict, MergeConflict, PreconditionFailed, WriteRefused)
+# After these a commit may still come.
+_UNDECIDED: Final = (InDoubt, StorageUnknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +116,34 @@ def _write(session: Session, stream: Stream, operation: Operation, terms: Terms)
     def again(newer: Snapshot) -> Transaction | None:
         return operation.prepare(session.view(newer), request)
 
-    transaction = again(snapshot)
+    try:
+        transaction = again(snapshot)
+    except SchemaMoved:
+        raise
+    except BaseException:
+        # Nothing was offered to the log: what was written ahead, up to a full disk, is nobody's.
+        operation.abandon()
+        raise
     if transaction is None:
         return Written(None)
     publisher = resources.publishers.of(stream)
-    record = publisher.publish(transaction, prepare_again=again if operation.may_repeat else None)
+    try:
+        record = publisher.publish(
+            transaction, prepare_again=again if operation.may_repeat else None
+        )
+    except StorageError as error:
+        if not isinstance(error, _UNDECIDED) and _is_absent(resources.log, snapshot, name):
+            operation.abandon()
+        raise
     is_repeated = record is not None and name not in record.signature.operations
     return Written(record, is_repeated=is_repeated)
+
+
+def _is_absent(log: Log, since: Snapshot, operation: str) -> bool:
+    """Whether no commit after a snapshot is that of an operation, as far as can be read."""
+    try:
+        newer = log.after(since.stream, since.seq)
+    except OmnigraphError:
+        return False
+    records = (entry for entry in newer if isinstance(entry, Record))
+    return all(operation not in record.signature.operations for record in records)

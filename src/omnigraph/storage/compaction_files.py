@@ -7,6 +7,7 @@ times per tier, never once per commit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,14 +95,12 @@ def plan(dataset: LanceDataset, pin: Pin, *, is_thorough: bool = False) -> Compa
     return Compaction(pin, tuple(task.json() for task in tasks)) if tasks else None
 
 
-def execute(dataset: LanceDataset, compaction: Compaction, *, staged_at: float) -> Compacted:
-    """Write the new fragments."""
-    groups = []
+def execute(dataset: LanceDataset, compaction: Compaction) -> Iterator[Rewritten]:
+    """Write the new fragments, task by task."""
     for text in compaction.tasks:
         result = _Task.from_json(text).execute(dataset)
         inputs = tuple(fragment.id for fragment in result.original_fragments)
-        groups.append(Rewritten(inputs, tuple(result.new_fragments)))
-    return Compacted(compaction.pin, tuple(groups), staged_at)
+        yield Rewritten(inputs, tuple(result.new_fragments))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Final
 
 from lance import LanceDataset
 from lance.fragment import DeletionFile, FragmentMetadata, LanceFragment
+from lance.progress import FragmentWriteProgress
 
 from omnigraph.errors import StorageRefused
 from omnigraph.storage.pins import Pin, Staged, file_names
+
+# How many rows Lance puts into one file, of which a write of fewer rows makes one.
+FRAGMENT_ROWS_MAX: Final = 1024 * 1024
+
+
+class CompleteFragments(FragmentWriteProgress):
+    """Hears of each fragment of a write that is complete, in case the write fails."""
+
+    def __init__(self) -> None:
+        self._found: list[FragmentMetadata] = []
+
+    def begin(self, fragment: FragmentMetadata, **_: object) -> None:
+        """Its file has no name yet."""
+
+    def complete(self, fragment: FragmentMetadata, **_: object) -> None:
+        """Remember it."""
+        self._found.append(fragment)
+
+    def files(self, path: str) -> list[str]:
+        """The data files of the fragments, relative to the root of the graph."""
+        return [f"{path}/data/{name}" for each in self._found for name in file_names(each)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ merely uncovered. What no longer fits is left out: an index is never wrong, only
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lance import LanceDataset, LanceOperation
@@ -68,12 +68,11 @@ class Indexed:
         return [f"_indices/{part.segment.uuid}/" for part in self.parts]
 
 
-def build(
-    dataset: LanceDataset, pin: Pin, parts: Sequence[IndexPart], *, staged_at: float
-) -> Indexed | None:
-    """Build parts of indexes of one version; None when there is nothing to do."""
-    built = [each for part in parts if (each := _build_part(dataset, part)) is not None]
-    return Indexed(pin, tuple(built), staged_at) if built else None
+def build(dataset: LanceDataset, parts: Sequence[IndexPart]) -> Iterator[BuiltSegment]:
+    """Build parts of indexes of one version, as far as there is something to do."""
+    for part in parts:
+        if (built := _build_part(dataset, part)) is not None:
+            yield built
 
 
 def cut(dataset: LanceDataset, spec: IndexSpec) -> list[IndexPart]:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 import pyarrow as pa
 from lance import LanceOperation
@@ -24,7 +25,7 @@ from omnigraph.storage import compaction_files, index_files, indexes
 from omnigraph.storage.blobs import blob_field, is_blob, logical_schema, stored_schema
 from omnigraph.storage.compaction_files import Compacted, Compaction
 from omnigraph.storage.disk import Disk
-from omnigraph.storage.fragments import admitted
+from omnigraph.storage.fragments import FRAGMENT_ROWS_MAX, CompleteFragments, admitted
 from omnigraph.storage.handles import Handles, pin_of
 from omnigraph.storage.incoming import conformed
 from omnigraph.storage.index_files import Indexed, IndexPart, IndexSpec
@@ -96,9 +97,22 @@ class Tables:
         """Write rows beside the table; columns left out must be nullable and read as null."""
         dataset = self._handles.get(pin)
         schema = logical_schema(dataset.schema)
-        with conformed(rows, schema, path=pin.path) as reader, lance_step("write", pin.path):
-            fragments = write_fragments(reader, dataset)
-        self._persist_data(pin.path, chain.from_iterable(map(file_names, fragments)), schema)
+        complete = CompleteFragments()
+        try:
+            with conformed(rows, schema, path=pin.path) as reader, lance_step("write", pin.path):
+                is_one = isinstance(rows, pa.Table) and rows.num_rows <= FRAGMENT_ROWS_MAX
+                fragments = write_fragments(
+                    reader,
+                    dataset,
+                    max_rows_per_file=FRAGMENT_ROWS_MAX,
+                    progress=None if is_one else complete,
+                )
+            self._persist_data(pin.path, chain.from_iterable(map(file_names, fragments)), schema)
+        except BaseException:
+            # Lance removes the file it was at and leaves those before it, though the disk be full.
+            with suppress(Exception):
+                self._remove(complete.files(pin.path))
+            raise
         return Staged(
             path=pin.path,
             fragments=tuple(fragments),
@@ -107,12 +121,25 @@ class Tables:
             above=pin.high_water,
         )
 
-    def discard(self, staged: Staged) -> None:
-        """Remove rows that will never be in a version; whoever staged them must not use them."""
+    def discard(self, written: Staged | Compacted | Indexed) -> None:
+        """Remove files that will never be in a version; whoever wrote them must not use them."""
+        match written:
+            case Staged():
+                self._remove(written.files)
+            case Compacted():
+                self._remove([f"{written.pin.path}/data/{name}" for name in written.files])
+                if written.indexed is not None:
+                    self.discard(written.indexed)
+            case Indexed():
+                self._remove((), folders=[f"{written.pin.path}/{at}" for at in written.folders])
+            case _:
+                assert_never(written)
+
+    def _remove(self, files: Sequence[str], *, folders: Sequence[str] = ()) -> None:
         objects = open_objects(self._handles.root, options=self._options)
-        folders = [sidecars_of(file) for file in staged.files]
+        folders = [*folders, *map(sidecars_of, files)]
         below = [entry.path for folder in folders for entry in objects.list(folder.rstrip("/"))]
-        objects.delete([*staged.files, *below])
+        objects.delete([*files, *below])
 
     def append(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
         """The version with the staged rows added."""
@@ -187,9 +214,16 @@ class Tables:
     def rewrite(self, plan: Compaction) -> Compacted:
         """Write the data files of a planned compaction, or of some of its tasks."""
         dataset, started = self._handles.get(plan.pin), self._clock()
-        with lance_step("compact", plan.pin.path):
-            compacted = compaction_files.execute(dataset, plan, staged_at=started)
-        self._persist_data(plan.pin.path, compacted.files, logical_schema(dataset.schema))
+        groups: list[compaction_files.Rewritten] = []
+        try:
+            with lance_step("compact", plan.pin.path):
+                groups.extend(compaction_files.execute(dataset, plan))
+            compacted = Compacted(plan.pin, tuple(groups), started)
+            self._persist_data(plan.pin.path, compacted.files, logical_schema(dataset.schema))
+        except BaseException:
+            with suppress(Exception):
+                self.discard(Compacted(plan.pin, tuple(groups), started))
+            raise
         return compacted
 
     def replay(self, work: Compacted | Indexed, pin: Pin) -> Pin | None:
@@ -225,11 +259,17 @@ class Tables:
     def build_parts(self, pin: Pin, parts: Sequence[IndexPart]) -> Indexed | None:
         """Build parts of indexes; no version shows them yet. None when there is nothing to do."""
         dataset, started = self._handles.get_own(pin), self._clock()
-        with lance_step("build_indexes", pin.path):
-            indexed = index_files.build(dataset, pin, parts, staged_at=started)
-        if indexed is not None:
+        built: list[index_files.BuiltSegment] = []
+        try:
+            with lance_step("build_indexes", pin.path):
+                built.extend(index_files.build(dataset, parts))
+            indexed = Indexed(pin, tuple(built), started)
             self._disk.persist(pin.path, indexed.folders)
-        return indexed
+        except BaseException:
+            with suppress(Exception):
+                self.discard(Indexed(pin, tuple(built), started))
+            raise
+        return indexed if built else None
 
     def references(self, pin: Pin) -> set[str]:
         """Every object the version needs; a path with a closing slash means all below it."""

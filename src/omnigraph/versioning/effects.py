@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, assert_never
 
@@ -23,6 +24,8 @@ Part: TypeAlias = pa.Table | Staged
 
 
 _Made = TypeVar("_Made")
+# Writes rows that no version refers to yet.
+WriteRows: TypeAlias = Callable[[Pin, pa.Table], Staged]
 
 
 def byte_count(rows: pa.Table) -> int:
@@ -151,6 +154,9 @@ class TableStore(Protocol):
     def write(self, pin: Pin, rows: pa.Table) -> Staged:
         """Write rows that no version refers to yet."""
 
+    def discard(self, written: Any) -> None:  # opaque to us
+        """Remove files that will never be in a version."""
+
     def append(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
         """A version with more rows."""
 
@@ -212,6 +218,24 @@ class Workbench:
             life = reborn if is_new else _Life(effect.type_key, is_new=False)
             self._by_life.setdefault(life, []).append(effect)
         self._applied: dict[_Life, tuple[Pin | None, Pin | None]] = {}
+        # Files that it wrote itself; those of its effects belong to whoever staged them.
+        self._own: list[Staged | Unpublished] = []
+        # Whether a record that names its files may be stored.
+        self.is_offered = False
+
+    def discard(self) -> None:
+        """Remove the rows it wrote, and files of maintenance, unless a record may name them.
+
+        Rows that were staged for it are kept: they may be needed again, or their author has them
+        removed.
+        """
+        effects = [effect for group in self._by_life.values() for effect in group]
+        work = [effect.compacted for effect in effects if isinstance(effect, Maintain)]
+        own, self._own = [*self._own, *work], []
+        for staged in [] if self.is_offered else own:
+            # Any failure: it must not hide why the write itself failed.
+            with suppress(Exception):
+                self._tables.discard(staged)
 
     def write(self, pins: Mapping[str, Pin]) -> None:
         """Write the rows of tables that nothing else happens to, before the effects are applied."""
@@ -219,7 +243,7 @@ class Workbench:
 
         def write_one(life: _Life) -> None:
             group = self._by_life[life]
-            group[0] = _written(group[0], pins[life.type_key], self._tables)
+            group[0] = self._written(group[0], pins[life.type_key])
 
         list(self._run(write_one, [each for each in alone if each.type_key in pins]))
 
@@ -261,6 +285,14 @@ class Workbench:
             moved[rename.to] = _required(pins.get(rename.type_key), rename.type_key)
         return moved
 
+    def _written(self, effect: Effect, pin: Pin | None) -> Effect:
+        def write(pin: Pin, rows: pa.Table) -> Staged:
+            staged = self._tables.write(pin, rows)
+            self._own.append(staged)
+            return staged
+
+        return _written(effect, pin, write)
+
     def _apply_group(self, life: _Life, base: Pin | None) -> Pin | None:
         if life in self._applied and self._applied[life][0] == base:
             return self._applied[life][1]
@@ -268,7 +300,7 @@ class Workbench:
         group = self._by_life[life]
         for number in range(len(group)):
             # Kept at once: if a later step fails, the rows are not written a second time.
-            group[number] = _written(group[number], pin, self._tables)
+            group[number] = self._written(group[number], pin)
             pin = _applied(group[number], pin, self._tables)
         self._applied[life] = (base, pin)
         return pin
@@ -289,22 +321,22 @@ def _staged_at(effect: Effect) -> Iterable[float]:
             return ()
 
 
-def _written(effect: Effect, pin: Pin | None, tables: TableStore) -> Effect:
+def _written(effect: Effect, pin: Pin | None, write: WriteRows) -> Effect:
     """The effect with all its rows written, one write for all tables of one schema."""
     match effect:
         case Append():
-            return Append(effect.type_key, _staged(effect.new, pin, effect.type_key, tables))
+            return Append(effect.type_key, _staged(effect.new, pin, effect.type_key, write))
         case Replace():
-            staged = _staged(effect.new, pin, effect.type_key, tables)
+            staged = _staged(effect.new, pin, effect.type_key, write)
             return Replace(effect.type_key, effect.dead, staged, effect.found)
         case Overwrite():
-            return Overwrite(effect.type_key, _staged(effect.new, pin, effect.type_key, tables))
+            return Overwrite(effect.type_key, _staged(effect.new, pin, effect.type_key, write))
         case _:
             return effect
 
 
 def _staged(
-    parts: tuple[Part, ...], pin: Pin | None, type_key: str, tables: TableStore
+    parts: tuple[Part, ...], pin: Pin | None, type_key: str, write: WriteRows
 ) -> tuple[Staged, ...]:
     staged = [part for part in parts if isinstance(part, Staged)]
     groups: list[list[pa.Table]] = []
@@ -318,7 +350,7 @@ def _staged(
     if not groups:
         return tuple(staged)
     base = _required(pin, type_key)
-    return (*staged, *(tables.write(base, _joined(group)) for group in groups))
+    return (*staged, *(write(base, _joined(group)) for group in groups))
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:

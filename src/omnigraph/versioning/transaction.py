@@ -182,7 +182,11 @@ class Committer:
         for attempt in count():
             if attempt >= ATTEMPTS_MAX and time.monotonic() > give_up_at:
                 break
-            made = self._tried(state, newer, prepare_again)
+            try:
+                made = self._tried(state, newer, prepare_again)
+            except Exception:
+                state.bench.discard()
+                raise
             if isinstance(made, _Ended):
                 return made.record
             state = made
@@ -324,7 +328,16 @@ class Committer:
         except Conflict as conflict:
             # The tables do not fit the effects any more, although no footprint was met.
             return self._again(state, prepare_again, conflict)
-        return _Ended(record) if self._put(record) else state
+        # From here on its files may be those of a commit, unless the store says that they are not.
+        state.bench.is_offered = True
+        try:
+            is_made = self._put(record)
+        except StorageError as error:
+            unknown = isinstance(error, StorageUnknown)
+            state.bench.is_offered = unknown or self._may_be_there(record)
+            raise
+        state.bench.is_offered = is_made
+        return _Ended(record) if is_made else state
 
     def _again(
         self, state: _Prepared, prepare_again: PrepareAgain | None, refusal: OmnigraphError
@@ -333,6 +346,7 @@ class Committer:
         if prepare_again is None:
             raise refusal
         transaction = prepare_again(state.head)
+        state.bench.discard()
         return _Ended(None) if transaction is None else self._prepared(transaction)
 
     def _require(self, requirements: tuple[BranchAt, ...], head: Snapshot) -> None:
@@ -417,6 +431,13 @@ class Committer:
         if isinstance(found, Record) and isinstance(entry, Record):
             return found.commit == entry.commit
         return found == entry
+
+    def _may_be_there(self, entry: LogEntry) -> bool:
+        """Whether an entry is at its place, or its place cannot be read."""
+        try:
+            return self._is_there(entry) is True
+        except StorageError:
+            return True
 
     def _is_there_if_readable(self, entry: LogEntry) -> bool | None:
         try:

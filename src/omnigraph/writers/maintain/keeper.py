@@ -16,6 +16,7 @@ from typing import Final, TypeAlias, assert_never
 
 from omnigraph.errors import BranchRefused, Conflict, CorruptObject, OmnigraphError
 from omnigraph.execution.view import View
+from omnigraph.schema.accepted import TypeKey
 from omnigraph.storage.index_files import IndexPart
 from omnigraph.storage.indexes import SEGMENT_ROWS_MAX, Index
 from omnigraph.storage.table import Table
@@ -32,7 +33,7 @@ from omnigraph.versioning.record import (
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.writers.maintain.declared import ID, DeclaredIndex, declared_indexes
 from omnigraph.writers.maintain.run import publish
-from omnigraph.writers.maintain.work import TableWork
+from omnigraph.writers.maintain.work import TableWork, discarding_on_failure
 
 # Fewer rows are read as fast as an index is asked: 16,384 take 0.5 ms more than an index does.
 TAIL_ROWS_MIN: Final = 16_384
@@ -149,17 +150,14 @@ def index_piece(view: View, publishers: Publishers, *, tail_rows_min: int) -> bo
         if chosen and rows > PIECE_ROWS_MAX:
             break
         chosen[due.index] = due.part
-    works = {
-        key: TableWork(pieces=(built,))
-        for key in dict.fromkeys(index.type_key for index in chosen)
-        if (
-            built := view.tables.build_parts(
-                view.table(key).pin,
-                [part for index, part in chosen.items() if index.type_key == key],
-            )
-        )
-        is not None
-    }
+    works: dict[TypeKey, TableWork] = {}
+    with discarding_on_failure(view.tables) as made:
+        for key in dict.fromkeys(index.type_key for index in chosen):
+            parts = [part for index, part in chosen.items() if index.type_key == key]
+            built = view.tables.build_parts(view.table(key).pin, parts)
+            if built is not None:
+                works[key] = TableWork(pieces=(built,))
+                made.append(built)
     return publish(view, works, publishers, message="index maintenance") is not None
 
 

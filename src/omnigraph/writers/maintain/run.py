@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -14,9 +14,15 @@ from omnigraph.versioning.effects import Maintain
 from omnigraph.versioning.publisher import Publishers
 from omnigraph.versioning.record import Maintenance, Record, Signature
 from omnigraph.versioning.transaction import Transaction
-from omnigraph.writers.maintain.declared import KIND, declared_indexes
+from omnigraph.writers.maintain.declared import KIND, DeclaredIndex, declared_indexes
 from omnigraph.writers.maintain.status import PendingIndex
-from omnigraph.writers.maintain.work import TableWork, Workers, everything, missing_indexes
+from omnigraph.writers.maintain.work import (
+    TableWork,
+    Workers,
+    discarding_on_failure,
+    everything,
+    missing_indexes,
+)
 
 # Each round does again what another compaction or another schema made worthless.
 ROUNDS_MAX: Final = 8
@@ -74,8 +80,7 @@ def ensure_indices(
     last: Record | None = None
     for _ in range(ROUNDS_MAX):
         view = newest()
-        declared = declared_indexes(view)
-        works = {key: missing_indexes(view, each, workers) for key, each in declared.items()}
+        works = _prepared(view, lambda at, _, declared: missing_indexes(at, declared, workers))
         record = publish(view, works, publishers, message="index build")
         if not any(work.pieces for work in works.values()):
             pending = tuple(one for work in works.values() for one in work.pending)
@@ -89,16 +94,28 @@ def optimize(newest: Newest, publishers: Publishers, workers: Workers | None = N
     """Join small fragments and extend every declared index to all rows, in one commit."""
     for _ in range(ROUNDS_MAX):
         view = newest()
-        works = {
-            key: everything(view, declared, view.snapshot.pins[str(key)], workers)
-            for key, declared in declared_indexes(view).items()
-        }
+        works = _prepared(
+            view,
+            lambda at, key, declared: everything(at, declared, at.snapshot.pins[str(key)], workers),
+        )
         record = publish(view, works, publishers, message="optimize")
         if record is not None or not any(work.pieces for work in works.values()):
             return Optimized(
                 tuple(_optimized(key, work, record) for key, work in works.items()), record
             )
     raise _busy(newest())
+
+
+def _prepared(
+    view: View, prepare: Callable[[View, TypeKey, Sequence[DeclaredIndex]], TableWork]
+) -> dict[TypeKey, TableWork]:
+    """The work of every table; what was written for some goes if that for another fails."""
+    works: dict[TypeKey, TableWork] = {}
+    with discarding_on_failure(view.tables) as made:
+        for key, declared in declared_indexes(view).items():
+            works[key] = prepare(view, key, declared)
+            made.extend(works[key].pieces)
+    return works
 
 
 def publish(

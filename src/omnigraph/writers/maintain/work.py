@@ -5,7 +5,8 @@ Each piece of work is replayed when it is committed, on whatever version the tab
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
@@ -62,20 +63,35 @@ def everything(
     """Fragments joined as far as they can be, and every declared index over all rows."""
     tables, tip = view.tables, pin
     doing = workers or tables
-    done = _Done({one.spec.name: one for one in declared})
-    for _ in range(STEPS_MAX):
-        plan = tables.plan_compaction(tip, is_thorough=True)
-        if plan is not None:
-            tip = done.add(tables, doing.compact(plan), tip)
-        work = _indexed(doing, tables.open(tip), declared)
-        done.pending = work.pending
-        for piece in work.pieces:
-            tip = done.add(tables, piece, tip)
-        if plan is None and not work.pieces:
-            break
+    with discarding_on_failure(tables) as made:
+        done = _Done({one.spec.name: one for one in declared}, made)
+        for _ in range(STEPS_MAX):
+            plan = tables.plan_compaction(tip, is_thorough=True)
+            if plan is not None:
+                tip = done.add(tables, doing.compact(plan), tip)
+            work = _indexed(doing, tables.open(tip), declared)
+            done.pending = work.pending
+            for piece in work.pieces:
+                tip = done.add(tables, piece, tip)
+            if plan is None and not work.pieces:
+                break
     return TableWork(
         tuple(done.pieces), done.pending, tuple(done.indexes), done.removed, done.added
     )
+
+
+@contextmanager
+def discarding_on_failure(tables: Tables) -> Iterator[list[Piece]]:
+    """Around work that makes several pieces: those in the list go if a later one fails."""
+    made: list[Piece] = []
+    try:
+        yield made
+    except BaseException:
+        for piece in made:
+            # Any failure: it must not hide why the work failed.
+            with suppress(Exception):
+                tables.discard(piece)
+        raise
 
 
 @dataclass(slots=True)
@@ -83,7 +99,7 @@ class _Done:
     """What was prepared so far for a table with these declared indexes."""
 
     declared: Mapping[str, DeclaredIndex]
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[Piece]
     pending: tuple[PendingIndex, ...] = ()
     indexes: dict[DeclaredIndex, None] = field(default_factory=dict)
     removed: int = 0

@@ -1,0 +1,49 @@
+"""A write that fails gives back at once what it wrote, also on a full disk."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from faults.test_crash_matrix import IN_UNITS, WRITERS, Place, Writer, _windows
+from omnigraph.errors import OmnigraphError
+from omnigraph.storage.faults import Kind
+
+_TABLES_AT = ("data", "_indices")
+# What is cut into units removes its files by other means.
+_FAILING = [
+    writer
+    for writer in WRITERS
+    if writer not in IN_UNITS and writer.name not in ("cleanup", "empty-load")
+]
+
+
+def _files(folder: Path) -> set[str]:
+    """Files of rows and of indexes."""
+    return {
+        str(path.relative_to(folder))
+        for kind in _TABLES_AT
+        for path in folder.glob(f"*/t/*.lance/{kind}/**/*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("writer", _FAILING, ids=lambda writer: writer.name)
+def test_a_write_that_fails_leaves_no_files_of_tables(tmp_path: Path, writer: Writer) -> None:
+    place = Place("local", tmp_path)
+    for fault in _windows(place, writer, (Kind.ERROR,)):
+        place.seeded(writer)
+        folder = Path(place._uri)
+        before, heads = _files(folder.parent), _heads(place)
+        with suppress(OmnigraphError):
+            writer.write(place.opened(fault.steps()))
+        # Some steps may fail and the write succeeds.
+        if _heads(place) == heads and fault.operation != "discard":
+            assert _files(folder.parent) - before == set(), fault
+
+
+def _heads(place: Place) -> list[str]:
+    with place.opened() as graph:
+        return [graph.branch(name).head.id for name in graph.branches()]
