@@ -33,6 +33,7 @@ from omnigraph.cli.views.explanation import Explanation
 from omnigraph.cli.views.rows import LINE_FORMATS, Rows, table_lines
 from omnigraph.diagnostics import Source
 from omnigraph.errors import CompileError
+from omnigraph.query.ast import Explain
 
 
 def register(app: typer.Typer) -> None:
@@ -82,7 +83,9 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
             columns, rows = [each.name for each in result.columns], result.to_json_rows()
         else:
             columns, rows = statement_rows(graph, text)
-        answer = Rows(name, target.to_json(), columns, rows, snapshot.commit.id)
+        is_of_branch = file.statement is None or isinstance(file.statement, Explain)
+        read = (target.to_json(), snapshot.commit.id) if is_of_branch else (None, None)
+        answer = Rows(name, read[0], columns, rows, read[1])
     match output.chosen:
         case Format.JSON:
             print_json(answer.to_json())

@@ -26,19 +26,22 @@ Row: TypeAlias = Mapping[str, Any]  # Any: a JSON value
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The answer of a query: its rows, and what they were read from."""
+    """The answer of a query: its rows, and what they were read from.
+
+    A statement about the graph itself, such as `branch list`, reads no branch and no commit.
+    """
 
     query_name: str
-    target: Mapping[str, str | None]
+    target: Mapping[str, str | None] | None
     columns: Sequence[str]
     rows: Sequence[Row]
-    commit_id: str
+    commit_id: str | None
 
     def to_json(self) -> dict[str, Any]:  # Any: a JSON document
         """The document of a read; a query without columns has none in its document."""
         return {
             "query_name": self.query_name,
-            "target": dict(self.target),
+            "target": None if self.target is None else dict(self.target),
             "row_count": len(self.rows),
             **({"columns": list(self.columns)} if self.columns else {}),
             "rows": list(self.rows),
@@ -48,8 +51,11 @@ class Rows:
     @property
     def header(self) -> str:
         """Where the rows are from, in one line."""
+        count = counted(len(self.rows), "row")
+        if self.target is None:
+            return f"{count} via {self.query_name}"
         place = next(f"{kind} {name}" for kind, name in self.target.items() if name is not None)
-        return f"{counted(len(self.rows), 'row')} from {place} via {self.query_name}"
+        return f"{count} from {place} via {self.query_name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,7 @@ def jsonl_lines(rows: Rows) -> Iterator[str]:
         {
             "kind": "metadata",
             "query_name": rows.query_name,
-            "target": dict(rows.target),
+            "target": None if rows.target is None else dict(rows.target),
             "row_count": len(rows.rows),
         }
     )
