@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,7 @@ from omnigraph.execution.options import Access
 from omnigraph.execution.source import Source
 from omnigraph.execution.topology.changes import Changes, LogChanges, Since
 from omnigraph.execution.topology.entities import DenseEntities
-from omnigraph.execution.topology.extension import extended
+from omnigraph.execution.topology.extension import NumbersOf, extended, followed
 from omnigraph.execution.topology.files import Files
 from omnigraph.execution.topology.memory import Memory, Parts
 from omnigraph.execution.topology.rows import DenseRows, Kept, numbered, restored
@@ -22,6 +23,7 @@ from omnigraph.execution.topology.source import TopologySource
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.storage.pins import Pin
+from omnigraph.storage.table import Table
 from omnigraph.versioning.log import Log
 
 # A type of so few rows is loaded in less time than a few look-ups in its table take.
@@ -31,6 +33,8 @@ MEMORY_VARIABLE: Final = "OMNIGRAPH_TOPOLOGY_MEMORY_BYTES"
 # Where pieces are kept for the next process, or `off`.
 FOLDER_VARIABLE: Final = "OMNIGRAPH_CACHE_DIR"
 OFF: Final = "off"
+# So many versions of a table are in memory: they share all but what is different between them.
+VERSIONS_MAX: Final = 64
 # How many versions are remembered that have to be read as a whole.
 _HOPELESS_MAX: Final = 1_024
 _AT: Final = "@"
@@ -52,6 +56,9 @@ class Sources:
         self._changes = changes
         # The numbers of rows, by the version of their table.
         self._versions = Parts(self.memory)
+        # The versions of each table that are or were in memory, in the order they were made.
+        self._made_of: dict[str, list[str]] = {}
+        self._lock = threading.Lock()
         # Versions for which nothing was there when somebody asked.
         self._hopeless: set[str] = set()
 
@@ -89,6 +96,8 @@ class Sources:
             return True
         if _name(pin) in self._hopeless:
             return False
+        if self._is_followed(view, type_key):
+            return True
         known = self._in_memory(pin.path) | self._in_files(pin.path)
         if pin.version in known or self._since(view, type_key, known) is not None:
             return True
@@ -96,6 +105,11 @@ class Sources:
             self._hopeless.clear()
         self._hopeless.add(_name(pin))
         return False
+
+    def _is_followed(self, view: View, type_key: TypeKey) -> bool:
+        """Whether this process made the version of one that is in memory."""
+        pin = view.snapshot.pins[str(type_key)]
+        return view.tables.has_changes_since(pin, _InMemory(self._versions, pin.path))
 
     def close(self) -> None:
         """Save nothing more."""
@@ -108,12 +122,38 @@ class Sources:
 
     def _made(self, view: View, type_key: TypeKey, pin: Pin) -> DenseRows:
         table = view.table(type_key)
-        found = restored(table, kept=self._kept)
+        found = self._followed(view, type_key, table)
+        if found is None:
+            found = restored(table, kept=self._kept)
         if found is None:
             found = self._extended(view, type_key, pin) or numbered(table, kept=self._kept)
+        if not found.is_restored:
             found.save()
         self._hopeless.clear()
+        self._note(pin)
         return found
+
+    def _note(self, pin: Pin) -> None:
+        """Remember a version; of too many, the half that was not used for longest is forgotten."""
+        with self._lock:
+            known = [*self._made_of.get(pin.path, ()), pin.version]
+            if len(known) > VERSIONS_MAX:
+                known.sort(key=lambda each: self._versions.used(_named(pin.path, each)))
+                half = len(known) // 2
+                for each in known[:half]:
+                    self._versions.give_up(_named(pin.path, each))
+                known = known[half:]
+            self._made_of[pin.path] = known
+
+    def _followed(self, view: View, type_key: TypeKey, table: Table) -> DenseRows | None:
+        """The rows of a version that this process made of one that is in memory."""
+        changes = view.tables.changes_since(table, _InMemory(self._versions, table.pin.path))
+        older = (
+            None if changes is None else self._versions.peek(_named(table.pin.path, changes.since))
+        )
+        if changes is None or older is None:
+            return None
+        return followed(older, table, changes, numbers_of=_numbers_of(older, view, type_key))
 
     def _extended(self, view: View, type_key: TypeKey, pin: Pin) -> DenseRows | None:
         """The rows of a version from those of an older one; None if there is none."""
@@ -126,8 +166,7 @@ class Sources:
             older = self._older(view, since.pin)
             if older is not None:
                 changes = [self._changes.load(each) for each in since.changes]
-                nodes = DenseEntities(older, view.shape(type_key))
-                numbers_of = nodes.find if type_key.kind is TypeKind.NODE else None
+                numbers_of = _numbers_of(older, view, type_key)
                 return extended(older, view.table(type_key), changes, numbers_of=numbers_of)
         return None
 
@@ -147,13 +186,23 @@ class Sources:
 
     def _in_memory(self, path: str) -> set[str]:
         """The versions of a table that are in memory."""
-        prefix = path + _AT
-        names = [name for name in self._versions.names if name.startswith(prefix)]
-        return {name.removeprefix(prefix) for name in names}
+        known = self._made_of.get(path, ())
+        return {each for each in known if self._versions.peek(_named(path, each)) is not None}
 
     def _in_files(self, path: str) -> set[str]:
         """The versions of a table that are in files."""
         return set() if self.files is None else self.files.versions(path)
+
+
+class _InMemory(Container[str]):
+    """The versions of a table that are in memory, looked up one by one."""
+
+    def __init__(self, versions: Parts, path: str) -> None:
+        self._versions = versions
+        self._path = path
+
+    def __contains__(self, version: object) -> bool:
+        return self._versions.peek(f"{self._path}{_AT}{version}") is not None
 
 
 def sources_of(log: Log, environ: Mapping[str, str]) -> Sources:
@@ -181,5 +230,15 @@ def cache_folder(environ: Mapping[str, str]) -> Path | None:
     return Path(user) / usual / "omnigraph"
 
 
+def _numbers_of(older: DenseRows, view: View, type_key: TypeKey) -> NumbersOf:
+    """How an extension finds the entities it knows: edges are known by nobody but themselves."""
+    is_node = type_key.kind is TypeKind.NODE
+    return DenseEntities(older, view.shape(type_key)).find if is_node else None
+
+
 def _name(pin: Pin) -> str:
-    return pin.path + _AT + pin.version
+    return _named(pin.path, pin.version)
+
+
+def _named(path: str, version: str) -> str:
+    return path + _AT + version

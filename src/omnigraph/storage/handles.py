@@ -62,12 +62,16 @@ class Handles:
 
     def get(self, pin: Pin) -> LanceDataset:
         """The pinned version: one read of one object when it is not open yet."""
-        key = (pin.path, pin.version)
+        found = self.known(pin.path, pin.version)
+        return self._keep(pin.path, self.get_own(pin)) if found is None else found
+
+    def known(self, path: str, version: str) -> LanceDataset | None:
+        """A version that is open, or None."""
+        key = (path, version)
         with self._lock:
             if key in self._open:
                 self._open.move_to_end(key)
-                return self._open[key]
-        return self._keep(pin.path, self.get_own(pin))
+            return self._open.get(key)
 
     def get_own(self, pin: Pin) -> LanceDataset:
         """The pinned version, opened for one thread.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
 from lance.fragment import FragmentMetadata
 
 # A detached version has bit 63 set: it fits neither an int64 nor a JSON number, so it is text.
@@ -47,6 +48,8 @@ class Staged:
     rows: int
     staged_at: float
     above: int = 0
+    # The rows themselves, if they are few and were written by this process.
+    held: pa.Table | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def files(self) -> tuple[str, ...]:

@@ -22,6 +22,10 @@ FEW_IDS = 1000
 # A batch costs a call into Lance and two into numpy, so a scan takes large ones.
 SCAN_BATCH_ROWS = 256 * 1024
 
+# Keys of protobuf fields: a message as the first field, and the bounds of a range.
+_FIRST_MESSAGE, _START, _END = 0x0A, 0x08, 0x10
+_VARINT_BITS = 0x7F
+
 
 def rows_by_id(
     dataset: LanceDataset, row_ids: pa.Array, *, columns: Sequence[str], has_blobs: bool = False
@@ -46,6 +50,52 @@ def rows_by_id(
         for batch in scanner.to_batches()
     ]
     return pa.Table.from_batches(parts, schema=scanner.projected_schema)
+
+
+def row_ids_of_fragments(
+    dataset: LanceDataset, fragment_ids: Sequence[int]
+) -> np.ndarray[tuple[int], np.dtype[np.uint64]] | None:
+    """The row ids of fragments that were just written, in the order of their rows.
+
+    Their metadata say them as one range; None where they do not, and the rows have to be read.
+    """
+    ranges = []
+    for fragment_id in fragment_ids:
+        fragment = dataset.get_fragment(fragment_id)
+        # Any: its stubs lack the form in which it can be read.
+        meta: Any = None if fragment is None else fragment.metadata.row_id_meta
+        found = None if meta is None else _row_id_range(bytes(meta.asdict().get("Inline", ())))
+        if found is None:
+            return None
+        ranges.append(np.arange(found[0], found[1], dtype=np.uint64))
+    return np.concatenate([np.zeros(0, np.uint64), *ranges])
+
+
+def _row_id_range(message: bytes) -> tuple[int, int] | None:
+    """The bounds in a sequence that consists of one range; None if it consists of anything else.
+
+    It is a protobuf message: a list of segments, each of which is one of several kinds.
+    """
+    body = message
+    for _ in ("segment", "range"):
+        # The first field of each, with its length: all of the message.
+        if len(body) < 2 or body[0] != _FIRST_MESSAGE or body[1] != len(body) - 2:
+            return None
+        body = body[2:]
+    fields = {_START: 0, _END: 0}
+    while body:
+        key, body = body[0], body[1:]
+        value, shift = 0, 0
+        while body and key in fields:
+            byte, body = body[0], body[1:]
+            value |= (byte & _VARINT_BITS) << shift
+            shift += 7
+            if byte <= _VARINT_BITS:
+                break
+        else:
+            return None
+        fields[key] = value
+    return fields[_START], fields[_END]
 
 
 def _is_among(values: np.ndarray[Any, Any], ordered: np.ndarray[Any, Any]) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import TypeAlias, assert_never
@@ -35,7 +35,9 @@ from omnigraph.storage.lance_steps import lance_step
 from omnigraph.storage.linear import Linear, linear_of
 from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Pin, Staged, file_names
+from omnigraph.storage.recent_writes import RecentWrites, RowChanges, RowIds, held_rows
 from omnigraph.storage.references import manifest_of, references_of, sidecars_of
+from omnigraph.storage.row_ids import row_ids_of_fragments
 from omnigraph.storage.table import Table, field_ids_of
 
 __all__ = [
@@ -70,6 +72,7 @@ class Tables:
         self._handles = Handles(root_uri, options=options)
         self._options = options
         self._kills = Kills()
+        self._recent = RecentWrites()
         self._disk = Disk(self._handles.root, is_durable=is_durable)
         self._clock = clock
 
@@ -92,6 +95,23 @@ class Tables:
     def open(self, pin: Pin) -> Table:
         """The pinned version, for reading."""
         return Table(pin, self._handles.get(pin))
+
+    def changes_since(self, table: Table, known: Container[str]) -> RowChanges | None:
+        """What this process changed since one of some versions; None if it did not make all of it.
+
+        Nothing is read but the metadata of versions that are open.
+        """
+        return self._recent.since(
+            table.pin, known, schema=table.schema, row_ids_of=self._row_ids_of
+        )
+
+    def has_changes_since(self, pin: Pin, known: Container[str]) -> bool:
+        """Whether this process made a version of one of some others."""
+        return self._recent.steps(pin, known) is not None
+
+    def _row_ids_of(self, path: str, version: str, fragments: Sequence[int]) -> RowIds | None:
+        dataset = self._handles.known(path, version)
+        return None if dataset is None else row_ids_of_fragments(dataset, fragments)
 
     def write(self, pin: Pin, rows: pa.Table | pa.RecordBatchReader) -> Staged:
         """Write rows beside the table; columns left out must be nullable and read as null."""
@@ -119,6 +139,7 @@ class Tables:
             rows=sum(fragment.physical_rows for fragment in fragments),
             staged_at=self._clock(),
             above=pin.high_water,
+            held=held_rows(rows),
         )
 
     def discard(self, written: Staged | Compacted | Indexed) -> None:
@@ -146,7 +167,9 @@ class Tables:
         fragments = admitted(self._handles.get(pin), staged, pin=pin)
         if not fragments:
             return pin
-        return self._commit(pin, LanceOperation.Append(fragments))
+        tip = self._commit(pin, LanceOperation.Append(fragments))
+        self._recent.note(tip, pin, staged=staged)
+        return tip
 
     def replace(
         self,
@@ -173,7 +196,9 @@ class Tables:
             updated_fragments=killed.shrunk,
             new_fragments=fragments,
         )
-        return self._commit(pin, operation, files=killed.files)
+        tip = self._commit(pin, operation, files=killed.files)
+        self._recent.note(tip, pin, dead=dead.cast(pa.uint64()), staged=staged)
+        return tip
 
     def overwrite(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
         """The version that holds the staged rows only; its indexes are gone."""
@@ -196,7 +221,9 @@ class Tables:
                 raise StorageRefused("add_columns", pin.path, "field ids would change")
             fragments = [fragment.metadata for fragment in dataset.get_fragments()]
             operation = LanceOperation.Merge(fragments, wider, preserves_nullability=True)
-        return self._commit(pin, operation)
+        tip = self._commit(pin, operation)
+        self._recent.note(tip, pin)
+        return tip
 
     def plan_compaction(self, pin: Pin, *, is_thorough: bool = False) -> Compaction | None:
         """The next useful rewrite of small or half-dead fragments, or None.
@@ -241,7 +268,9 @@ class Tables:
         # The versions in between are wrong by themselves: only the last one is given away.
         tip = self._commit(pin, step.rewrite)
         tip = self.replace(tip, dead=step.revived)
-        return tip if work.indexed is None else self._with_segments(work.indexed, tip)
+        tip = tip if work.indexed is None else self._with_segments(work.indexed, tip)
+        self._recent.note(tip, pin)
+        return tip
 
     def build_indexes(self, pin: Pin, specs: Sequence[IndexSpec]) -> Indexed | None:
         """Index what some indexes do not cover, or lack altogether; no version shows it yet.
@@ -319,7 +348,9 @@ class Tables:
 
     def _commit_index(self, pin: Pin, operation: LanceOperation.CreateIndex) -> Pin:
         folders = [f"_indices/{segment.uuid}/" for segment in operation.new_indices]
-        return self._commit(pin, operation, files=folders)
+        tip = self._commit(pin, operation, files=folders)
+        self._recent.note(tip, pin)
+        return tip
 
     def _commit(
         self, pin: Pin, operation: LanceOperation.BaseOperation, *, files: Sequence[str] = ()

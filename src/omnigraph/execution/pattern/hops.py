@@ -22,6 +22,7 @@ from omnigraph.execution.numbers import (
 )
 from omnigraph.execution.reading import Reading
 from omnigraph.execution.source import Edges, Numbers, Places, Reached, ReachedEdges
+from omnigraph.execution.topology.adjacency import Adjacency
 from omnigraph.query.plan import Expand
 
 # What a pair costs while it is made: the pair, its place, its end, and a copy to sort.
@@ -44,8 +45,8 @@ class Way:
 
     def degrees(self, nodes: Numbers) -> Places | None:
         """How many neighbours each node has, if the edges know without reading anything."""
-        known = self._degrees
-        return None if known is None else known.take(nodes).astype(np.int64)
+        known = self._adjacency
+        return None if known is None else known.degrees_at(nodes).astype(np.int64)
 
     def edge_counts(self, nodes: Numbers) -> Places | None:
         """How many edges each node has, if the edges know without reading anything."""
@@ -55,10 +56,10 @@ class Way:
         return (offsets[1:].take(nodes) - offsets.take(nodes)).astype(np.int64)
 
     @cached_property
-    def _degrees(self) -> npt.NDArray[np.int32] | None:
+    def _adjacency(self) -> Adjacency | None:
         # Only some sources hold all neighbours; an attribute is looked up faster than a protocol.
         adjacency = getattr(self.edges, "adjacency", None)
-        return None if adjacency is None else adjacency(self.is_reversed).degrees
+        return None if adjacency is None else adjacency(self.is_reversed)
 
     @cached_property
     def _offsets(self) -> npt.NDArray[np.int64] | None:

@@ -115,7 +115,7 @@ class Enumeration:
         adjacency = self._weighing.adjacency(step.operator.steps[0])
         if adjacency.is_functional and count <= MORSEL_ROWS:
             return [_Piece(0, count, count)]
-        degrees = adjacency.degrees.take(batch.nodes[step.operator.source])
+        degrees = adjacency.degrees_at(batch.nodes[step.operator.source])
         ends = np.cumsum(degrees, dtype=np.int64)
         pieces: list[_Piece] = []
         first = made = 0

@@ -96,12 +96,13 @@ class Grouping:
         numbers = batch.nodes[key.variable]
         column = self._source.nodes(self._reading.nodes_of[key.variable]).column(key.property)
         if isinstance(column, TextColumn):
-            return column.codes.take(numbers) + 1
-        if isinstance(column, NumberColumn) and column.numbers.dtype.kind in "iu":
+            return column.codes_at(numbers) + 1
+        if isinstance(column, NumberColumn) and column.dtype.kind in "iu":
             least, greatest = int(column.numbers.min(initial=0)), int(column.numbers.max(initial=0))
             if greatest - least < _RANGE_MAX:
-                codes = (column.numbers.take(numbers) - least).astype(np.int64) + 1
-                return codes if column.nulls is None else codes * ~column.nulls.take(numbers)
+                codes = (column.numbers_at(numbers) - least).astype(np.int64) + 1
+                nulls = column.nulls_at(numbers)
+                return codes if nulls is None else codes * ~nulls
         return key_codes(key, batch, self._reading)
 
 
@@ -169,9 +170,10 @@ class _Aggregates:
         column = self._column(argument)
         assert isinstance(column, NumberColumn)
         numbers = self.rows.batch.nodes[argument.variable]
-        values = column.numbers.take(numbers).astype(np.float64)
-        if column.nulls is not None:
-            values = np.where(column.nulls.take(numbers), 0.0, values)
+        values = column.numbers_at(numbers).astype(np.float64)
+        nulls = column.nulls_at(numbers)
+        if nulls is not None:
+            values = np.where(nulls, 0.0, values)
         counts = self.rows.weights.counts
         places, count = self._places(len(values))
         parts = [values] if counts is None else list(_products(counts.values, values))

@@ -15,7 +15,7 @@ from omnigraph.execution.batch import Batch
 from omnigraph.execution.reading import Reading
 from omnigraph.execution.result_types import result_type, shown
 from omnigraph.execution.source import Numbers
-from omnigraph.execution.topology import DenseColumn, DenseNodes, TextColumn, TopologySource
+from omnigraph.execution.topology import DenseNodes, TopologySource
 from omnigraph.query.typed import Column, PropertyValue, SystemName, SystemValue
 from omnigraph.schema.catalog import Catalog
 
@@ -70,14 +70,4 @@ def _values(nodes: DenseNodes, name: str | None, at: Numbers) -> pa.Array:
     if name is None:
         return nodes.ids(at)
     column = nodes.column(name)
-    return shown(_one(column, at) if len(at) == 1 else column.take(at))
-
-
-def _one(column: DenseColumn, at: Numbers) -> pa.Array:
-    number = int(at[0])
-    if not isinstance(column, TextColumn):
-        return column.all().slice(number, 1)
-    code = int(column.codes[number])
-    if code < 0 or column.dictionary.type != column.kind:
-        return column.take(at)
-    return column.dictionary.slice(code, 1)
+    return shown(column.one(int(at[0])) if len(at) == 1 else column.take(at))

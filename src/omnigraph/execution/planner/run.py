@@ -251,7 +251,8 @@ class _Weighed:
         groups = grouping.grouped(joined(parts), is_unique=is_unique)
         nodes = dict(groups.firsts.nodes)
         for link in later.links:
-            nodes[link.target] = self._weighing.adjacency(link.step).ends.take(nodes[link.source])
+            adjacency = self._weighing.adjacency(link.step)
+            nodes[link.target] = adjacency.reach(nodes[link.source]).ends
         return Grouped(groups.columns, Batch(groups.num_rows, nodes), groups.aggregates)
 
 

@@ -21,19 +21,19 @@ def summed_values(column: DenseColumn, at: Numbers | None) -> Amount:
     bound = max(abs(int(numbers.min(initial=0))), abs(int(numbers.max(initial=0))))
     if bound >= AMOUNT_MAX:
         raise AmountTooLarge
-    return Amount((numbers if at is None else numbers.take(at)).astype(np.int64, copy=False), bound)
+    return Amount(column.numbers_at(at).astype(np.int64, copy=False), bound)
 
 
 def order_codes(column: DenseColumn, at: Numbers | None) -> npt.NDArray[np.int64]:
     """Integers that compare as the values do; any for nulls."""
     if isinstance(column, TextColumn):
-        codes = column.codes if at is None else column.codes.take(at)
-        if not len(column.dictionary):
+        codes = column.codes_at(at)
+        if not len(column.texts):
             return np.zeros(len(codes), np.int64)
         # A null has the last code, and is told apart by those who ask.
         return column.code_ranks.take(codes, mode="wrap").astype(np.int64)
     assert isinstance(column, NumberColumn)
-    numbers = column.numbers if at is None else column.numbers.take(at)
+    numbers = column.numbers_at(at)
     if numbers.dtype.kind == "f":
         return float_codes(numbers.astype(np.float64))
     if numbers.dtype == np.uint64:
@@ -48,13 +48,14 @@ def values_of_codes(
     if isinstance(column, TextColumn):
         if is_null.all():
             return pa.nulls(len(codes), column.kind)
-        by_rank = np.empty(len(column.code_ranks), np.int32)
-        by_rank[column.code_ranks] = np.arange(len(by_rank), dtype=np.int32)
+        ranks = column.code_ranks
+        by_rank = np.empty(len(ranks), np.int32)
+        by_rank[ranks] = np.arange(len(by_rank), dtype=np.int32)
         places = by_rank.take(np.where(is_null, 0, codes))
         return column.dictionary.take(pa.array(places, mask=is_null)).cast(column.kind)
     assert isinstance(column, NumberColumn)
     codes = np.where(is_null, 0, codes)
-    dtype = column.numbers.dtype
+    dtype = column.dtype
     if dtype.kind == "f":
         numbers = floats_of_codes(codes).astype(dtype)
     elif dtype == np.uint64:

@@ -70,9 +70,7 @@ class Weighing:
     def _given(self, variable: Variable, id_: Expr) -> Numbers:
         """The node of an id, if it is there and satisfies the other conditions."""
         nodes, text = self.nodes(variable), constant(id_, self._reading.params)
-        number = nodes.id_index.find_one(text) if isinstance(text, str) else -1
-        if nodes.is_alive is not None and number >= 0 and not nodes.is_alive[number]:
-            number = -1
+        number = nodes.find_one(text) if isinstance(text, str) else -1
         found: Numbers = np.array([number] if number >= 0 else [], np.int32)
         if not variable.others or number < 0:
             return found
@@ -165,9 +163,7 @@ class Weighing:
         extremes: dict[Item, npt.NDArray[np.int64]] = {}
         for item in tree.items:
             column = self.nodes(tree.variable).column(item.value.property)
-            nulls = column.nulls
-            if nulls is not None and at is not None:
-                nulls = nulls.take(at)
+            nulls = column.nulls_at(at)
             match item.kind:
                 case Kind.KNOWN:
                     # Without nulls, as many values are known as there are matches.
@@ -190,12 +186,12 @@ class Weighing:
         link, tree = branch.link, branch.tree
         adjacency = self.adjacency(link.step)
         if tree.is_bare:
-            degrees = Amount(adjacency.degrees, adjacency.degree_max)
-            return Weights(degrees if at is None else degrees.take(at))
+            degrees = adjacency.degrees if at is None else adjacency.degrees_at(at)
+            return Weights(Amount(degrees, adjacency.degree_max))
         if adjacency.is_functional:
-            ends = adjacency.ends if at is None else adjacency.ends.take(at)
+            ends = adjacency.ends if at is None else adjacency.reach(at).ends
             return self.weights(tree, ends)
-        edges = len(adjacency.ends)
+        edges = adjacency.edge_count
         if at is not None and self._cost(adjacency, len(at)) < edges:
             return self._pulled(branch, adjacency, at)
         found = self._spread(branch, adjacency, self._of_all(tree), parent)
@@ -216,7 +212,7 @@ class Weighing:
             back = self.adjacency(branch.link.step, is_back=True)
             few = np.flatnonzero(below.counts.values).astype(np.int32)
             is_one_each = back.is_functional and not below.sums and not below.extremes
-            if is_one_each or self._cost(back, len(few)) < len(back.ends):
+            if is_one_each or self._cost(back, len(few)) < back.edge_count:
                 count, most = self.nodes(parent).size, adjacency.degree_max
                 return self._scattered(below.nonzero(few), few, back, count=count, most=most)
         return below.summed(
@@ -230,7 +226,7 @@ class Weighing:
     ) -> Weights:
         """From each of a few nodes to those that its edges lead back to."""
         if back.is_functional:
-            ends = back.ends.take(few)
+            ends = back.reach(few).ends
         else:
             starts, ends = back.reach(few)
             below = below.take(starts)
@@ -249,5 +245,5 @@ class Weighing:
         return edges.adjacency(step.is_reversed != is_back)
 
     def _cost(self, adjacency: Adjacency, nodes: int) -> float:
-        mean = len(adjacency.ends) / max(adjacency.size, 1)
+        mean = adjacency.edge_count / max(adjacency.size, 1)
         return SINGLE_FACTOR * nodes * max(mean, 1.0)

@@ -43,7 +43,7 @@ class RowKey:
                 return [entities.ranks(numbers)]
             case _ if (texts := _coded(self.value, batch, self.reading)) is not None:
                 column, codes = texts
-                return [np.append(column.code_ranks, np.int32(-1)).take(codes)]
+                return [column.ranks_of(codes)]
             case _:
                 return value_codes(row_values(self.value, batch, self.reading))
 
@@ -97,7 +97,7 @@ def _coded(expr: Expr, batch: Batch, reading: Reading) -> tuple[TextColumn, Code
         return None
     entities, numbers = known
     column = entities.column(expr.property) if isinstance(entities, DenseEntities) else None
-    return (column, column.codes.take(numbers)) if isinstance(column, TextColumn) else None
+    return (column, column.codes_at(numbers)) if isinstance(column, TextColumn) else None
 
 
 def _narrowed(expr: Expr, batch: Batch) -> Batch:

@@ -21,7 +21,7 @@ Modules in order of control flow:
     changes            what happened between two versions
     numbering, numbered
                        who gave out numbers
-    growing            arrays that grow without a copy
+    growing            arrays that grow without a copy, and in which a few elements differ
     memory             the bound on all of it
     piece, files       what outlives the process
 """

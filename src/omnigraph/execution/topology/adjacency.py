@@ -54,6 +54,15 @@ class Adjacency(ABC):
         """Whether every node has exactly one neighbour."""
         return bool(self.size) and bool(np.all(self.degrees == 1))
 
+    @property
+    @abstractmethod
+    def edge_count(self) -> int:
+        """How many pairs of neighbours there are."""
+
+    @abstractmethod
+    def degrees_at(self, nodes: Numbers) -> npt.NDArray[np.int32]:
+        """How many neighbours some nodes have."""
+
     @abstractmethod
     def reach(self, nodes: Numbers) -> Reached:
         """The neighbours of each given node, by place, then by end."""
@@ -81,6 +90,16 @@ class PlainAdjacency(Adjacency):
         """How many nodes it knows."""
         return len(self.offsets) - 1
 
+    @property
+    def edge_count(self) -> int:
+        """How many pairs of neighbours there are."""
+        return len(self.ends)
+
+    def degrees_at(self, nodes: Numbers) -> npt.NDArray[np.int32]:
+        """How many neighbours some nodes have."""
+        found = self.offsets[1:].take(nodes) - self.offsets.take(nodes)
+        return found.astype(np.int32, copy=False)
+
     def reach(self, nodes: Numbers) -> Reached:
         """The neighbours of each given node, by place, then by end."""
         if len(nodes) == 1:
@@ -107,8 +126,9 @@ class PlainAdjacency(Adjacency):
     def slots(self, pairs: Pairs) -> tuple[Places, Mask]:
         """Where the end of each pair is among the ends of its start, or belongs; if it is there."""
         starts, ends = unpacked(pairs)
-        low = self.offsets.take(starts).astype(np.int64)
-        stop = self.offsets.take(starts + 1).astype(np.int64)
+        # A node beyond the last one has no neighbours.
+        low = self.offsets.take(starts, mode="clip").astype(np.int64)
+        stop = self.offsets.take(starts + 1, mode="clip").astype(np.int64)
         high = stop.copy()
         while np.any(low < high):
             middle = (low + high) // 2

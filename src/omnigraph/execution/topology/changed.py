@@ -18,6 +18,7 @@ from omnigraph.execution.topology.adjacency import (
     Offsets,
     Pairs,
     PlainAdjacency,
+    edge_lists,
     packed,
     spread_ranges,
     unpacked,
@@ -28,23 +29,44 @@ _WALK_SHARE_MAX: Final = 1 / 16
 
 
 class ChangedAdjacency(Adjacency):
-    """A plain adjacency without some pairs, and with some others; both are in order."""
+    """A plain adjacency after a few edges came and went, of as many nodes or more.
 
-    def __init__(self, base: PlainAdjacency, gone: Pairs, new: Pairs) -> None:
+    `pairs` are those that some edge came to or left, in order; `was_there` are those that the plain
+    adjacency has, and `copies` is how many edges each of them has by now.
+    """
+
+    def __init__(
+        self,
+        base: PlainAdjacency,
+        size: int,
+        pairs: Pairs,
+        was_there: Mask,
+        copies: npt.NDArray[np.int64],
+    ) -> None:
         self.base = base
-        self.gone = gone
-        self.new = new
+        self._size = size
+        self.pairs = pairs
+        self.was_there = was_there
+        self.copies = copies
+        # The pairs that are gone, and those that are new.
+        self.gone = pairs[was_there & (copies <= 0)]
+        self.new = pairs[~was_there & (copies > 0)]
         self._plain: PlainAdjacency | None = None
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes, once everything is in place."""
-        return self.base.nbytes + self.gone.nbytes + self.new.nbytes
+        """How much memory it takes, until everything is in place."""
+        return self.base.nbytes + self.pairs.nbytes + self.copies.nbytes
 
     @property
     def size(self) -> int:
         """How many nodes it knows."""
-        return self.base.size
+        return self._size
+
+    @property
+    def edge_count(self) -> int:
+        """How many pairs of neighbours there are."""
+        return self.base.edge_count + len(self.new) - len(self.gone)
 
     @property
     def offsets(self) -> Offsets:  # type: ignore[override]  # read, never assigned
@@ -59,10 +81,33 @@ class ChangedAdjacency(Adjacency):
     @cached_property
     def degrees(self) -> npt.NDArray[np.int32]:
         """How many neighbours each node has."""
-        degrees = self.base.degrees.copy()
+        degrees = np.zeros(self._size, np.int32)
+        degrees[: self.base.size] = self.base.degrees
         np.subtract.at(degrees, unpacked(self.gone)[0], 1)
         np.add.at(degrees, unpacked(self.new)[0], 1)
         return degrees
+
+    @cached_property
+    def degree_max(self) -> int:
+        """No node has more neighbours than this."""
+        return self.base.degree_max + len(self.new)
+
+    @cached_property
+    def is_functional(self) -> bool:
+        """Whether every node is known to have exactly one neighbour."""
+        if not self.base.is_functional:
+            return False
+        touched = np.unique(unpacked(self.pairs)[0])
+        more = np.arange(self.base.size, self._size, dtype=np.int32)
+        return bool(np.all(self.degrees_at(np.union1d(touched, more)) == 1))
+
+    def degrees_at(self, nodes: Numbers) -> npt.NDArray[np.int32]:
+        """How many neighbours some nodes have."""
+        found = np.zeros(len(nodes), np.int32)
+        is_old = nodes < self.base.size
+        found[is_old] = self.base.degrees_at(nodes[is_old])
+        starts = nodes.astype(np.int64) << END_BITS
+        return found + (_count_at(self.new, starts) - _count_at(self.gone, starts)).astype(np.int32)
 
     @property
     def plain(self) -> PlainAdjacency:
@@ -71,23 +116,42 @@ class ChangedAdjacency(Adjacency):
         Two threads may make it at once: both make the same.
         """
         if self._plain is None:
-            slots, _ = self.base.slots(self.gone)
-            ends = np.delete(self.base.ends, slots)
-            before, _ = self.base.slots(self.new)
-            before -= np.searchsorted(slots, before)
-            ends = np.insert(ends, before, unpacked(self.new)[1])
-            offsets = np.zeros(self.size + 1, self.base.offsets.dtype)
-            np.cumsum(self.degrees, dtype=offsets.dtype, out=offsets[1:])
-            self._plain = PlainAdjacency(offsets, ends, self.new[:0])
+            self._plain = self._joined(self.pairs[:0])
         return self._plain
+
+    def joined(self) -> PlainAdjacency:
+        """The same with all changes in place, which is not kept."""
+        is_untouched = ~_is_among(self.base.repeats, self.pairs)
+        repeats = np.repeat(self.pairs, np.maximum(self.copies - 1, 0))
+        repeats = np.concatenate([self.base.repeats[is_untouched], repeats])
+        repeats.sort()
+        return self._joined(repeats)
+
+    def _joined(self, repeats: Pairs) -> PlainAdjacency:
+        base = self.base.sized(self._size)
+        if not len(self.gone) and not len(self.new):
+            return PlainAdjacency(base.offsets, base.ends, repeats)
+        slots, _ = base.slots(self.gone)
+        ends = np.delete(base.ends, slots)
+        before, _ = base.slots(self.new)
+        before -= np.searchsorted(slots, before)
+        ends = np.insert(ends, before, unpacked(self.new)[1])
+        offsets = np.zeros(self._size + 1, base.offsets.dtype)
+        np.cumsum(self.degrees, dtype=offsets.dtype, out=offsets[1:])
+        return PlainAdjacency(offsets, ends, repeats)
 
     def reach(self, nodes: Numbers) -> Reached:
         """The neighbours of each given node, by place, then by end."""
         if self._plain is not None or len(nodes) > _WALK_SHARE_MAX * self.size:
             return self.plain.reach(nodes)
-        places, ends = self.base.reach(nodes)
+        if self._size > self.base.size and int(nodes.max(initial=0)) >= self.base.size:
+            is_old = np.flatnonzero(nodes < self.base.size)
+            places, ends = self.base.reach(nodes.take(is_old))
+            places = is_old.take(places)
+        else:
+            places, ends = self.base.reach(nodes)
         starts = nodes.astype(np.int64) << END_BITS
-        is_touched = _has_any(self.gone, starts)
+        is_touched = _count_at(self.gone, starts) > 0
         if is_touched.any():
             rows = np.flatnonzero(is_touched.take(places))
             pairs = packed(nodes.take(places.take(rows)), ends.take(rows))
@@ -105,28 +169,44 @@ class ChangedAdjacency(Adjacency):
         """The same for other nodes."""
         if size == self.size:
             return self
-        return ChangedAdjacency(self.base.sized(size), self.gone, self.new)
+        base = self.base.sized(min(size, self.base.size))
+        return ChangedAdjacency(base, size, self.pairs, self.was_there, self.copies)
 
 
-def changed_adjacency(base: PlainAdjacency, removed: Pairs, added: Pairs) -> ChangedAdjacency:
+def larger(
+    value: Adjacency | EdgeLists | ChangedEdgeLists, size: int
+) -> ChangedAdjacency | ChangedEdgeLists:
+    """Neighbours or edges of more nodes, which have none."""
+    if isinstance(value, Adjacency):
+        nothing = np.zeros(0, np.int64)
+        return changed_adjacency(value, nothing, nothing, size=size)
+    no_edges = np.zeros(0, np.int32)
+    return changed_edge_lists(value, no_edges, np.zeros(0, np.int64), no_edges, size=size)
+
+
+def changed_adjacency(
+    older: Adjacency, removed: Pairs, added: Pairs, *, size: int
+) -> ChangedAdjacency:
     """An adjacency after edges were removed and added; they are given by their pairs."""
+    if isinstance(older, ChangedAdjacency):
+        base, pairs = older.base, older.pairs
+        was_there, copies = older.was_there, older.copies
+    else:
+        assert isinstance(older, PlainAdjacency)
+        base, pairs = older, removed[:0]
+        was_there, copies = np.zeros(0, np.bool_), np.zeros(0, np.int64)
     touched = np.unique(np.concatenate([removed, added]))
-    before = base.copies(touched)
-    after = before + _count(added, touched) - _count(removed, touched)
-    gone = touched[(before > 0) & (after <= 0)]
-    new = touched[(before <= 0) & (after > 0)]
-    return ChangedAdjacency(base, gone, new)
-
-
-def joined(base: PlainAdjacency, removed: Pairs, added: Pairs) -> PlainAdjacency:
-    """The plain adjacency after edges were removed and added."""
-    touched = np.unique(np.concatenate([removed, added]))
-    after = base.copies(touched) + _count(added, touched) - _count(removed, touched)
-    untouched = base.repeats[~_is_among(base.repeats, touched)]
-    repeats = np.concatenate([untouched, np.repeat(touched, np.maximum(after - 1, 0))])
-    repeats.sort()
-    plain = changed_adjacency(base, removed, added).plain
-    return PlainAdjacency(plain.offsets, plain.ends, repeats)
+    new = touched[~_is_among(touched, pairs)]
+    if len(new):
+        before, at = base.copies(new), np.searchsorted(pairs, new)
+        pairs = np.insert(pairs, at, new)
+        was_there = np.insert(was_there, at, before > 0)
+        copies = np.insert(copies, at, before)
+    else:
+        copies = copies.copy()
+    np.add.at(copies, np.searchsorted(pairs, added), 1)
+    np.subtract.at(copies, np.searchsorted(pairs, removed), 1)
+    return ChangedAdjacency(base, size, pairs, was_there, copies)
 
 
 @dataclass(frozen=True)
@@ -134,25 +214,28 @@ class ChangedEdgeLists:
     """Edge lists of which some edges are gone, and others that are in the order of pairs."""
 
     base: EdgeLists
-    is_alive: Mask | None
+    size: int
+    # The edges of the lists that are gone, ascending.
+    gone: Numbers
     pairs: Pairs
     edges: Numbers
 
     @property
     def nbytes(self) -> int:
         """How much memory it takes."""
-        return self.base.nbytes + self.pairs.nbytes + self.edges.nbytes
-
-    @property
-    def size(self) -> int:
-        """How many nodes it knows."""
-        return self.base.size
+        return self.base.nbytes + self.gone.nbytes + self.pairs.nbytes + self.edges.nbytes
 
     def match(self, nodes: Numbers) -> ReachedEdges:
         """The edges at each given node, by place, then by end, then by edge."""
-        places, ends, edges = self.base.match(nodes)
-        if self.is_alive is not None:
-            is_alive = self.is_alive.take(edges)
+        is_old = nodes < self.base.size
+        if is_old.all():
+            places, ends, edges = self.base.match(nodes)
+        else:
+            old = np.flatnonzero(is_old)
+            places, ends, edges = self.base.match(nodes.take(old))
+            places = old.take(places)
+        if len(self.gone):
+            is_alive = ~_is_among(edges, self.gone)
             places, ends, edges = places[is_alive], ends[is_alive], edges[is_alive]
         more_places, more = _elements(self.pairs, nodes.astype(np.int64) << END_BITS)
         if len(more):
@@ -168,15 +251,40 @@ class ChangedEdgeLists:
         """The same for other nodes."""
         if size == self.size:
             return self
-        return ChangedEdgeLists(self.base.sized(size), self.is_alive, self.pairs, self.edges)
+        base = self.base.sized(min(size, self.base.size))
+        return ChangedEdgeLists(base, size, self.gone, self.pairs, self.edges)
+
+    def joined(self) -> EdgeLists:
+        """The same with all changes in place."""
+        starts = np.repeat(np.arange(self.base.size, dtype=np.int32), np.diff(self.base.offsets))
+        is_alive = ~_is_among(self.base.edges, self.gone)
+        more_starts, more_ends = unpacked(self.pairs)
+        starts = np.concatenate([starts[is_alive], more_starts])
+        ends = np.concatenate([self.base.ends[is_alive], more_ends])
+        edges = np.concatenate([self.base.edges[is_alive], self.edges])
+        order = np.argsort(edges, kind="stable")
+        return edge_lists(starts[order], ends[order], edges[order], size=self.size)
 
 
 def changed_edge_lists(
-    base: EdgeLists, is_alive: Mask | None, added: Pairs, edges: Numbers
+    older: EdgeLists | ChangedEdgeLists,
+    removed: Numbers,
+    added: Pairs,
+    edges: Numbers,
+    *,
+    size: int,
 ) -> ChangedEdgeLists:
-    """Edge lists after edges were removed and added; the numbers of added ones ascend."""
+    """Edge lists after edges were removed and added; added ones have higher numbers than all."""
+    if isinstance(older, ChangedEdgeLists):
+        base, gone = older.base, older.gone
+        is_left = ~np.isin(older.edges, removed)
+        added = np.concatenate([older.pairs[is_left], added])
+        edges = np.concatenate([older.edges[is_left], edges])
+        removed = removed[~np.isin(removed, older.edges)]
+    else:
+        base, gone = older, removed[:0]
     order = np.argsort(added, kind="stable")
-    return ChangedEdgeLists(base, is_alive, added[order], edges[order])
+    return ChangedEdgeLists(base, size, np.union1d(gone, removed), added[order], edges[order])
 
 
 def _elements(pairs: Pairs, starts: Pairs) -> tuple[Places, Places]:
@@ -185,23 +293,16 @@ def _elements(pairs: Pairs, starts: Pairs) -> tuple[Places, Places]:
     return spread_ranges(low, np.searchsorted(pairs, starts + (1 << END_BITS)) - low)
 
 
-def _has_any(pairs: Pairs, starts: Pairs) -> Mask:
-    """Which of the given starts have a pair."""
+def _count_at(pairs: Pairs, starts: Pairs) -> Places:
+    """How many pairs each of the given starts has."""
     if not len(pairs):
-        return np.zeros(len(starts), np.bool_)
-    low = np.searchsorted(pairs, starts)
-    has_any: Mask = np.searchsorted(pairs, starts + (1 << END_BITS)) > low
-    return has_any
+        return np.zeros(len(starts), np.int64)
+    return np.searchsorted(pairs, starts + (1 << END_BITS)) - np.searchsorted(pairs, starts)
 
 
-def _is_among(values: Pairs, ordered: Pairs) -> Mask:
+def _is_among(values: Pairs | Numbers, ordered: Pairs | Numbers) -> Mask:
     if not len(ordered):
         return np.zeros(len(values), np.bool_)
     places = np.searchsorted(ordered, values)
     is_among: Mask = ordered.take(places, mode="clip") == values
     return is_among
-
-
-def _count(values: Pairs, among: Pairs) -> npt.NDArray[np.int64]:
-    """How often each of some distinct values in order is there; no other is."""
-    return np.bincount(np.searchsorted(among, values), minlength=len(among))

@@ -12,16 +12,18 @@ import pyarrow as pa
 
 from omnigraph.execution.exact import flat, numpy_of, plain
 from omnigraph.execution.source import Numbers
-from omnigraph.execution.topology.growing import GrowingArray
+from omnigraph.execution.topology.growing import GrowingArray, PatchedArray
 from omnigraph.execution.topology.memory import DERIVED, Parts
 from omnigraph.execution.topology.piece import Piece, arrays_of_texts, texts_of_arrays
 from omnigraph.execution.topology.text_index import ABSENT, text_index
 from omnigraph.execution.topology.texts import (
+    TAIL_MIN,
     ChainedIndex,
-    chained_index,
+    Ranks,
+    Texts,
     grown_index,
     is_long,
-    text_ranks,
+    ranks,
     texts_of,
     widened,
 )
@@ -36,10 +38,14 @@ _CODES_MAX: Final = 64
 
 
 class Postings(NamedTuple):
-    """The entities of each code: those of code `c` are `numbers[offsets[c]:offsets[c + 1]]`."""
+    """The entities of each code: those of code `c` are `numbers[offsets[c]:offsets[c + 1]]`.
+
+    They are made of the first `size` numbers.
+    """
 
     offsets: npt.NDArray[np.int64]
     numbers: Numbers
+    size: int
 
     @property
     def nbytes(self) -> int:
@@ -47,7 +53,9 @@ class Postings(NamedTuple):
         return self.offsets.nbytes + self.numbers.nbytes
 
     def of(self, code: int) -> Numbers:
-        """The entities of one code, ascending."""
+        """The entities of one code, ascending; a code that came later has none."""
+        if code >= len(self.offsets) - 1:
+            return self.numbers[:0]
         return self.numbers[self.offsets[code] : self.offsets[code + 1]]
 
 
@@ -70,8 +78,16 @@ class DenseColumn(ABC):
         """Where the value is null; None if it is nowhere."""
 
     @abstractmethod
+    def nulls_at(self, at: Numbers | None) -> Mask | None:
+        """Where the values of some entities, or of all, are null; None if they are nowhere."""
+
+    @abstractmethod
     def take(self, at: Numbers) -> pa.Array:
         """The values of some entities."""
+
+    @abstractmethod
+    def one(self, number: int) -> pa.Array:
+        """The value of one entity, as an array."""
 
     @abstractmethod
     def all(self) -> pa.Array:
@@ -91,32 +107,56 @@ class NumberColumn(DenseColumn):
 
     def __init__(
         self,
-        numbers: GrowingArray,
-        nulls: Mask | None,
+        numbers: PatchedArray,
+        nulls: PatchedArray | None,
         *,
         kind: pa.DataType,
         parts: Parts,
         name: str,
     ) -> None:
         super().__init__(kind, parts=parts, name=name)
-        self.numbers: npt.NDArray[Any] = numbers.values  # Any: of the type of the column
-        self._growing = numbers
+        self._numbers = numbers
         self._nulls = nulls
 
     @property
     def nbytes(self) -> int:
         """How much memory it takes."""
-        return self.numbers.nbytes + (0 if self._nulls is None else self._nulls.nbytes)
+        return self._numbers.nbytes + (0 if self._nulls is None else self._nulls.nbytes)
+
+    @property
+    def numbers(self) -> npt.NDArray[Any]:  # Any: of the type of the column
+        """The number of every entity."""
+        return self._numbers.whole
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the numbers."""
+        return self._numbers.dtype
 
     @property
     def nulls(self) -> Mask | None:
         """Where the value is null."""
-        return self._nulls
+        return None if self._nulls is None else self._nulls.whole
+
+    def numbers_at(self, at: Numbers | None) -> npt.NDArray[Any]:
+        """The numbers of some entities, or of all."""
+        return self._numbers.whole if at is None else self._numbers.take(at)
+
+    def nulls_at(self, at: Numbers | None) -> Mask | None:
+        """Where the values of some entities are null."""
+        if self._nulls is None or at is None:
+            return self.nulls
+        return self._nulls.take(at)
 
     def take(self, at: Numbers) -> pa.Array:
         """The values of some entities."""
-        nulls = None if self._nulls is None else self._nulls.take(at)
-        return self._arrow(self.numbers.take(at), nulls)
+        return self._arrow(self._numbers.take(at), self.nulls_at(at))
+
+    def one(self, number: int) -> pa.Array:
+        """The value of one entity."""
+        if self._numbers.is_plain and (self._nulls is None or self._nulls.is_plain):
+            return self.all().slice(number, 1)
+        return self.take(np.array([number], np.int32))
 
     def all(self) -> pa.Array:
         """The values of every number."""
@@ -124,30 +164,23 @@ class NumberColumn(DenseColumn):
 
     def extended(self, new: pa.Array, at: Numbers, *, size: int, parts: Parts) -> NumberColumn:
         """The column with new values."""
-        count = len(self.numbers)
-        values = numpy_of(plain(new)).astype(self.numbers.dtype, copy=False)
-        is_more = at >= count
-        more = np.zeros(size - count, self.numbers.dtype)
-        more[at[is_more] - count] = values[is_more]
-        growing = self._growing
-        if not is_more.all():
-            growing = GrowingArray(self.numbers.copy())
-            growing.values[at[~is_more]] = values[~is_more]
-        growing = growing.appended(more)
+        values = numpy_of(plain(new)).astype(self.dtype, copy=False)
+        numbers = self._numbers.patched(at, values, size=size)
         nulls = self._nulls
-        if nulls is not None or new.null_count:
-            nulls = _grown(np.zeros(0, np.bool_) if nulls is None else nulls, size)
-            nulls[at] = numpy_of(new.is_null())
-        return NumberColumn(growing, nulls, kind=self.kind, parts=parts, name=self._name)
+        if nulls is None and new.null_count:
+            nulls = PatchedArray(GrowingArray(np.zeros(len(self._numbers), np.bool_)))
+        if nulls is not None:
+            nulls = nulls.patched(at, numpy_of(new.is_null()), size=size)
+        return NumberColumn(numbers, nulls, kind=self.kind, parts=parts, name=self._name)
 
     def to_piece(self) -> Piece:
         """The column as arrays."""
-        nulls = {} if self._nulls is None else {"nulls": self._nulls}
-        return Piece({"numbers": self.numbers, **nulls})
+        nulls = {} if self._nulls is None else {"nulls": self._nulls.merged()}
+        return Piece({"numbers": self._numbers.merged(), **nulls})
 
     @cached_property
     def _whole(self) -> pa.Array:
-        return self._arrow(self.numbers, self._nulls)
+        return self._arrow(self.numbers, self.nulls)
 
     def _arrow(self, numbers: npt.NDArray[Any], nulls: Mask | None) -> pa.Array:
         found = pa.array(numbers, mask=nulls)
@@ -162,34 +195,63 @@ class TextColumn(DenseColumn):
     """
 
     def __init__(
-        self, codes: Codes, dictionary: pa.Array, *, kind: pa.DataType, parts: Parts, name: str
+        self, codes: PatchedArray, texts: Texts, *, kind: pa.DataType, parts: Parts, name: str
     ) -> None:
         super().__init__(kind, parts=parts, name=name)
-        self.codes = codes
-        self.dictionary = dictionary
+        self._codes = codes
+        self.texts = texts
         # What is derived belongs to these very codes: read again, the same texts may have others.
         self._derived = f"{name}{DERIVED}{next(parts.memory.ticks)}"
         self._searches = 0
         self._code_of: dict[str, int] = {}
+        # Whether a text is or was null; None if nobody asked yet.
+        self._has_nulls: bool | None = None
 
     @property
     def nbytes(self) -> int:
         """How much memory it takes, without what is derived from it."""
-        return int(self.codes.nbytes + self.dictionary.nbytes)
+        return int(self._codes.nbytes + self.texts.nbytes)
 
-    @cached_property
+    @property
+    def codes(self) -> Codes:
+        """The code of every entity."""
+        return self._codes.whole
+
+    @property
+    def dictionary(self) -> pa.Array:
+        """The text of every code."""
+        return self.texts.whole
+
+    @property
     def nulls(self) -> Mask | None:
         """Where the text is null."""
-        found = self.codes < 0
-        return found if found.any() else None
+        return self.nulls_at(None)
+
+    def nulls_at(self, at: Numbers | None) -> Mask | None:
+        """Where the texts of some entities, or of all, are null."""
+        if self._has_nulls is None:
+            self._has_nulls = bool(np.any(self.codes < 0))
+        found: Mask | None = self.codes_at(at) < 0 if self._has_nulls else None
+        return found
+
+    def codes_at(self, at: Numbers | None) -> Codes:
+        """The codes of some entities, or of all."""
+        return self._codes.whole if at is None else self._codes.take(at)
 
     def take(self, at: Numbers) -> pa.Array:
         """The texts of some entities."""
-        return self._texts(self.codes.take(at))
+        return self._texts_of(self._codes.take(at))
+
+    def one(self, number: int) -> pa.Array:
+        """The text of one entity."""
+        code = int(self._codes.one(number))
+        if code < 0 or self.texts.base.type != self.kind:
+            return self.take(np.array([number], np.int32))
+        return self.texts.one(code)
 
     def all(self) -> pa.Array:
         """The texts of every number: as much memory as all texts take."""
-        return self._texts(self.codes)
+        return self._texts_of(self.codes)
 
     def code_of(self, text: str) -> int:
         """The code of a text; -1 if no entity ever had it."""
@@ -211,50 +273,82 @@ class TextColumn(DenseColumn):
         encoded = new.dictionary_encode()
         codes = self.codes_of(encoded.dictionary)
         is_new = codes < 0
-        codes[is_new] = np.arange(np.count_nonzero(is_new), dtype=np.int32) + len(self.dictionary)
-        dictionary = self.dictionary
-        if is_new.any():
-            added = encoded.dictionary.filter(pa.array(is_new)).cast(dictionary.type)
-            dictionary = pa.concat_arrays([dictionary, added])
+        count = int(np.count_nonzero(is_new))
+        texts = self.texts
+        if count:
+            codes[is_new] = np.arange(count, dtype=np.int32) + len(texts)
+            texts = texts.extended(encoded.dictionary.filter(pa.array(is_new)))
         # The code of null is the last one of these.
         codes = np.append(codes, np.int32(ABSENT))
-        all_codes = _grown(self.codes, size)
-        all_codes[at] = codes.take(encoded.indices.fill_null(len(codes) - 1).to_numpy())
-        found = TextColumn(all_codes, dictionary, kind=self.kind, parts=parts, name=self._name)
-        found.inherit_index(self._index)
+        values = codes.take(encoded.indices.fill_null(len(codes) - 1).to_numpy())
+        all_codes = self._codes.patched(at, values, size=size)
+        found = TextColumn(all_codes, texts, kind=self.kind, parts=parts, name=self._name)
+        if self._has_nulls is not None:
+            found._has_nulls = self._has_nulls or new.null_count > 0
+        found.inherit(self)
         return found
 
     def to_piece(self) -> Piece:
         """The column as arrays."""
-        return Piece({"codes": self.codes, **arrays_of_texts(self.dictionary)})
+        return Piece({"codes": self._codes.merged(), **arrays_of_texts(self.texts.joined())})
 
-    def inherit_index(self, index: ChainedIndex) -> None:
-        """Look texts up in the index of a shorter dictionary, and in one of the others."""
-        count, base = len(self.dictionary), len(index.base.texts)
+    def inherit(self, older: TextColumn) -> None:
+        """Have what is derived from an older column, for more texts and other codes."""
+        index, count = older._index, len(self.texts)
         if len(index) < count:
-            grow = grown_index if is_long(count - base, base) else chained_index
-            at = np.arange(count, dtype=np.int32)
-            index = grow(texts_of(self.dictionary), at, index.base)
+            new = self.texts.after(len(index))
+            longer = None if len(new) > TAIL_MIN else index.extended(new)
+            if longer is None or longer.is_long:
+                at = np.arange(count, dtype=np.int32)
+                longer = grown_index(self.texts, at, index.base)
+            index = longer
         self._parts.keep(f"{self._derived}:index", index)
+        ranks_: Ranks | None = older._peek("ranks")
+        if ranks_ is not None:
+            self._parts.keep(f"{self._derived}:ranks", ranks_.extended(self.texts))
+        postings: Postings | None = older._peek("postings")
+        if postings is not None and self._codes.root is older._codes.root:
+            self._parts.keep(f"{self._derived}:postings", postings)
+            self._searches = SEARCHES_MIN
+
+    def _peek(self, name: str) -> Any:  # Any: what is derived under the name
+        return self._parts.peek(f"{self._derived}:{name}")
 
     @property
     def code_ranks(self) -> Codes:
-        """Numbers that compare as the texts of the dictionary do."""
-        return self._parts.get(f"{self._derived}:code_ranks", lambda: text_ranks(self.dictionary))
+        """The places of the texts of the dictionary in their order."""
+        return self._ranks.settled().base.ranks
+
+    def ranks_of(self, codes: Codes) -> npt.NDArray[np.int64]:
+        """Numbers that compare as the texts of codes do; that of null is the least."""
+        if not len(self.texts):
+            return np.full(len(codes), -1, np.int64)
+        found = self._ranks.take(codes)
+        found[codes < 0] = -1
+        return found
 
     @property
-    def postings(self) -> Postings:
-        """The entities of each text."""
-        return self._parts.get(
-            f"{self._derived}:postings", lambda: _postings(self.codes, len(self.dictionary))
-        )
+    def _ranks(self) -> Ranks:
+        return self._parts.get(f"{self._derived}:ranks", lambda: ranks(self.texts))
 
     def having(self, code: int) -> Numbers:
         """The numbers with a code, ascending."""
         self._searches += 1
-        if self._searches > SEARCHES_MIN:
-            return self.postings.of(code)
-        return np.flatnonzero(self.codes == code).astype(np.int32)
+        if self._searches <= SEARCHES_MIN:
+            return np.flatnonzero(self.codes == code).astype(np.int32)
+        raw = self._codes.growing.values
+        postings = self._parts.get(
+            f"{self._derived}:postings", lambda: _postings(raw, len(self.texts))
+        )
+        found = postings.of(code)
+        if len(raw) > postings.size:
+            more = np.flatnonzero(raw[postings.size :] == code) + postings.size
+            found = np.concatenate([found, more.astype(np.int32)])
+        replaced = self._codes.at
+        if len(replaced):
+            found = np.setdiff1d(found, replaced, assume_unique=True)
+            found = np.union1d(found, replaced[self._codes.new == code]).astype(np.int32)
+        return found
 
     @property
     def _index(self) -> ChainedIndex:
@@ -262,45 +356,90 @@ class TextColumn(DenseColumn):
             f"{self._derived}:index", lambda: ChainedIndex(text_index(self.dictionary))
         )
 
-    def _texts(self, codes: Codes) -> pa.Array:
+    def _texts_of(self, codes: Codes) -> pa.Array:
         is_null = codes < 0
-        indices = pa.array(codes, mask=is_null) if is_null.any() else pa.array(codes)
-        found = self.dictionary.take(indices)
+        if is_null.any():
+            known = self.texts.take(codes[~is_null])
+            found = known.take(pa.array(np.cumsum(~is_null) - 1, mask=is_null))
+        else:
+            found = self.texts.take(codes)
         return found if found.type == self.kind else found.cast(self.kind)
 
 
 class OtherColumn(DenseColumn):
-    """Lists and vectors, as Arrow keeps them."""
+    """Lists and vectors, as Arrow keeps them: the first values, and those that came later."""
 
-    def __init__(self, values: pa.Array, *, parts: Parts, name: str) -> None:
-        super().__init__(values.type, parts=parts, name=name)
-        self.values = values
+    def __init__(
+        self, base: pa.Array, tail: pa.Array, places: PatchedArray, *, parts: Parts, name: str
+    ) -> None:
+        super().__init__(base.type, parts=parts, name=name)
+        self._base = base
+        self._tail = tail
+        # Where the value of each number is: in the first array, or behind it in the other.
+        self._places = places
 
     @property
     def nbytes(self) -> int:
         """How much memory it takes."""
-        return int(self.values.nbytes)
+        return int(self._base.nbytes + self._tail.nbytes + self._places.nbytes)
 
-    @cached_property
+    @property
     def nulls(self) -> Mask | None:
         """Where the value is null."""
-        return numpy_of(self.values.is_null()) if self.values.null_count else None
+        return self.nulls_at(None)
+
+    def nulls_at(self, at: Numbers | None) -> Mask | None:
+        """Where the values of some entities, or of all, are null."""
+        if not self._base.null_count and not self._tail.null_count:
+            return None
+        return numpy_of((self.values if at is None else self.take(at)).is_null())
+
+    @cached_property
+    def values(self) -> pa.Array:
+        """The values of every number."""
+        if not len(self._tail) and self._places.is_plain:
+            return self._base
+        return pa.concat_arrays([self._base, self._tail]).take(pa.array(self._places.merged()))
 
     def take(self, at: Numbers) -> pa.Array:
         """The values of some entities."""
-        return self.values.take(pa.array(at))
+        if not len(self._tail):
+            return self._base.take(pa.array(at))
+        places, count = self._places.take(at), len(self._base)
+        is_tail = places >= count
+        if not is_tail.any():
+            return self._base.take(pa.array(places))
+        first = self._base.take(pa.array(places[~is_tail]))
+        second = self._tail.take(pa.array(places[is_tail] - count))
+        order = np.empty(len(at), np.int64)
+        order[np.flatnonzero(~is_tail)] = np.arange(len(first))
+        order[np.flatnonzero(is_tail)] = np.arange(len(first), len(at))
+        return pa.concat_arrays([first, second]).take(pa.array(order))
+
+    def one(self, number: int) -> pa.Array:
+        """The value of one entity."""
+        return self.take(np.array([number], np.int32))
 
     def extended(self, new: pa.Array, at: Numbers, *, size: int, parts: Parts) -> OtherColumn:
         """The column with new values."""
-        places = np.full(size, -1, np.int64)
-        places[: len(self.values)] = np.arange(len(self.values))
-        places[at] = np.arange(len(new)) + len(self.values)
-        values = pa.concat_arrays([self.values, new]).take(pa.array(places, mask=places < 0))
-        return OtherColumn(values, parts=parts, name=self._name)
+        # Numbers that nobody has get any value: the one after all others.
+        tail = pa.concat_arrays([self._tail, new])
+        places = np.arange(len(new), dtype=np.int64) + len(self._base) + len(self._tail)
+        all_places = self._places.patched(at, places, size=size)
+        found = OtherColumn(self._base, tail, all_places, parts=parts, name=self._name)
+        if not is_long(len(tail), len(self._base)):
+            return found
+        return other_column(found.values, parts=parts, name=self._name)
 
     def all(self) -> pa.Array:
         """The values of every number."""
         return self.values
+
+
+def other_column(values: pa.Array, *, parts: Parts, name: str) -> OtherColumn:
+    """The column of values that are all in one array."""
+    places = PatchedArray(GrowingArray(np.arange(len(values), dtype=np.int64)))
+    return OtherColumn(values, values.slice(0, 0), places, parts=parts, name=name)
 
 
 def dense_column(values: pa.Array | pa.ChunkedArray, *, parts: Parts, name: str) -> DenseColumn:
@@ -309,11 +448,12 @@ def dense_column(values: pa.Array | pa.ChunkedArray, *, parts: Parts, name: str)
     if pa.types.is_string(kind):
         encoded = flat(widened(values).dictionary_encode())
         codes = encoded.indices.fill_null(ABSENT).to_numpy().astype(np.int32, copy=False)
-        return TextColumn(codes, encoded.dictionary, kind=kind, parts=parts, name=name)
+        texts = texts_of(encoded.dictionary)
+        return TextColumn(_patched(codes), texts, kind=kind, parts=parts, name=name)
     if pa.types.is_nested(kind):
-        return OtherColumn(flat(values), parts=parts, name=name)
-    nulls = numpy_of(values.is_null()) if values.null_count else None
-    numbers = GrowingArray(numpy_of(plain(values)))
+        return other_column(flat(values), parts=parts, name=name)
+    nulls = _patched(numpy_of(values.is_null())) if values.null_count else None
+    numbers = _patched(numpy_of(plain(values)))
     return NumberColumn(numbers, nulls, kind=kind, parts=parts, name=name)
 
 
@@ -321,16 +461,14 @@ def column_from(piece: Piece, kind: pa.DataType, *, parts: Parts, name: str) -> 
     """The column in a piece."""
     arrays = piece.arrays
     if "codes" in arrays:
-        dictionary = texts_of_arrays(arrays)
-        return TextColumn(arrays["codes"], dictionary, kind=kind, parts=parts, name=name)
-    numbers, nulls = GrowingArray(arrays["numbers"]), arrays.get("nulls")
-    return NumberColumn(numbers, nulls, kind=kind, parts=parts, name=name)
+        texts = texts_of(texts_of_arrays(arrays))
+        return TextColumn(_patched(arrays["codes"]), texts, kind=kind, parts=parts, name=name)
+    nulls = _patched(arrays["nulls"]) if "nulls" in arrays else None
+    return NumberColumn(_patched(arrays["numbers"]), nulls, kind=kind, parts=parts, name=name)
 
 
-def _grown(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    grown = np.zeros(size, values.dtype)
-    grown[: len(values)] = values
-    return grown
+def _patched(values: npt.NDArray[Any]) -> PatchedArray:
+    return PatchedArray(GrowingArray(values))
 
 
 def _postings(codes: Codes, count: int) -> Postings:
@@ -340,4 +478,4 @@ def _postings(codes: Codes, count: int) -> Postings:
     # Codes and numbers in one integer: sorting those is much faster than an order of codes.
     packed = (codes[known].astype(np.int64) << 32) | known
     packed.sort()
-    return Postings(offsets, (packed & 0xFFFFFFFF).astype(np.int32))
+    return Postings(offsets, (packed & 0xFFFFFFFF).astype(np.int32), len(codes))

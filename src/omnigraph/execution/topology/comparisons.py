@@ -34,16 +34,13 @@ def compared(
         return _numbers(column, op, constant(given, params), at)
     if not isinstance(column, TextColumn) or op not in (CompareOp.EQ, CompareOp.NE):
         return None
-    if at is not None and len(column.dictionary) > max(len(at), FEW_TEXTS):
+    if at is not None and len(column.texts) > max(len(at), FEW_TEXTS):
         return None
     return _texts(column, op, constant(given, params), at)
 
 
 def _numbers(column: NumberColumn, op: CompareOp, value: Value, at: Numbers | None) -> Mask:
-    numbers, nulls = column.numbers, column.nulls
-    if at is not None:
-        numbers = numbers.take(at)
-        nulls = None if nulls is None else nulls.take(at)
+    numbers, nulls = column.numbers_at(at), column.nulls_at(at)
     test = False if value is None else fitted(op, value, column.kind)
     if isinstance(test, bool):
         found: Mask = np.full(len(numbers), test)
@@ -53,7 +50,7 @@ def _numbers(column: NumberColumn, op: CompareOp, value: Value, at: Numbers | No
 
 
 def _texts(column: TextColumn, op: CompareOp, value: Value, at: Numbers | None) -> Mask:
-    codes = column.codes if at is None else column.codes.take(at)
+    codes = column.codes_at(at)
     if value is None:
         return np.zeros(len(codes), np.bool_)
     assert isinstance(value, str)

@@ -155,7 +155,8 @@ def _posted(entities: DenseEntities, left: list[Expr], params: Params) -> Number
             text = constant(equality[1], params)
             code = column.code_of(text) if isinstance(text, str) else -1
             found = column.having(code) if code >= 0 else np.zeros(0, np.int32)
-            return found if entities.is_alive is None else found[entities.is_alive.take(found)]
+            is_alive = entities.rows.alive_at(found)
+            return found if is_alive is None else found[is_alive]
     return None
 
 

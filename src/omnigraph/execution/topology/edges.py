@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-import numpy as np
-
 from omnigraph.execution.source import Numbers, Reached, ReachedEdges
 from omnigraph.execution.topology.adjacency import (
     Adjacency,
@@ -19,20 +17,19 @@ from omnigraph.execution.topology.adjacency import (
     packed,
 )
 from omnigraph.execution.topology.changed import (
-    ChangedAdjacency,
     ChangedEdgeLists,
     changed_adjacency,
     changed_edge_lists,
-    joined,
+    larger,
 )
 from omnigraph.execution.topology.ends import Ends, extended_ends, read_ends
 from omnigraph.execution.topology.entities import DenseEntities
 from omnigraph.execution.topology.memory import Sized
 from omnigraph.execution.topology.nodes import DenseNodes
-from omnigraph.execution.topology.numbered import Known, Numbered, numbered_from
+from omnigraph.execution.topology.numbered import Numbered, numbered_from
 from omnigraph.execution.topology.numbering import Numberings
-from omnigraph.execution.topology.piece import Piece
 from omnigraph.execution.topology.rows import Inherited
+from omnigraph.execution.topology.texts import ChainedIndex
 
 # More changes than this share of the edges, but never fewer than some, are put into place.
 CHANGES_SHARE_MAX: Final = 0.01
@@ -48,10 +45,17 @@ class _Change:
     added: Pairs
     added_edges: Numbers
     removed: Pairs
+    removed_edges: Numbers
 
-    def is_large(self, edges: int) -> bool:
-        """Whether it is better put into place."""
-        return len(self.added) + len(self.removed) > max(CHANGES_MIN, CHANGES_SHARE_MAX * edges)
+    @property
+    def is_any(self) -> bool:
+        """Whether there are any."""
+        return bool(len(self.added) or len(self.removed))
+
+
+def is_many(changes: int, edges: int) -> bool:
+    """Whether changes are better put into place."""
+    return changes > max(CHANGES_MIN, CHANGES_SHARE_MAX * edges)
 
 
 @dataclass(frozen=True)
@@ -90,12 +94,17 @@ class DenseEdges(DenseEntities):
     @property
     def ends(self) -> Ends:
         """The nodes at both ends of each edge."""
-        indexes = self.source_nodes.id_index, self.target_nodes.id_index
-        found: Ends = self._numbered(
-            "ends",
-            lambda: read_ends(self.rows, *indexes),
-            lambda older, was: extended_ends(older.value, self.rows, *indexes, was=was),
-        )
+
+        def indexes() -> tuple[ChainedIndex, ChainedIndex]:
+            return self.source_nodes.id_index, self.target_nodes.id_index
+
+        def extend(older: Numbered, was: Inherited) -> Ends:
+            ends: Ends = older.value
+            if self.size == was.size:
+                return ends
+            return extended_ends(ends, self.rows, *indexes(), was=was)
+
+        found: Ends = self._numbered("ends", lambda: read_ends(self.rows, *indexes()), extend)
         return found
 
     # ---- pieces ----
@@ -105,14 +114,17 @@ class DenseEdges(DenseEntities):
             starts, ends, _ = self._directed(self.all(), is_reversed)
             return adjacency(starts, ends, self._starts(is_reversed).size)
 
-        def extend(older: Numbered, _was: Inherited) -> Adjacency:
-            change = self._change(older.known, is_reversed)
+        def extend(older: Numbered, was: Inherited) -> Adjacency | None:
+            change = self._change(was, is_reversed)
             if change is None:
-                return make()
-            base: PlainAdjacency = older.base.sized(self._starts(is_reversed).size)
-            if self.rows.is_settled or change.is_large(len(base.ends)):
-                return joined(base, change.removed, change.added)
-            return changed_adjacency(base, change.removed, change.added)
+                return None
+            size = max(self._starts(is_reversed).size, older.value.size)
+            if not change.is_any and size == older.value.size:
+                value: Adjacency = older.value
+                return value
+            found = changed_adjacency(older.value, change.removed, change.added, size=size)
+            is_large = is_many(len(found.pairs), len(found.base.ends))
+            return found.joined() if is_large else found
 
         found: Adjacency = self._sized(name, is_reversed, self._numbered(name, make, extend))
         return found
@@ -122,14 +134,19 @@ class DenseEdges(DenseEntities):
             starts, ends, at = self._directed(self.all(), is_reversed)
             return edge_lists(starts, ends, at, size=self._starts(is_reversed).size)
 
-        def extend(older: Numbered, _was: Inherited) -> EdgeLists | ChangedEdgeLists:
-            change = self._change(older.known, is_reversed)
-            base: EdgeLists = older.base.sized(self._starts(is_reversed).size)
-            is_large = change is None or change.is_large(len(base.ends))
-            if change is None or is_large or self.rows.is_settled:
-                return make()
-            is_alive = self.is_alive if len(change.removed) else None
-            return changed_edge_lists(base, is_alive, change.added, change.added_edges)
+        def extend(older: Numbered, was: Inherited) -> EdgeLists | ChangedEdgeLists | None:
+            change = self._change(was, is_reversed)
+            if change is None:
+                return None
+            size = max(self._starts(is_reversed).size, older.value.size)
+            if not change.is_any and size == older.value.size:
+                value: EdgeLists | ChangedEdgeLists = older.value
+                return value
+            found = changed_edge_lists(
+                older.value, change.removed_edges, change.added, change.added_edges, size=size
+            )
+            is_large = is_many(len(found.pairs) + len(found.gone), len(found.base.ends))
+            return found.joined() if is_large else found
 
         found: EdgeLists | ChangedEdgeLists = self._sized(
             name, is_reversed, self._numbered(name, make, extend)
@@ -140,34 +157,28 @@ class DenseEdges(DenseEntities):
         self,
         name: str,
         make: Callable[[], _Value],
-        extend: Callable[[Numbered, Inherited], _Value],
+        extend: Callable[[Numbered, Inherited], _Value | None],
     ) -> Any:  # Any: a name has pieces of one kind
         """A piece that holds numbers of these very nodes."""
         numberings = self._numberings
 
-        def kept(value: Sized, base: Sized, known: Known) -> Numbered:
+        def kept(value: Sized) -> Numbered:
             ends = value if isinstance(value, Ends) else self.ends
-            return Numbered(value, base, known, numberings, ends.highest)
-
-        def made() -> Numbered:
-            value = make()
-            return kept(value, value, Known(self.size, self.is_alive))
+            return Numbered(value, numberings, ends.highest)
 
         def extended(was: Inherited) -> Numbered | None:
             older: Numbered = was.value
-            if not older.fits(numberings):
-                return None
-            value = extend(older, was)
-            if isinstance(value, ChangedAdjacency | ChangedEdgeLists):
-                return kept(value, older.base, older.known)
-            return kept(value, value, Known(self.size, self.is_alive))
+            value = extend(older, was) if older.fits(numberings) else None
+            return None if value is None else kept(value)
 
-        def restored(piece: Piece, was: Inherited) -> Numbered:
-            return numbered_from(piece, Known(was.size, was.is_alive))
-
-        found = self.rows.part(name, made, extend=extended, restore=restored)
+        found = self.rows.part(
+            name,
+            lambda: kept(make()),
+            extend=extended,
+            restore=lambda piece, _: numbered_from(piece),
+        )
         if not found.fits(numberings):
-            found = made()
+            found = kept(make())
             self.rows.replace_part(name, found)
         return found.value
 
@@ -177,33 +188,22 @@ class DenseEdges(DenseEntities):
         if value.size >= size:
             return value.sized(size)
         held: Numbered | None = self.rows.parts.peek(name)
-        grown = value.sized(size)
+        grown = larger(value, size)
         if held is not None and held.value is value:
-            self.rows.parts.keep(
-                name,
-                Numbered(grown, held.base, held.known, held.numberings, held.highest),
-            )
+            self.rows.parts.keep(name, Numbered(grown, held.numberings, held.highest))
         return grown
 
-    def _change(self, known: Known, is_reversed: bool) -> _Change | None:
+    def _change(self, was: Inherited, is_reversed: bool) -> _Change | None:
         """What changed since a piece was made; None if it is not known any more."""
-        new = np.arange(known.size, self.size, dtype=np.int32)
-        if self.is_alive is not None:
-            new = new[self.is_alive[known.size :]]
-        added, added_ends, edges = self._directed(new, is_reversed)
-        removed, removed_ends, _ = self._directed(self._dead_since(known), is_reversed)
+        difference = self.rows.since(was)
+        added, added_ends, edges = self._directed(difference.added, is_reversed)
+        removed, removed_ends, _ = self._directed(difference.ended, is_reversed)
         if len(removed) and int(removed.min()) < 0:
             # The ends were read again, when these edges were gone already.
             return None
-        return _Change(packed(added, added_ends), edges, packed(removed, removed_ends))
-
-    def _dead_since(self, known: Known) -> Numbers:
-        if self.is_alive is None:
-            return np.zeros(0, np.int32)
-        is_dead = ~self.is_alive[: known.size]
-        if known.is_alive is not None:
-            is_dead &= known.is_alive
-        return np.flatnonzero(is_dead).astype(np.int32)
+        return _Change(
+            packed(added, added_ends), edges, packed(removed, removed_ends), difference.ended
+        )
 
     def _directed(self, at: Numbers, is_reversed: bool) -> tuple[Numbers, Numbers, Numbers]:
         """Where some edges start and end, and those edges."""

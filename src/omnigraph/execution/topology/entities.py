@@ -17,13 +17,13 @@ from omnigraph.execution.source import Numbers
 from omnigraph.execution.topology.columns import DenseColumn, Mask, column_from, dense_column
 from omnigraph.execution.topology.rows import DenseRows, Inherited
 from omnigraph.execution.topology.texts import (
+    TAIL_MIN,
     ChainedIndex,
     Ranks,
     Texts,
     chained_index,
     grown_index,
     index_from,
-    is_long,
     ranks,
     ranks_from,
     texts_from,
@@ -82,14 +82,17 @@ class DenseEntities:
     def find(self, ids: pa.Array) -> Numbers:
         """The entities with these ids; -1 where there is none."""
         found = self.id_index.find(ids)
-        if self.is_alive is None or not len(found):
+        if not len(found):
             return found
-        return np.where(self.is_alive.take(found) & (found >= 0), found, -1).astype(np.int32)
+        is_alive = self.rows.alive_at(np.maximum(found, 0)) if self.size else None
+        if is_alive is None:
+            return found
+        return np.where(is_alive, found, -1).astype(np.int32)
 
     def find_one(self, entity_id: str) -> int:
         """The entity with an id; -1 if there is none."""
         found = self.id_index.find_one(entity_id)
-        return found if self.is_alive is None or found < 0 or self.is_alive[found] else -1
+        return found if found < 0 or self.rows.is_alive_one(found) else -1
 
     @property
     def id_index(self) -> ChainedIndex:
@@ -115,7 +118,7 @@ class DenseEntities:
 
     def row_ids(self, at: Numbers) -> npt.NDArray[np.uint64]:
         """Their rows in the table, for indexes that know rows."""
-        return self.rows.row_ids.take(at)
+        return self.rows.rows.take(at)
 
     def at_rows(self, row_ids: npt.NDArray[np.uint64]) -> Numbers:
         """The entities at rows of the table; -1 where there is none."""
@@ -154,11 +157,15 @@ class DenseEntities:
         )
 
     def _ranks(self) -> Ranks:
+        def extended(was: Inherited) -> Ranks:
+            older: Ranks = was.value
+            return older.extended(self.all_ids)
+
         return self.rows.part(
             "ranks",
             lambda: ranks(self.all_ids),
-            extend=lambda was: self._extended_ranks(was.value),
-            restore=lambda piece, _: ranks_from(piece),
+            extend=extended,
+            restore=lambda piece, _: ranks_from(piece, self.all_ids),
         )
 
     def _read_ids(self) -> Texts:
@@ -166,26 +173,20 @@ class DenseEntities:
 
     def _extended_ids(self, was: Inherited) -> Texts | None:
         texts: Texts = was.value
-        if self._is_long(len(texts.base)):
-            # Together they are in one array.
-            texts = texts_of(texts.whole)
+        added = self.size - was.size
+        if not added:
+            return texts
         at, new = self.rows.read_since(was, [ID_COLUMN])
-        places = np.full(self.size - was.size, -1, np.int64)
+        ids, places = flat(new[ID_COLUMN]), np.full(added, -1, np.int64)
         is_new = at >= was.size
         places[at[is_new] - was.size] = np.flatnonzero(is_new)
-        found = texts.extended(flat(new[ID_COLUMN]).take(pa.array(places, mask=places < 0)))
-        return texts_of(found.whole) if self.rows.is_settled else found
+        is_missing = places < 0
+        return texts.extended(ids.take(pa.array(places, mask=is_missing)))
 
     def _extended_index(self, was: ChainedIndex) -> ChainedIndex:
-        base = was.base
-        if self._is_long(len(base.texts)):
-            return grown_index(self.all_ids, self.all(), base)
-        return chained_index(self.all_ids, self.all(), base)
-
-    def _extended_ranks(self, was: Ranks) -> Ranks:
-        found = ranks(self.all_ids, was.base)
-        return found.settled() if self._is_long(len(was.base)) else found
-
-    def _is_long(self, base: int) -> bool:
-        """Whether so much came after the first numbers that all is put together."""
-        return self.rows.is_settled or is_long(self.size - base, base)
+        new = self.all_ids.after(len(was))
+        if len(new) <= TAIL_MIN:
+            longer = was.extended(new)
+            if not longer.is_long:
+                return longer
+        return grown_index(self.all_ids, self.all(), was.base)

@@ -10,16 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
+from omnigraph.execution.exact import flat
+from omnigraph.execution.numbers import NO_NUMBERS
 from omnigraph.execution.source import Numbers
-from omnigraph.execution.topology.growing import GrowingArray
-from omnigraph.execution.topology.rows import NO_ROW, DenseRows, Mask, News, RowIds
+from omnigraph.execution.topology.rows import (
+    NEWS_MAX,
+    NEWS_ROWS_MAX,
+    NO_ROW,
+    DenseRows,
+    News,
+    Past,
+    RowIds,
+)
+from omnigraph.storage.recent_writes import RowChanges
 from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.storage.table import LOOKUPS_MAX, Table
 from omnigraph.versioning.changes import LoadedChange
@@ -42,28 +52,59 @@ def extended(
     told = _told(changes)
     text = f"{ROW_ID} > {older.highest_row}" if older.highest_row >= 0 else None
     new = table.scan(columns=[*_columns(older, table), ROW_ID], filter=text)
-    ids = new[ID_COLUMN].combine_chunks()
-    if not told.explains(ids):
+    if not told.explains(new[ID_COLUMN].combine_chunks()):
         return None
-    at = _numbers(older, ids, numbers_of)
-    row_ids = _row_ids(older, new[ROW_ID].to_numpy(), at)
-    if told.ends_any or int(at.min(initial=older.size)) < older.size:
-        row_ids = GrowingArray(row_ids.values.copy())
-        if numbers_of is None:
-            row_ids.values[_are_dead(row_ids.values, older, table, told)] = NO_ROW
-        else:
-            row_ids.values[at] = new[ROW_ID].to_numpy()
-            gone = numbers_of(told.dead)
-            row_ids.values[gone[gone >= 0]] = NO_ROW
+    row_ids: RowIds = new[ROW_ID].to_numpy()
+    if np.any(row_ids[1:] < row_ids[:-1]):
+        # Numbers are given out in the order of rows.
+        order = np.argsort(row_ids)
+        row_ids, new = row_ids[order], new.take(pa.array(order))
+    if numbers_of is None:
+        ended = _dead(older, table, told) if told.ends_any else NO_NUMBERS
+    else:
+        gone = numbers_of(told.dead)
+        ended = gone[gone >= 0]
+    return _later(older, table, _New(row_ids, new.drop([ROW_ID])), ended, numbers_of=numbers_of)
+
+
+def followed(
+    older: DenseRows, table: Table, changes: RowChanges, *, numbers_of: NumbersOf
+) -> DenseRows | None:
+    """The rows of a later version that this process made; None if it has to be read."""
+    ended = older.at_rows(changes.dead)
+    new = _New(changes.row_ids, changes.rows)
+    return _later(older, table, new, ended[ended >= 0], numbers_of=numbers_of)
+
+
+class _New(NamedTuple):
+    """Rows that were added, in the order of their row ids."""
+
+    row_ids: RowIds
+    rows: pa.Table
+
+
+def _later(
+    older: DenseRows, table: Table, new: _New, ended: Numbers, *, numbers_of: NumbersOf
+) -> DenseRows | None:
+    """The rows of a later version, given what was added and who ended or has another row."""
+    at = _numbers(older, new.rows[ID_COLUMN], numbers_of)
+    ended = np.setdiff1d(ended, at) if len(ended) else NO_NUMBERS
+    size = max(older.size, int(at.max(initial=-1)) + 1)
+    if size - older.size > np.count_nonzero(at >= older.size):
+        return None
+    places = np.concatenate([ended, at])
+    row_ids = np.concatenate([np.full(len(ended), NO_ROW), new.row_ids])
+    generation = older.generation + 1
+    news = News(generation, at, new.row_ids, new.rows, ended)
+    highest_row = int(new.row_ids[-1]) if len(new.row_ids) else older.highest_row
     later = DenseRows(
         table,
-        older.numbering.extended(len(row_ids.values) - older.size),
-        row_ids,
+        older.numbering.extended(size - older.size),
+        older.rows.patched(places, row_ids, size=size),
         kept=older.kept,
-        generation=older.generation + 1,
-        news=_news(older, at, new),
+        past=Past(generation, _news(older, news), highest_row),
     )
-    if not _is_sound(later):
+    if not _is_sound(older, later, ended):
         return None
     later.inherit(older)
     return later
@@ -128,42 +169,45 @@ def _common(left: pa.Array, right: pa.Array) -> int:
 # ---- numbers ----
 
 
-def _numbers(older: DenseRows, ids: pa.Array, numbers_of: NumbersOf) -> Numbers:
+def _numbers(older: DenseRows, ids: pa.ChunkedArray, numbers_of: NumbersOf) -> Numbers:
     """The number of each new row: that of its entity, or the next one."""
     if numbers_of is None:
         return np.arange(older.size, older.size + len(ids), dtype=np.int32)
-    at = numbers_of(ids)
+    at = numbers_of(flat(ids))
     is_new = at < 0
     at[is_new] = np.arange(np.count_nonzero(is_new), dtype=np.int32) + older.size
     return at
 
 
-def _row_ids(older: DenseRows, new: RowIds, at: Numbers) -> GrowingArray:
-    """The row of every number, where only numbers were added."""
-    return older.growing_row_ids.appended(new[at >= older.size])
-
-
-def _are_dead(row_ids: RowIds, older: DenseRows, table: Table, told: _Told) -> Mask:
-    """Which rows were there and are not in the version any more."""
+def _dead(older: DenseRows, table: Table, told: _Told) -> Numbers:
+    """The numbers of rows that were there and are not in the version any more."""
     ids = pa.concat_arrays([told.living, told.dead])
     indexed = {index.column for index in older.table.indexes}
     if ID_COLUMN in indexed and len(ids) <= LOOKUPS_MAX:
-        ended = older.table.find(ID_COLUMN, ids)[ROW_ID].to_numpy()
-        return np.isin(row_ids, ended)
+        ended = older.at_rows(older.table.find(ID_COLUMN, ids)[ROW_ID].to_numpy())
+        return ended[ended >= 0]
     living = table.scan(columns=[ROW_ID])[ROW_ID].to_numpy()
-    is_living = np.zeros(int(living.max(initial=0)) + 2, np.bool_)
-    is_living[living.astype(np.int64)] = True
-    # The last place is that of all row ids that are too high.
-    return ~is_living.take(np.minimum(row_ids, np.uint64(len(is_living) - 1)))
+    is_living = np.zeros(older.size, np.bool_)
+    known = older.at_rows(living)
+    is_living[known[known >= 0]] = True
+    if older.is_alive is not None:
+        is_living |= ~older.is_alive
+    return np.flatnonzero(~is_living).astype(np.int32)
 
 
-def _news(older: DenseRows, at: Numbers, new: pa.Table) -> News:
-    above = older.highest_row
-    highest = int(new[ROW_ID].to_numpy().max()) if len(at) else above
-    return News(above, max(above, highest), at, new.drop([ROW_ID]))
+def _news(older: DenseRows, news: News) -> tuple[News, ...]:
+    """The news of the last versions with those of one more, without too many rows."""
+    kept = [*older.news, news][-NEWS_MAX:]
+    rows = 0
+    for place in range(len(kept) - 1, -1, -1):
+        rows += len(kept[place].at)
+        if rows > NEWS_ROWS_MAX:
+            return tuple(kept[place + 1 :])
+    return tuple(kept)
 
 
-def _is_sound(later: DenseRows) -> bool:
+def _is_sound(older: DenseRows, later: DenseRows, ended: Numbers) -> bool:
     """Whether as many numbers have a row as there are rows, and not too few of them do."""
-    gone = int(np.count_nonzero(later.row_ids == NO_ROW))
-    return later.size - gone == later.count and gone <= GONE_SHARE_MAX * later.size
+    was_alive = older.alive_at(ended)
+    gone = older.gone + (len(ended) if was_alive is None else int(np.count_nonzero(was_alive)))
+    return later.gone == gone and gone <= GONE_SHARE_MAX * later.size

@@ -99,14 +99,24 @@ class Parts:
         self.memory.add(self, self._held, held)
         return held
 
+    def used(self, name: str) -> int:
+        """When a piece was used last; the first of all times if it is not in memory."""
+        held = self._held.get(name)
+        return -1 if held is None else held.used
+
+    def size_of(self, name: str) -> int:
+        """How many bytes a piece takes that others do not count; 0 if it is not in memory."""
+        held = self._held.get(name)
+        return 0 if held is None else held.nbytes
+
     @property
     def names(self) -> list[str]:
         """The names of the pieces that are in memory."""
         return list(self._held)
 
-    def share(self, name: str) -> None:
-        """Stop counting a piece: another thing has the same arrays, and counts them."""
-        self.memory.uncount(self, self._held, name)
+    def share(self) -> None:
+        """Stop counting what is here: another thing has the same arrays, and counts them."""
+        self.memory.uncount(self, self._held)
 
     def holds(self, held: _Held) -> bool:
         """Whether a piece is still here, and not another one of its name."""
@@ -115,6 +125,10 @@ class Parts:
     def forget(self, held: _Held) -> None:
         """Take a piece out without counting it."""
         del self._held[held.name]
+
+    def recount(self, name: str, nbytes: int) -> None:
+        """Count another size for a piece."""
+        self.memory.recount(self, self._held, name, nbytes=nbytes)
 
     def give_up(self, name: str) -> Any:  # Any: a piece of any kind
         """Forget a piece, and return it if there was one; who uses it right now keeps it."""
@@ -172,14 +186,22 @@ class Memory:
             self._count(parts, held, sign=-1)
             return held
 
-    def uncount(self, parts: Parts, among: dict[str, _Held], name: str) -> None:
-        """Leave the bytes of a piece out of the total."""
+    def recount(self, parts: Parts, among: dict[str, _Held], name: str, *, nbytes: int) -> None:
+        """Change the size of a piece."""
         with self._lock:
             held = among.get(name)
             self._count(parts, held, sign=-1)
             if held is not None:
+                held.nbytes = nbytes
+            self._count(parts, held, sign=1)
+
+    def uncount(self, parts: Parts, among: dict[str, _Held]) -> None:
+        """Leave the bytes of pieces out of the total."""
+        with self._lock:
+            for held in among.values():
                 held.nbytes = 0
-                self._count(parts, held, sign=1)
+            self._total.nbytes -= parts.account.nbytes
+            parts.account.nbytes = 0
 
     def _count(self, parts: Parts, held: _Held | None, *, sign: int) -> None:
         if held is not None:

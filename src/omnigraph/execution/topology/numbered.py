@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from omnigraph.execution.topology.adjacency import EdgeLists, Mask, PlainAdjacency
+from omnigraph.execution.topology.adjacency import EdgeLists, PlainAdjacency
+from omnigraph.execution.topology.changed import ChangedAdjacency, ChangedEdgeLists
 from omnigraph.execution.topology.ends import Ends, ends_of
 from omnigraph.execution.topology.numbering import Numberings, numbering_from
 from omnigraph.execution.topology.piece import Piece
 
 
-class Known(NamedTuple):
-    """The edges that a piece was made of: the first so many, those of them that lived then."""
-
-    size: int
-    is_alive: Mask | None
-
-
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A piece that holds numbers of nodes: who gave them out, and the highest of them.
-
-    `base` is the piece without the changes since it was made of the edges that were `known` then.
-    """
+    """A piece that holds numbers of nodes: who gave them out, and the highest of them."""
 
     value: Any  # Any: ends, an adjacency or edge lists
-    base: Any
-    known: Known
     numberings: Numberings
     highest: tuple[int, int]
 
@@ -44,10 +33,13 @@ class Numbered:
         )
 
     def to_piece(self) -> Piece | None:
-        """The same as arrays, if nothing changed since it was made."""
+        """The same as arrays, with all changes in place."""
         sources, targets = (list(each.segments) for each in self.numberings)
         notes = {"sources": sources, "targets": targets, "highest": list(self.highest)}
-        match self.value:
+        value = self.value
+        if isinstance(value, ChangedAdjacency | ChangedEdgeLists):
+            value = value.joined()
+        match value:
             case Ends() as ends:
                 return Piece({"sources": ends.sources, "targets": ends.targets}, notes)
             case PlainAdjacency() as found:
@@ -60,7 +52,7 @@ class Numbered:
                 return None
 
 
-def numbered_from(piece: Piece, known: Known) -> Numbered:
+def numbered_from(piece: Piece) -> Numbered:
     """The ends, the adjacency or the edge lists in a piece."""
     arrays, notes = piece.arrays, piece.notes
     numberings = (numbering_from(notes["sources"]), numbering_from(notes["targets"]))
@@ -73,4 +65,4 @@ def numbered_from(piece: Piece, known: Known) -> Numbered:
         value = EdgeLists(arrays["offsets"], arrays["ends"], arrays["edges"])
     else:
         value = PlainAdjacency(arrays["offsets"], arrays["ends"], arrays["repeats"])
-    return Numbered(value, value, known, numberings, highest)
+    return Numbered(value, numberings, highest)

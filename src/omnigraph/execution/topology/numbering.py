@@ -1,4 +1,4 @@
-"""Who gave out numbers: only those that mean the same may meet."""
+"""Which numbers were given out: only those that mean the same may meet."""
 
 from __future__ import annotations
 
@@ -7,41 +7,66 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Numbering:
-    """Who gave out the numbers: each segment of them has a name, and ends somewhere.
+    """The numbers that were given out: each segment of them has a name, and ends somewhere.
 
-    Two numberings agree on the numbers of the segments that both begin with.
+    Two numberings agree on the numbers of the segments that both begin with. A numbering shares
+    all segments but its last one with the numbering before it.
     """
 
-    segments: tuple[tuple[str, int], ...] = ()
+    name: str = ""
+    size: int = 0
+    before: Numbering | None = None
+
+    def __eq__(self, other: object) -> bool:
+        # Names are drawn at random: segments of one name have the same ones before them.
+        return self is other or (
+            isinstance(other, Numbering) and (self.name, self.size) == (other.name, other.size)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.size))
 
     @property
-    def size(self) -> int:
-        """How many numbers were given out."""
-        return self.segments[-1][1] if self.segments else 0
+    def segments(self) -> tuple[tuple[str, int], ...]:
+        """Names and ends, from the first on: one for each version that added entities."""
+        found: list[tuple[str, int]] = []
+        each: Numbering | None = self
+        while each is not None:
+            if each.size:
+                found.append((each.name, each.size))
+            each = each.before
+        return tuple(reversed(found))
 
     def agreed(self, other: Numbering) -> int:
         """How many of the first numbers mean the same entities in both."""
-        if self.segments == other.segments:
-            return self.size
-        size = 0
-        for ours, theirs in zip(self.segments, other.segments, strict=False):
-            if ours != theirs:
-                break
-            size = ours[1]
-        return size
+        ours: Numbering | None = self
+        theirs: Numbering | None = other
+        while ours is not None and theirs is not None:
+            if ours.size > theirs.size:
+                ours = ours.before
+            elif theirs.size > ours.size:
+                theirs = theirs.before
+            elif ours == theirs:
+                return ours.size
+            else:
+                ours, theirs = ours.before, theirs.before
+        return 0
 
     def extended(self, count: int, name: str | None = None) -> Numbering:
         """The numbering with more numbers, under a name that nobody else uses for others."""
         if not count:
             return self
-        return Numbering((*self.segments, (name or secrets.token_hex(8), self.size + count)))
+        return Numbering(name or secrets.token_hex(8), self.size + count, self)
 
 
 def numbering_from(notes: Any) -> Numbering:  # Any: JSON
     """The numbering that notes tell of."""
-    return Numbering(tuple((str(name), int(size)) for name, size in notes))
+    found = Numbering()
+    for name, size in notes:
+        found = Numbering(str(name), int(size), found)
+    return found
 
 
 Numberings: TypeAlias = tuple[Numbering, Numbering]

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.execution.source import Numbers
 from omnigraph.execution.topology.files import Files
-from omnigraph.execution.topology.growing import GrowingArray
+from omnigraph.execution.topology.growing import GrowingArray, PatchedArray
 from omnigraph.execution.topology.memory import DERIVED, Memory, Parts
 from omnigraph.execution.topology.numbering import Numbering, numbering_from
 from omnigraph.execution.topology.piece import Keepable, Piece
@@ -27,14 +27,15 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 # The row of a number whose entity is gone.
 NO_ROW: Final = np.uint64(2**64 - 1)
-# Row ids up to so many times the number of rows are looked up in an array of all of them.
-_SPARSE_MAX: Final = 4
-# Pieces of an older version wait under their own names, after this.
-_WAS: Final = "was "
+# The name of all pieces of an older version.
+_WAS: Final = "was"
 # Smaller types are read from their tables as fast as from files.
 _FILES_ROWS_MIN: Final = 1_000
-# After so many versions that were extended from another, pieces are put together and saved again.
+# After so many versions that were extended from another, pieces are saved again.
 SETTLED_EVERY: Final = 128
+# The rows of the last versions are at hand for pieces that did not follow each of them.
+NEWS_MAX: Final = 64
+NEWS_ROWS_MAX: Final = 16_384
 # The name of the numbers themselves among the files of a version.
 ROWS: Final = "rows"
 _NUMBERING: Final = "numbering"
@@ -43,15 +44,20 @@ _T = TypeVar("_T", bound=Keepable)
 
 @dataclass(frozen=True, slots=True)
 class Inherited:
-    """A piece of an older version: what it knows of are so many numbers, at rows up to one.
+    """A piece of an older version, with the rows of the numbers that it knows of.
 
     From a file it comes as arrays.
     """
 
     value: Any  # Any: a piece of any kind
-    size: int
+    generation: int
     highest_row: int
-    is_alive: Mask | None
+    row_ids: PatchedArray
+
+    @property
+    def size(self) -> int:
+        """How many numbers it knows of."""
+        return len(self.row_ids)
 
     @property
     def nbytes(self) -> int:
@@ -60,13 +66,50 @@ class Inherited:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """The rows of a version that are above one, the highest of them, and their numbers."""
+class Inheritance:
+    """The pieces of older versions that are not extended yet, by name, and their sizes."""
 
-    above: int
-    highest: int
+    pieces: dict[str, Inherited]
+    sizes: dict[str, int]
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory they take."""
+        return sum(self.sizes.values())
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What a version changed: the rows that it added with their numbers, and who ended."""
+
+    generation: int
     at: Numbers
+    row_ids: RowIds
     rows: pa.Table
+    # The numbers that had an entity before and have none any more.
+    ended: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """How a version came from others.
+
+    So many of them were extended, one from the other, since all was read. What the last of them
+    changed is known, that of this one last, and the highest row id there ever was.
+    """
+
+    generation: int
+    news: tuple[News, ...]
+    highest_row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The numbers that have another row than before, those that are new, and those that ended."""
+
+    changed: Numbers
+    added: Numbers
+    ended: Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +130,22 @@ class DenseRows:
         self,
         table: Table,
         numbering: Numbering,
-        row_ids: GrowingArray,
+        rows: PatchedArray,
         *,
         kept: Kept,
-        generation: int = 0,
-        news: News | None = None,
+        past: Past | None = None,
+        is_restored: bool = False,
     ) -> None:
         self.table = table
         self.numbering = numbering
         # The row of each number; `NO_ROW` where the entity is gone.
-        self.row_ids: RowIds = row_ids.values
-        self.growing_row_ids = row_ids
+        self.rows = rows
         self.kept = kept
-        # How many versions were extended, one from the other, since all was read.
-        self.generation = generation
-        self._news = news
+        self.generation = 0 if past is None else past.generation
+        self.news = () if past is None else past.news
+        # Whether the numbers come from a file.
+        self.is_restored = is_restored
+        self._highest_row = None if past is None else past.highest_row
         self.parts = Parts(kept.memory)
 
     @property
@@ -112,7 +156,7 @@ class DenseRows:
     @property
     def size(self) -> int:
         """How many numbers there are, with those whose entities are gone."""
-        return len(self.row_ids)
+        return len(self.rows)
 
     @property
     def count(self) -> int:
@@ -120,47 +164,77 @@ class DenseRows:
         return self.pin.rows
 
     @property
+    def gone(self) -> int:
+        """How many numbers have no entity any more."""
+        return self.size - self.count
+
+    @property
+    def row_ids(self) -> RowIds:
+        """The row of every number."""
+        return self.rows.whole
+
+    @property
     def nbytes(self) -> int:
         """How much memory the numbers themselves take."""
-        return self.row_ids.nbytes
+        return self.rows.nbytes
 
     @cached_property
     def is_alive(self) -> Mask | None:
         """Which numbers have an entity; None if all have."""
         return None if self.count == self.size else self.row_ids != NO_ROW
 
+    def alive_at(self, at: Numbers) -> Mask | None:
+        """Which of some numbers have an entity; None if all have."""
+        if self.count == self.size:
+            return None
+        is_alive: Mask = self.rows.take(at) != NO_ROW
+        return is_alive
+
+    def is_alive_one(self, number: int) -> bool:
+        """Whether a number has an entity."""
+        return self.count == self.size or bool(self.rows.one(number) != NO_ROW)
+
     @property
     def all(self) -> Numbers:
         """The numbers of all entities, ascending."""
         return self.parts.get(f"{DERIVED}all", self._all)
 
-    @cached_property
+    @property
     def highest_row(self) -> int:
         """The highest row id; every row that is added later has a higher one. -1 without rows."""
-        if self._news is not None:
-            return self._news.highest
-        living = self.row_ids if self.is_alive is None else self.row_ids[self.is_alive]
-        return int(living.max()) if len(living) else -1
+        if self._highest_row is None:
+            living = self.row_ids if self.is_alive is None else self.row_ids[self.is_alive]
+            self._highest_row = int(living.max()) if len(living) else -1
+        return self._highest_row
 
     def at_rows(self, row_ids: RowIds) -> Numbers:
         """The numbers of rows; -1 where there is none."""
-        if not self.count:
-            return np.full(len(row_ids), -1, np.int32)
-        if self.highest_row <= _SPARSE_MAX * max(self.size, 1024):
-            numbers = self.parts.get(f"{DERIVED}by_row", self._by_row)
-            # The last place is that of all row ids that are too high.
-            return numbers.take(np.minimum(row_ids, np.uint64(len(numbers) - 1)))
-        order = self.parts.get(f"{DERIVED}row_order", self._row_order)
-        ordered = self.parts.get(f"{DERIVED}ordered", lambda: self.row_ids.take(order))
-        places = np.minimum(np.searchsorted(ordered, row_ids), self.size - 1)
-        is_there = (ordered.take(places) == row_ids) & (row_ids != NO_ROW)
-        return np.where(is_there, order.take(places), -1).astype(np.int32)
+        found = self.rows.find(row_ids)
+        found[row_ids == NO_ROW] = -1
+        return found
+
+    def since(self, was: Inherited) -> Difference:
+        """What is different from the version of a piece."""
+        if self.news and was.generation == self.generation - 1 == self.news[-1].generation - 1:
+            news = self.news[-1]
+            is_added = news.at >= was.size
+            return Difference(news.at[~is_added], news.at[is_added], news.ended)
+        changed = self.rows.differing(was.row_ids)
+        is_ended = self.rows.take(changed) == NO_ROW
+        added = np.arange(was.size, self.size, dtype=np.int32)
+        is_alive = self.alive_at(added)
+        return Difference(
+            changed[~is_ended],
+            added if is_alive is None else added[is_alive],
+            # Those who were gone already have no row in either.
+            changed[is_ended],
+        )
 
     # ---- pieces ----
 
     @property
     def is_settled(self) -> bool:
-        """Whether pieces are put together here, so that they can be saved."""
+        """Whether pieces are saved here."""
         return self.generation % SETTLED_EVERY == 0
 
     def part(
@@ -180,7 +254,7 @@ class DenseRows:
             saved = self._loaded(name)
             if saved is not None:
                 return restore(saved, self.inherited(saved))
-            was: Inherited | None = self.parts.give_up(_WAS + name)
+            was = self._inherited(name)
             if was is not None and isinstance(was.value, Piece):
                 was = replace(was, value=restore(was.value, was))
             found = None if was is None else extend(was)
@@ -201,22 +275,37 @@ class DenseRows:
         """The names of the pieces that are in memory or in files."""
         files = self.kept.files
         saved = [] if files is None else files.names(self.pin)
-        return {*self.parts.names, *saved} - {ROWS}
+        return {*self.parts.names, *saved} - {ROWS, _WAS}
 
     def inherit(self, older: DenseRows) -> None:
         """Have the pieces of an older version, to extend those that are asked for."""
-        for name in older.piece_names:
+        before: Inheritance | None = older.parts.peek(_WAS)
+        pieces = {} if before is None else dict(before.pieces)
+        sizes = {} if before is None else dict(before.sizes)
+        names = older.piece_names if older.is_settled else set(older.parts.names) - {_WAS}
+        for name in names:
             value = older.parts.peek(name)
             if value is None:
                 value = older._loaded(name)
-            if isinstance(value, Inherited):
-                self.parts.keep(name, value)
-            elif value is not None and DERIVED not in name:
-                self.parts.keep(_WAS + name, older.inherited(value))
+            if value is not None and DERIVED not in name:
+                pieces[name] = older.inherited(value)
+                sizes[name] = older.parts.size_of(name)
+        # What both versions hold is counted with the newer one.
+        older.parts.share()
+        self.parts.keep(_WAS, Inheritance(pieces, sizes))
+
+    def _inherited(self, name: str) -> Inherited | None:
+        """A piece of an older version, which is not asked for again."""
+        known: Inheritance | None = self.parts.peek(_WAS)
+        found = None if known is None else known.pieces.pop(name, None)
+        if known is not None and found is not None:
+            known.sizes.pop(name)
+            self.parts.recount(_WAS, sum(list(known.sizes.values())))
+        return found
 
     def inherited(self, value: Keepable | Piece) -> Inherited:
         """A piece of this version for a later one."""
-        return Inherited(value, self.size, self.highest_row, self.is_alive)
+        return Inherited(value, self.generation, self.highest_row, self.rows)
 
     def save(self) -> None:
         """Save the numbers themselves, without which no other piece is of use."""
@@ -224,7 +313,7 @@ class DenseRows:
 
     def to_piece(self) -> Piece:
         """The numbers as arrays."""
-        return Piece({"row_ids": self.row_ids})
+        return Piece({"row_ids": self.rows.merged()})
 
     def _save(self, name: str, value: Keepable) -> None:
         files = self.kept.files
@@ -240,7 +329,7 @@ class DenseRows:
 
     def _loaded(self, name: str) -> Piece | None:
         """A piece in a file that speaks of these very numbers."""
-        files = self.kept.files
+        files = self.kept.files if self.is_settled else None
         piece = None if files is None else files.load(self.pin, name)
         if piece is None or numbering_from(piece.notes[_NUMBERING]) != self.numbering:
             return None
@@ -262,14 +351,26 @@ class DenseRows:
 
     def read_since(self, was: Inherited, columns: Sequence[str]) -> tuple[Numbers, pa.Table]:
         """Some columns of the rows that are newer than a piece, with their numbers."""
-        news = self._news
-        if news is None or news.above != was.highest_row:
+        news = [each for each in self.news if each.generation > was.generation]
+        is_known = len(news) == self.generation - was.generation and all(
+            set(columns) <= set(each.rows.column_names) for each in news
+        )
+        if not news or not is_known:
             return self._scanned_since(was, columns)
-        if not set(columns) <= set(news.rows.column_names):
-            return self._scanned_since(was, columns)
-        return news.at, news.rows.select(list(columns))
+        if len(news) == 1:
+            return news[0].at, news[0].rows.select(list(columns))
+        at = np.concatenate([each.at for each in news])
+        rows = pa.concat_tables([each.rows.select(list(columns)) for each in news])
+        # A row that another one took the place of since then does not count.
+        is_current = self.rows.take(at) == np.concatenate([each.row_ids for each in news])
+        if is_current.all():
+            return at, rows
+        return at[is_current], rows.filter(pa.array(is_current))
 
     def _scanned_since(self, was: Inherited, columns: Sequence[str]) -> tuple[Numbers, pa.Table]:
+        if was.highest_row >= self.highest_row:
+            fields = [self.table.schema.field(name) for name in columns]
+            return np.zeros(0, np.int32), pa.schema(fields).empty_table()
         text = f"{ROW_ID} > {was.highest_row}" if was.highest_row >= 0 else None
         found = self.table.scan(columns=[*columns, ROW_ID], filter=text)
         return self.at_rows(found[ROW_ID].to_numpy()), found.select(list(columns))
@@ -294,16 +395,6 @@ class DenseRows:
             return np.arange(self.size, dtype=np.int32)
         return np.flatnonzero(self.is_alive).astype(np.int32)
 
-    def _by_row(self) -> Numbers:
-        """The number of each row id, with one place more."""
-        found = np.full(self.highest_row + 2, -1, np.int32)
-        found[self.row_ids.take(self.all).astype(np.int64)] = self.all
-        return found
-
-    def _row_order(self) -> Numbers:
-        """All numbers, in the order of their rows."""
-        return np.argsort(self.row_ids, kind="stable").astype(np.int32)
-
 
 def numbered(table: Table, *, kept: Kept) -> DenseRows:
     """The rows of a version, numbered in the order they are stored."""
@@ -311,7 +402,7 @@ def numbered(table: Table, *, kept: Kept) -> DenseRows:
     # Whoever reads the same rows in the same order gives out the same numbers.
     name = f"{table.pin.path}@{table.pin.version}:{zlib.crc32(row_ids):08x}"
     numbering = Numbering().extended(len(row_ids), name)
-    return DenseRows(table, numbering, GrowingArray(row_ids), kept=kept)
+    return DenseRows(table, numbering, PatchedArray(GrowingArray(row_ids)), kept=kept)
 
 
 def restored(table: Table, *, kept: Kept) -> DenseRows | None:
@@ -320,4 +411,5 @@ def restored(table: Table, *, kept: Kept) -> DenseRows | None:
     if piece is None:
         return None
     numbering = numbering_from(piece.notes[_NUMBERING])
-    return DenseRows(table, numbering, GrowingArray(piece.arrays["row_ids"]), kept=kept)
+    rows = PatchedArray(GrowingArray(piece.arrays["row_ids"]))
+    return DenseRows(table, numbering, rows, kept=kept, is_restored=True)

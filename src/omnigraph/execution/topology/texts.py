@@ -5,6 +5,8 @@ What is added stays apart until there is much of it, so that a small commit cost
 
 from __future__ import annotations
 
+import threading
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -15,15 +17,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.execution.exact import flat
+from omnigraph.execution.hashing import hash_of
 from omnigraph.execution.source import Numbers
 from omnigraph.execution.topology.piece import Piece, arrays_of_texts, texts_of_arrays
-from omnigraph.execution.topology.text_index import HashTable, TextIndex, text_index
+from omnigraph.execution.topology.text_index import (
+    ABSENT,
+    FEW_TEXTS,
+    HashTable,
+    TextIndex,
+    text_index,
+)
 
 # More texts than this are not kept apart: a share of the others, but never fewer than some.
 TAIL_SHARE_MAX: Final = 1 / 64
 TAIL_MIN: Final = 1_024
 # Beyond it the texts of one array need wider offsets; far below 2 GiB, for what is appended.
 _TEXT_BYTES_MAX: Final = 1024**3
+# What a short text takes in a dictionary of Python, with its number.
+_TAIL_BYTES: Final = 160
+# More texts than this are looked up in arrays, which take longer to make.
+_LOOKUPS_MAX: Final = 4_096
 _RANK_BITS: Final = 32
 _RANK_MASK: Final = 2**_RANK_BITS - 1
 
@@ -39,19 +52,21 @@ class Texts:
 
     base: pa.Array
     tail: pa.Array
+    # Arrow adds the bytes of an array up whenever it is asked, which takes longer than a look-up.
+    base_bytes: int = 0
 
     def __len__(self) -> int:
         return len(self.base) + len(self.tail)
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """How much memory they take."""
-        return int(self.base.nbytes + self.tail.nbytes)
+        return self.base_bytes + int(self.tail.nbytes)
 
     @cached_property
     def whole(self) -> pa.Array:
         """All of them in one array."""
-        return pa.concat_arrays([self.base, self.tail]) if len(self.tail) else self.base
+        return self.joined()
 
     def take(self, at: Numbers) -> pa.Array:
         """Some of them."""
@@ -67,14 +82,31 @@ class Texts:
         order[np.flatnonzero(is_tail)] = np.arange(len(first), len(at))
         return pa.concat_arrays([first, second]).take(pa.array(order))
 
+    def after(self, count: int) -> pa.Array:
+        """Those after the first so many."""
+        if count < len(self.base):
+            return pa.concat_arrays([self.base.slice(count), self.tail])
+        return self.tail.slice(count - len(self.base))
+
+    def one(self, number: int) -> pa.Array:
+        """One of them, as an array."""
+        if number < len(self.base):
+            return self.base.slice(number, 1)
+        return self.tail.slice(number - len(self.base), 1)
+
     def extended(self, more: pa.Array) -> Texts:
         """With more of them at the end."""
         tail = pa.concat_arrays([self.tail, more.cast(self.base.type)])
-        return Texts(self.base, tail)
+        found = Texts(self.base, tail, self.base_bytes)
+        return texts_of(found.joined()) if is_long(len(tail), len(self.base)) else found
+
+    def joined(self) -> pa.Array:
+        """All of them in one array, which is not kept."""
+        return pa.concat_arrays([self.base, self.tail]) if len(self.tail) else self.base
 
     def to_piece(self) -> Piece:
         """The texts as arrays."""
-        return Piece(arrays_of_texts(self.whole))
+        return Piece(arrays_of_texts(self.joined()))
 
 
 def texts_from(piece: Piece) -> Texts:
@@ -85,7 +117,7 @@ def texts_from(piece: Piece) -> Texts:
 def texts_of(texts: pa.Array | pa.ChunkedArray) -> Texts:
     """Texts that are all in one array, which may be of large strings."""
     together = flat(widened(texts))
-    return Texts(together, together.slice(0, 0))
+    return Texts(together, together.slice(0, 0), int(together.nbytes))
 
 
 def widened(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -93,36 +125,107 @@ def widened(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     return texts.cast(pa.large_string()) if texts.nbytes > _TEXT_BYTES_MAX else texts
 
 
+class _Known:
+    """Texts and their numbers: versions that follow each other share one, and see their part."""
+
+    def __init__(self, numbers: dict[str, int], stop: int) -> None:
+        self.numbers = numbers
+        self.stop = stop
+        self.lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class TailIndex:
+    """The numbers of texts that came after those of an index; it never changes itself."""
+
+    known: _Known
+    # The numbers it knows of: from the first after the index on.
+    start: int
+    stop: int
+    # Whether the index may know one of them, too: as the text of an entity that is gone.
+    is_shadowing: bool = False
+
+    def extended(self, texts: list[str | None], numbers: list[int], base: TextIndex) -> TailIndex:
+        """With more texts; the numbers follow those that it knows."""
+        known, stop = self.known, self.stop + len(texts)
+        with known.lock:
+            # Another branch may have gone its own way from here.
+            if known.stop != self.stop:
+                own = {text: at for text, at in known.numbers.items() if at < self.stop}
+                known = _Known(own, self.stop)
+            there = {text: at for text, at in zip(texts, numbers, strict=True) if text is not None}
+            known.numbers.update(there)
+            known.stop = stop
+        hashes = np.fromiter(map(hash_of, there), np.uint64, len(there))
+        is_shadowing = self.is_shadowing or base.knows_any(hashes)
+        return TailIndex(known, self.start, stop, is_shadowing)
+
+    def find_one(self, text: str) -> int:
+        """The number of a text; -1 if it is not there."""
+        found = self.known.numbers.get(text, ABSENT)
+        return found if found < self.stop else ABSENT
+
+    def find(self, texts: pa.Array) -> Numbers:
+        """The numbers of texts; -1 for those that are not there."""
+        if len(texts) <= _LOOKUPS_MAX:
+            return np.fromiter(map(self.find_one, texts.to_pylist()), np.int32, len(texts))
+        items = [item for item in list(self.known.numbers.items()) if item[1] < self.stop]
+        keys, numbers = zip(*items, strict=True) if items else ((), ())
+        places = text_index(pa.array(keys, texts.type)).find(texts)
+        return np.append(np.array(numbers, np.int32), np.int32(ABSENT)).take(places)
+
+
 @dataclass(frozen=True)
 class ChainedIndex:
     """The numbers of texts: an index of the first, and one of the others."""
 
     base: TextIndex
-    tail: TextIndex | None = None
+    tail: TailIndex | None = None
 
     def __len__(self) -> int:
-        return len(self.base.texts) + (0 if self.tail is None else len(self.tail.texts))
+        return len(self.base.texts) if self.tail is None else self.tail.stop
 
     @property
     def nbytes(self) -> int:
         """How much memory it takes."""
-        return self.base.nbytes + (0 if self.tail is None else self.tail.nbytes)
+        return self.base.nbytes + (0 if self.tail is None else _TAIL_BYTES * self._tail_size)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there is so much behind the first ones that all is better in one index."""
+        return is_long(self._tail_size, len(self.base.texts))
+
+    @property
+    def _tail_size(self) -> int:
+        return len(self) - len(self.base.texts)
 
     def find_one(self, text: str) -> int:
         """The number of a text; -1 if it is not there."""
-        found = self.base.find_one(text)
-        if found >= 0 or self.tail is None:
-            return found
-        found = self.tail.find_one(text)
-        return found + len(self.base.texts) if found >= 0 else found
+        if self.tail is not None:
+            found = self.tail.find_one(text)
+            if found >= 0:
+                return found
+        return self.base.find_one(text)
 
     def find(self, wanted: pa.Array) -> Numbers:
         """The numbers of texts; -1 for those that are not there."""
-        return self._chained(self.base.find(wanted), wanted, is_known=False)
+        return self._chained(self.base.find(wanted), wanted)
 
     def find_known(self, wanted: pa.Array | pa.ChunkedArray) -> Numbers:
         """The numbers of texts that are known to be there; -1 for some that are not."""
-        return self._chained(self.base.find_known(wanted), wanted, is_known=True)
+        if self.tail is not None and len(wanted) <= FEW_TEXTS:
+            return self.find(flat(wanted))
+        # Of texts that nobody looks at, one may have the hash of another one.
+        return self._chained(self.base.find_known(wanted), wanted)
+
+    def extended(self, texts: pa.Array) -> ChainedIndex:
+        """The index with more texts, which have the next numbers; nulls are not found."""
+        if not len(texts):
+            return self
+        start = len(self)
+        tail = self.tail or TailIndex(_Known({}, start), start, start)
+        numbers = list(range(start, start + len(texts)))
+        return ChainedIndex(self.base, tail.extended(texts.to_pylist(), numbers, self.base))
 
     def to_piece(self) -> Piece | None:
         """The index as arrays, if it is in one."""
@@ -131,16 +234,16 @@ class ChainedIndex:
             return None
         return Piece({"hashes": table.hashes, "slots": table.slots})
 
-    def _chained(
-        self, found: Numbers, wanted: pa.Array | pa.ChunkedArray, *, is_known: bool
-    ) -> Numbers:
+    def _chained(self, found: Numbers, wanted: pa.Array | pa.ChunkedArray) -> Numbers:
         if self.tail is None:
             return found
         missing = np.flatnonzero(found < 0)
+        if self.tail.is_shadowing:
+            missing = np.arange(len(found))
         if len(missing):
-            asked = flat(wanted.take(pa.array(missing)))
-            more = self.tail.find_known(asked) if is_known else self.tail.find(asked)
-            found[missing] = np.where(more >= 0, more + len(self.base.texts), -1)
+            asked = flat(wanted if len(missing) == len(found) else wanted.take(pa.array(missing)))
+            more = self.tail.find(asked)
+            found[missing] = np.where(more >= 0, more, found[missing])
         return found
 
 
@@ -150,87 +253,135 @@ def index_from(piece: Piece, texts: Texts) -> ChainedIndex:
     return ChainedIndex(TextIndex(texts.whole.slice(0, len(table.hashes)), table))
 
 
-def chained_index(texts: Texts, among: Numbers, base: TextIndex | None = None) -> ChainedIndex:
-    """The index of the texts of some numbers, given that of the first texts, if there is one."""
-    if base is None:
-        return ChainedIndex(text_index(texts.whole, among))
-    tail = _tail_index(texts, among, base)
-    if tail is None:
-        return ChainedIndex(text_index(texts.whole, among))
-    return ChainedIndex(base, tail if len(tail.texts) else None)
+def chained_index(texts: Texts, among: Numbers) -> ChainedIndex:
+    """The index of the texts of some numbers."""
+    return ChainedIndex(text_index(texts.whole, among))
 
 
 def grown_index(texts: Texts, among: Numbers, base: TextIndex) -> ChainedIndex:
-    """The same in one index."""
-    tail = _tail_index(texts, among, base)
-    if tail is None or tail.table is None or base.table is None:
-        return ChainedIndex(text_index(texts.whole, among))
-    table = base.table.grown(tail.table.hashes, among[among >= len(base.texts)])
+    """The index of the texts of some numbers, given that of the first texts."""
+    count = len(base.texts)
+    tail = text_index(texts.whole.slice(count), among[among >= count] - np.int32(count))
+    # An id may be that of an entity that was deleted and came back: the index of the first texts
+    # would go on to give its old number.
+    if tail.table is None or base.table is None or base.knows_any(tail.table.hashes):
+        return chained_index(texts, among)
+    table = base.table.grown(tail.table.hashes, among[among >= count])
     if table is None:
-        return ChainedIndex(text_index(texts.whole, among))
+        return chained_index(texts, among)
     return ChainedIndex(TextIndex(texts.whole, table))
 
 
-def _tail_index(texts: Texts, among: Numbers, base: TextIndex) -> TextIndex | None:
-    """The index of the texts behind the first ones; None if hashes do not tell all of them apart.
+class RankedTexts:
+    """Texts with their places in the order of all of them, which versions share."""
 
-    One may be the id of an entity that was deleted and came back: the index of the first ones
-    would go on to give its old number.
-    """
-    count = len(base.texts)
-    tail = text_index(texts.whole.slice(count), among[among >= count] - np.int32(count))
-    if tail.table is None or base.knows_any(tail.table.hashes):
-        return None
-    return tail
+    def __init__(self, ranks: npt.NDArray[np.int32], texts: pa.Array) -> None:
+        self.ranks = ranks
+        self.texts = texts
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.int32]:
+        """The texts in their order, without those that are not known any more."""
+        order = np.empty(len(self.ranks), np.int32)
+        order[self.ranks] = np.arange(len(self.ranks), dtype=np.int32)
+        if self.texts.null_count:
+            order = order[self.texts.is_valid().to_numpy(zero_copy_only=False)[order]]
+        return order
+
+    def insertion_places(self, wanted: pa.Array) -> npt.NDArray[np.int64]:
+        """The ranks of the first texts that are not smaller than wanted ones; nulls are last."""
+        if len(wanted) <= FEW_TEXTS:
+            places = [self._insertion_place(text) for text in wanted.to_pylist()]
+            return np.array(places, np.int64)
+        return _insertion_places(self.texts, self.ranks, self.order, wanted)
+
+    def _insertion_place(self, text: str | None) -> int:
+        if text is None:
+            return len(self.texts)
+        order, texts = self.order, self.texts
+        # Python compares texts by code point, which is the order of their bytes, too.
+        place = bisect_left(range(len(order)), text, key=lambda at: texts[int(order[at])].as_py())
+        return int(self.ranks[order[place]]) if place < len(order) else len(texts)
 
 
-@dataclass(frozen=True)
 class Ranks:
     """Numbers that compare as texts do: places in the order of the first ones, and in between."""
 
-    base: npt.NDArray[np.int32]
-    tail: npt.NDArray[np.int64]
+    def __init__(
+        self, base: RankedTexts, texts: Texts, known: npt.NDArray[np.int64] | None = None
+    ) -> None:
+        self.base = base
+        self._texts = texts
+        self._known = known
 
     @property
     def nbytes(self) -> int:
         """How much memory they take."""
-        return self.base.nbytes + self.tail.nbytes
+        return self.base.ranks.nbytes
+
+    @property
+    def is_long(self) -> bool:
+        """Whether so many came after the first ones that all are better ranked together."""
+        return is_long(len(self._texts) - len(self.base), len(self.base))
+
+    @cached_property
+    def _tail_places(self) -> npt.NDArray[np.int64]:
+        """Where the texts after the first ones belong among these."""
+        known = np.zeros(0, np.int64) if self._known is None else self._known
+        more = self.base.insertion_places(self._texts.after(len(self.base) + len(known)))
+        return np.concatenate([known, more])
+
+    @cached_property
+    def tail(self) -> npt.NDArray[np.int64]:
+        """The ranks of the texts after the first ones."""
+        among = text_ranks(self._texts.after(len(self.base)))
+        return (self._tail_places << _RANK_BITS) + 1 + among
 
     def take(self, at: Numbers) -> npt.NDArray[np.int64]:
         """The ranks of some numbers."""
-        if not len(self.tail):
-            return self.base.take(at).astype(np.int64)
+        if len(self._texts) == len(self.base):
+            return self.base.ranks.take(at).astype(np.int64)
         is_tail = at >= len(self.base)
-        found = self.base.take(at, mode="clip").astype(np.int64)
+        found = self.base.ranks.take(at, mode="clip").astype(np.int64)
         # Between two neighbours of the first ones there is room for all others.
         found = (found + 1) << _RANK_BITS
-        found[is_tail] = self.tail.take(at[is_tail] - len(self.base))
+        if is_tail.any():
+            found[is_tail] = self.tail.take(at[is_tail] - len(self.base))
         return found
+
+    def extended(self, texts: Texts) -> Ranks:
+        """The ranks of more texts."""
+        if not len(self.base):
+            return ranks(texts)
+        found = Ranks(self.base, texts, self.__dict__.get("_tail_places", self._known))
+        return found.settled() if found.is_long else found
 
     def settled(self) -> Ranks:
         """Ranks that are all places in one order."""
-        before, among = self.tail >> _RANK_BITS, (self.tail & _RANK_MASK) - 1
-        base = self.base + np.searchsorted(np.sort(before), self.base, "right")
-        return Ranks(np.concatenate([base, before + among]).astype(np.int32), self.tail[:0])
+        if len(self._texts) == len(self.base):
+            return self
+        before, among = self._tail_places, (self.tail & _RANK_MASK) - 1
+        base = self.base.ranks + np.searchsorted(np.sort(before), self.base.ranks, "right")
+        together = np.concatenate([base, before + among]).astype(np.int32)
+        return Ranks(RankedTexts(together, self._texts.whole), self._texts)
 
     def to_piece(self) -> Piece | None:
-        """The ranks as arrays, if they are all places."""
-        return None if len(self.tail) else Piece({"ranks": self.base})
+        """The ranks as arrays."""
+        return Piece({"ranks": self.settled().base.ranks})
 
 
-def ranks_from(piece: Piece) -> Ranks:
-    """The ranks in a piece."""
-    return Ranks(piece.arrays["ranks"], np.zeros(0, np.int64))
+def ranks_from(piece: Piece, texts: Texts) -> Ranks:
+    """The ranks in a piece, given texts that begin with those it was made of."""
+    ranks_ = piece.arrays["ranks"]
+    return Ranks(RankedTexts(ranks_, texts.whole.slice(0, len(ranks_))), texts)
 
 
-def ranks(texts: Texts, base: npt.NDArray[np.int32] | None = None) -> Ranks:
-    """The ranks of texts, given those of the first of them, if there are."""
-    if base is None or not len(base):
-        return Ranks(text_ranks(texts.whole), np.zeros(0, np.int64))
-    count = len(base)
-    tail = texts.whole.slice(count)
-    places = _insertion_places(texts.whole.slice(0, count), base, tail)
-    return Ranks(base, (places << _RANK_BITS) + 1 + text_ranks(tail))
+def ranks(texts: Texts) -> Ranks:
+    """The ranks of texts."""
+    return Ranks(RankedTexts(text_ranks(texts.whole), texts.whole), texts)
 
 
 def text_ranks(texts: pa.Array) -> npt.NDArray[np.int32]:
@@ -242,16 +393,15 @@ def text_ranks(texts: pa.Array) -> npt.NDArray[np.int32]:
 
 
 def _insertion_places(
-    texts: pa.Array, ranks_: npt.NDArray[np.int32], wanted: pa.Array
+    texts: pa.Array,
+    ranks_: npt.NDArray[np.int32],
+    order: npt.NDArray[np.int32],
+    wanted: pa.Array,
 ) -> npt.NDArray[np.int64]:
     """The ranks of the first texts that are not smaller than wanted ones; nulls are last.
 
     A text may be null by now that was known when it got its rank.
     """
-    order = np.empty(len(ranks_), np.int32)
-    order[ranks_] = np.arange(len(ranks_), dtype=np.int32)
-    if texts.null_count:
-        order = order[texts.is_valid().to_numpy(zero_copy_only=False)[order]]
     low = np.zeros(len(wanted), np.int64)
     high = np.full(len(wanted), len(order), np.int64)
     while np.any(low < high):

@@ -57,6 +57,10 @@ class FullAdjacency:
     """Every node has every node for a neighbour."""
 
     degrees: Numbers
+
+    def degrees_at(self, nodes: Numbers) -> Numbers:
+        return self.degrees.take(nodes)
+
     offsets: Places
 
 

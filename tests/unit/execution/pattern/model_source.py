@@ -134,6 +134,9 @@ class Degrees:
 
     degrees: Numbers
 
+    def degrees_at(self, nodes: Numbers) -> Numbers:
+        return self.degrees.take(nodes)
+
 
 class CountedEdges(ModelEdges):
     """Edges that know their degrees."""

@@ -21,7 +21,6 @@ from omnigraph.execution.topology.adjacency import (
 from omnigraph.execution.topology.changed import (
     changed_adjacency,
     changed_edge_lists,
-    joined,
 )
 
 SIZE = 6
@@ -84,15 +83,26 @@ def test_changes_leave_the_neighbours_of_the_edges_that_are_left(
     expected = set(left) | set(added)
     base = adjacency(*arrays(before), SIZE)
     asked = data.draw(st.lists(st.integers(0, SIZE - 1), max_size=9))
+    cut = data.draw(st.integers(0, len(removed)))
+    added_cut = data.draw(st.integers(0, len(added)))
+    # In two steps, as by two commits.
+    first = changed_adjacency(base, keys(removed[:cut]), keys(added[:added_cut]), size=SIZE)
     for share in (0, 100):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("omnigraph.execution.topology.changed._WALK_SHARE_MAX", share)
-            check(changed_adjacency(base, keys(removed), keys(added)), expected, asked)
-    found = joined(base, keys(removed), keys(added))
-    check(found, expected, asked)
+            found = changed_adjacency(
+                first, keys(removed[cut:]), keys(added[added_cut:]), size=SIZE
+            )
+            check(found, expected, asked)
+    assert found.edge_count == len(expected)
+    assert found.degrees_at(np.array(asked, np.int32)).tolist() == [
+        len({each for each in expected if each[0] == node}) for node in asked
+    ]
+    joined = found.joined()
+    check(joined, expected, asked)
     every = [(start, end) for start in range(SIZE) for end in range(9)]
     counts = [(left + added).count(each) for each in every]
-    assert found.copies(keys(every)).tolist() == counts
+    assert joined.copies(keys(every)).tolist() == counts
 
 
 @given(pairs, st.lists(st.integers(0, SIZE - 1), max_size=9), st.booleans())
@@ -117,14 +127,22 @@ def test_changes_leave_the_edges_that_are_left(
 ) -> None:
     everything = [*before, *added]
     is_alive = np.array([data.draw(st.booleans()) for _ in everything], np.bool_)
-    is_alive[len(before) :] = True
     asked = data.draw(st.lists(st.integers(0, SIZE - 1), max_size=9))
     base = edge_lists(*arrays(before), np.arange(len(before), dtype=np.int32), size=SIZE)
     new = np.arange(len(before), len(everything), dtype=np.int32)
-    found = changed_edge_lists(base, is_alive, keys(added), new)
-    matched = found.match(np.array(asked, np.int32))
+    cut = data.draw(st.integers(0, len(added)))
+    is_alive[len(before) + cut :] = True
+    removed = np.flatnonzero(~is_alive).astype(np.int32)
+    is_first = (removed < len(before)) & np.array(
+        [data.draw(st.booleans()) for _ in removed], np.bool_
+    )
+    # In two steps, as by two commits; the second one may remove what the first one added.
+    first = changed_edge_lists(base, removed[is_first], keys(added[:cut]), new[:cut], size=SIZE)
+    found = changed_edge_lists(first, removed[~is_first], keys(added[cut:]), new[cut:], size=SIZE)
     left = [(*each, number) for number, each in enumerate(everything) if is_alive[number]]
-    assert list(zip(*(each.tolist() for each in matched), strict=True)) == _edges(left, asked)
+    for lists in (found, found.joined()):
+        matched = lists.match(np.array(asked, np.int32))
+        assert list(zip(*(each.tolist() for each in matched), strict=True)) == _edges(left, asked)
 
 
 @pytest.mark.parametrize("size", [SIZE, SIZE + 3])
@@ -132,7 +150,7 @@ def test_more_nodes_have_no_neighbours(size: int) -> None:
     edges = [(0, 1), (5, 2), (5, 2)]
     base = adjacency(*arrays(edges), SIZE).sized(size)
     check(base, set(edges), list(range(size)))
-    changed = changed_adjacency(base, keys([(5, 2)]), keys([(1, 1)])).sized(size + 2)
+    changed = changed_adjacency(base, keys([(5, 2)]), keys([(1, 1)]), size=size + 2)
     check(changed, {*edges, (1, 1)}, list(range(size + 2)))
     check(changed.sized(SIZE), {*edges, (1, 1)}, list(range(SIZE)))
     lists = edge_lists(*arrays(edges), np.arange(3, dtype=np.int32), size=SIZE)

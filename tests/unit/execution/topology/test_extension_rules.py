@@ -12,6 +12,7 @@ import pytest
 from omnigraph.execution.topology import extension
 from omnigraph.execution.topology.changes import Since
 from omnigraph.execution.topology.extension import extended
+from omnigraph.execution.topology.growing import GrowingArray, PatchedArray
 from omnigraph.execution.topology.memory import Memory
 from omnigraph.execution.topology.rows import DenseRows, Inherited, Kept, numbered
 from omnigraph.storage.pins import Pin, Staged
@@ -188,14 +189,16 @@ def test_numbers_are_given_out_again_when_most_are_gone(monkeypatch: pytest.Monk
 def test_what_is_newer_than_a_piece_is_read_from_its_rows_on() -> None:
     line = Line("abc")
     was = line.older.inherited(Memory())  # type: ignore[arg-type]  # any piece
-    line.older.parts.keep("c1", Inherited(line.older, 0, 0, None))
+    line.older.parts.keep("c1", line.older.inherited(line.older))
     found = line.extended(line.changed("bd", dead="b"), changed("d", "b"))
     assert found is not None
     for columns in (["c1"], ["__id"], ["__id", "c1"]):
         at, rows = found.read_since(was, columns)
         assert at.tolist() == [1, 3]
         assert rows.column_names == columns
-    at, rows = found.read_since(Inherited(None, 0, -1, None), ["__id"])
+    at, rows = found.read_since(
+        Inherited(None, -9, -1, PatchedArray(GrowingArray(np.zeros(0, np.uint64)))), ["__id"]
+    )
     assert dict(zip(at.tolist(), rows["__id"].to_pylist(), strict=True)) == {
         0: "a", 1: "b", 2: "c", 3: "d",
     }  # fmt: skip

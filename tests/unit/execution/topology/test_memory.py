@@ -61,7 +61,7 @@ def test_a_piece_that_another_thing_shares_is_counted_once() -> None:
     memory = Memory(100)
     older, newer = Parts(memory), Parts(memory)
     piece = older.get("a", lambda: Bytes(60))
-    older.share("a")
+    older.share()
     newer.keep("a", piece)
     assert memory.nbytes == 60
     assert older.peek("a") is piece

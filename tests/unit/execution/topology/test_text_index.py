@@ -15,8 +15,8 @@ from omnigraph.execution.hashing import TEXT_BYTES_MAX, Hashes, hash_of, hashes_
 from omnigraph.execution.topology import text_index
 from omnigraph.execution.topology.text_index import FEW_TEXTS, TextIndex
 from omnigraph.execution.topology.texts import (
+    ChainedIndex,
     Texts,
-    chained_index,
     grown_index,
     ranks,
     texts_of,
@@ -108,8 +108,13 @@ def test_an_index_that_grew_finds_what_a_whole_one_finds(
     base = text_index.text_index(array(values[:count]))
     texts = Texts(array(values[:count]), array(values[count:]))
     among = np.arange(len(values), dtype=np.int32)
-    grow = grown_index if is_together else chained_index
-    found = grow(texts, among, base)
+    if is_together:
+        found = grown_index(texts, among, base)
+    else:
+        # In two steps, beside a branch that goes another way.
+        first = ChainedIndex(base).extended(array(values[count : count + 2]))
+        first.extended(array(["other way"]))
+        found = first.extended(array(values[count + 2 :]))
     numbers = {text: number for number, text in enumerate(values)}
     asked = [*values, *others]
     expected = [numbers.get(text, -1) for text in asked]
@@ -124,8 +129,10 @@ def test_an_id_that_comes_back_has_its_new_number() -> None:
     base = text_index.text_index(array(["a", "b", "c"]))
     texts = Texts(array(["a", "b", "c"]), array(["b"]))
     among = np.array([0, 2, 3], np.int32)
-    for grow in (grown_index, chained_index):
-        assert grow(texts, among, base).find(array(["a", "b", "c"])).tolist() == [0, 3, 2]
+    for found in (grown_index(texts, among, base), ChainedIndex(base).extended(array(["b"]))):
+        assert found.find(array(["a", "b", "c"])).tolist() == [0, 3, 2]
+        assert found.find_known(array(["c", "b"] * 10)).tolist() == [2, 3] * 10
+        assert found.find_one("b") == 3
 
 
 @given(st.lists(st.none() | words, max_size=40), st.integers(0, 40), st.lists(st.integers(0, 39)))
@@ -145,7 +152,9 @@ def test_ranks_compare_as_texts_do_however_they_came(
 ) -> None:
     known: list[str | None] = [None if place in gone else text for place, text in enumerate(values)]
     base = ranks(texts_of(array(known[:count])))
-    grown = ranks(Texts(array(known[:count]), array(known[count:])), base.base)
+    grown = base.extended(Texts(array(known[:count]), array(known[count : count + 3])))
+    grown.take(np.arange(min(count, len(known)), min(count + 3, len(known)), dtype=np.int32))
+    grown = grown.extended(Texts(array(known[:count]), array(known[count:])))
     at = np.array([place for place, text in enumerate(known) if text is not None], np.int32)
     expected = sorted(at.tolist(), key=lambda place: values[place].encode())
     for found in (grown, grown.settled()):
@@ -153,7 +162,7 @@ def test_ranks_compare_as_texts_do_however_they_came(
         assert len(set(found.take(at).tolist())) == len(at)
     # Ranks of texts that nobody knows any more.
     base = ranks(texts_of(array(values[:count])))
-    again = ranks(Texts(array(known[:count]), array(known[count:])), base.base)
+    again = base.extended(Texts(array(known[:count]), array(known[count:])))
     for found in (again, again.settled()):
         assert at[np.argsort(found.take(at))].tolist() == expected
 

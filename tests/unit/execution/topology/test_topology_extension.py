@@ -15,12 +15,23 @@ from hypothesis import strategies as st
 import omnigraph
 from omnigraph import Branch, Graph
 from omnigraph.execution.sources import Sources
-from omnigraph.execution.topology import TopologySource, changes, edges, texts
+from omnigraph.execution.topology import (
+    TopologySource,
+    changes,
+    columns,
+    edges,
+    entities,
+    extension,
+    growing,
+    rows,
+    texts,
+)
 from omnigraph.execution.topology.changed import ChangedAdjacency
 from omnigraph.execution.topology.changes import LogChanges
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_query
 from omnigraph.schema import load_catalog
+from omnigraph.storage import recent_writes
 from places import fresh_uri
 
 SCHEMA = """
@@ -80,6 +91,18 @@ class World:
             case _:
                 branch.load([{"type": "Place", "data": {"name": f"c{self.random.randrange(9)}"}}],
                             mode="merge")  # fmt: skip
+
+    def rearrange(self, branch: Branch) -> None:
+        """Change how the branch is stored, or its schema, but no entity."""
+        match self.random.choice(["compact", "index", "column"]):
+            case "compact":
+                branch.optimize()
+            case "index":
+                branch.ensure_indices()
+            case _:
+                note = f"extra{self.random.randrange(10**9)}"
+                schema = branch.schema.replace("age: I32?", f"age: I32? {note}: String?", 1)
+                branch.apply_schema(schema)
 
     def _names(self, branch: Branch, type_name: str) -> list[str]:
         nodes = Sources().topology(branch.snapshot().view).nodes(type_name)
@@ -207,10 +230,22 @@ def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is too small to be extended."""
     monkeypatch.setattr(changes, "CHANGED_SHARE_MAX", 10.0)
     monkeypatch.setattr(texts, "TAIL_MIN", 3)
+    monkeypatch.setattr(columns, "TAIL_MIN", 3)
+    monkeypatch.setattr(entities, "TAIL_MIN", 3)
+    monkeypatch.setattr(growing, "PATCHES_MIN", 4)
+    monkeypatch.setattr(rows, "NEWS_MAX", 2)
+    monkeypatch.setattr(extension, "NEWS_MAX", 2)
     monkeypatch.setattr(edges, "CHANGES_MIN", 12)
 
 
-@pytest.mark.usefixtures("_eager")
+@pytest.fixture(params=["own commits", "commits of others"])
+def _whose(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if another process had made the commits: nothing is known of them but the log."""
+    if request.param == "commits of others":
+        monkeypatch.setattr(recent_writes, "STEP_BYTES_MAX", -1)
+
+
+@pytest.mark.usefixtures("_eager", "_whose")
 @pytest.mark.parametrize("seed", range(8))
 def test_sources_that_follow_a_branch_say_what_fresh_ones_say(seed: int) -> None:
     follows = world(seed)
@@ -225,6 +260,8 @@ def test_sources_that_follow_a_branch_say_what_fresh_ones_say(seed: int) -> None
                 continue
             if follows.random.random() < 0.8:
                 follows.step(branch)
+            if follows.random.random() < 0.2:
+                follows.rearrange(branch)
             view = branch.snapshot().view
             followed = follows.sources.topology(view)
             assert everything(followed) == everything(Sources().topology(view))
