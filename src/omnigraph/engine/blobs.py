@@ -67,7 +67,7 @@ def open_blob(view: View, type_key: TypeKey, *, entity_id: str, property_name: s
     table = view.table(type_key)
     row_id = _row_id(table, entity_id)
     if row_id is None:
-        reason = f"there is no {type_key} of this id"
+        reason = f"there is no {type_key.name} of this id"
         raise BlobNotFound(str(type_key), entity_id, property_name, reason=reason)
     stored = table.open_blob(column, row_id)
     if stored is None:
@@ -79,7 +79,9 @@ def _column(view: View, type_key: TypeKey, property_name: str) -> str:
     shape = view.shape(type_key)
     column = shape.columns.get(property_name)
     if column is None or not pa.types.is_large_binary(shape.schema.field(column).type):
-        raise InvalidArgument("property", f"'{property_name}' is not a Blob property of {type_key}")
+        raise InvalidArgument(
+            "property", f"'{property_name}' is not a Blob property of {type_key.name}"
+        )
     return column
 
 

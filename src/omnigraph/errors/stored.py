@@ -165,7 +165,9 @@ class BlobNotFound(OmnigraphError):
     code = "blob_not_found"
 
     def __init__(self, type_key: str, entity_id: str, property_name: str, *, reason: str) -> None:
-        super().__init__(f"{type_key} '{entity_id}' has no blob '{property_name}': {reason}")
+        # A key of a type is its name after its kind, which is a word of storage.
+        type_name = type_key.rpartition(":")[2]
+        super().__init__(f"{type_name} '{entity_id}' has no blob '{property_name}': {reason}")
         self.type_key = type_key
         self.entity_id = entity_id
         self.property = property_name

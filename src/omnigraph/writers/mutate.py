@@ -24,7 +24,7 @@ from omnigraph.versioning.idset import IdSet
 from omnigraph.writers.change import GraphChange
 from omnigraph.writers.committed import Committed
 from omnigraph.writers.keys import Keys
-from omnigraph.writers.mutations.assigned import Cell, assigned, end, inserted
+from omnigraph.writers.mutations.assigned import Cell, ExternalBlob, assigned, end, inserted
 from omnigraph.writers.mutations.budget import Budget
 from omnigraph.writers.mutations.deletions import Deletions
 from omnigraph.writers.mutations.looking import SharedRows, looked_at, matched, with_blobs
@@ -148,9 +148,14 @@ class _Run:
 
     def _update(self, update: typed.UpdateNodes) -> None:
         view, params, conditions = self._view, self._params, update.conditions
-        values = assigned(view.catalog.nodes[update.type_name], update.assignments, params)
         type_key = TypeKey(TypeKind.NODE, update.type_name)
         shape = view.shape(type_key)
+        try:
+            values = assigned(view.catalog.nodes[update.type_name], update.assignments, params)
+        except ExternalBlob:
+            if self._update_matching(update, shape, {}):
+                raise
+            return
         cells = {shape.columns[name]: cell for name, cell in values.items()}
         rows, asked = self._rows(type_key), asked_value(conditions, shape, params)
         shared = None if asked is None else self._shared[type_key, asked[0]]

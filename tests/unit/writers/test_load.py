@@ -122,6 +122,20 @@ def test_an_old_id_is_made_canonical_and_edges_follow() -> None:
     ]
 
 
+def test_an_old_id_may_have_zeros_before_its_number() -> None:
+    codes = accept("node Code { value: I32 @key }")
+    given = {"00042": 42, "-007": -7, "000": 0}
+    records = [
+        {"type": "Code", "data": {"id": old, "value": value}} for old, value in given.items()
+    ]
+    change = load(jsonl(*records), codes, dialect=Dialect.COMPATIBLE).change
+    assert change[node("Code")].rows["__id"].to_pylist() == ["42", "-7", "0"]
+    for wrong in ("0042", "00x42", "42.0", ""):
+        record = {"type": "Code", "data": {"id": wrong, "value": 41}}
+        with pytest.raises(LoadError, match="does not match"):
+            load(jsonl(record), codes, dialect=Dialect.COMPATIBLE)
+
+
 def test_an_old_id_of_two_nodes_is_ambiguous() -> None:
     text = jsonl(slot("acme", "acme", 7), slot("x", "x", 1), slot("acme", "acme", 8))
     with pytest.raises(LoadError, match="id 'acme' is ambiguous: it names two entities") as failure:

@@ -413,11 +413,19 @@ def test_writes_and_deletes_are_refused_before_anything_is_read(
 def test_a_parameter_that_does_not_fit_is_refused(
     world: MutationWorld, name: str, declared: str, value: Any, fragment: str
 ) -> None:
-    update = f"update Person set {{ {name}: $v }} where false"
+    # The address of a blob is a mistake only where there is an entity to have it.
+    where = 'name != ""' if "URI" in fragment else "false"
+    update = f"update Person set {{ {name}: $v }} where {where}"
     assert fragment in refused(world, f"query q($v: {declared}) {{ {update} }}", v=value)
     title = "" if name == "title" else 'title: "x"'
     insert = f'insert Person {{ name: "x" {title} {name}: $v }}'
     assert fragment in refused(world, f"query q($v: {declared}) {{ {insert} }}", v=value)
+
+
+def test_the_address_of_a_blob_is_no_mistake_where_nothing_matches(world: MutationWorld) -> None:
+    update = 'query q($v: String) { update Person set { photo: $v } where name = "nobody" }'
+    mutated = world.run(update, {"v": "https://example.com/a.png"})
+    assert (mutated.nodes, mutated.change) == (0, {})
 
 
 @pytest.mark.parametrize(

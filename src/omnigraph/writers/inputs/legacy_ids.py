@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from omnigraph.execution.columns import TableShape
 from omnigraph.execution.entity_ids import canonical_texts
-from omnigraph.schema.types import PropertyType, Scalar
+from omnigraph.schema.types import INTEGER_RANGES, PropertyType, Scalar
 from omnigraph.writers.inputs.temporal_texts import dates_of, datetimes_of
 from omnigraph.writers.inputs.value_reading import Misfit, value_reader
 
@@ -76,6 +76,10 @@ def _spell_usually(given: pa.Array, values: pa.Array, type_: PropertyType) -> _M
     if type_.scalar is Scalar.DATE:
         texts = dates_of(given).values.cast(pa.int32())
         spells = pc.or_(spells, pc.fill_null(pc.equal(texts, _plain_numbers(values)), False))
+    elif type_.scalar in INTEGER_RANGES:
+        # Writers pad numbers with zeros; JSON has no such numbers.
+        padless = pc.replace_substring_regex(given, "^(-?)0+([0-9])", r"\1\2")
+        spells = pc.or_(spells, pc.equal(padless, canonical_texts(values)))
     elif type_.scalar is Scalar.DATETIME:
         texts = datetimes_of(given, is_strict=True).values
         spells = pc.or_(spells, pc.fill_null(pc.equal(texts, _plain_numbers(values)), False))

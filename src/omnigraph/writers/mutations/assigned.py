@@ -41,6 +41,10 @@ _ARROW_NAMES = {
 }
 
 
+class ExternalBlob(WriteRefused):
+    """A blob that is named by its address; it matters only where there is an entity to have it."""
+
+
 def assigned(
     type_: NodeType | EdgeType, assignments: Iterable[typed.Assign], params: Params
 ) -> dict[str, Cell]:
@@ -54,6 +58,10 @@ def assigned(
             _refuse(message, rule="required", type_name=type_.name, property_=name)
         try:
             cells[name] = None if value is None else _cell(value, property_type)
+        except _External as misfit:
+            message = f"{type_.name}.{name}: {misfit}"
+            violation = Violation("value", message, type_name=type_.name, property=name)
+            raise ExternalBlob(message, violations=[violation], hint=_HINTS["value"]) from misfit
         except ValueError as misfit:
             message = f"{type_.name}.{name}: {misfit}"
             _refuse(message, rule="value", type_name=type_.name, property_=name)
@@ -81,6 +89,10 @@ def end(type_name: str, name: str, expr: typed.Expr, params: Params) -> str:
         _refuse(message, rule="required", type_name=type_name, property_=name)
     assert isinstance(value, str), "the checker lets nothing else through"
     return value
+
+
+class _External(ValueError):
+    """A text that would be the address of a blob."""
 
 
 def _refuse(message: str, *, rule: str, type_name: str, property_: str) -> Never:
@@ -126,7 +138,7 @@ def _scalar(value: typed.Value, scalar: Scalar) -> typed.Value:
 def _blob(text: typed.Value) -> bytes:
     assert isinstance(text, str), "the checker lets nothing else through"
     if not text.startswith(_BLOB_PREFIX):
-        raise ValueError("a blob must be base64 text; an external URI is not allowed")
+        raise _External("a blob must be base64 text; an external URI is not allowed")
     try:
         return base64.b64decode(text.removeprefix(_BLOB_PREFIX), validate=True)
     except ValueError as failure:
