@@ -39,9 +39,9 @@ class Background(Executor):
         self._jobs.add(_Job(future, lambda: fn(*args, **kwargs)))
         return future
 
-    def has_time(self) -> bool:
-        """Whether a job may begin another piece of its work: not long after the last user left."""
-        return self._jobs.has_time()
+    def has_time(self, is_urgent: bool) -> bool:
+        """Whether a job may begin another piece of its work; after a stop, only an urgent one."""
+        return self._jobs.has_time(is_urgent)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
         """Begin no other job; wait a little for the one that is being done."""
@@ -111,8 +111,8 @@ class _Jobs:
         self._is_stopped = False
         self._stop_at = float("inf")
 
-    def has_time(self) -> bool:
-        return time.monotonic() < self._stop_at
+    def has_time(self, is_urgent: bool) -> bool:
+        return time.monotonic() < self._stop_at if is_urgent else not self._is_stopped
 
     def add(self, job: _Job) -> None:
         with self._changed:

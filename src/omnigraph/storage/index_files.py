@@ -75,8 +75,12 @@ def build(dataset: LanceDataset, parts: Sequence[IndexPart]) -> Iterator[BuiltSe
             yield built
 
 
-def cut(dataset: LanceDataset, spec: IndexSpec) -> list[IndexPart]:
-    """What an index does not cover, in parts that become segments of their own."""
+def cut(dataset: LanceDataset, spec: IndexSpec, rows_max: int | None = None) -> list[IndexPart]:
+    """What an index does not cover, in parts that become segments of their own.
+
+    A part has at most so many rows, or one fragment.
+    """
+    rows_max = rows_max or indexes.SEGMENT_ROWS_MAX
     known = indexes.segments_of(dataset, spec.name)
     gap = sorted(set(dataset.fragment_ids()).difference(*(part.fragment_ids for part in known)))
     parts: list[IndexPart] = []
@@ -84,7 +88,7 @@ def cut(dataset: LanceDataset, spec: IndexSpec) -> list[IndexPart]:
     chosen_rows = 0
     for fragment_id in gap:
         rows = indexes.rows_of(dataset, [fragment_id])
-        if chosen and chosen_rows + rows > indexes.SEGMENT_ROWS_MAX:
+        if chosen and chosen_rows + rows > rows_max:
             parts.append(IndexPart(spec, chosen_rows, tuple(chosen)))
             chosen, chosen_rows = [], 0
         chosen.append(fragment_id)

@@ -279,11 +279,13 @@ class Tables:
         """
         return self.build_parts(pin, self.cut_indexes(pin, specs))
 
-    def cut_indexes(self, pin: Pin, specs: Sequence[IndexSpec]) -> list[IndexPart]:
+    def cut_indexes(
+        self, pin: Pin, specs: Sequence[IndexSpec], *, rows_max: int | None = None
+    ) -> list[IndexPart]:
         """What indexes do not cover, in parts that can be built at the same time."""
         dataset = self._handles.get_own(pin)
         with lance_step("cut_indexes", pin.path):
-            return [part for spec in specs for part in index_files.cut(dataset, spec)]
+            return [part for spec in specs for part in index_files.cut(dataset, spec, rows_max)]
 
     def build_parts(self, pin: Pin, parts: Sequence[IndexPart]) -> Indexed | None:
         """Build parts of indexes; no version shows them yet. None when there is nothing to do."""

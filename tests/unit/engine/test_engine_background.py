@@ -84,7 +84,7 @@ def test_a_job_in_pieces_has_time_until_a_stop_gives_up(monkeypatch: pytest.Monk
     executor, pieces = Background(), list[bool]()
 
     def job() -> None:
-        while executor.has_time():
+        while executor.has_time(True):
             pieces.append(executor._jobs._is_stopped)
             time.sleep(0.01)
 
@@ -93,6 +93,7 @@ def test_a_job_in_pieces_has_time_until_a_stop_gives_up(monkeypatch: pytest.Monk
     executor.shutdown()
     assert pieces[0] is False
     assert pieces[-1] is True
+    assert not executor.has_time(False)
     count = len(pieces)
     time.sleep(0.1)
     assert len(pieces) <= count + 1

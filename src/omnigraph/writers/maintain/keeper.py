@@ -18,7 +18,7 @@ from omnigraph.errors import BranchRefused, Conflict, CorruptObject, OmnigraphEr
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.storage.index_files import IndexPart
-from omnigraph.storage.indexes import SEGMENT_ROWS_MAX, Index
+from omnigraph.storage.indexes import Index
 from omnigraph.storage.table import Table
 from omnigraph.versioning.publisher import Publishers
 from omnigraph.versioning.record import (
@@ -41,10 +41,11 @@ TAIL_ROWS_MIN: Final = 16_384
 TAIL_SHARE_MIN: Final = 0.1
 # What other processes write is not counted here, so the tables are looked at every so often.
 LOOK_EVERY: Final = 64
-# A piece is finished, and published, within a few seconds.
-PIECE_ROWS_MAX: Final = SEGMENT_ROWS_MAX
-# More pieces than any table needs in one run: 16 indexes of a billion rows.
-PIECES_MAX: Final = 2_000
+# A piece takes a quarter of a second of one core: also a short process on a busy machine finishes
+# one, so that processes of one write each get on. It is the size of a fragment.
+PIECE_ROWS_MAX: Final = 1024 * 1024
+# More pieces than tables need in one run: 16 indexes of a billion rows.
+PIECES_MAX: Final = 16_384
 # How many branches are watched; one that is forgotten is looked at once more.
 STREAMS_MAX: Final = 1_024
 
@@ -55,7 +56,8 @@ NewestOf: TypeAlias = Callable[[Stream], View]
 class IndexKeeper:
     """Builds and extends indexes on an executor: no writer waits for it.
 
-    `has_time` says between two pieces whether there is time for another one.
+    `has_time` says between two pieces whether there is time for another one: for any, or for one
+    that is urgent. While a process ends, only what later writes need is built.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class IndexKeeper:
         publishers: Publishers,
         newest: NewestOf,
         executor: Executor,
-        has_time: Callable[[], bool] = lambda: True,
+        has_time: Callable[[bool], bool] = lambda _: True,
     ) -> None:
         self._publishers = publishers
         self._newest = newest
@@ -118,10 +120,14 @@ class IndexKeeper:
     def _run(self, stream: Stream) -> None:
         try:
             for _ in range(PIECES_MAX):
-                if not self._has_time():
+                if not self._has_time(True):
                     break
-                view = self._newest(stream)
-                is_made = index_piece(view, self._publishers, tail_rows_min=TAIL_ROWS_MIN)
+                is_made = index_piece(
+                    self._newest(stream),
+                    self._publishers,
+                    tail_rows_min=TAIL_ROWS_MIN,
+                    only_urgent=not self._has_time(False),
+                )
                 if not is_made and self._is_finished(stream):
                     return
         except (Conflict, BranchRefused):
@@ -141,11 +147,15 @@ class IndexKeeper:
             return True
 
 
-def index_piece(view: View, publishers: Publishers, *, tail_rows_min: int) -> bool:
+def index_piece(
+    view: View, publishers: Publishers, *, tail_rows_min: int, only_urgent: bool = False
+) -> bool:
     """Build the next piece of the indexes of a view, in one commit; whether one was made."""
     chosen: dict[DeclaredIndex, IndexPart] = {}
     rows = 0
     for due in sorted(_due(view, tail_rows_min), key=_Due.urgency):
+        if only_urgent and not due.index.serves_writes:
+            continue
         rows += due.part.rows
         if chosen and rows > PIECE_ROWS_MAX:
             break
@@ -186,7 +196,8 @@ def _due(view: View, tail_rows_min: int) -> Iterator[_Due]:
             if _is_short(table, one, known.get(one.spec.name), tail_rows_min)
         ]
         first: dict[str, IndexPart] = {}
-        for part in view.tables.cut_indexes(table.pin, [one.spec for one in short]):
+        specs = [one.spec for one in short]
+        for part in view.tables.cut_indexes(table.pin, specs, rows_max=PIECE_ROWS_MAX):
             first.setdefault(part.spec.name, part)
         yield from (_Due(one, first[one.spec.name]) for one in short if one.spec.name in first)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,7 +13,6 @@ import omnigraph
 from omnigraph import Graph
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey, TypeKind
-from omnigraph.storage import indexes
 from omnigraph.versioning.publisher import Publishers
 from omnigraph.writers.maintain import keeper
 from places import fresh_uri
@@ -116,13 +116,19 @@ def test_the_most_needed_indexes_come_first_and_every_piece_is_a_commit(
 def test_a_large_table_is_indexed_in_several_segments(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexes, "SEGMENT_ROWS_MAX", 25)
-    monkeypatch.setattr(keeper, "PIECE_ROWS_MAX", 25)
-    for prefix in "abc":
+    monkeypatch.setattr(keeper, "PIECE_ROWS_MAX", 40)
+    resources = graph._session.resources
+    monkeypatch.setattr(resources.keeper, "_has_time", lambda _: False)
+    for prefix in "abcde":
         load(graph, prefix, 20)
-    settle(graph)
+    pieces = 0
+    view = graph.branch().snapshot().view
+    while keeper.index_piece(view, resources.publishers, tail_rows_min=10):
+        view = graph.branch().snapshot().view
+        pieces += 1
+    assert pieces == 3 * 4
     assert states(graph) == {"fresh"}
-    table = graph.branch().snapshot().view.table(TypeKey(TypeKind.NODE, "Person"))
+    table = view.table(TypeKey(TypeKind.NODE, "Person"))
     assert {index.segments for index in table.indexes} == {3}
     assert graph.check().problems == ()
 
@@ -145,9 +151,13 @@ def test_the_next_process_that_writes_builds_what_is_missing(
     monkeypatch.setattr(keeper, "TAIL_ROWS_MIN", 10)
     with omnigraph.open(tmp_path / "g", durable=False) as graph:
         load(graph, "b", 1)
-        # Closing the graph waits for what has begun.
+        # Closing the graph waits for what later writes need.
     with omnigraph.open(tmp_path / "g", durable=False) as graph:
-        assert states(graph) == {"fresh"}
+        covered = {status.property for status in graph.index_status() if status.covered_rows == 51}
+        assert covered >= {"@id", "email"}
+        load(graph, "c", 1)
+        settle(graph)
+        assert "absent" not in states(graph)
 
 
 def test_what_is_written_while_indexes_are_built_is_covered_too(
@@ -156,8 +166,8 @@ def test_what_is_written_while_indexes_are_built_is_covered_too(
     piece = keeper.index_piece
     calls = []
 
-    def write_meanwhile(view: View, publishers: Publishers, *, tail_rows_min: int) -> bool:
-        is_made = piece(view, publishers, tail_rows_min=tail_rows_min)
+    def write_meanwhile(view: View, publishers: Publishers, **options: Any) -> bool:
+        is_made = piece(view, publishers, **options)
         calls.append(is_made)
         if calls == [True, False]:
             # The work is about to end, and nothing else will be written.
@@ -170,10 +180,22 @@ def test_what_is_written_while_indexes_are_built_is_covered_too(
     assert states(graph) == {"fresh"}
 
 
+def test_a_closing_graph_builds_what_later_writes_need(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph._session.resources.keeper, "_has_time", lambda is_urgent: is_urgent)
+    load(graph, "a", 50)
+    settle(graph)
+    assert {status.property for status in graph.index_status() if status.covered_rows} == {
+        "@id",
+        "email",
+    }
+
+
 def test_a_closing_graph_begins_no_other_piece(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph._session.resources.keeper, "_has_time", lambda: False)
+    monkeypatch.setattr(graph._session.resources.keeper, "_has_time", lambda _: False)
     load(graph, "a", 50)
     settle(graph)
     assert states(graph) == {"absent"}
