@@ -36,7 +36,8 @@ def test_a_process_whose_java_is_killed_says_so_and_goes_on_with_another(tmp_pat
         (EOFError(), True),
         (Py4JNetworkError("Answer from Java side is empty"), True),
         (PySparkException("<_InactiveRpcError: status = StatusCode.UNAVAILABLE>"), True),
-        (Py4JError("An error occurred while calling o1.collect"), False),
+        (Py4JError("An error occurred while calling o1.collect"), True),
+        (Py4JError("An error occurred while calling o1.collect. Trace:\njava.lang.X"), False),
         (PySparkException("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012"), False),
     ],
 )
@@ -50,7 +51,7 @@ def test_failures_of_the_connection_to_java_are_told_apart(
 
 
 def test_a_failure_is_led_back_to_the_one_that_caused_it() -> None:
-    failure = Py4JError("An error occurred while calling o1.x")
+    failure = Py4JError("o1 does not exist in the JVM")
     failure.__cause__ = Py4JNetworkError("Answer from Java side is empty")
     told = "Spark could not write: the Java process"
     with pytest.raises(SparkDriverLost, match=told), naming_driver_loss("write"):

@@ -36,6 +36,8 @@ from omnigraph.errors.pipelines import (
     PipelineNotFound,
     SecretMissing,
     SourceRefused,
+    TooFewRows,
+    TooManyRejected,
 )
 from omnigraph.errors.stored import (
     BlobNotFound,
@@ -98,6 +100,8 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
             SecretMissing,
             SourceRefused,
             StorageRefused,
+            TooFewRows,
+            TooManyRejected,
             WriteRefused,
             WrongQueryKind,
         ),

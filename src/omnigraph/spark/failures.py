@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import (
     AnalysisException,
     IllegalArgumentException,
@@ -24,6 +24,8 @@ _NETWORK: Final = (Py4JNetworkError, ConnectionError, EOFError)
 FAILURES: Final = (PySparkException, Py4JError, *_NETWORK)
 # How a Spark Connect client says that nothing answers at the address of its server.
 _UNANSWERED: Final = re.compile(r"StatusCode\.UNAVAILABLE|SESSION_CLOSED|SESSION_NOT_FOUND")
+# What Py4J says of a call that got no answer at all: nothing of Java follows.
+_NO_ANSWER: Final = re.compile(r"An error occurred while calling \S+")
 # Of the failures that led to one another, so many are looked at.
 _CHAIN_MAX: Final = 16
 # A state of SQL that begins so is about data: a value that cannot be cast, a zero to divide by.
@@ -89,12 +91,17 @@ def is_driver_lost(failure: BaseException) -> bool:
     for _ in range(_CHAIN_MAX):
         if found is None or isinstance(found, OmnigraphError):
             return False
-        if isinstance(found, _NETWORK):
+        if isinstance(found, _NETWORK) or _has_no_answer(found):
             return True
         if isinstance(found, PySparkException) and _UNANSWERED.search(str(found)):
             return True
         found = found.__cause__ or found.__context__
     return False
+
+
+def _has_no_answer(failure: BaseException) -> bool:
+    is_plain = isinstance(failure, Py4JError) and not isinstance(failure, Py4JJavaError)
+    return is_plain and _NO_ANSWER.fullmatch(str(failure).strip()) is not None
 
 
 def data_fault(failure: Exception) -> str | None:
