@@ -120,10 +120,10 @@ def test_frames_of_several_types_are_one_commit(spark: SparkSession, graphs: lis
         "concat('k', id) as id", "concat('p', id % 1000) as `from`", "concat('p', id % 7) as `to`"
     )
     before = on_spark.head.version
-    result = load_frames(on_spark, {"Person": people, "Knows": edges}, mode="append", key="one")
+    result = load_frames(on_spark, [("Person", people), ("Knows", edges)], mode="append", key="one")
     assert (result.nodes, result.edges) == ({"Person": 1_000}, {"Knows": 2_000})
     assert on_spark.head.version == before + 1
-    again = load_frames(on_spark, {"Person": people, "Knows": edges}, mode="append", key="one")
+    again = load_frames(on_spark, [("Person", people), ("Knows", edges)], mode="append", key="one")
     assert again.commit.id == result.commit.id
     local.load(people.toArrow(), type="Person", mode="append")
     local.load(edges.toArrow(), type="Knows", mode="append")

@@ -146,7 +146,7 @@ def test_a_star_that_no_names_can_stand_for_is_refused_where_it_is(
     mapped = defined(tmp_path, SIMPLE.replace(line, other)).targets[0].mapped
     records = _numbered(spark, [("ada", 1, 1)])
     with company(tmp_path) as graph, pytest.raises(PipelineInvalid) as caught:
-        mapped_frames(mapped, catalog_of(graph.branch("main")), {"source": records})
+        mapped_frames(mapped, catalog_of(graph.branch("main")), {"source": records}, mode="append")
     told = str(caught.value)
     assert "a star" in told
     assert "names of the columns" in told
@@ -169,7 +169,7 @@ def test_equal_rows_have_the_same_record_in_whatever_order_they_come(
         catalog = catalog_of(graph.branch("main"))
         for order in permutations(equal):
             records = _numbered(spark, list(order))
-            (rows,) = mapped_frames(mapped, catalog, {"source": records}).values()
+            ((_, rows),) = mapped_frames(mapped, catalog, {"source": records}, mode="append")
             (row,) = rows.collect()
             found.add((row[ORIGIN]["part"], row[ORIGIN]["row"]))
     assert found == {(3, 0)}

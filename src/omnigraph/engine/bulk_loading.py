@@ -252,7 +252,7 @@ def _bulk_source(source: AnySource, request: LoadRequest, resources: Resources) 
         data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
         return TextLines(data, source.name)
     if is_spark_frame(source):
-        found: BulkSource = spark_module("load").FrameSource({_named(type_name): source})
+        found: BulkSource = spark_module("load").FrameSource(((_named(type_name), source),))
         return found
     reader = table_reader(source)
     if reader is None:

@@ -19,10 +19,11 @@ from omnigraph.schema.types import (
 )
 from omnigraph.writers.inputs.value_reading import Misfit, value_reader
 
+MERGE = "merge"
 _TEMPLATED = frozenset({Scalar.STRING, Scalar.DATE, Scalar.DATETIME, Scalar.BLOB})
 
 
-def check_mapping(mapped: Mapped, catalog: Catalog) -> Findings:
+def check_mapping(mapped: Mapped, catalog: Catalog, *, mode: str) -> Findings:
     """Everything in a mapping that its target's schema does not have or cannot hold."""
     findings = Findings(mapped.file, paths=mapped.paths)
     for rule in mapped.rules:
@@ -30,6 +31,7 @@ def check_mapping(mapped: Mapped, catalog: Catalog) -> Findings:
         if type_ is None:
             continue
         _check_values(rule, type_, findings)
+        _check_required(rule, type_, findings, mode=mode)
         if isinstance(type_, EdgeType) and rule.ends is not None:
             for end, node in zip(rule.ends, (type_.source, type_.target), strict=True):
                 _check_end(rule, end, catalog.nodes[node], findings)
@@ -63,17 +65,33 @@ def _check_values(rule: Rule, type_: NodeType | EdgeType, findings: Findings) ->
         problem = _misfit(value, property_.type)
         if problem is not None:
             findings.add(value.place, f"{type_.name}.{name}: {problem}")
-    missing = [
+    if rule.id is not None and type_.key is not None:
+        message = f"{type_.name} has a key, which makes its ids"
+        findings.add(rule.id.place, message, hint="leave 'id' out")
+
+
+def _check_required(
+    rule: Rule, type_: NodeType | EdgeType, findings: Findings, *, mode: str
+) -> None:
+    """Report properties that no entity could be written without.
+
+    A rule that changes entities which exist needs no more than what identifies them.
+    """
+    missing = required_unset(rule, type_)
+    if mode == MERGE and (type_.key is not None or rule.id is not None):
+        missing = [name for name in missing if name in (type_.key or ())]
+    if missing:
+        message = f"{type_.name}: no value is set for {', '.join(missing)}"
+        findings.add(rule.place, message, hint="the schema requires one")
+
+
+def required_unset(rule: Rule, type_: NodeType | EdgeType) -> list[str]:
+    """The properties that the schema requires and a rule does not set."""
+    return [
         name
         for name, property_ in type_.properties.items()
         if not property_.type.is_nullable and name not in rule.values
     ]
-    if missing:
-        message = f"{type_.name}: no value is set for {', '.join(missing)}"
-        findings.add(rule.place, message, hint="the schema requires one")
-    if rule.id is not None and type_.key is not None:
-        message = f"{type_.name} has a key, which makes its ids"
-        findings.add(rule.id.place, message, hint="leave 'id' out")
 
 
 def _check_end(rule: Rule, end: End, node: NodeType, findings: Findings) -> None:

@@ -74,6 +74,17 @@ def whole_text(stream: BinaryIO, encoding: str) -> str:
         return _spoiled(text.read())
 
 
+def not_in(stream: BinaryIO, wanted: dict[str, bytes]) -> dict[str, bytes]:
+    """Those of some names whose bytes are nowhere in a stream."""
+    missing, rest = dict(wanted), b""
+    longest = max(map(len, wanted.values()), default=0)
+    while missing and (data := stream.read(_BLOCK_BYTES)):
+        block = rest + data
+        missing = {name: text for name, text in missing.items() if text not in block}
+        rest = block[-longest:]
+    return missing
+
+
 def decoded(data: bytes) -> tuple[str, bool]:
     """Bytes as a text that can be shown, and whether they are text in UTF-8 at all."""
     text = data.decode(UTF_8, _MARKING)

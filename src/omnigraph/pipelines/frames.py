@@ -61,13 +61,13 @@ _CASTS: Final = {
 
 
 def mapped_frames(
-    mapped: Mapped, catalog: Catalog, sources: Mapping[str, DataFrame]
-) -> dict[str, DataFrame]:
-    """The rows of each type, by `node:Name` or `edge:Name`; raises all that cannot work.
+    mapped: Mapped, catalog: Catalog, sources: Mapping[str, DataFrame], *, mode: str
+) -> list[tuple[str, DataFrame]]:
+    """The rows of each type, with `node:Name` or `edge:Name`; raises all that cannot work.
 
     A row that a record has no values for says so in a column, for the load to refuse it.
     """
-    findings = check_mapping(mapped, catalog)
+    findings = check_mapping(mapped, catalog, mode=mode)
     findings.raise_if_any()
     frames = found_frames(mapped, catalog, sources, findings)
     findings.raise_if_any()
@@ -76,9 +76,13 @@ def mapped_frames(
 
 def found_frames(
     mapped: Mapped, catalog: Catalog, sources: Mapping[str, DataFrame], findings: Findings
-) -> dict[str, DataFrame]:
-    """The rows of each type of a checked mapping; what cannot work goes to the findings."""
-    frames: dict[str, DataFrame] = {}
+) -> list[tuple[str, DataFrame]]:
+    """The rows of each type of a checked mapping; what cannot work goes to the findings.
+
+    Rules of one type that set different properties are frames of their own: a column that a frame
+    does not have is not a column of nulls.
+    """
+    frames: dict[tuple[str, frozenset[str]], DataFrame] = {}
     told: set[str] = set()
     numbers = {name: number for number, name in enumerate(sources)}
     for rule in mapped.rules:
@@ -96,11 +100,10 @@ def found_frames(
         if frame is None:
             continue
         name = f"{'edge' if steps.is_edge else 'node'}:{steps.type_name}"
-        known = frames.get(name)
-        frames[name] = (
-            frame if known is None else known.unionByName(frame, allowMissingColumns=True)
-        )
-    return frames
+        key = name, frozenset(column.name for column in steps.columns)
+        known = frames.get(key)
+        frames[key] = frame if known is None else known.unionByName(frame, allowMissingColumns=True)
+    return [(name, frame) for (name, _), frame in frames.items()]
 
 
 def _wholly_read(records: DataFrame) -> DataFrame:

@@ -42,7 +42,7 @@ def load_records(
     frames = {name: each.rows for name, each in sources.items()}
     result: LoadResult = spark_module("load").load_frames(
         branch,
-        mapped_frames(target.mapped, catalog_of(branch), frames),
+        mapped_frames(target.mapped, catalog_of(branch), frames, mode=target.mode),
         mode=target.mode,
         key=terms.key,
         message=terms.message,

@@ -11,10 +11,11 @@ from pathlib import Path
 import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import OmnigraphError, PipelineInvalid
-from omnigraph.pipelines.check import check_mapping
+from omnigraph.pipelines.check import MERGE, check_mapping, required_unset
 from omnigraph.pipelines.definition import Pipeline, Target
 from omnigraph.pipelines.fields import Findings
 from omnigraph.pipelines.ledger import Ledger, Run, TargetRun
+from omnigraph.pipelines.mapping import Rule
 from omnigraph.pipelines.reading import read_what_is_there
 from omnigraph.pipelines.resolving import Resolver, texts_of
 from omnigraph.pipelines.schedule import next_slot, slot_name
@@ -22,8 +23,48 @@ from omnigraph.pipelines.secrets import missing_in
 from omnigraph.pipelines.sql import Steps, steps_of
 from omnigraph.pipelines.targets import Untold
 from omnigraph.pipelines.validation import Checked, catalog_for, checked, resolver_of
+from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.shape import JsonObject
 from omnigraph.storage import open_objects
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRule:
+    """A rule as SQL, and what becomes of the properties of its type that it does not set.
+
+    In a merge they keep their values; entities that are new have null there, and cannot be made if
+    one of them is `required`. In other modes they are null.
+    """
+
+    steps: Steps
+    unset: tuple[str, ...]
+    required: tuple[str, ...]
+    is_patch: bool
+
+    def to_json(self) -> JsonObject:
+        """The part of a plan's document that tells of a rule."""
+        steps = self.steps
+        return {
+            "kind": "edge" if steps.is_edge else "node",
+            "type": steps.type_name,
+            "source": steps.source,
+            "where": steps.where,
+            "expand": [step.items[-1] for step in steps.expansions],
+            "columns": {column.name: column.sql for column in steps.columns},
+            "kept": list(self.unset) if self.is_patch else [],
+            "nulled": [] if self.is_patch else list(self.unset),
+            "required": list(self.required),
+        }
+
+    def to_lines(self) -> list[str]:
+        """What becomes of what the rule does not set, for people."""
+        if not self.unset:
+            return []
+        names = ", ".join(self.unset)
+        lines = [f"keeps {names}" if self.is_patch else f"null: {names}"]
+        if self.required:
+            lines.append(f"only entities that exist: {', '.join(self.required)} is required")
+        return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +75,7 @@ class Planned:
     checked: Checked
     next_slot: str | None
     missing: tuple[str, ...]
-    steps: tuple[tuple[Target, tuple[Steps, ...]], ...]
+    steps: tuple[tuple[Target, tuple[PlannedRule, ...]], ...]
 
     def to_json(self) -> JsonObject:
         """The document of a plan."""
@@ -53,7 +94,7 @@ class Planned:
                     "branch": target.branch,
                     "mode": target.mode,
                     "run_branch": None if target.run_branch is None else target.run_branch.name,
-                    "types": [_steps_json(each) for each in steps],
+                    "types": [each.to_json() for each in steps],
                 }
                 for target, steps in self.steps
             ],
@@ -82,24 +123,26 @@ def planned(path: Path, now: datetime) -> Planned:
     )
 
 
-def _steps(target: Target, resolver: Resolver) -> Iterator[Steps]:
+def _steps(target: Target, resolver: Resolver) -> Iterator[PlannedRule]:
     try:
         catalog = catalog_for(target, resolver)
     except OmnigraphError:
         return
-    if catalog is not None and not check_mapping(target.mapped, catalog).problems:
-        yield from (steps_of(rule, catalog) for rule in target.mapped.rules)
+    if catalog is not None and not check_mapping(target.mapped, catalog, mode=target.mode).problems:
+        yield from (_planned_rule(rule, catalog, target) for rule in target.mapped.rules)
 
 
-def _steps_json(steps: Steps) -> JsonObject:
-    return {
-        "kind": "edge" if steps.is_edge else "node",
-        "type": steps.type_name,
-        "source": steps.source,
-        "where": steps.where,
-        "expand": [step.items[-1] for step in steps.expansions],
-        "columns": {column.name: column.sql for column in steps.columns},
-    }
+def _planned_rule(rule: Rule, catalog: Catalog, target: Target) -> PlannedRule:
+    type_ = catalog.edge(rule.type_name) if rule.is_edge else catalog.nodes[rule.type_name]
+    assert type_ is not None, "a checked rule names a type of the schema"
+    unset = tuple(name for name in type_.properties if name not in rule.values)
+    is_identified = type_.key is not None or rule.id is not None
+    return PlannedRule(
+        steps_of(rule, catalog),
+        unset,
+        tuple(required_unset(rule, type_)),
+        is_patch=target.mode == MERGE and is_identified,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ class Running:
                 graph = omnigraph.open(self.resolver.graph(target.graph), actor=self.actor)
                 graphs[target.graph] = self.stack.enter_context(graph)
             branch = graphs[target.graph].branch(target.branch)
-            check_mapping(target.mapped, catalog_of(branch)).raise_if_any()
+            check_mapping(target.mapped, catalog_of(branch), mode=target.mode).raise_if_any()
         return graphs
 
     def all(self, slot: Slot, graphs: Mapping[str, Graph], records: Records) -> Run:

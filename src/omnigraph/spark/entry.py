@@ -141,7 +141,7 @@ class GraphOnSpark:
         rows = frame if mapping is None else load.mapped(frame, mapping)
         return load.load_frames(
             self._graph.branch(branch),
-            {type: rows},
+            [(type, rows)],
             mode=mode,
             key=key,
             on_error=on_error,

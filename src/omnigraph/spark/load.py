@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -40,13 +40,13 @@ _STAGE: Final = "stage"
 
 @dataclass(frozen=True, slots=True)
 class FrameSource(BulkSource):
-    """DataFrames by the type of their rows; each is evaluated once.
+    """DataFrames, each with the type of its rows; each is evaluated once.
 
     Their rows are written beside the graph by tasks, so that whatever is tried again reads the same
     rows, however the frame was made.
     """
 
-    frames: Mapping[str, DataFrame]
+    frames: Sequence[tuple[str, DataFrame]]
     own: SparkSession | None = None
     progress: StageProgress | None = None
     # Asked when all rows are staged: it refuses what the frames should not have read.
@@ -71,13 +71,13 @@ class FrameSource(BulkSource):
             return self.own
         if not self.frames:
             return session()
-        return next(iter(self.frames.values())).sparkSession
+        return self.frames[0][1].sparkSession
 
     def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:
         """The rows of all frames, staged."""
         found = tuple(
             piece
-            for type_name, frame in self.frames.items()
+            for type_name, frame in self.frames
             for piece in self._staged(frame, type_name, place, folder)
         )
         if self.staged is not None:
@@ -152,7 +152,7 @@ def mapped(frame: DataFrame, mapping: Mapping[str, str]) -> DataFrame:
 
 def load_frames(  # noqa: PLR0913 — one keyword for each decision of the caller
     branch: Branch,
-    frames: Mapping[str, DataFrame],
+    frames: Sequence[tuple[str, DataFrame]],
     *,
     mode: str,
     key: str | None = None,
@@ -165,7 +165,7 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     locate: Locate | None = None,
     accept: Callable[[LoadCounts], None] | None = None,
 ) -> LoadResult:
-    """Load DataFrames, by the type of their rows, in one commit for all of them or none.
+    """Load DataFrames, each with the type of its rows, in one commit for all of them or none.
 
     Columns are named like properties; an edge has its ends in `from` and `to`, and a given identity
     is in `@id`. The rows are evaluated once, and the units of the load run on the given session, or
@@ -174,7 +174,7 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     `accept` is called before the commit, and may refuse to leave so many rows out.
     """
     return branch.load(
-        FrameSource(dict(frames), spark, progress, staged, locate, accept),
+        FrameSource(tuple(frames), spark, progress, staged, locate, accept),
         mode=mode,
         key=key,
         message=message,

@@ -12,7 +12,7 @@ import pytest
 from omnigraph.errors import PipelineInvalid, SourceRefused
 from omnigraph.pipelines import encodings
 from omnigraph.pipelines.definition import FileSource
-from omnigraph.pipelines.encodings import ENCODINGS, decoded, is_text, lines_of
+from omnigraph.pipelines.encodings import ENCODINGS, decoded, is_text, lines_of, not_in
 from omnigraph.pipelines.sources.files import (
     _remote_schema,
     listed,
@@ -94,6 +94,13 @@ def test_files_that_are_not_text_are_found(
     ]
     assert numbers == [1, 2]
     assert is_text(io.BytesIO("é".encode()), "utf-8")
+
+
+@pytest.mark.parametrize("block", [1, 4, 1 << 20])
+def test_names_are_found_wherever_they_are(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(encodings, "_BLOCK_BYTES", block)
+    wanted = {name: f'"{name}"'.encode() for name in ("login", "age", "name")}
+    assert not_in(io.BytesIO(b'{"login": 1}\n{"age": 2}\n'), wanted) == {"name": b'"name"'}
 
 
 def test_a_header_that_is_not_text_is_refused_with_its_place(tmp_path: Path) -> None:

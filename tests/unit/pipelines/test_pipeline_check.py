@@ -1,19 +1,23 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from omnigraph.cli.views.pipelines import PipelinePlan
 from omnigraph.pipelines.check import check_mapping
+from omnigraph.pipelines.review import planned
 from omnigraph.pipelines.sql import literal, steps_of
-from unit.pipelines.definitions import catalog, read, with_map
+from unit.pipelines.definitions import PEOPLE, SCHEMA, catalog, read, with_map, written
 
 PERSON = "handle: login, name: n, level: l"
 
 
-def _problems(folder: Path, rules: str) -> list[str]:
+def _problems(folder: Path, rules: str, *, mode: str = "append") -> list[str]:
     mapped = read(folder, with_map(rules)).targets[0].mapped
-    return [f"{each.line}: {each.message}" for each in check_mapping(mapped, catalog()).problems]
+    found = check_mapping(mapped, catalog(), mode=mode).problems
+    return [f"{each.line}: {each.message}" for each in found]
 
 
 def test_a_mapping_that_fits_the_schema_has_no_problems(tmp_path: Path) -> None:
@@ -128,3 +132,43 @@ def test_a_rule_becomes_selects_of_spark(tmp_path: Path) -> None:
 )
 def test_constants_are_literals_of_sql(value: object, sql: str) -> None:
     assert literal(value) == sql
+
+
+@pytest.mark.parametrize(
+    ("rule", "missing"),
+    [
+        ("{type: Person, set: {handle: x}}", None),
+        ("{type: Note, id: x, set: {}}", None),
+        ("{type: Person, set: {name: x}}", "Person: no value is set for handle"),
+        # Without an id, every record is a new entity.
+        ("{type: Note, set: {}}", "Note: no value is set for text"),
+    ],
+)
+def test_a_merge_needs_what_identifies_an_entity_and_no_more(
+    tmp_path: Path, rule: str, missing: str | None
+) -> None:
+    told = _problems(tmp_path, f"nodes:\n  - {rule}\n", mode="merge")
+    assert [each.partition(": ")[2] for each in told] == ([] if missing is None else [missing])
+
+
+@pytest.mark.parametrize(
+    ("mode", "kept", "nulled", "line"),
+    [
+        ("merge", ["level", "age", "embedding"], [], "      keeps level, age, embedding"),
+        ("append", [], ["age", "embedding"], "      null: age, embedding"),
+        ("overwrite", [], ["age", "embedding"], "      null: age, embedding"),
+    ],
+)
+def test_a_plan_names_what_becomes_of_properties_that_are_not_mapped(
+    tmp_path: Path, mode: str, kept: list[str], nulled: list[str], line: str
+) -> None:
+    (tmp_path / "company.pg").write_text(SCHEMA)
+    text = PEOPLE.replace("company.omni", "{uri: company.omni, schema: company.pg}")
+    text = text.replace("    map:", f"    mode: {mode}\n    map:")
+    if mode == "merge":
+        text = text.replace(", level: {value: senior}", "")
+    plan = planned(written(tmp_path, text), datetime(2026, 11, 16, tzinfo=UTC))
+    (rule,) = plan.to_json()["targets"][0]["types"]
+    assert (rule["kept"], rule["nulled"]) == (kept, nulled)
+    assert rule["required"] == (["level"] if mode == "merge" else [])
+    assert line in list(PipelinePlan(plan).to_lines())

@@ -58,7 +58,8 @@ class PipelinePlan:
             own = target.run_branch
             through = "" if own is None else f", through branch {own.name}"
             yield f"  into {target.graph}/{target.branch} ({target.mode}){through}"
-            for each in steps:
+            for rule in steps:
+                each = rule.steps
                 yield f"    {'edge' if each.is_edge else 'node'} {each.type_name}"
                 yield from (f"      each {step.items[-1]}" for step in each.expansions)
                 yield from () if each.where is None else [f"      where {each.where}"]
@@ -66,6 +67,7 @@ class PipelinePlan:
                     f"      {line}"
                     for line in aligned([(column.name, column.sql) for column in each.columns])
                 )
+                yield from (f"      {line}" for line in rule.to_lines())
         if pipeline.schedule is not None:
             yield f"  schedule {pipeline.schedule}, next {self.plan.next_slot}"
         if pipeline.overwrites:

@@ -7,6 +7,7 @@ Java's. The position is the list of files with their sizes and marks, told as a 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from omnigraph.pipelines.encodings import (
     Recoded,
     is_text,
     lines_of,
+    not_in,
     whole_text,
 )
 from omnigraph.pipelines.guards import CORRUPT, fails
@@ -63,6 +65,7 @@ ENDINGS: Final = {
 }
 # Formats whose files are text.
 _TEXTS: Final = ("json", "csv")
+_SAME_COLUMNS: Final = "files of one source have the same columns"
 _NAMES_MAX: Final = 5
 _BATCH_ROWS: Final = 65_536
 # What means something in a path that Spark is given, and what of it only there.
@@ -150,6 +153,8 @@ def frame(source: FileSource, found: Listed, spark: SparkSession) -> DataFrame:
     # Spark has looked at the files by now, and reads each as far as it went then.
     require_same(source, found)
     _require_read(records, found)
+    _require_columns(records, found)
+    _require_members(source, records, found)
     return by_file(records, found.format)
 
 
@@ -202,6 +207,34 @@ def local_frame(
             return _declared(spark.read.parquet(*names), source)
         case _:
             return _declared(spark.read.orc(names), source)
+
+
+def _require_columns(records: DataFrame, found: Listed) -> None:
+    """Refuse a table that lacks a column of the others: Spark takes it for a column of nulls."""
+    if len(found.files) == 1 or found.format in _TEXTS:
+        return
+    for file in found.files:
+        with opened_file(file, found.options) as stream:
+            is_parquet = found.format == "parquet"
+            names = (pq.read_schema(stream) if is_parquet else orc.ORCFile(stream).schema).names
+        if missing := [name for name in records.columns if name not in names]:
+            raise SourceRefused(f"{file.uri} has no column {missing[0]}", hint=_SAME_COLUMNS)
+
+
+def _require_members(source: FileSource, records: DataFrame, found: Listed) -> None:
+    """Refuse JSON in which a declared column occurs nowhere: every value of it would be null."""
+    if found.format != "json" or source.columns is None:
+        return
+    missing = {name: json.dumps(name).encode() for name in records.columns if name != CORRUPT}
+    for file in found.files:
+        if not missing:
+            return
+        with opened_file(file, found.options) as stream:
+            missing = not_in(plain(stream, file.uri), missing)
+    if missing and any(file.size for file in found.files):
+        names = ", ".join(missing)
+        hint = "leave it out of 'columns' and the mapping, to keep what the graph has"
+        raise SourceRefused(f"no record of the source has {names}", hint=hint)
 
 
 def spark_pattern(path: str) -> str:
@@ -366,8 +399,7 @@ def _fitted(batch: pa.RecordBatch, schema: pa.Schema, uri: str) -> pa.RecordBatc
     columns = []
     for wanted in schema:
         if wanted.name not in batch.schema.names:
-            hint = "files of one source have the same columns"
-            raise SourceRefused(f"{uri} has no column {wanted.name}", hint=hint)
+            raise SourceRefused(f"{uri} has no column {wanted.name}", hint=_SAME_COLUMNS)
         column = batch.column(wanted.name)
         try:
             columns.append(column.cast(wanted.type))

@@ -17,6 +17,7 @@ from omnigraph.pipelines.definition import (
     PostgresSource,
     Source,
 )
+from omnigraph.pipelines.encodings import UTF_8
 from omnigraph.pipelines.sources import files, graph_feed, kafka
 from omnigraph.pipelines.sources.json_lines import with_corrupt
 
@@ -45,6 +46,9 @@ def declared_columns(source: Source) -> str | None:
 def files_with_header(source: Source) -> files.Listed | None:
     """The files of a source on this machine, if the first of them tells its columns."""
     if not isinstance(source, FileSource) or source.columns is not None:
+        return None
+    # Spark, which looks at headers, knows few encodings.
+    if source.encoding != UTF_8:
         return None
     if any("://" in path for path in source.paths) or _is_json(source):
         return None

@@ -149,7 +149,7 @@ class _Looking:
                 # What follows from a fault that was told already is no news.
                 own.problems += [
                     each
-                    for each in check_mapping(target.mapped, catalog).problems
+                    for each in check_mapping(target.mapped, catalog, mode=target.mode).problems
                     if (each.file, each.line, each.column) not in told
                 ]
                 if columns:
