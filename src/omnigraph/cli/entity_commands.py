@@ -15,6 +15,7 @@ from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.verbs import STORE, verb
 from omnigraph.cli.views import print_json, print_lines
 from omnigraph.cli.views.changes import blame_lines, version_lines
+from omnigraph.engine.arguments import count_or_none
 from omnigraph.errors import EntityNotFound
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def history(
     with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
         kind = subject.entity_kind
         found = graph.branch(branch).history(subject.type_name, subject.entity_id, kind=kind)
-        versions = list(islice(found, limit))
+        versions = list(islice(found, count_or_none("limit", limit)))
     if not versions:
         raise EntityNotFound(subject.type_name, subject.entity_id)
     if is_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
@@ -39,7 +40,10 @@ def texts_or_none(argument: str, value: object) -> list[str] | None:
 
 def address(uri: object) -> str:
     """Where a graph is: a text or a path."""
-    return check_text("uri", os.fspath(uri) if isinstance(uri, os.PathLike) else uri)
+    found = check_text("uri", os.fspath(uri) if isinstance(uri, os.PathLike) else uri)
+    if "\0" in found:
+        raise InvalidArgument("uri", "it holds a NUL character, which no path has")
+    return found
 
 
 def options(given: object) -> dict[str, str]:
@@ -62,7 +66,8 @@ def count_or_none(argument: str, value: object) -> int | None:
         raise InvalidArgument(argument, f"a {type(value).__name__} is not a number of things")
     if value < 0:
         raise InvalidArgument(argument, f"{value} is negative")
-    return value
+    # More than a machine can count are all there are.
+    return min(value, sys.maxsize)
 
 
 def plain_parameters(params: object) -> object:

@@ -234,9 +234,9 @@ class Branch:
 
     def commits(self, *, limit: int | None = None) -> Iterator[Commit]:
         """Its commits, newest first, with those it started from and those of maintenance."""
-        arguments.count_or_none("limit", limit)
+        count = arguments.count_or_none("limit", limit)
         self._session.head(self._stream)
-        return islice(map(commit_of, self._session.resources.history.commits(self._stream)), limit)
+        return islice(map(commit_of, self._session.resources.history.commits(self._stream)), count)
 
     def commit_with_key(self, key: str, *, after: int | None = None) -> Commit | None:
         """The commit that a load with this key made here, if it is among the newest 1,000.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from datetime import datetime
 from typing import Final
 
@@ -10,6 +11,8 @@ from omnigraph.ids import new_ulid, ulid_milliseconds
 from omnigraph.versioning.record import MAIN_BRANCH
 
 LENGTH_MAX: Final = 200
+# Controls, formats, halves of surrogate pairs, unassigned and private characters, separators.
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
 _FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f\\]|^\s|\s$")
 
 
@@ -34,6 +37,10 @@ def reason_against_new(name: str) -> str | None:
         return "it looks like the id of a commit"
     if time_of(name) is not None:
         return "it looks like a time"
+    if any(part.startswith("-") for part in name.split("/")):
+        return "it looks like an option of a command"
+    if any(unicodedata.category(each) in _UNSEEN for each in name):
+        return "it has characters that are not seen, such as marks of direction"
     return reason_against(name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.engine.arguments import datetime_of, microseconds, plain_parameters
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidArgument, OmnigraphError
 from omnigraph.versioning import Signature
 from places import fresh_uri
 from unit.engine.company import CHANGES, SCHEMA, company
@@ -161,3 +162,23 @@ def test_other_arguments_without_a_meaning_are_refused(
 def test_no_record_can_be_made_of_what_cannot_be_read_back(field: str, value: object) -> None:
     with pytest.raises(InvalidArgument, match=field):
         Signature(**{field: value})  # type: ignore[arg-type]  # wrong on purpose
+
+
+@pytest.mark.parametrize("call", [omnigraph.open, partial(omnigraph.create, schema="")])
+def test_an_address_with_nul_is_refused(call: Callable[[str], object]) -> None:
+    for uri in ("\0", "graphs/a\0b"):
+        with pytest.raises(InvalidArgument, match="NUL"):
+            call(uri)
+
+
+def test_a_limit_beyond_all_numbers_of_the_machine_is_none() -> None:
+    with omnigraph.create(fresh_uri(), schema="node A { n: I32 }") as graph:
+        assert len(list(graph.branch().commits(limit=10**20))) == 1
+
+
+@pytest.mark.parametrize("name", ["-x", "review/-x", "a\u202eb", "a\u200bb", "\u2028", "a\ue000"])
+def test_new_names_are_seen_and_are_not_options(name: str) -> None:
+    with omnigraph.create(fresh_uri(), schema="node A { n: I32 }") as graph:
+        for create in (graph.create_branch, graph.tag):
+            with pytest.raises(OmnigraphError, match=r"looks like an option|not seen"):
+                create(name)
