@@ -26,12 +26,14 @@ from omnigraph.query.ast import CompareOp
 from omnigraph.query.typed import (
     Compare,
     Expr,
+    Prefix,
     PropertyValue,
+    Substring,
     SystemName,
     SystemValue,
     TextMatch,
 )
-from omnigraph.query.walk import chain_of, variables_of
+from omnigraph.query.walk import chain_of, subexpressions, variables_of
 
 # From a text and a dimension to a vector.
 Embedder: TypeAlias = Callable[[str, int], Sequence[float]]
@@ -39,6 +41,8 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 # From so many rows on, telling nodes apart costs less than testing some of them again.
 _DISTINCT_MIN = 4_096
+# Rows whose texts are searched between two looks at the budget: each may take a microsecond.
+_TEXT_ROWS = 2**15
 _Field: TypeAlias = PropertyValue | SystemValue
 
 
@@ -155,6 +159,13 @@ class Reading:
         return found
 
     def _evaluated(self, batch: Batch, condition: Expr) -> Mask:
+        if batch.num_rows > _TEXT_ROWS and any(
+            isinstance(part, Substring | Prefix) for part in subexpressions(condition)
+        ):
+            starts = range(0, batch.num_rows, _TEXT_ROWS)
+            parts = (np.arange(at, min(at + _TEXT_ROWS, batch.num_rows)) for at in starts)
+            return np.concatenate([self._evaluated(batch.take(each), condition) for each in parts])
+        self.budget.check()
         found = evaluate(condition, self.rows(batch), self.params)
         if isinstance(found, pa.Scalar):
             return np.full(batch.num_rows, found.as_py() is True)

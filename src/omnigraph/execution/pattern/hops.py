@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,6 +27,8 @@ from omnigraph.query.plan import Expand
 
 # What a pair costs while it is made: the pair, its place, its end, and a copy to sort.
 PAIR_BYTES = 32
+# Pairs that a hop makes between two looks at the budget: about 20 milliseconds.
+_PAIRS_AT_ONCE = 2**18
 # Fewer ends than this part of the nodes are sorted; more are marked in a bitmap.
 _SPARSE_FACTOR = 8
 
@@ -211,14 +213,11 @@ class Hops:
         for hop in range(1, self.maximum + 1):
             budget.check()
             self.count_work(frontier.ends, None if rows is None else rows.take(frontier.places))
-            found = self._next(frontier.ends)
-            budget.require(PAIR_BYTES * len(found.ends))
-            pairs = sorted_distinct(packed(frontier.places.take(found.places), found.ends))
-            is_old = is_among(pairs, seen)
+            pairs = self._next_pairs(frontier, None if hop == 1 else seen)
             if hop == 1 and self.minimum == 1:
                 # All that was seen before the first hop are the starts: these are loops.
                 kept.append(pairs)
-            fresh = pairs[~is_old]
+            fresh = pairs[~is_among(pairs, seen)] if hop == 1 else pairs
             if hop >= self.minimum and not (hop == 1 and self.minimum == 1):
                 kept.append(fresh)
             if not len(fresh) or hop == self.maximum:
@@ -231,6 +230,32 @@ class Hops:
         together = np.concatenate(kept)
         together.sort(kind="stable")
         return unpacked(together)
+
+    def _next_pairs(self, frontier: Reached, seen: Pairs | None) -> Pairs:
+        """The distinct pairs one hop on, without those that were seen; some starts at a time."""
+        budget = self.reading.budget
+        parts: list[Pairs] = []
+        for first, last in self._pieces(frontier.ends):
+            budget.check()
+            found = self._next(frontier.ends[first:last])
+            budget.require(PAIR_BYTES * (len(found.ends) + sum(map(len, parts))))
+            places = frontier.places[first:last].take(found.places)
+            pairs = sorted_distinct(packed(places, found.ends))
+            parts.append(pairs if seen is None else pairs[~is_among(pairs, seen)])
+        return parts[0] if len(parts) == 1 else sorted_distinct(np.concatenate(parts))
+
+    def _pieces(self, nodes: Numbers) -> Iterator[tuple[int, int]]:
+        """Where to cut nodes, so that a hop from them does not make too many pairs at once."""
+        degrees = self.degrees(nodes)
+        if degrees is None or not len(nodes):
+            yield 0, len(nodes)
+            return
+        ends = np.cumsum(degrees)
+        first = made = 0
+        while first < len(nodes):
+            last = max(int(np.searchsorted(ends, made + _PAIRS_AT_ONCE, side="right")), first + 1)
+            yield first, last
+            first, made = last, int(ends[last - 1])
 
 
 def hops_of(op: Expand, reading: Reading, *, is_backwards: bool = False) -> Hops:

@@ -25,6 +25,8 @@ from omnigraph.query.walk import link
 
 # Rows that a traversal makes at once: fewer cost more steps, more leave the caches.
 MORSEL_ROWS: Final = 1_000_000
+# Of a query that may be stopped, so that it is asked often enough whether it is.
+STOPPABLE_ROWS: Final = 2**17
 _ROW_BYTES: Final = 24
 
 
@@ -113,20 +115,22 @@ class Enumeration:
             return [_Piece(0, count, 0)]
         assert isinstance(step.operator, Expand)
         adjacency = self._weighing.adjacency(step.operator.steps[0])
-        if adjacency.is_functional and count <= MORSEL_ROWS:
+        most = STOPPABLE_ROWS if self._reading.budget.may_be_stopped else MORSEL_ROWS
+        if adjacency.is_functional and count <= most:
             return [_Piece(0, count, count)]
         degrees = adjacency.degrees_at(batch.nodes[step.operator.source])
         ends = np.cumsum(degrees, dtype=np.int64)
         pieces: list[_Piece] = []
         first = made = 0
         while first < count:
-            reached = int(np.searchsorted(ends, made + MORSEL_ROWS, side="right"))
+            reached = int(np.searchsorted(ends, made + most, side="right"))
             last = min(max(reached, first + 1), count)
             pieces.append(_Piece(first, last, int(ends[last - 1]) - made))
             first, made = last, int(ends[last - 1])
         return pieces
 
     def _stepped(self, step: CoreStep, rows: Rows, piece: _Piece) -> Rows:
+        self._reading.budget.check()
         self._reading.budget.require(piece.made * _ROW_BYTES)
         if step.is_plain:
             places, batch = self._plain(step, rows.batch)

@@ -63,6 +63,7 @@ class Grouping:
         """The same rows with those together that cannot be told apart by any key."""
         if self._wanted.floats or rows.count <= 1:
             return rows
+        self._reading.budget.check()
         numbers = [rows.batch.nodes[name] for name in sorted(rows.batch.nodes)]
         groups = grouped_codes(numbers, rows.count)
         return rows.together(groups)
