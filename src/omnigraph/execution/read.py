@@ -16,6 +16,7 @@ from omnigraph.execution.access import (
     single_scan,
     types_of,
 )
+from omnigraph.execution.admission import Pace, Turn
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.expressions import Params, constant
 from omnigraph.execution.options import DEFAULTS, Access, ReadOptions
@@ -30,7 +31,7 @@ from omnigraph.execution.text_predicates import check_options
 from omnigraph.execution.timed_embedder import TimedEmbedder
 from omnigraph.execution.topology import TopologySource
 from omnigraph.execution.view import View
-from omnigraph.query.plan import CompareBlock, Exists, Operator, ReadPlan, Scan
+from omnigraph.query.plan import CompareBlock, Exists, Operator, Rank, ReadPlan, Scan
 from omnigraph.query.typed import NOW_NAME, Expr, TextMatch
 from omnigraph.query.walk import chain_of, expressions_of, subexpressions
 from omnigraph.schema.accepted import TypeKey
@@ -49,6 +50,8 @@ class _Needs:
     nodes_of: Mapping[str, str]
     edges_of: Mapping[str, tuple[str, ...]]
     matches: tuple[TextMatch, ...]
+    # None for searches, which may wait for a model that makes vectors.
+    pace: Pace | None
 
 
 class Reads:
@@ -60,6 +63,7 @@ class Reads:
         self._patience = Patience(sources)
         self._embed = embed
         self._lock = Lock()
+        self._short = Lock()
         # By identity: to compare plans by value takes longer than a small query.
         self._known: OrderedDict[int, _Needs] = OrderedDict()
 
@@ -73,6 +77,15 @@ class Reads:
         options: ReadOptions = DEFAULTS,
     ) -> Result:
         """The result of a plan; `now` is the millisecond of the request."""
+        pace = self._needs(plan, view).pace
+        if pace is None:
+            return self._run(plan, view, params, now=now, options=options)
+        with Turn(self._short, pace):
+            return self._run(plan, view, params, now=now, options=options)
+
+    def _run(
+        self, plan: ReadPlan, view: View, params: Params, *, now: int, options: ReadOptions
+    ) -> Result:
         started = time.monotonic()
         needs, reading = self._begun(plan, view, {**params, NOW_NAME: now}, options)
         if reading.source is NOTHING:
@@ -134,13 +147,16 @@ class Reads:
         if known is not None and known.plan is plan:
             return known
         about = Reading(view, NOTHING, {}, Budget()).about(plan.root)
+        matches = tuple(each for each in _parts(plan.root) if isinstance(each, TextMatch))
+        is_search = bool(matches) or any(isinstance(each, Rank) for each in chain_of(plan.root))
         made = _Needs(
             plan,
             single_scan(plan.root),
             types_of(plan.root),
             about.nodes_of,
             about.edges_of,
-            tuple(each for each in _parts(plan.root) if isinstance(each, TextMatch)),
+            matches,
+            None if is_search else Pace(),
         )
         with self._lock:
             self._known[id(plan)] = made
