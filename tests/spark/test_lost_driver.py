@@ -16,13 +16,14 @@ from omnigraph.spark.failures import failure_of, is_driver_lost, naming_driver_l
 TESTS = Path(__file__).parent.parent
 
 
+@pytest.mark.timeout(1200)
 def test_a_process_whose_java_is_killed_says_so_and_goes_on_with_another(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "spark.lost_driver_program", str(tmp_path)],
         cwd=TESTS,
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=1100,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
