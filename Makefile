@@ -48,6 +48,7 @@ bench: .venv/bench  ## Timings, printed as tables; queries and search beside oth
 
 soak: setup  ## Writers and pipelines killed, 16 agents that merge, 3,000 random lives beside the model.
 	PYTHONPATH=tests $(BIN)/python -m faults.soak 200
+	PYTHONPATH=tests $(BIN)/python -m faults.damage 2000
 	PYTHONPATH=tests $(BIN)/python -m faults.feed_soak 50
 	PYTHONPATH=tests $(BIN)/python -m e2e.agents.crowd 16 10 20
 	PYTHONPATH=tests $(BIN)/python -m faults.lives 1000

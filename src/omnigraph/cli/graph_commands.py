@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import unquote, urlsplit
@@ -169,12 +170,23 @@ def check(
         bool,
         typer.Option("--all", help="Compare the contents of all commits, not of the newest 100."),
     ] = False,
+    is_deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep", help="Also read every file of every kept commit and compare its digest."
+        ),
+    ] = False,
     is_json: JSON = False,
 ) -> None:
-    """Verify every structural rule of a graph; exit with 1 if there is a problem."""
+    """Verify every structural rule of a graph; exit with 1 if there is a problem.
+
+    It reads all records, opens every table version of every kept commit and tag, and reads all rows
+    of the newest commits. Flipped bits in large files that still decode are found by --deep.
+    """
     address = scope.address(uri, ways=POSITIONAL_WAYS)
     with open_graph(scope, address) as graph:
-        report = graph.check(commits_max=None) if is_all else graph.check()
+        check = partial(graph.check, commits_max=None) if is_all else graph.check
+        report = check(deep=is_deep)
     failure = ErrorCode.INTERNAL if report.problems else None
     show(Checked(address, report), is_json=is_json, failure=failure)
     if failure:

@@ -9,6 +9,7 @@ from typing import Final
 
 from omnigraph.engine.checks.change_sets import ChangeSetCheck
 from omnigraph.engine.checks.damage import TornFiles
+from omnigraph.engine.checks.digests import DigestCheck
 from omnigraph.engine.checks.entities import EntityCheck
 from omnigraph.engine.checks.pins import PinCheck
 from omnigraph.engine.checks.problems import Notice, Problem, Problems, honouring_interrupts
@@ -46,6 +47,8 @@ class CheckReport:
     commits: int
     compared: int
     entities: int
+    # How many files were compared with their digests; None if that was not asked for.
+    files: int | None = None
 
     @property
     def is_healthy(self) -> bool:
@@ -60,6 +63,7 @@ class CheckReport:
             "commits": self.commits,
             "compared": self.compared,
             "entities": self.entities,
+            **({} if self.files is None else {"files": self.files}),
             "problems": [
                 {"kind": found.kind, "where": found.where, "message": found.message}
                 for found in self.problems
@@ -72,18 +76,23 @@ class CheckReport:
 
 
 def check_graph(
-    objects: Objects, tables: Tables, *, commits_max: int | None = COMMITS_MAX
+    objects: Objects,
+    tables: Tables,
+    *,
+    commits_max: int | None = COMMITS_MAX,
+    is_deep: bool = False,
 ) -> CheckReport:
     """Verify a graph: every live branch, its records, tables and entities.
 
     Nothing is written. Give it tables that were just opened: what this process has open already
     would hide that it is gone. The tables of all commits are opened; `commits_max` bounds how many
     of the newest commits of each branch are compared with their change sets too, None compares all.
+    A deep check reads every file of every kept commit and compares it with its digest.
     A graph may be written meanwhile: the commits of the moment of the check are looked at.
     """
     with honouring_interrupts():
         for _ in range(_COLLECTIONS_MAX):
-            report, roots = _checked(objects, tables, commits_max)
+            report, roots = _checked(objects, tables, commits_max, is_deep=is_deep)
             # What a collector let go during the check is missing, and does not matter.
             if report.is_healthy or not _is_reduced(roots, _roots(objects, tables, Problems())):
                 break
@@ -123,7 +132,7 @@ def _name(tag: Tag) -> tuple[str, int]:
 
 
 def _checked(
-    objects: Objects, tables: Tables, commits_max: int | None
+    objects: Objects, tables: Tables, commits_max: int | None, *, is_deep: bool
 ) -> tuple[CheckReport, _Roots]:
     problems = Problems()
     log = Log(objects)
@@ -146,6 +155,9 @@ def _checked(
     PinCheck(objects, torn, schemas, problems).check(pinned, read=entities.read)
     newest = [each for stream in streams for each in _newest(walked, stream.id, commits_max)]
     compared = _compare(newest, ChangeSetCheck(objects, torn, schemas, problems))
+    digests = DigestCheck(objects, tables, problems) if is_deep else None
+    if digests is not None:
+        digests.check(pinned)
     report = CheckReport(
         problems=problems.all(),
         notices=problems.all_notices(),
@@ -153,6 +165,7 @@ def _checked(
         commits=sum(len(line.records) for line in walked.values()),
         compared=compared,
         entities=entities.count,
+        files=None if digests is None else digests.count,
     )
     return report, roots
 

@@ -246,16 +246,16 @@ class Graph:
         """Every index that the schema of a branch declares, and how much of its type it covers."""
         return index_status(self.branch(branch).snapshot().view)
 
-    def check(self, *, commits_max: int | None = COMMITS_MAX) -> CheckReport:
+    def check(self, *, commits_max: int | None = COMMITS_MAX, deep: bool = False) -> CheckReport:
         """Verify every structural invariant of the graph, from what is stored.
 
         Of each branch, the newest commits are compared with what they say they changed: so many,
-        or all of them if None.
+        or all of them if None. A deep check also reads every file and compares it with its digest.
         """
         arguments.count_or_none("commits_max", commits_max)
         storage = self._session.resources.storage
         tables = storage.tables if storage.reopened is None else storage.reopened()
-        return check_graph(storage.objects, tables, commits_max=commits_max)
+        return check_graph(storage.objects, tables, commits_max=commits_max, is_deep=deep)
 
     def cleanup(
         self,

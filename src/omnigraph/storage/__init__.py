@@ -20,7 +20,8 @@ or dead writer leaves behind cannot be seen. Errors are `StorageError` (it did n
     incoming           rows checked against the schema of their table
     blobs              binary columns as Lance stores them
     fragments          new fragments with unused ids, old ones with dead rows
-    digests            what finds damaged bytes
+    digests, sealing   digests of bytes, and names of files that carry them
+    verification       files compared with their digests before they are read
     compaction_files   joined fragments, replayed on a newer version
     indexes            index segments over a version
     index_files        index segments, committed on a newer version

@@ -7,9 +7,9 @@ times per tier, never once per commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import lance.optimize
 import numpy as np
@@ -26,6 +26,8 @@ from omnigraph.storage.row_ids import ROW_ID, rows_by_id
 
 # Its stubs lack the text form of a task and the results' own field names.
 _Task: Any = lance.optimize.CompactionTask
+# Gives written fragments the names they keep.
+Seal: TypeAlias = Callable[[Iterable[FragmentMetadata]], list[FragmentMetadata]]
 
 FANOUT = 32
 TIERS = tuple(FANOUT**level for level in range(1, 4))
@@ -95,12 +97,12 @@ def plan(dataset: LanceDataset, pin: Pin, *, is_thorough: bool = False) -> Compa
     return Compaction(pin, tuple(task.json() for task in tasks)) if tasks else None
 
 
-def execute(dataset: LanceDataset, compaction: Compaction) -> Iterator[Rewritten]:
-    """Write the new fragments, task by task."""
+def execute(dataset: LanceDataset, compaction: Compaction, seal: Seal) -> Iterator[Rewritten]:
+    """Write the new fragments, task by task, and give their files the names they keep."""
     for text in compaction.tasks:
         result = _Task.from_json(text).execute(dataset)
         inputs = tuple(fragment.id for fragment in result.original_fragments)
-        yield Rewritten(inputs, tuple(result.new_fragments))
+        yield Rewritten(inputs, tuple(seal(result.new_fragments)))
 
 
 @dataclass(frozen=True, slots=True)

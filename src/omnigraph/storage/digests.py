@@ -5,11 +5,31 @@ XXH3 reads 10 GB a second, so that a digest costs a fraction of writing or readi
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Iterable
+from typing import Any, Final
 
-from xxhash import xxh3_64_hexdigest
+from xxhash import xxh3_64, xxh3_64_hexdigest
+
+# Read in pieces that stay in the processor's cache.
+_PIECE_BYTES: Final = 1024 * 1024
 
 
 def digest_of(data: Any) -> str:  # Any: whatever has the buffer protocol
     """The digest of some bytes as it is stored: the name of the hash, and 16 hex digits."""
     return f"xxh3:{xxh3_64_hexdigest(data)}"
+
+
+def digest_of_files(files: Iterable[str]) -> int:
+    """The digest of the names and bytes of some files of the disk, one after another.
+
+    The name of the first one does not count: it is given to it afterwards.
+    """
+    found, piece = xxh3_64(), bytearray(_PIECE_BYTES)
+    for place, file in enumerate(files):
+        if place:
+            found.update(os.path.basename(file).encode())
+        with open(file, "rb", buffering=0) as stream:
+            while count := stream.readinto(piece):
+                found.update(memoryview(piece)[:count])
+    return int(found.intdigest())

@@ -14,7 +14,9 @@ from lance import LanceDataset, LanceOperation
 from omnigraph.storage.lance_steps import lance_step
 from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Pin, version_text
+from omnigraph.storage.references import manifest_of
 from omnigraph.storage.s3_options import s3_options
+from omnigraph.storage.verification import Verifier
 
 # A handle holds a parsed manifest of a few kilobytes; 256 cover the hot types of some branches.
 HANDLES_MAX = 256
@@ -39,6 +41,7 @@ class Handles:
         # Lance reads the rest of the environment itself.
         is_s3 = self.root.startswith("s3://")
         self._options = (s3_options(options or {}) if is_s3 else {}) or None
+        self.verifier = Verifier(self.root)
         self._lock = threading.Lock()
         self._open: OrderedDict[tuple[str, str], LanceDataset] = OrderedDict()
         self._memory = _memory_of(self.root) if self.root.startswith("memory://") else None
@@ -78,6 +81,7 @@ class Handles:
 
         While Lance builds an index, it refuses every other use of the same object.
         """
+        self.verifier.require_manifest(pin)
         with lance_step("open", pin.path):
             return lance.dataset(
                 self._uri(pin.path),
@@ -100,8 +104,23 @@ class Handles:
             # Lance checks next to nothing here (fragment ids are unique, rewritten fragments
             # exist): what the operation says must have been computed on this very version.
             dataset = LanceDataset.commit(base, operation, read_version=base.version, detached=True)
+        tip = self.pin_of(pin.path, dataset, high_water=pin.high_water)
         self._keep(pin.path, dataset)
-        return pin_of(pin.path, dataset, high_water=pin.high_water)
+        self.verifier.trust(pin, tip)
+        return tip
+
+    def pin_of(self, path: str, dataset: LanceDataset, *, high_water: int) -> Pin:
+        """The pin of an open version, given the highest fragment id that its ancestors used."""
+        with lance_step("pin", path):
+            ids = dataset.fragment_ids()
+            return Pin(
+                path=path,
+                version=version_text(dataset.version),
+                rows=dataset.count_rows(),
+                fragments=len(ids),
+                high_water=max([high_water, *ids]),
+                digest=self.verifier.manifest_digest(f"{path}/{manifest_of(dataset)}"),
+            )
 
     def _keep(self, path: str, dataset: LanceDataset) -> LanceDataset:
         with self._lock:
@@ -112,18 +131,6 @@ class Handles:
 
     def _uri(self, path: str) -> str:
         return f"{self.root}/{path}"
-
-
-def pin_of(path: str, dataset: LanceDataset, *, high_water: int) -> Pin:
-    """The pin of an open version, given the highest fragment id that its ancestors used."""
-    ids = dataset.fragment_ids()
-    return Pin(
-        path=path,
-        version=version_text(dataset.version),
-        rows=dataset.count_rows(),
-        fragments=len(ids),
-        high_water=max([high_water, *ids]),
-    )
 
 
 def _new_session(*, is_remote: bool = False) -> Any:  # public at run time, missing from the types

@@ -8,8 +8,9 @@ merely uncovered. What no longer fits is left out: an index is never wrong, only
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from lance import LanceDataset, LanceOperation
 from lance.bitmap import Bitmap
@@ -18,6 +19,9 @@ from lance.dataset import Index as Segment
 from omnigraph.storage import indexes
 from omnigraph.storage.fragments import fragment_of
 from omnigraph.storage.pins import Pin, file_names
+
+# Gives the folder of a written segment the name it keeps.
+Seal: TypeAlias = Callable[[Segment], Segment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +72,10 @@ class Indexed:
         return [f"_indices/{part.segment.uuid}/" for part in self.parts]
 
 
-def build(dataset: LanceDataset, parts: Sequence[IndexPart]) -> Iterator[BuiltSegment]:
+def build(dataset: LanceDataset, parts: Sequence[IndexPart], seal: Seal) -> Iterator[BuiltSegment]:
     """Build parts of indexes of one version, as far as there is something to do."""
     for part in parts:
-        if (built := _build_part(dataset, part)) is not None:
+        if (built := _build_part(dataset, part, seal)) is not None:
             yield built
 
 
@@ -98,7 +102,7 @@ def cut(dataset: LanceDataset, spec: IndexSpec, rows_max: int | None = None) -> 
     return [*parts, IndexPart(spec, chosen_rows, tuple(chosen))]
 
 
-def _build_part(dataset: LanceDataset, part: IndexPart) -> BuiltSegment | None:
+def _build_part(dataset: LanceDataset, part: IndexPart, seal: Seal) -> BuiltSegment | None:
     """The segment of a part; None when there is nothing to index."""
     spec, known = part.spec, indexes.segments_of(dataset, part.spec.name)
     found: tuple[Segment, list[Segment]] | None
@@ -110,7 +114,7 @@ def _build_part(dataset: LanceDataset, part: IndexPart) -> BuiltSegment | None:
         return None
     segment, replaced = found
     return BuiltSegment(
-        segment=dataclasses.replace(segment, name=spec.name),
+        segment=dataclasses.replace(seal(segment), name=spec.name),
         known=frozenset(old.uuid for old in known),
         replaced=frozenset(old.uuid for old in replaced),
         files={id_: _files(dataset, id_) for id_ in segment.fragment_ids},

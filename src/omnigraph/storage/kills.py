@@ -24,6 +24,7 @@ from omnigraph.errors import Conflict
 from omnigraph.storage.fragments import fragment_of
 from omnigraph.storage.pins import Pin, file_names
 from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID, rows_by_id
+from omnigraph.storage.sealing import seal_deletions
 
 Numbers: TypeAlias = npt.NDArray[np.uint64]
 
@@ -61,7 +62,9 @@ _Pieces: TypeAlias = dict[int, _Piece]
 class Kills:
     """Kills rows, and remembers how, for the write that has to do it again."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: str | None) -> None:
+        # Where files are that can be renamed.
+        self._root = root
         self._lock = threading.Lock()
         # By the identity of the row ids, which are kept so that it stays theirs.
         self._known: OrderedDict[int, tuple[pa.Array, _Pieces]] = OrderedDict()
@@ -77,7 +80,8 @@ class Kills:
         left = np.setdiff1d(dead.to_numpy(), np.concatenate(held)) if held else None
         if left is None or len(left):
             rows = _located(dataset, dead if left is None else pa.array(left), pin, addresses)
-            pieces |= dict(_killed(dataset, rows, pieces))
+            folder = None if self._root is None else f"{self._root}/{pin.path}"
+            pieces |= dict(_killed(dataset, rows, pieces, folder))
         self._remember(dead, pieces)
         return Killed(
             [piece.after for piece in pieces.values() if piece.after is not None],
@@ -129,7 +133,7 @@ def _located(
 
 
 def _killed(
-    dataset: LanceDataset, rows: tuple[Numbers, Numbers], pieces: _Pieces
+    dataset: LanceDataset, rows: tuple[Numbers, Numbers], pieces: _Pieces, folder: str | None
 ) -> Iterator[tuple[int, _Piece]]:
     row_ids, addresses = rows
     owners = addresses >> _OFFSET_BITS
@@ -142,4 +146,6 @@ def _killed(
         before = _state(dataset, fragment_id)
         assert before is not None, "a row is in a fragment of its version"
         after = fragment_of(dataset, fragment_id).delete_rows(places.tolist())
+        if after is not None and folder is not None:
+            after = seal_deletions(folder, after)
         yield fragment_id, _Piece(before, own, after)

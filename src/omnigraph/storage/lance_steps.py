@@ -14,6 +14,7 @@ from omnigraph.storage.reasons import reason_of
 # Where in its own sources Lance noticed the error: noise to everybody else.
 _RUST_PLACE = re.compile(r"(, location: |, )?/\S+\.rs:\d+:\d+")
 _REASON_MAX = 500
+_PANIC_HINT = "a file of the table is damaged: `omnigraph check --deep` names it"
 
 
 @contextmanager
@@ -30,7 +31,8 @@ def lance_step(operation: str, path: str) -> Iterator[None]:
     except BaseException as error:
         # A panic of Rust code derives from BaseException and would pass every `except Exception`.
         if type(error).__name__ == "PanicException":
-            raise StorageRefused(operation, path, f"Lance panicked: {_reason(error)}") from error
+            reason = f"Lance panicked: {_reason(error)}"
+            raise StorageRefused(operation, path, reason, hint=_PANIC_HINT) from error
         raise
 
 

@@ -20,7 +20,8 @@ class Pin:
     """One immutable version of one table; `path` is relative to the graph's root.
 
     `high_water` is the highest fragment id ever used on the way to this version. Ids of removed
-    fragments live on in the coverage of indexes, so no later version may use one again.
+    fragments live on in the coverage of indexes, so no later version may use one again. `digest` is
+    that of its manifest; older pins, and those of stores that are not a disk, have none.
     """
 
     path: str
@@ -28,6 +29,7 @@ class Pin:
     rows: int
     fragments: int
     high_water: int
+    digest: str | None = None
 
     def __post_init__(self) -> None:
         if not _VERSION.fullmatch(self.version):

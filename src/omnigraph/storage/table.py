@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from omnigraph.storage.indexes import Index, indexes_of, rows_of
 from omnigraph.storage.lance_steps import lance_step
 from omnigraph.storage.pins import Pin, file_names
 from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID, ROWS_PER_ID, rows_by_id
+from omnigraph.storage.verification import Use
 
 # Measured on 100k rows: a look-up costs about as much as reading a hundred values of the column.
 ROWS_PER_LOOKUP = 100
@@ -37,21 +38,27 @@ _LOWEST = -(2**63)
 class Table:
     """An immutable view of one version; cheap to make, safe to share between threads."""
 
-    def __init__(self, pin: Pin, dataset: LanceDataset) -> None:
+    def __init__(
+        self, pin: Pin, dataset: LanceDataset, require_sound: Callable[[Use], None]
+    ) -> None:
         self.pin = pin
-        self.schema: pa.Schema = logical_schema(dataset.schema)
+        self._require_sound = require_sound
+        with lance_step("open", pin.path):
+            self.schema: pa.Schema = logical_schema(dataset.schema)
         self._dataset = dataset
         self._blobs = [field.name for field in self.schema if is_blob(field)]
 
     @property
     def indexes(self) -> tuple[Index, ...]:
         """The indexes of this version, with what they do not cover yet."""
-        return indexes_of(self._dataset)
+        with lance_step("indexes", self.pin.path):
+            return indexes_of(self._dataset)
 
     @property
     def fragment_ids(self) -> list[int]:
         """The ids of its fragments."""
-        return list(self._dataset.fragment_ids())
+        with lance_step("fragments", self.pin.path):
+            return list(self._dataset.fragment_ids())
 
     @property
     def fragments(self) -> dict[int, Fragment]:
@@ -65,7 +72,8 @@ class Table:
     @property
     def field_ids(self) -> list[Any]:
         """Which data each column is bound to."""
-        return field_ids_of(self._dataset.lance_schema)
+        with lance_step("fields", self.pin.path):
+            return field_ids_of(self._dataset.lance_schema)
 
     def covered_rows(self, index: Index) -> int:
         """How many rows an index of this version covers."""
@@ -75,7 +83,8 @@ class Table:
 
     def rows_in(self, fragment_ids: Collection[int]) -> int:
         """How many rows some fragments of this version hold."""
-        return rows_of(self._dataset, fragment_ids)
+        with lance_step("fragments", self.pin.path):
+            return rows_of(self._dataset, fragment_ids)
 
     def count(self) -> int:
         """How many rows there are."""
@@ -130,7 +139,8 @@ class Table:
 
     def rows_of_fragments(self, ids: Collection[int], *, columns: Sequence[str]) -> pa.Table:
         """The rows in some fragments of this version."""
-        fragments = [fragment_of(self._dataset, id_) for id_ in ids]
+        with lance_step("fragments", self.pin.path):
+            fragments = [fragment_of(self._dataset, id_) for id_ in ids]
         return self._scanned(fragments, self._names(columns))
 
     def _scanned(self, fragments: list[LanceFragment], names: list[str]) -> pa.Table:
@@ -161,17 +171,20 @@ class Table:
         return self.take(found[ROW_ID].combine_chunks(), columns=names)
 
     def _found_by_scan(self, column: str, wanted: pa.Array, names: list[str]) -> pa.Table:
-        scanner = self._dataset.scanner(columns=names, batch_size=FIND_BATCH_ROWS)
-        parts = [
-            batch.filter(pc.is_in(batch.column(column), value_set=wanted))
-            for batch in scanner.to_batches()
-        ]
+        self._require_sound(Use.SCAN)
+        with lance_step("find", self.pin.path):
+            scanner = self._dataset.scanner(columns=names, batch_size=FIND_BATCH_ROWS)
+            parts = [
+                batch.filter(pc.is_in(batch.column(column), value_set=wanted))
+                for batch in scanner.to_batches()
+            ]
         return pa.Table.from_batches(parts, schema=self._projected(names))
 
     def take(self, row_ids: pa.Array, *, columns: Sequence[str] | None = None) -> pa.Table:
         """Rows by row id, in the order given; every one of them must be in this version."""
         names = self._names(columns)
         with lance_step("take", self.pin.path):
+            self._require_sound(Use.LOOKUP)
             found = rows_by_id(self._dataset, row_ids, columns=names, has_blobs=bool(self._blobs))
         places = pc.index_in(row_ids.cast(pa.uint64()), value_set=found[ROW_ID])
         if places.null_count:
@@ -182,12 +195,14 @@ class Table:
         """The rows of row ids that are in this version, in any order; the others are left out."""
         names = list(columns)
         with lance_step("rows", self.pin.path):
+            self._require_sound(Use.LOOKUP)
             found = rows_by_id(self._dataset, row_ids, columns=names, has_blobs=bool(self._blobs))
         return self._logical(found.select(names), names)
 
     def open_blob(self, column: str, row_id: int) -> StoredBlob | None:
         """One blob, without loading its bytes; None for a null."""
         with lance_step("open_blob", self.pin.path):
+            self._require_sound(Use.LOOKUP)
             found = rows_by_id(self._dataset, pa.array([row_id]), columns=[ROW_ADDRESS])
             if not len(found):
                 raise StorageRefused("open_blob", self.pin.path, "the row is not in it")
@@ -200,6 +215,7 @@ class Table:
     def _scanner(
         self, names: list[str], text: str | None, *, fragments: list[LanceFragment] | None = None
     ) -> LanceScanner:
+        self._require_sound(Use.SCAN if text is None else Use.LOOKUP)
         # Among the columns, the row id would cost a point look-up a tenth more.
         columns = [name for name in names if name != ROW_ID] or names
         return self._dataset.scanner(

@@ -12,21 +12,23 @@ import dataclasses
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import TypeAlias, assert_never
 
 import pyarrow as pa
 from lance import LanceOperation
-from lance.fragment import write_fragments
+from lance.dataset import Index as Segment
+from lance.fragment import FragmentMetadata, write_fragments
 from lance.schema import LanceSchema
 
 from omnigraph.errors import StorageRefused
-from omnigraph.storage import compaction_files, index_files, indexes
+from omnigraph.storage import compaction_files, index_files, indexes, sealing
 from omnigraph.storage.blobs import blob_field, is_blob, logical_schema, stored_schema
 from omnigraph.storage.compaction_files import Compacted, Compaction
 from omnigraph.storage.disk import Disk
 from omnigraph.storage.fragments import FRAGMENT_ROWS_MAX, CompleteFragments, admitted
-from omnigraph.storage.handles import Handles, pin_of
+from omnigraph.storage.handles import Handles
 from omnigraph.storage.incoming import conformed
 from omnigraph.storage.index_files import Indexed, IndexPart, IndexSpec
 from omnigraph.storage.indexes import Index
@@ -38,7 +40,9 @@ from omnigraph.storage.pins import Pin, Staged, file_names
 from omnigraph.storage.recent_writes import RecentWrites, RowChanges, RowIds, held_rows
 from omnigraph.storage.references import manifest_of, references_of, sidecars_of
 from omnigraph.storage.row_ids import row_ids_of_fragments
+from omnigraph.storage.sealing import StoredFile
 from omnigraph.storage.table import Table, field_ids_of
+from omnigraph.storage.verification import Use
 
 __all__ = [
     "Compacted",
@@ -70,8 +74,9 @@ class Tables:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._handles = Handles(root_uri, options=options)
+        self._verifier = self._handles.verifier
         self._options = options
-        self._kills = Kills()
+        self._kills = Kills(self.root if self._verifier.is_active else None)
         self._recent = RecentWrites()
         self._disk = Disk(self._handles.root, is_durable=is_durable)
         self._clock = clock
@@ -90,11 +95,12 @@ class Tables:
         """A new, empty table; its linear history ends here."""
         dataset = self._handles.create(path, stored_schema(schema))
         self._disk.persist(path, [manifest_of(dataset)])
-        return pin_of(path, dataset, high_water=0)
+        return self._handles.pin_of(path, dataset, high_water=0)
 
     def open(self, pin: Pin) -> Table:
         """The pinned version, for reading."""
-        return Table(pin, self._handles.get(pin))
+        dataset = self._handles.get(pin)
+        return Table(pin, dataset, partial(self._verifier.require, pin, dataset))
 
     def changes_since(self, table: Table, known: Container[str]) -> RowChanges | None:
         """What this process changed since one of some versions; None if it did not make all of it.
@@ -111,27 +117,32 @@ class Tables:
 
     def _row_ids_of(self, path: str, version: str, fragments: Sequence[int]) -> RowIds | None:
         dataset = self._handles.known(path, version)
-        return None if dataset is None else row_ids_of_fragments(dataset, fragments)
+        with lance_step("fragments", path):
+            return None if dataset is None else row_ids_of_fragments(dataset, fragments)
 
     def write(self, pin: Pin, rows: pa.Table | pa.RecordBatchReader) -> Staged:
         """Write rows beside the table; columns left out must be nullable and read as null."""
         dataset = self._handles.get(pin)
-        schema = logical_schema(dataset.schema)
-        complete = CompleteFragments()
+        with lance_step("write", pin.path):
+            schema = logical_schema(dataset.schema)
+        complete, fragments = CompleteFragments(), list[FragmentMetadata]()
         try:
             with conformed(rows, schema, path=pin.path) as reader, lance_step("write", pin.path):
                 is_one = isinstance(rows, pa.Table) and rows.num_rows <= FRAGMENT_ROWS_MAX
-                fragments = write_fragments(
+                written = write_fragments(
                     reader,
                     dataset,
                     max_rows_per_file=FRAGMENT_ROWS_MAX,
                     progress=None if is_one else complete,
                 )
+            with lance_step("write", pin.path):
+                fragments += self._sealed(pin.path, written)
             self._persist_data(pin.path, chain.from_iterable(map(file_names, fragments)), schema)
         except BaseException:
             # Lance removes the file it was at and leaves those before it, though the disk be full.
             with suppress(Exception):
-                self._remove(complete.files(pin.path))
+                names = [f"data/{name}" for each in fragments for name in file_names(each)]
+                self._remove([*complete.files(pin.path), *(f"{pin.path}/{name}" for name in names)])
             raise
         return Staged(
             path=pin.path,
@@ -164,7 +175,9 @@ class Tables:
 
     def append(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
         """The version with the staged rows added."""
-        fragments = admitted(self._handles.get(pin), staged, pin=pin)
+        dataset = self._handles.get(pin)
+        with lance_step("append", pin.path):
+            fragments = admitted(dataset, staged, pin=pin)
         if not fragments:
             return pin
         tip = self._commit(pin, LanceOperation.Append(fragments))
@@ -186,8 +199,10 @@ class Tables:
         by the row ids it does not know.
         """
         dataset = self._handles.get(pin)
-        fragments = admitted(dataset, staged, pin=pin)
         with lance_step("replace", pin.path):
+            fragments = admitted(dataset, staged, pin=pin)
+            if len(dead):
+                self._verifier.require(pin, dataset, Use.LOOKUP)
             killed = self._kills.kill(dataset, dead, pin=pin, addresses=addresses)
         if not (fragments or killed.shrunk or killed.gone):
             return pin
@@ -203,17 +218,19 @@ class Tables:
     def overwrite(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
         """The version that holds the staged rows only; its indexes are gone."""
         dataset = self._handles.get(pin)
-        fragments = admitted(dataset, staged, pin=pin)
-        return self._commit(pin, LanceOperation.Overwrite(dataset.lance_schema, fragments))
+        with lance_step("overwrite", pin.path):
+            fragments = admitted(dataset, staged, pin=pin)
+            operation = LanceOperation.Overwrite(dataset.lance_schema, fragments)
+        return self._commit(pin, operation)
 
     def add_columns(self, pin: Pin, schema: pa.Schema) -> Pin:
         """The version with these nullable columns at the end, null in every row."""
         dataset = self._handles.get(pin)
-        for field in schema:
-            if not field.nullable or field.name in dataset.schema.names:
-                reason = "has to be nullable" if not field.nullable else "is already there"
-                raise StorageRefused("add_columns", pin.path, f"{field.name} {reason}")
         with lance_step("add_columns", pin.path):
+            for field in schema:
+                if not field.nullable or field.name in dataset.schema.names:
+                    reason = "has to be nullable" if not field.nullable else "is already there"
+                    raise StorageRefused("add_columns", pin.path, f"{field.name} {reason}")
             wider = LanceSchema.from_pyarrow(pa.schema([*dataset.schema, *stored_schema(schema)]))
             # Numbered from scratch, fields get their old ids only while none was ever dropped;
             # another id would bind the column to the data of another one.
@@ -242,11 +259,15 @@ class Tables:
         """Write the data files of a planned compaction, or of some of its tasks."""
         dataset, started = self._handles.get(plan.pin), self._clock()
         groups: list[compaction_files.Rewritten] = []
+        seal = partial(self._sealed, plan.pin.path)
         try:
             with lance_step("compact", plan.pin.path):
-                groups.extend(compaction_files.execute(dataset, plan))
+                # What is copied from a damaged file would be as good as new.
+                self._verifier.require(plan.pin, dataset, Use.REWRITE)
+                groups.extend(compaction_files.execute(dataset, plan, seal))
+                schema = logical_schema(dataset.schema)
             compacted = Compacted(plan.pin, tuple(groups), started)
-            self._persist_data(plan.pin.path, compacted.files, logical_schema(dataset.schema))
+            self._persist_data(plan.pin.path, compacted.files, schema)
         except BaseException:
             with suppress(Exception):
                 self.discard(Compacted(plan.pin, tuple(groups), started))
@@ -291,9 +312,11 @@ class Tables:
         """Build parts of indexes; no version shows them yet. None when there is nothing to do."""
         dataset, started = self._handles.get_own(pin), self._clock()
         built: list[index_files.BuiltSegment] = []
+        seal = partial(self._sealed_segment, pin.path)
         try:
             with lance_step("build_indexes", pin.path):
-                built.extend(index_files.build(dataset, parts))
+                self._verifier.require(pin, dataset, Use.REWRITE)
+                built.extend(index_files.build(dataset, parts, seal))
             indexed = Indexed(pin, tuple(built), started)
             self._disk.persist(pin.path, indexed.folders)
         except BaseException:
@@ -312,6 +335,27 @@ class Tables:
         latest = self._handles.latest(path)
         with lance_step("read_transaction", path):
             return linear_of(latest)
+
+    def stored_files(self, pin: Pin) -> list[StoredFile]:
+        """The data files, deletion files and index segments of a version, with their digests."""
+        dataset = self._handles.get(pin)
+        with lance_step("stored_files", pin.path):
+            return [*sealing.data_files(dataset), *sealing.index_folders(dataset)]
+
+    def damage(self, path: str, file: StoredFile) -> str | None:
+        """What is wrong with a file of a table that has a digest, read as a whole."""
+        with lance_step("read", path):
+            return self._verifier.problem(path, file)
+
+    def _sealed(self, path: str, fragments: Iterable[FragmentMetadata]) -> list[FragmentMetadata]:
+        if not self._verifier.is_active:
+            return list(fragments)
+        return sealing.seal_data(f"{self.root}/{path}", fragments)
+
+    def _sealed_segment(self, path: str, segment: Segment) -> Segment:
+        if not self._verifier.is_active:
+            return segment
+        return sealing.seal_segment(f"{self.root}/{path}", segment)
 
     def _persist_data(self, path: str, names: Iterable[str], schema: pa.Schema) -> None:
         files = [f"data/{name}" for name in names]

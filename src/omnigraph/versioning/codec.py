@@ -70,6 +70,7 @@ def pins_json(pins: Mapping[str, Pin]) -> dict[str, object]:
             "rows": pin.rows,
             "frags": pin.fragments,
             "hw": pin.high_water,
+            **({} if pin.digest is None else {"digest": pin.digest}),
         }
         for type_key, pin in sorted(pins.items())
     }
@@ -161,6 +162,7 @@ def _pin(fields: Fields) -> Pin:
             rows=fields.integer("rows"),
             fragments=fields.integer("frags"),
             high_water=fields.integer("hw"),
+            digest=fields.text_or_none("digest"),
         )
     except ValueError:
         fields.refuse(f"'{version}' is not a version of a table")

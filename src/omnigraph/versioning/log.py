@@ -341,10 +341,13 @@ class Log:
 
     def _located(self, stream: Stream) -> Head:
         """Some head of a stream, from its hint, or from a listing when the hint is no use."""
-        seq = self._hinted_seq(stream)
+        seq = hinted = self._hinted_seq(stream)
         entry = None if seq is None else self.read(stream.id, seq)
         if seq is None or entry is None:
             seq = self._last_seq(stream, above=stream.first_seq - 1)
+            if hinted is not None and seq < hinted:
+                # A hint follows its record: what it names was acknowledged, and must not be undone.
+                raise _lost(stream, hinted)
         elif time.time() - entry.created_at / 1_000_000 > self._fresh_s:
             # Old records stay where branches descend from them, and those behind may be gone.
             seq = self._last_seq(stream, above=seq)
@@ -420,6 +423,15 @@ class Log:
             return decode_checkpoint(stream, seq, data)
         except (CorruptObject, FormatTooNew):
             return None
+
+
+def _lost(stream: Stream, seq: int) -> CorruptObject:
+    hint = (
+        f"restore it from a copy of the graph; if there is none, delete {layout.hint(stream.id)}"
+        " to go on from the newest record that is left"
+    )
+    reason = "it is missing, and it was the newest of its branch"
+    return CorruptObject(layout.record(stream.id, seq), reason, hint=hint)
 
 
 def _fold(snapshot: Snapshot, records: list[Record]) -> Snapshot:

@@ -260,7 +260,8 @@ def test_a_sound_graph_passes_its_check(run: Run, answer: Answer, store: Path) -
 def test_a_check_compares_the_newest_commits_or_all(
     run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def checked(_: Graph, *, commits_max: int | None = 100) -> CheckReport:
+    def checked(_: Graph, *, commits_max: int | None = 100, deep: bool) -> CheckReport:
+        assert not deep
         return CheckReport((), (), branches=1, commits=948, compared=commits_max or 948, entities=9)
 
     monkeypatch.setattr(Graph, "check", checked)

@@ -6,6 +6,7 @@ import json
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,7 +45,8 @@ def local(tmp_path: Path) -> Tables:
 
 def test_a_new_table_is_empty_and_has_a_pin(tables: Tables) -> None:
     pin = world.start(tables)
-    assert pin == Pin(world.PATH, "0000000000000001", rows=0, fragments=0, high_water=0)
+    plain = replace(pin, digest=None)
+    assert plain == Pin(world.PATH, "0000000000000001", rows=0, fragments=0, high_water=0)
     assert tables.open(pin).scan().schema == world.SCHEMA
     assert tables.open(pin).count() == 0
 

@@ -79,8 +79,18 @@ def test_a_torn_or_missing_hint_costs_a_listing_and_nothing_else(hint: bytes | N
     assert graph.reopened().head() == graph.head()
 
 
-@pytest.mark.parametrize("seq", [0, 1, 49, 77])
-def test_a_hint_that_lags_or_runs_ahead_is_corrected(seq: int) -> None:
+def test_a_branch_whose_newest_record_is_lost_does_not_go_back() -> None:
+    graph = _filled(5)
+    _objects(graph).delete([layout.record(MAIN.id, 5)])
+    with pytest.raises(CorruptObject, match="it was the newest of its branch") as lost:
+        graph.reopened().head()
+    assert HINT in (lost.value.hint or "")
+    _objects(graph).delete([HINT])
+    assert graph.reopened().head().seq == 4
+
+
+@pytest.mark.parametrize("seq", [0, 1, 49])
+def test_a_hint_that_lags_is_corrected(seq: int) -> None:
     graph = _filled(50)
     _objects(graph).put(HINT, f'{{"format":1,"seq":{seq}}}'.encode())
     assert graph.reopened().head() == graph.head()

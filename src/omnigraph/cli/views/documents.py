@@ -295,6 +295,7 @@ class Checked:
             counted(report.commits, "commit"),
             f"contents of {compared} compared",
             counted(report.entities, "entity", plural="entities"),
+            *([] if report.files is None else [f"{counted(report.files, 'file')} verified"]),
         )
         yield f"{self.uri}: {verdict} ({', '.join(looked_at)})"
 

@@ -16,4 +16,5 @@ that names its place, never an error; only an interrupt ends a check.
     moved         the rows that a commit inserted, deleted and wrote again
     marks         the marks of what a commit moved
     change_sets   what a commit says it changed, compared with what it changed
+    digests       every file as it was written
 """

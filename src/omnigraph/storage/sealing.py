@@ -1,0 +1,157 @@
+"""Files of Lance whose names carry the digests of their bytes.
+
+A digest has to last as long as its file, which may outlive the commit that wrote it, and it has to
+be at hand where the file is read. Its name is the one place that is both. So a file gets its final
+name after it was written and before anything refers to it. A crash in between leaves a file that
+nothing refers to. Only files of a disk can be renamed: those of other stores keep their names.
+
+    data/{name}-{digest}.lance                  a data file, with the blobs in the folder beside it
+    _deletions/{fragment}-{digest}-{id}.arrow   a deletion file; the low half of `id` says so
+    _indices/{digest, id}/                      all files of a segment, by name
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from lance import LanceDataset
+from lance.blob import BlobType
+from lance.dataset import Index as Segment
+from lance.fragment import DataFile, DeletionFile, FragmentMetadata
+from xxhash import xxh3_64_intdigest
+
+from omnigraph.storage.digests import digest_of_files
+from omnigraph.storage.pins import file_names
+
+_DATA: Final = re.compile(r".*-([0-9a-f]{16})\.lance")
+_HALF_BITS: Final = 32
+_HALF: Final = 2**_HALF_BITS - 1
+_WHOLE_BITS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file of a version, or a folder with a closing slash, relative to its table.
+
+    `beside` is a folder that belongs to it. Without a digest it is older than digests, or was
+    written to a store that cannot rename.
+    """
+
+    path: str
+    digest: int | None
+    beside: str | None = None
+
+    def files(self, folder: str) -> list[str]:
+        """Every file of the disk that the digest is made of, given the folder of the table."""
+        if self.path.endswith("/"):
+            return _below(f"{folder}/{self.path}")
+        below = [] if self.beside is None else _below(f"{folder}/{self.beside}")
+        return [f"{folder}/{self.path}", *below]
+
+
+def seal_data(folder: str, fragments: Iterable[FragmentMetadata]) -> list[FragmentMetadata]:
+    """Written fragments whose data files carry their digests; `folder` is that of the table."""
+    return [_with_files(folder, fragment) for fragment in fragments]
+
+
+def seal_deletions(folder: str, fragment: FragmentMetadata) -> FragmentMetadata:
+    """A fragment whose deletion file, just written, carries its digest."""
+    found = fragment.deletion_file
+    if found is None:
+        return fragment
+    old = f"{folder}/{found.path(fragment.id)}"
+    digest = digest_of_files([old])
+    # What Lance calls the version it read is part of a name and nothing else.
+    sealed = DeletionFile(
+        digest, _marked(digest, found.id), found.file_type, found.num_deleted_rows, None
+    )
+    os.rename(old, f"{folder}/{sealed.path(fragment.id)}")
+    fragment = copy(fragment)
+    fragment.deletion_file = sealed
+    return fragment
+
+
+def seal_segment(folder: str, segment: Segment) -> Segment:
+    """An index segment, just written, whose folder carries the digest of its files."""
+    old = f"{folder}/_indices/{segment.uuid}"
+    digest = digest_of_files(_below(f"{old}/"))
+    marked = _marked(digest, UUID(segment.uuid).int)
+    name = str(UUID(int=digest << _WHOLE_BITS | marked))
+    os.rename(old, f"{folder}/_indices/{name}")
+    return dataclasses.replace(segment, uuid=name)
+
+
+def data_files(dataset: LanceDataset) -> list[StoredFile]:
+    """The data files and deletion files of a version."""
+    has_blobs = any(isinstance(field.type, BlobType) for field in dataset.schema)
+    found = []
+    for fragment in dataset.get_fragments():
+        metadata = fragment.metadata
+        if metadata.deletion_file is not None:
+            found.append(_deletion(metadata.deletion_file, metadata.id))
+        found += [_data(name, has_blobs=has_blobs) for name in file_names(metadata)]
+    return found
+
+
+def index_folders(dataset: LanceDataset) -> list[StoredFile]:
+    """The folders of all index segments of a version."""
+    segments = (part for each in dataset.describe_indices() for part in each.segments)
+    return [_segment(str(part.uuid)) for part in segments]
+
+
+def _with_files(folder: str, fragment: FragmentMetadata) -> FragmentMetadata:
+    fragment = copy(fragment)
+    fragment.files = [_sealed_file(folder, file) for file in fragment.files]
+    return fragment
+
+
+def _sealed_file(folder: str, file: DataFile) -> DataFile:
+    name = file._path  # noqa: SLF001  # the public property defines a class on every access
+    old = f"{folder}/data/{name}"
+    blobs = old.removesuffix(".lance")
+    digest = digest_of_files([old, *_below(f"{blobs}/")])
+    sealed = copy(file)
+    sealed._path = f"{name.removesuffix('.lance')}-{digest:016x}.lance"  # noqa: SLF001
+    new = f"{folder}/data/{sealed._path}"  # noqa: SLF001
+    if os.path.isdir(blobs):
+        os.rename(blobs, new.removesuffix(".lance"))
+    os.rename(old, new)
+    return sealed
+
+
+def _below(folder: str) -> list[str]:
+    return sorted(
+        os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names
+    )
+
+
+def _marked(digest: int, unique: int) -> int:
+    """A number whose high half is as unique as another one, and whose low half knows a digest."""
+    return (unique & _HALF) << _HALF_BITS | _check(digest)
+
+
+def _check(digest: int) -> int:
+    return xxh3_64_intdigest(digest.to_bytes(8, "little")) & _HALF
+
+
+def _data(name: str, *, has_blobs: bool) -> StoredFile:
+    found = _DATA.fullmatch(name)
+    beside = f"data/{name.removesuffix('.lance')}/" if has_blobs else None
+    return StoredFile(f"data/{name}", int(found[1], 16) if found else None, beside)
+
+
+def _deletion(file: DeletionFile, fragment_id: int) -> StoredFile:
+    is_sealed = file.id & _HALF == _check(file.read_version)
+    return StoredFile(file.path(fragment_id), file.read_version if is_sealed else None)
+
+
+def _segment(name: str) -> StoredFile:
+    digest, mark = divmod(UUID(name).int, 2**_WHOLE_BITS)
+    return StoredFile(f"_indices/{name}/", digest if mark & _HALF == _check(digest) else None)

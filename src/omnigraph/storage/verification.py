@@ -1,0 +1,147 @@
+"""Files of tables compared with the digests in their names, before the first read of a version.
+
+Comparing reads a file as a whole, at 6 to 10 GB a second while it is in memory. That is nothing
+beside a scan of its rows, and too much beside a look-up in a large table. So there is a bound on
+what a first read may compare; beyond it, `omnigraph check --deep` does, and so does whatever
+rewrites the rows of a file, for which no bound holds.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
+from enum import Enum
+from typing import Final
+
+from lance import LanceDataset
+
+from omnigraph.errors import CorruptObject
+from omnigraph.storage.digests import digest_of, digest_of_files
+from omnigraph.storage.pins import Pin
+from omnigraph.storage.references import manifest_path
+from omnigraph.storage.sealing import StoredFile, data_files, index_folders
+
+# 10 ms for the first look-up in a version; smaller files come first.
+LOOKUP_BYTES_MAX: Final = 64 * 1024**2
+# A scan reads rows anyway: 10 ns more for each of them. Long vectors are beyond it.
+SCAN_BYTES_PER_ROW: Final = 128
+# A version costs 200 bytes here, a file 100.
+_VERSIONS_MAX: Final = 4_096
+_FILES_MAX: Final = 65_536
+_HINT: Final = (
+    "restore this file from a copy of the graph; `omnigraph check --deep` names all of its kind"
+)
+
+
+class Use(Enum):
+    """What is about to be done with a version."""
+
+    SCAN = "scan"
+    LOOKUP = "lookup"
+    REWRITE = "rewrite"
+
+
+class Verifier:
+    """What is known to be as it was written, of one graph on a disk; safe to share."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self.is_active = os.path.isabs(root)
+        self._lock = threading.Lock()
+        self._uses = _Bounded(_VERSIONS_MAX)
+        self._files = _Bounded(_FILES_MAX)
+
+    def manifest_digest(self, path: str) -> str | None:
+        """The digest of a manifest that was just written; None where files have none."""
+        if not self.is_active:
+            return None
+        with open(f"{self._root}/{path}", "rb") as file:
+            return digest_of(file.read())
+
+    def require_manifest(self, pin: Pin) -> None:
+        """Refuse a version whose manifest is not the one that was pinned; Lance would panic."""
+        if pin.digest is None or not self.is_active:
+            return
+        path = manifest_path(pin)
+        try:
+            found = self.manifest_digest(path)
+        except OSError:
+            # Lance says what became of it.
+            return
+        if found != pin.digest:
+            raise CorruptObject(path, "its digest is not the one of its record", hint=_HINT)
+
+    def require(self, pin: Pin, dataset: LanceDataset, use: Use) -> None:
+        """Refuse a version with a damaged file, as far as its use allows to look."""
+        key = (pin.path, pin.version, use)
+        with self._lock:
+            if not self.is_active or key in self._uses:
+                return
+        files = data_files(dataset)
+        if use is not Use.SCAN:
+            files += index_folders(dataset)
+        for file in self._chosen(pin, files, use):
+            self._require_file(pin.path, file)
+        with self._lock:
+            self._uses.add(key)
+
+    def trust(self, base: Pin, tip: Pin) -> None:
+        """A version that this process made of a verified one needs no second look."""
+        with self._lock:
+            for use in Use:
+                if (base.path, base.version, use) in self._uses:
+                    self._uses.add((tip.path, tip.version, use))
+
+    def _chosen(self, pin: Pin, files: list[StoredFile], use: Use) -> Iterator[StoredFile]:
+        """The files to compare that were not compared yet, the smallest first."""
+        with self._lock:
+            new = [each for each in files if f"{pin.path}/{each.path}" not in self._files]
+        sized = [(self._size(pin.path, each), each) for each in new if each.digest is not None]
+        left = LOOKUP_BYTES_MAX + (pin.rows * SCAN_BYTES_PER_ROW if use is Use.SCAN else 0)
+        for size, file in sorted(sized, key=lambda each: (each[0], each[1].path)):
+            left -= size
+            if left >= 0 or use is Use.REWRITE:
+                yield file
+
+    def _require_file(self, table: str, file: StoredFile) -> None:
+        if problem := self.problem(table, file):
+            raise CorruptObject(f"{table}/{file.path}", problem, hint=_HINT)
+        with self._lock:
+            self._files.add(f"{table}/{file.path}")
+
+    def problem(self, table: str, file: StoredFile) -> str | None:
+        """What is wrong with a file that has a digest; None if nothing is, or if it is gone."""
+        try:
+            found = digest_of_files(file.files(f"{self._root}/{table}"))
+        except FileNotFoundError:
+            # Whoever reads it says so; a collector may be at work.
+            return None
+        return None if found == file.digest else "its digest is not the one in its name"
+
+    def _size(self, table: str, file: StoredFile) -> int:
+        try:
+            return sum(map(os.path.getsize, file.files(f"{self._root}/{table}")))
+        except FileNotFoundError:
+            return 0
+
+
+class _Bounded:
+    """A set that forgets what was not added or asked for longest."""
+
+    def __init__(self, size_max: int) -> None:
+        self._size_max = size_max
+        self._found: OrderedDict[Hashable, None] = OrderedDict()
+
+    def __contains__(self, value: Hashable) -> bool:
+        if value not in self._found:
+            return False
+        self._found.move_to_end(value)
+        return True
+
+    def add(self, value: Hashable) -> None:
+        self._found[value] = None
+        self._found.move_to_end(value)
+        while len(self._found) > self._size_max:
+            self._found.popitem(last=False)
