@@ -252,7 +252,7 @@ class _Weighed:
         nodes = dict(groups.firsts.nodes)
         for link in later.links:
             adjacency = self._weighing.adjacency(link.step)
-            nodes[link.target] = adjacency.reach(nodes[link.source]).ends
+            nodes[link.target] = adjacency.only_ends(nodes[link.source])
         return Grouped(groups.columns, Batch(groups.num_rows, nodes), groups.aggregates)
 
 

@@ -189,7 +189,7 @@ class Weighing:
             degrees = adjacency.degrees if at is None else adjacency.degrees_at(at)
             return Weights(Amount(degrees, adjacency.degree_max))
         if adjacency.is_functional:
-            ends = adjacency.ends if at is None else adjacency.reach(at).ends
+            ends = adjacency.ends if at is None else adjacency.only_ends(at)
             return self.weights(tree, ends)
         edges = adjacency.edge_count
         if at is not None and self._cost(adjacency, len(at)) < edges:
@@ -226,7 +226,7 @@ class Weighing:
     ) -> Weights:
         """From each of a few nodes to those that its edges lead back to."""
         if back.is_functional:
-            ends = back.reach(few).ends
+            ends = back.only_ends(few)
         else:
             starts, ends = back.reach(few)
             below = below.take(starts)

@@ -63,6 +63,10 @@ class Adjacency(ABC):
     def degrees_at(self, nodes: Numbers) -> npt.NDArray[np.int32]:
         """How many neighbours some nodes have."""
 
+    def only_ends(self, nodes: Numbers) -> Numbers:
+        """The neighbour of each given node, where every node has one."""
+        return self.reach(nodes).ends
+
     @abstractmethod
     def reach(self, nodes: Numbers) -> Reached:
         """The neighbours of each given node, by place, then by end."""
@@ -97,8 +101,11 @@ class PlainAdjacency(Adjacency):
 
     def degrees_at(self, nodes: Numbers) -> npt.NDArray[np.int32]:
         """How many neighbours some nodes have."""
-        found = self.offsets[1:].take(nodes) - self.offsets.take(nodes)
-        return found.astype(np.int32, copy=False)
+        return self.degrees.take(nodes)
+
+    def only_ends(self, nodes: Numbers) -> Numbers:
+        """The neighbour of each given node, where every node has one."""
+        return self.ends.take(nodes)
 
     def reach(self, nodes: Numbers) -> Reached:
         """The neighbours of each given node, by place, then by end."""
