@@ -54,6 +54,7 @@ soak: setup  ## Writers and pipelines killed, 16 agents that merge, 3,000 random
 	PYTHONPATH=tests $(BIN)/python -m faults.lives 1000
 	PYTHONPATH=tests $(BIN)/python -m fuzz.merging.lives 2000
 	PYTHONPATH=tests $(BIN)/python -m faults.cleanup_soak 60
+	PYTHONPATH=tests $(BIN)/python -m faults.pauses
 	PYTHONPATH=tests $(BIN)/python -m spark.pipeline_soak 20
 
 mutants: setup  ## Breaks the model ten times; the logic tests must notice each time.

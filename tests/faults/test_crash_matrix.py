@@ -33,7 +33,7 @@ from omnigraph.storage.faults import (
     Steps,
 )
 from omnigraph.versioning import Settings, compact
-from omnigraph.versioning.collect import Collector, Policy
+from omnigraph.versioning.collect import Collected, Collector, Policy
 from omnigraph.writers.maintain.keeper import index_piece
 
 NEXT_SCHEMA = SCHEMA.replace("size: I64?", 'headcount: I64? @rename_from("size")\n  motto: String?')
@@ -125,10 +125,14 @@ def _cherry_pick(graph: Graph) -> object:
     return done
 
 
+def collect_all(graph: Graph) -> Collected:
+    """Keep one commit of each branch; without a grace, so that there is something to remove."""
+    return _collector(graph).collect(Policy(keep=1), is_dry=False)
+
+
 def _cleanup(graph: Graph) -> object:
-    """Without a grace, so that there is something to remove."""
-    done = _collector(graph).collect(Policy(keep=1), is_dry=False)
-    assert done.oldest["main"] == graph.branch().head.version
+    done = collect_all(graph)
+    assert set(done.oldest) == set(graph.branches())
     return done
 
 
@@ -334,7 +338,7 @@ def _windows(place: Place, writer: Writer, kinds: tuple[Kind, ...]) -> list[Faul
     found: list[Fault] = []
     former = None
     for number, step in enumerate(steps.taken, 1):
-        is_seen = writer not in IN_UNITS or _is_seen(step)
+        is_seen = writer not in IN_UNITS or is_log_step(step)
         # Nobody sees what a unit does: after one such step is before the next, and those of one
         # operation that follow each other are all alike.
         if is_seen or step.operation != former:
@@ -344,7 +348,7 @@ def _windows(place: Place, writer: Writer, kinds: tuple[Kind, ...]) -> list[Faul
     return found
 
 
-def _is_seen(step: Step) -> bool:
+def is_log_step(step: Step) -> bool:
     """Whether a step is one of the log of commits."""
     return step.path.startswith(layout.MANIFEST) and not step.path.startswith(layout.STAGING)
 

@@ -2,10 +2,13 @@
 
 Whatever one refuses the other refuses; after every step both show the same entities on every
 branch. A crash may fall before or after the commit: the model takes the side the graph shows.
+Processes have clocks that are wrong by days, clean up by them, and are stopped in the middle of a
+write while others write and clean up.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -21,7 +24,7 @@ from model import ModelGraph
 from model.branching import ModelBranches
 from omnigraph import Graph
 from omnigraph.engine.graph import create_on, open_on
-from omnigraph.engine.resources import Storage
+from omnigraph.engine.resources import Environment, Storage
 from omnigraph.errors import OmnigraphError
 from omnigraph.query import compile_query
 from omnigraph.query.parameters import bind_parameters
@@ -29,9 +32,11 @@ from omnigraph.query.typed import Mutation
 from omnigraph.schema import load_catalog
 from omnigraph.storage.faults import (
     CRASHES,
+    PAUSES,
     Fault,
     SimulatedCrash,
 )
+from omnigraph.versioning import Settings
 
 PERSON = """node Person {
   name: String @key
@@ -63,6 +68,8 @@ MAILS = st.sampled_from(["a@x", "b@x", None, None])
 AGES = st.sampled_from([None, 0, 7, 8, 9, 150, 151])
 PHOTOS = st.sampled_from([None, "base64:", "base64:AAEC"])
 BRANCHES = st.sampled_from(["review", "review/x"])
+DAY_US = 86_400_000_000
+CLOCKS = st.sampled_from([-3, 0, 0, 3])
 # Which of the branches that exist; sometimes one that does not.
 PLACES = st.integers(0, 12)
 
@@ -202,10 +209,67 @@ class Lives(RuleBasedStateMachine):
         commit = self.graph.branch(branch).head.id
         self.old.append((branch, commit, b"".join(self.graph.branch(branch).export())))
 
-    @rule()
-    def reopen(self) -> None:
+    @rule(days=CLOCKS)
+    def reopen(self, days: int) -> None:
+        """Go on in a process whose clock is wrong by some days."""
         self.graph.close()
-        self.graph = open_on(self._storage(), environment=QUIET)
+        self.graph = open_on(self._storage(), environment=_environment(days))
+
+    @rule(days=CLOCKS)
+    def clean_up(self, days: int) -> None:
+        """Keep one commit of each branch; the clock of that process decides what is old."""
+        self._clean_up(days)
+
+    def _clean_up(self, days: int) -> None:
+        with open_on(self._storage(), environment=_environment(days)) as other:
+            other.cleanup(keep=1, dry_run=False)
+        # A snapshot that was looked at before may be gone now.
+        self.old.clear()
+        # As after the time that a process may be stale.
+        self.graph._session.resources.log._verified_at.clear()
+
+    @rule(
+        number=st.integers(1, 8),
+        kind=st.sampled_from(PAUSES),
+        records=records,
+        others=records,
+        place=PLACES,
+    )
+    def pause(
+        self,
+        number: int,
+        kind: Any,
+        records: list[dict[str, Any]],
+        others: list[dict[str, Any]],
+        place: int,
+    ) -> None:
+        """A load that is stopped at one of its steps, while another process loads and cleans up."""
+        branch = self._branch(place)
+
+        def during() -> None:
+            with open_on(self._storage(), environment=QUIET) as other, suppress(OmnigraphError):
+                other.branch(branch).load(others, mode="merge")
+            self._clean_up(3)
+
+        steps = Fault(number, kind, "any").steps(during)
+        refused = _refused(
+            lambda: (
+                open_on(places.storage_of(self.uri, steps), environment=QUIET)
+                .branch(branch)
+                .load(records, mode="merge")
+            )
+        )
+        own, other = _merging(branch, records), _merging(branch, others)
+        alone = [own] if not steps.is_met else [other]
+        orders = [alone, [own, other], [other, own]] if steps.is_met else [alone]
+        candidates = [_after(self.model, order) for order in orders]
+        if refused is None:
+            candidates = candidates[-2:] if steps.is_met else candidates
+        elif not steps.is_met:
+            candidates = [self.model]
+        shown = self._shown()
+        assert shown in [_modelled(each) for each in candidates], refused
+        self.model = next(each for each in candidates if _modelled(each) == shown)
 
     @rule(
         number=st.integers(1, 8),
@@ -221,10 +285,8 @@ class Lives(RuleBasedStateMachine):
             open_on(places.storage_of(self.uri, steps), environment=QUIET).branch(branch).load(
                 records, mode="merge"
             )
-        self.reopen()
-        candidate = self.model.copy()
-        with suppress(OmnigraphError):
-            candidate.write(branch, lambda g: g.load(lines(*records), mode="merge"))
+        self.reopen(0)
+        candidate = _after(self.model, [_merging(branch, records)])
         shown = self._shown()
         assert shown in (_modelled(self.model), _modelled(candidate))
         if shown != _modelled(self.model):
@@ -260,6 +322,28 @@ class Lives(RuleBasedStateMachine):
         return {
             name: _without_fresh_ids(b"".join(self.graph.branch(name).export())) for name in names
         }
+
+
+def _environment(days: int) -> Environment:
+    """The environment of a process whose clock is wrong by some days."""
+
+    def now_us() -> int:
+        return time.time_ns() // 1000 + days * DAY_US
+
+    return Environment(settings=Settings(now_us=now_us, pause=lambda _: None))
+
+
+def _merging(branch: str, records: list[dict[str, Any]]) -> Callable[[ModelBranches], object]:
+    return lambda model: model.write(branch, lambda g: g.load(lines(*records), mode="merge"))
+
+
+def _after(model: ModelBranches, writes: list[Callable[[ModelBranches], object]]) -> ModelBranches:
+    """The model after some writes, of which it may refuse some."""
+    copy = model.copy()
+    for write in writes:
+        with suppress(OmnigraphError):
+            write(copy)
+    return copy
 
 
 def _modelled(model: ModelBranches) -> dict[str, bytes]:

@@ -21,11 +21,11 @@ from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.committer import Committer
 from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import Stream
 from omnigraph.versioning.tags import Tag
-from omnigraph.versioning.transaction import Committer
 
 # Comparing a commit with its change sets reads its tables, so by default only so many are compared.
 COMMITS_MAX: Final = 100

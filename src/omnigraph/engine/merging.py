@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from omnigraph import versioning
@@ -27,7 +28,7 @@ from omnigraph.errors import (
     SnapshotGone,
 )
 from omnigraph.execution.view import View
-from omnigraph.versioning import BranchAt, Record, Stream, Transaction
+from omnigraph.versioning import BranchAt, Record, Retained, Stream, Transaction
 from omnigraph.writers.merge.preference import preferences
 from omnigraph.writers.merge.publication import Checked, checked, transaction
 from omnigraph.writers.merge.sides import Sides
@@ -236,7 +237,8 @@ class Merger:
                 "delete_branch", f"{found.name} is no branch", hint="pass the branch that is to end"
             )
         operation = Merging(self._session, found.at, preferences(prefer))
-        with self._held(found):
+        with self._held(found) as retained:
+            terms = replace(terms, requires=(retained,))
             written = write(self._session, self._stream, operation, terms)
         if written.is_repeated and written.record is not None:
             return self._repeated_merge(source, written.record, delete_branch=delete_branch)
@@ -294,7 +296,8 @@ class Merger:
         reverts = picked.own.commit if picked.action is Action.REVERT else None
         terms = replace(terms, message=message, reverts=reverts)
         operation = Picking(self._session, picked, preferences(prefer))
-        with self._session.resources.branches.holds.held(picked.own, picked.parent):
+        with self._session.resources.branches.holds.held(picked.own, picked.parent) as retained:
+            terms = replace(terms, requires=(retained,))
             written = write(self._session, self._stream, operation, terms)
         record = written.record
         if written.is_repeated and record is not None:
@@ -385,12 +388,13 @@ class Merger:
             hint="pass a branch or its name, a tag, a snapshot or a commit",
         )
 
-    def _held(self, source: _Source) -> AbstractContextManager[None]:
-        """Around a merge: nobody collects what it is made from."""
+    def _held(self, source: _Source) -> AbstractContextManager[Retained]:
+        """Around a merge: what it is made from is not collected, or the merge is refused."""
+        branches = self._session.resources.branches
         # The newest commit of a branch stays for the grace, whatever happens to the branch.
         if source.is_branch:
-            return nullcontext()
-        return self._session.resources.branches.holds.held(source.at)
+            return nullcontext(Retained(partial(branches.require_held, source.at)))
+        return branches.holds.held(source.at)
 
     def _named(self, name: str) -> _Source:
         """A branch or a tag by its name, or a commit by its id."""

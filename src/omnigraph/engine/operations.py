@@ -176,6 +176,7 @@ class Migrating:
         self._source = source
         self._catalog = load_catalog(source, mode=resources.environment.mode)
         self._migrated: Migrated | None = None
+        self._after_sweep = 0
 
     @property
     def plan(self) -> MigrationPlan:
@@ -193,8 +194,13 @@ class Migrating:
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The change on a view; None when the schema is in force already."""
+        newest = self._resources.committer.sweeps.newest()
         if self._migrated is not None:
-            return self._migrated.again(view.snapshot)
+            transaction = self._migrated.again(view.snapshot)
+            # A clean-up since then may be removing the tables of new types: they are made anew.
+            if newest == self._after_sweep:
+                return transaction
+        self._after_sweep = newest
         self._migrated = migration(
             view,
             SchemaText(self._source, self._catalog),

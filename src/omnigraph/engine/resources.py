@@ -104,7 +104,7 @@ class Resources:
         self._key: Hashable | None = None
         self._table_threads = TableThreads()
         settings = self.environment.settings or Settings(executor=self._table_threads)
-        self.log = Log(storage.objects, grace_s=settings.grace_s)
+        self.log = Log(storage.objects)
         self.schemas = Schemas(storage.objects)
         self.committer = Committer(self.log, storage.tables, settings)
         self.branches = Branches(self.committer)

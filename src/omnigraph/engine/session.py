@@ -64,10 +64,8 @@ class Session:
     def head(self, stream: Stream) -> Snapshot:
         """The newest snapshot of a branch that still has its name."""
         log = self.resources.log
-        # The end of a stream that nobody looked at for long may have been collected with it.
-        is_sure = log.is_fresh(stream)
         head = log.head(stream)
-        if (head.is_closed or not is_sure) and not self._is_named(stream):
+        if head.is_closed and not self._is_named(stream):
             raise BranchGone(stream.branch)
         return head.snapshot
 
@@ -92,8 +90,10 @@ class Session:
             try:
                 resources.branches.require_held(snapshot)
             except SnapshotGone as gone:
+                resources.log.doubt(snapshot.stream)
                 return gone
             except CommitNotFound:
+                resources.log.doubt(snapshot.stream)
                 return SnapshotGone(f"commit '{snapshot.commit}' was collected with its branch")
         return None
 

@@ -13,19 +13,39 @@ from omnigraph.errors import (
     MergeConflict,
     OmnigraphError,
     PreconditionFailed,
+    SnapshotGone,
+    StagingExpired,
     StorageError,
     StorageUnknown,
     WriteRefused,
 )
 from omnigraph.execution.view import View
 from omnigraph.ids import new_ulid
-from omnigraph.versioning import BranchAt, Log, Record, Signature, Snapshot, Stream, Transaction
+from omnigraph.versioning import (
+    BranchAt,
+    Log,
+    Record,
+    Retained,
+    Signature,
+    Snapshot,
+    Stream,
+    Transaction,
+)
 from omnigraph.writers.prepare import Request
 
-# Each start reads the source of a load again; a schema does not change this often during one.
-SCHEMAS_MAX: Final = 32
+# Each start reads the source of a load again; a schema does not change, nor does a clean-up
+# overtake a write, this often during one.
+STARTS_MAX: Final = 32
 # Errors that say for sure that no commit was made. After any other, the log is asked.
-_REFUSALS: Final = (BranchRefused, Conflict, MergeConflict, PreconditionFailed, WriteRefused)
+_REFUSALS: Final = (
+    BranchRefused,
+    Conflict,
+    MergeConflict,
+    PreconditionFailed,
+    SnapshotGone,
+    StagingExpired,
+    WriteRefused,
+)
 # After these a commit may still come.
 _UNDECIDED: Final = (InDoubt, StorageUnknown)
 
@@ -36,12 +56,14 @@ class Terms:
 
     `if_commit` is the id that the newest commit must have, maintenance aside; `key` is the same
     for every repetition of one request; `reverts` is the id of the commit that a revert undoes.
+    `requires` is what else must hold at the commit.
     """
 
     if_commit: str | None = None
     message: str | None = None
     key: str | None = None
     reverts: str | None = None
+    requires: tuple[Retained, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +101,18 @@ class SchemaMoved(Exception):
 
 def write(session: Session, stream: Stream, operation: Operation, terms: Terms) -> Written:
     """Prepare an operation on the newest snapshot of a branch and publish it."""
-    for _ in range(SCHEMAS_MAX):
+    for _ in range(STARTS_MAX):
+        snapshot = session.head(stream)
         try:
-            written = _write(session, stream, operation, terms)
+            written = _write(session, snapshot, operation, terms)
         except SchemaMoved:
             continue
+        except SnapshotGone:
+            # A process that slept through a clean-up starts from the commit that is newest now.
+            if session.head(stream).seq > snapshot.seq:
+                continue
+            operation.abandon()
+            raise
         except _REFUSALS:
             operation.abandon()
             raise
@@ -92,12 +121,11 @@ def write(session: Session, stream: Stream, operation: Operation, terms: Terms) 
             operation.abandon()
         return written
     operation.abandon()
-    raise Conflict(f"branch '{stream.branch}' changed its schema {SCHEMAS_MAX} times meanwhile")
+    raise Conflict(f"branch '{stream.branch}' changed its schema {STARTS_MAX} times meanwhile")
 
 
-def _write(session: Session, stream: Stream, operation: Operation, terms: Terms) -> Written:
-    resources = session.resources
-    snapshot = session.head(stream)
+def _write(session: Session, snapshot: Snapshot, operation: Operation, terms: Terms) -> Written:
+    resources, stream = session.resources, snapshot.stream
     if terms.key is not None:
         made = resources.history.by_key(stream, terms.key)
         if made is not None:
@@ -110,11 +138,12 @@ def _write(session: Session, stream: Stream, operation: Operation, terms: Terms)
         signature=Signature(
             session.actor, terms.message, terms.key, operations=(name,), reverts=terms.reverts
         ),
-        requires=() if terms.if_commit is None else (BranchAt(terms.if_commit),),
+        requires=terms.requires + ((BranchAt(terms.if_commit),) if terms.if_commit else ()),
     )
 
     def again(newer: Snapshot) -> Transaction | None:
-        return operation.prepare(session.view(newer), request)
+        with session.reading(newer):
+            return operation.prepare(session.view(newer), request)
 
     try:
         transaction = again(snapshot)
@@ -143,6 +172,9 @@ def _is_absent(log: Log, since: Snapshot, operation: str) -> bool:
     """Whether no commit after a snapshot is that of an operation, as far as can be read."""
     try:
         newer = log.after(since.stream, since.seq)
+        # Its commit may be among those that a clean-up let go since.
+        if log.is_collected(since.stream.id, since.seq + 1):
+            return False
     except OmnigraphError:
         return False
     records = (entry for entry in newer if isinstance(entry, Record))

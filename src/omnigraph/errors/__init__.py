@@ -49,7 +49,7 @@
     ├── Conflict                another commit changed what this write depends on
     ├── MergeConflict           two sides of a merge do not go together; carries its conflicts
     ├── PreconditionFailed      the head of the branch is not the expected commit
-    ├── StagingExpired          written files waited too long for their commit
+    ├── StagingExpired          a clean-up overtook a write that was stopped for long
     ├── InDoubt                 a commit may or may not have happened; carries its commit id
     ├── CorruptObject           a stored object cannot be read; carries its path
     ├── FormatTooNew            an object was written by a newer program

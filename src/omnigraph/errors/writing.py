@@ -172,7 +172,7 @@ class PreconditionFailed(OmnigraphError):
 
 
 class StagingExpired(OmnigraphError):
-    """Written files that waited so long for their commit that they may have been collected."""
+    """A clean-up overtook a write, which was stopped or took longer than the grace."""
 
     code = "staging_expired"
     retryable = True

@@ -45,11 +45,7 @@ class TaskWorkers:
         place = place_here(self.tables)
         units = [Rewrite(place, Compaction(plan.pin, (task,))) for task in plan.tasks]
         parts = self.runner.run(units, rewrite, stage="compact")
-        joined = Compacted(
-            plan.pin,
-            tuple(group for part in parts for group in part.groups),
-            staged_at=min(part.staged_at for part in parts),
-        )
+        joined = Compacted(plan.pin, tuple(group for part in parts for group in part.groups))
         return self.tables.with_indexes(joined, self.build_indexes)
 
     def build_indexes(self, pin: Pin, specs: Sequence[IndexSpec]) -> Indexed | None:
@@ -61,7 +57,7 @@ class TaskWorkers:
         if not built:
             return None
         segments = tuple(segment for each in built for segment in each.parts)
-        return Indexed(pin, segments, min(each.staged_at for each in built))
+        return Indexed(pin, segments)
 
 
 def rewrite(unit: Rewrite) -> Compacted:

@@ -69,8 +69,6 @@ class Compacted:
 
     pin: Pin
     groups: tuple[Rewritten, ...]
-    # When the first of its files was begun: until they are in a version, files grow old.
-    staged_at: float
     # Segments over the new fragments, for indexes that forget rewritten rows.
     indexed: Indexed | None = None
 

@@ -1,4 +1,4 @@
-"""Faults on purpose: the nth durable step crashes, fails, or loses its acknowledgement.
+"""Faults on purpose: the nth durable step crashes, fails, pauses, or loses its acknowledgement.
 
 A scenario is run once to count its steps, and then once per fault:
 
@@ -26,7 +26,9 @@ from omnigraph.storage.paths import Entry
 Result = TypeVar("Result")
 
 # What tables only read or plan; every other method of theirs writes something.
-_TABLE_READS = frozenset({"open", "references", "linear", "plan_compaction", "cut_indexes"})
+_TABLE_READS = frozenset(
+    {"open", "references", "linear", "plan_compaction", "cut_indexes", "forget_unpublished"}
+)
 
 
 class SimulatedCrash(BaseException):
@@ -41,10 +43,13 @@ class Kind(StrEnum):
     ERROR = "error"
     UNKNOWN_BEFORE = "unknown-before"
     UNKNOWN_AFTER = "unknown-after"
+    PAUSE_BEFORE = "pause-before"
+    PAUSE_AFTER = "pause-after"
 
 
 CRASHES = (Kind.CRASH_BEFORE, Kind.CRASH_AFTER)
 FAILURES = (Kind.ERROR, Kind.UNKNOWN_BEFORE, Kind.UNKNOWN_AFTER)
+PAUSES = (Kind.PAUSE_BEFORE, Kind.PAUSE_AFTER)
 _HAPPENING = (Kind.CRASH_AFTER, Kind.UNKNOWN_AFTER)
 
 
@@ -67,9 +72,9 @@ class Fault:
     def __str__(self) -> str:
         return f"{self.number:03}-{self.operation}-{self.kind}"
 
-    def steps(self) -> Steps:
-        """A fresh counter that will meet this fault."""
-        return Steps(self)
+    def steps(self, during: Callable[[], object] | None = None) -> Steps:
+        """A fresh counter that will meet this fault; `during` is what others do in a pause."""
+        return Steps(self, during=during)
 
 
 @dataclass(slots=True)
@@ -77,6 +82,7 @@ class Steps:
     """The durable steps of one simulated process, counted across all its wrappers and threads."""
 
     fault: Fault | None = None
+    during: Callable[[], object] | None = None
     taken: list[Step] = field(default_factory=list)
     is_met: bool = False
     is_dead: bool = False
@@ -87,9 +93,21 @@ class Steps:
         kind = self._count(Step(operation, path))
         if kind is None:
             return action()
+        if kind in PAUSES:
+            return self._pause(kind, action)
         if kind in _HAPPENING:
             action()
         raise _failure(kind, operation, path)
+
+    def _pause(self, kind: Kind, action: Callable[[], Result]) -> Result:
+        """Stop this process before or after a step, while others go on for as long as they like."""
+        assert self.during is not None, "a pause needs to know what others do meanwhile"
+        if kind is Kind.PAUSE_BEFORE:
+            self.during()
+            return action()
+        result = action()
+        self.during()
+        return result
 
     def _count(self, step: Step) -> Kind | None:
         with self._lock:
@@ -175,5 +193,7 @@ def _failure(kind: Kind, operation: str, path: str) -> BaseException:
             return StorageError(operation, path, "a fault on purpose")
         case Kind.UNKNOWN_BEFORE | Kind.UNKNOWN_AFTER:
             return StorageUnknown(operation, path, "a fault on purpose")
+        case Kind.PAUSE_BEFORE | Kind.PAUSE_AFTER:
+            raise AssertionError("a paused step happens")
         case _:
             assert_never(kind)

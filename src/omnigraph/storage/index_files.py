@@ -58,8 +58,6 @@ class Indexed:
 
     pin: Pin
     parts: tuple[BuiltSegment, ...]
-    # When the first of their files was begun: until they are in a version, files grow old.
-    staged_at: float
 
     @property
     def names(self) -> tuple[str, ...]:

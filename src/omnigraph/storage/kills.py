@@ -88,6 +88,11 @@ class Kills:
             [fragment_id for fragment_id, piece in pieces.items() if piece.after is None],
         )
 
+    def forget(self) -> None:
+        """Forget what was written for writes that have to be applied again."""
+        with self._lock:
+            self._known.clear()
+
     def _unchanged(self, dataset: LanceDataset, dead: pa.Array) -> _Pieces:
         with self._lock:
             known = self._known.get(id(dead))

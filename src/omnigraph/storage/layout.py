@@ -13,6 +13,7 @@
     __manifest/schemas/{digest}.json                  accepted schemas, by the hash of their content
     __manifest/cleanup.json                           when the last automatic clean-up began
     __manifest/clock/now                              written to see what time the store has
+    __manifest/sweeps/{number:020}.json               which unreferenced files may be removed
     __manifest/staging/{load}/{name}                  notes of a bulk load, removed at its end
     __manifest/staging/{load}.units/{name}            its units that are under way
     __manifest/probes/{id}                            written and removed to try out a store
@@ -41,6 +42,7 @@ SCHEMAS = f"{MANIFEST}/schemas"
 CLEANUP = f"{MANIFEST}/cleanup.json"
 CLOCK_FOLDER = f"{MANIFEST}/clock"
 CLOCK = f"{CLOCK_FOLDER}/now"
+SWEEPS = f"{MANIFEST}/sweeps"
 PROBES = f"{MANIFEST}/probes"
 STAGING = f"{MANIFEST}/staging"
 TABLES = "t"
@@ -57,6 +59,7 @@ _REF_EVENT = re.compile(r"__manifest/branches/([^/]+)/(\d{6})\.json")
 _ANNOUNCEMENT = re.compile(r"__manifest/branches/([^/]+)/(\d{6})\.tag")
 _TAG_EVENT = re.compile(r"__manifest/tags/([^/]+)/(\d{6})\.json")
 _FLOOR = re.compile(r"__manifest/[^/]+\.[^/]+/floors/(\d{20})")
+_SWEEP = re.compile(r"__manifest/sweeps/(\d{20})\.json")
 
 
 def branch_folder(branch: str) -> str:
@@ -118,6 +121,11 @@ def floor_folder(stream: str) -> str:
 def floor(stream: str, seq: int) -> str:
     """The statement that the commits of a branch below one of them were let go."""
     return f"{floor_folder(stream)}/{_number(seq, digits=20)}"
+
+
+def sweep(number: int) -> str:
+    """The statement which unreferenced files a collector may be removing."""
+    return f"{SWEEPS}/{_number(number, digits=20)}.json"
 
 
 def hint(stream: str) -> str:
@@ -194,6 +202,17 @@ def seq_of_floor(path: str) -> int | None:
     """The seq of a floor's path, or None for any other path."""
     found = _FLOOR.fullmatch(path)
     return int(found[1]) if found else None
+
+
+def number_of_sweep(path: str) -> int | None:
+    """The number of a sweep's path, or None for any other path."""
+    found = _SWEEP.fullmatch(path)
+    return int(found[1]) if found else None
+
+
+def is_of_table(path: str) -> bool:
+    """Whether a path belongs to a table."""
+    return path.startswith(f"{TABLES}/")
 
 
 def stream_of(path: str) -> str | None:

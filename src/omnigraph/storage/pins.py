@@ -42,16 +42,17 @@ class Staged:
 
     The fragments have no ids: those are given by the commit, on the pin it builds on. `above` is
     the highest fragment id that was in use when they were written: only a fragment with a higher
-    one can hold these rows already.
+    one can hold these rows already. `after_sweep` is the newest sweep of a collector that was
+    stated before they were written: only a later one can have listed their files.
     """
 
     path: str
     fragments: tuple[FragmentMetadata, ...]
     rows: int
-    staged_at: float
     above: int = 0
     # The rows themselves, if they are few and were written by this process.
     held: pa.Table | None = field(default=None, compare=False, repr=False)
+    after_sweep: int = 0
 
     @cached_property
     def files(self) -> tuple[str, ...]:
@@ -69,8 +70,8 @@ class Staged:
                 "path": self.path,
                 "fragments": [fragment.to_json() for fragment in self.fragments],
                 "rows": self.rows,
-                "staged_at": self.staged_at,
                 "above": self.above,
+                "after_sweep": self.after_sweep,
             }
         )
 
@@ -84,8 +85,8 @@ class Staged:
                 FragmentMetadata.from_json(json.dumps(each)) for each in found["fragments"]
             ),
             rows=found["rows"],
-            staged_at=found["staged_at"],
             above=found["above"],
+            after_sweep=found["after_sweep"],
         )
 
 

@@ -9,7 +9,6 @@ pins, rows and row ids. Out: pins. The pins become visible when a record names t
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -71,7 +70,6 @@ class Tables:
         *,
         is_durable: bool = True,
         options: Mapping[str, str] | None = None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._handles = Handles(root_uri, options=options)
         self._verifier = self._handles.verifier
@@ -79,7 +77,6 @@ class Tables:
         self._kills = Kills(self.root if self._verifier.is_active else None)
         self._recent = RecentWrites()
         self._disk = Disk(self._handles.root, is_durable=is_durable)
-        self._clock = clock
 
     @property
     def root(self) -> str:
@@ -148,7 +145,6 @@ class Tables:
             path=pin.path,
             fragments=tuple(fragments),
             rows=sum(fragment.physical_rows for fragment in fragments),
-            staged_at=self._clock(),
             above=pin.high_water,
             held=held_rows(rows),
         )
@@ -172,6 +168,10 @@ class Tables:
         folders = [*folders, *map(sidecars_of, files)]
         below = [entry.path for folder in folders for entry in objects.list(folder.rstrip("/"))]
         objects.delete([*files, *below])
+
+    def forget_unpublished(self) -> None:
+        """Write deletion files anew for writes under way: a collector may remove the old ones."""
+        self._kills.forget()
 
     def append(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
         """The version with the staged rows added."""
@@ -257,7 +257,7 @@ class Tables:
 
     def rewrite(self, plan: Compaction) -> Compacted:
         """Write the data files of a planned compaction, or of some of its tasks."""
-        dataset, started = self._handles.get(plan.pin), self._clock()
+        dataset = self._handles.get(plan.pin)
         groups: list[compaction_files.Rewritten] = []
         seal = partial(self._sealed, plan.pin.path)
         try:
@@ -266,11 +266,11 @@ class Tables:
                 self._verifier.require(plan.pin, dataset, Use.REWRITE)
                 groups.extend(compaction_files.execute(dataset, plan, seal))
                 schema = logical_schema(dataset.schema)
-            compacted = Compacted(plan.pin, tuple(groups), started)
+            compacted = Compacted(plan.pin, tuple(groups))
             self._persist_data(plan.pin.path, compacted.files, schema)
         except BaseException:
             with suppress(Exception):
-                self.discard(Compacted(plan.pin, tuple(groups), started))
+                self.discard(Compacted(plan.pin, tuple(groups)))
             raise
         return compacted
 
@@ -310,18 +310,18 @@ class Tables:
 
     def build_parts(self, pin: Pin, parts: Sequence[IndexPart]) -> Indexed | None:
         """Build parts of indexes; no version shows them yet. None when there is nothing to do."""
-        dataset, started = self._handles.get_own(pin), self._clock()
+        dataset = self._handles.get_own(pin)
         built: list[index_files.BuiltSegment] = []
         seal = partial(self._sealed_segment, pin.path)
         try:
             with lance_step("build_indexes", pin.path):
                 self._verifier.require(pin, dataset, Use.REWRITE)
                 built.extend(index_files.build(dataset, parts, seal))
-            indexed = Indexed(pin, tuple(built), started)
+            indexed = Indexed(pin, tuple(built))
             self._disk.persist(pin.path, indexed.folders)
         except BaseException:
             with suppress(Exception):
-                self.discard(Indexed(pin, tuple(built), started))
+                self.discard(Indexed(pin, tuple(built)))
             raise
         return indexed if built else None
 

@@ -11,11 +11,14 @@ any step needs no repair; no commit that was acknowledged is lost.
     codec         records as bytes
     changes       change sets too large for their record
     snapshot      a schema and a pin per type; checkpoints
+    entry_cache   records that were read lately
     log           the records of a stream: found, read, folded
     footprint     what a write depends on, and whether a commit changed it
     effects       what a commit does to tables, as data, and the function that applies it
     floors        how far back the commits of a branch can be read
-    transaction   stage, publish, rebase: the only module that creates records
+    sweeps        which files a collector may be removing
+    transaction   a write as data, with what it depends on and what it requires
+    committer     stage, publish, rebase: the only module that creates records
     names         what may be the name of a branch or a tag
     events        what happens to names, append only
     tags          names for commits, which keep them
@@ -31,6 +34,7 @@ any step needs no repair; no commit that was acknowledged is lost.
 """
 
 from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.committer import Committer
 from omnigraph.versioning.compaction import Compactor, compact
 from omnigraph.versioning.effects import (
     AddColumns,
@@ -49,7 +53,7 @@ from omnigraph.versioning.footprint import WHOLE, Footprint, Reads, mark
 from omnigraph.versioning.history import History
 from omnigraph.versioning.idset import IdSet
 from omnigraph.versioning.lineage import Lineage
-from omnigraph.versioning.log import Head, Log
+from omnigraph.versioning.log import Log
 from omnigraph.versioning.publisher import Publisher, Publishers
 from omnigraph.versioning.record import (
     MAIN,
@@ -63,11 +67,12 @@ from omnigraph.versioning.record import (
     Spilled,
     Stream,
 )
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.snapshot import Head, Snapshot
 from omnigraph.versioning.transaction import (
     BranchAt,
-    Committer,
     PrepareAgain,
+    Requirement,
+    Retained,
     Settings,
     Transaction,
 )
@@ -106,6 +111,8 @@ __all__ = [
     "Register",
     "Rename",
     "Replace",
+    "Requirement",
+    "Retained",
     "Settings",
     "Signature",
     "Snapshot",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -18,16 +17,16 @@ from omnigraph.ids import new_ulid
 from omnigraph.storage import layout
 from omnigraph.versioning import names
 from omnigraph.versioning.codec import read_ref, ref_json
+from omnigraph.versioning.committer import Committer
 from omnigraph.versioning.events import Chain, NameEvents, is_live
 from omnigraph.versioning.fields import Fields
 from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.holders import Holders
 from omnigraph.versioning.holds import Holds
-from omnigraph.versioning.log import Head
 from omnigraph.versioning.record import MAIN, MAIN_BRANCH, CommitRef, Stream
-from omnigraph.versioning.snapshot import Snapshot, encode_checkpoint
+from omnigraph.versioning.snapshot import Head, Snapshot, encode_checkpoint
 from omnigraph.versioning.tags import Tags
-from omnigraph.versioning.transaction import BranchAt, Committer
+from omnigraph.versioning.transaction import BranchAt
 
 # A remembered name saves a listing; a graph with more branches than this is rare.
 _KNOWN_MAX: Final = 4096
@@ -110,7 +109,7 @@ class Branches:
         except CommitNotFound:
             self._put_event(name, generation + 2, self._deletion(actor))
             raise
-        self._log.confirm(Head(base), time.monotonic())
+        self._log.confirm(Head(base))
         return stream
 
     def require_held(self, at: Snapshot, *, tag: str | None = None) -> int:

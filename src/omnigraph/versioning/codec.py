@@ -119,6 +119,7 @@ def _record_fields(record: Record) -> dict[str, object]:
         "dropped": record.dropped,
         "renamed": dict(record.renamed),
         "partial": not record.is_whole,
+        "fence": record.is_fence,
         "pins": pins_json(record.pins),
         "changes": {key: _change_json(change) for key, change in sorted(record.changes.items())},
     }
@@ -135,6 +136,7 @@ def _record(fields: Fields, stream: str, seq: int) -> Record:
         schema=fields.text("schema"),
         pins=read_pins(fields.child_or_empty("pins")),
         is_whole=not fields.flag("partial"),
+        is_fence=fields.flag("fence"),
         changes={key: _change(item) for key, item in fields.child_or_empty("changes").items()},
         signature=Signature(
             actor=fields.text_or_none("actor"),

@@ -117,20 +117,13 @@ class Adopt:
     pin: Pin
 
 
-class Unpublished(Protocol):
-    """Files of maintenance that no version has yet: what `compact` of the tables gave."""
-
-    @property
-    def staged_at(self) -> float:
-        """When the first of them was begun."""
-
-
 @dataclass(frozen=True, slots=True)
 class Maintain:
     """A compacted form of the table, to be replayed on whatever version it has by then."""
 
     type_key: str
-    compacted: Unpublished
+    # What `compact` or `build_indexes` of the tables gave: files that no version has yet.
+    compacted: object
 
 
 Effect: TypeAlias = (
@@ -176,6 +169,9 @@ class TableStore(Protocol):
     def add_columns(self, pin: Pin, schema: pa.Schema) -> Pin:
         """A version with more columns."""
 
+    def forget_unpublished(self) -> None:
+        """Forget files that were written for writes under way: they may be removed."""
+
     def plan_compaction(self, pin: Pin) -> Any:  # opaque to us
         """What is worth rewriting, or None."""
 
@@ -219,7 +215,7 @@ class Workbench:
             self._by_life.setdefault(life, []).append(effect)
         self._applied: dict[_Life, tuple[Pin | None, Pin | None]] = {}
         # Files that it wrote itself; those of its effects belong to whoever staged them.
-        self._own: list[Staged | Unpublished] = []
+        self._own: list[object] = []
         # Whether a record that names its files may be stored.
         self.is_offered = False
 
@@ -306,19 +302,19 @@ class Workbench:
         return pin
 
 
-def oldest_staged_at(effects: Iterable[Effect]) -> float | None:
-    """When the first already written files of some effects were written."""
-    return min((time for effect in effects for time in _staged_at(effect)), default=None)
+def staged_files(effects: Iterable[Effect]) -> dict[int, list[str]]:
+    """The files that were written before effects were prepared, by the sweep they came after."""
+    files: dict[int, list[str]] = {}
+    for effect in effects:
+        if isinstance(effect, Append | Replace | Overwrite):
+            for part in _only_staged(effect.new):
+                files.setdefault(part.after_sweep, []).extend(part.files)
+    return files
 
 
-def _staged_at(effect: Effect) -> Iterable[float]:
-    match effect:
-        case Append() | Replace() | Overwrite():
-            return (part.staged_at for part in effect.new if isinstance(part, Staged))
-        case Maintain():
-            return (effect.compacted.staged_at,)
-        case _:
-            return ()
+def is_rewritable(effect: Effect) -> bool:
+    """Whether an effect names no file but those of staged rows, which can be compared by name."""
+    return not isinstance(effect, Adopt | Register | Maintain)
 
 
 def _written(effect: Effect, pin: Pin | None, write: WriteRows) -> Effect:

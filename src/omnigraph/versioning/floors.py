@@ -4,13 +4,20 @@ A collector lets go of old commits from the oldest on. Before it removes anythin
 so, in an object of the branch's stream. So a record that is missing below the floor was let go, and
 one that is missing above it is damage. Floors only rise; records that are still there below one
 tell how branches descend from each other, and nothing more. A deleted branch that is collected gets
-a floor above all of its commits, for whoever still has a snapshot of it.
+a floor above all of its commits, for processes that still have a snapshot of it.
+
+A floor names the commits of its stream that were let go with it. So a writer that was stopped right
+after its put finds out whether its commit was made and let go since, or landed where the commit
+that had its place was removed. Floors are never removed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
+from omnigraph.versioning.fields import read_fields, write_fields
 from omnigraph.versioning.record import GENESIS_SEQ, Stream
 
 
@@ -19,6 +26,12 @@ class Floors:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
+
+    def of_stream(self, stream_id: str) -> int:
+        """The highest floor that a stream has itself; the first seq of all if it has none."""
+        listed = self._objects.list(layout.floor_folder(stream_id))
+        seqs = (layout.seq_of_floor(entry.path) for entry in listed)
+        return max((seq for seq in seqs if seq is not None), default=GENESIS_SEQ)
 
     def of(self, stream: Stream) -> int:
         """The seq of the oldest commit of a branch that was not let go."""
@@ -32,9 +45,21 @@ class Floors:
             last = stream.first_seq - 1
             stream = stream.owner(last)
 
-    def put(self, stream_id: str, seq: int) -> None:
-        """State that the commits of a stream below a seq are let go; again is no error."""
-        self._objects.put_new(layout.floor(stream_id, seq), b"")
+    def put(self, stream_id: str, seq: int, commits: Sequence[str] = ()) -> None:
+        """State that the commits of a stream below a seq are let go; again is not an error.
+
+        `commits` are the ids of those that the floor before it did not cover.
+        """
+        path = layout.floor(stream_id, seq)
+        self._objects.put_new(path, write_fields(path, {"commits": list(commits)}))
+
+    def has_let_go(self, stream_id: str, seq: int, commit: str) -> bool | None:
+        """Whether it was this commit that was let go at a seq; None if no floor tells."""
+        for entry in self._objects.list(layout.floor_folder(stream_id)):
+            if (layout.seq_of_floor(entry.path) or GENESIS_SEQ) > seq:
+                data = self._objects.get(entry.path)
+                return commit in read_fields(entry.path, data).texts("commits") if data else None
+        return None
 
     def _highest(self, stream: Stream, last: int | None) -> int | None:
         listed = self._objects.list(layout.floor_folder(stream.id))

@@ -1,15 +1,17 @@
 """Holds: what keeps a commit while somebody makes another one from it.
 
-A hold is put before the work and removed after it, like a tag without a name. One that a crash left
-behind ends with the grace, and is collected.
+A hold is put before the work and removed after it, like a tag without a name. One that is older
+than the grace is removed by a collector before it states what it lets go and fences the branches.
+So a write that finds its hold after the newest commit it builds on can rely on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 
-from omnigraph.errors import StorageError
+from omnigraph.errors import StagingExpired, StorageError
 from omnigraph.ids import new_ulid
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
@@ -17,6 +19,7 @@ from omnigraph.versioning.events import put_event
 from omnigraph.versioning.fields import read_fields
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.tags import RequireHeld, Tag, event_of, read_tag
+from omnigraph.versioning.transaction import Retained
 
 
 class Holds:
@@ -29,17 +32,19 @@ class Holds:
         self._now_us = now_us
         self._require_held = require_held
 
-    def list(self, *, since: int) -> list[Tag]:
-        """The holds that were put since a time (µs), as tags that are named by their paths."""
+    def list(self) -> list[Tag]:
+        """All holds, as tags that are named by their paths."""
         listed = [entry.path for entry in self._objects.list(layout.HOLDS)]
         # One that is gone by now has done its work.
         stored = [(path, data) for path in listed if (data := self._objects.get(path)) is not None]
-        holds = [read_tag(path, read_fields(path, data)) for path, data in stored]
-        return [hold for hold in holds if hold.created_at >= since]
+        return [read_tag(path, read_fields(path, data)) for path, data in stored]
 
     @contextmanager
-    def held(self, *commits: Snapshot) -> Iterator[None]:
-        """Around work that refers to commits in the end; those that nobody holds are refused."""
+    def held(self, *commits: Snapshot) -> Iterator[Retained]:
+        """Around work that refers to commits in the end; those that nothing holds are refused.
+
+        The work must require what this gives, because a hold does not outlast every pause.
+        """
         for at in commits:
             self._require_held(at)
         paths = [layout.hold(new_ulid().lower()) for _ in commits]
@@ -50,7 +55,11 @@ class Holds:
             # A collector that did not see the holds has said by now what it lets go.
             for at in commits:
                 self._require_held(at)
-            yield
+            yield Retained(partial(self._require, paths))
         finally:
             with suppress(StorageError):
                 self._objects.delete(paths)
+
+    def _require(self, paths: Sequence[str]) -> None:
+        if any(self._objects.get(path) is None for path in paths):
+            raise StagingExpired("a clean-up took this write for dead", hint="run the write again")

@@ -2,6 +2,11 @@
 
 A record is the only truth. The hint and the checkpoints make it quick to find; they are written
 after the fact, may be absent, stale or torn, and are never believed over a record.
+
+A collector removes old records, so an absent record proves that a stream ends there only if the
+floor of the stream lies at or below the end (`floors`). Floors are stated before anything below
+them is removed, and are read here after the fact: after the absent record that makes an end, and
+after the put that makes a commit. So no pause and no clock leads a branch back.
 """
 
 from __future__ import annotations
@@ -12,22 +17,29 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Final, assert_never
+from dataclasses import replace
+from enum import Enum, auto
+from typing import Final
 
 from omnigraph.errors import (
+    BranchGone,
     CommitNotFound,
     CorruptObject,
     FormatTooNew,
     GraphNotFound,
+    InDoubt,
     StorageError,
+    StorageUnknown,
 )
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning.codec import decode_entry, encode_entry
+from omnigraph.versioning.entry_cache import EntryCache
 from omnigraph.versioning.fields import read_fields, write_fields
+from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.record import GENESIS_SEQ, MAIN, Close, LogEntry, Record, Stream
 from omnigraph.versioning.snapshot import (
+    Head,
     Snapshot,
     decode_checkpoint,
     encode_checkpoint,
@@ -46,55 +58,42 @@ REMOTE_HINT_EVERY: Final = 8
 PROBES_MAX: Final = 16
 # How long a collector leaves alone what was just superseded, deleted, or never referred to.
 GRACE_S: Final = 24 * 3600.0
-# Parsed records are immutable and take 4 kB; this many serve rebases and listings without a read.
-CACHED_ENTRIES_MAX: Final = 2048
+# A reader that slept through a clean-up may answer from the old end of a branch for so much of its
+# own running time: how often the floor of a stream that does not move is read again.
+STALE_S_MAX: Final = 1.0
+# How often a floor may rise while the end of a stream is looked for; each takes a clean-up.
+FLOORS_MAX: Final = 16
 CACHED_HEADS_MAX: Final = 1024
 # How many commits of maintenance in a row are seen through; each follows a commit of somebody.
 MAINTENANCE_MAX: Final = 1024
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _READERS: Final = 8
 # Fewer than this are not worth a thread each.
 _READERS_LEAST: Final = 4
 _REPLACED: Final = "close the graph and open it again: it was replaced while it was open"
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The end of a stream: its newest snapshot, and whether the stream was closed behind it."""
+class Placed(Enum):
+    """What became of the put of an entry."""
 
-    snapshot: Snapshot
-    is_closed: bool = False
-
-    @property
-    def next_seq(self) -> int:
-        """Where the next entry of the stream goes."""
-        return self.snapshot.seq + 1 + self.is_closed
-
-    def after(self, entry: LogEntry) -> Head:
-        """The head that one more entry makes."""
-        match entry:
-            case Record():
-                return Head(self.snapshot.after(entry))
-            case Close():
-                return Head(self.snapshot, is_closed=True)
-            case _:
-                assert_never(entry)
+    CREATED = auto()
+    TAKEN = auto()
+    # The commits around the place were collected: whoever put it knew an end that is long gone.
+    COLLECTED = auto()
 
 
 class Log:
     """Every stream of one graph; safe to share between threads."""
 
-    def __init__(self, objects: Objects, *, grace_s: float = GRACE_S) -> None:
+    def __init__(self, objects: Objects) -> None:
         self.objects = objects
-        # What was the newest record so long ago may have lost the one behind it to a collector.
-        self._fresh_s = grace_s / 2
+        self.floors = Floors(objects)
         self._hint_every = REMOTE_HINT_EVERY if objects.uri.startswith("s3://") else 1
         self._lock = threading.Lock()
-        self._entries: OrderedDict[tuple[str, int], LogEntry] = OrderedDict()
+        self._entries = EntryCache()
         self._heads: OrderedDict[str, Head] = OrderedDict()
-        # When the head of each stream was last seen to be the newest.
-        self._seen: dict[str, float] = {}
-        # The newest entry of each stream as it is stored: to see that it still is.
-        self._ends: OrderedDict[str, tuple[LogEntry, bytes]] = OrderedDict()
+        # When the floor of each stream was last read.
+        self._verified_at: dict[str, float] = {}
 
     def require_graph(self) -> None:
         """Refuse an address without a graph, and a graph of a newer format.
@@ -113,18 +112,50 @@ class Log:
             raise GraphNotFound(self.objects.uri)
         read_fields(layout.FORMAT, data)
 
-    def append(self, entry: LogEntry) -> bool:
-        """Create an entry at its place; True if this call did. For `transaction` alone."""
-        if entry.seq > GENESIS_SEQ:
-            self._require_predecessor(entry)
+    def append(self, entry: LogEntry) -> Placed:
+        """Put an entry at its place. For `transaction` alone."""
+        if entry.seq > GENESIS_SEQ and not self._has_predecessor(entry):
+            return Placed.COLLECTED
         data = encode_entry(entry)
-        is_ours = self.objects.put_new(layout.record(entry.stream, entry.seq), data)
-        if is_ours:
-            self._keep_end(entry, data)
-        return is_ours
+        path = layout.record(entry.stream, entry.seq)
+        if not self.objects.put_new(path, data):
+            return Placed.TAKEN
+        try:
+            placed = self.verify_put(entry)
+        except StorageError as error:
+            # It is there, and whether it counts cannot be read.
+            raise StorageUnknown("put_new", path, error.reason) from error
+        if placed is Placed.CREATED:
+            self._entries.keep_end(entry, data)
+        return placed
 
-    def _require_predecessor(self, entry: LogEntry) -> None:
-        """Refuse to write on top of what is not stored, whatever this process remembers.
+    def verify_put(self, entry: LogEntry) -> Placed:
+        """Whether an entry that was created at its place became part of the stream.
+
+        If the floor has risen above it, it did only if it is what was let go there.
+        """
+        if not self.is_collected(entry.stream, entry.seq):
+            return Placed.CREATED
+        if isinstance(entry, Close):
+            return Placed.COLLECTED
+        is_ours = self.floors.has_let_go(entry.stream, entry.seq, entry.commit)
+        if is_ours is None:
+            message = f"commit {entry.commit} may have been made, and collected since"
+            raise InDoubt(message, commit=entry.commit)
+        return Placed.CREATED if is_ours else Placed.COLLECTED
+
+    def is_collected(self, stream: str, seq: int) -> bool:
+        """Whether the commits of a stream up to a seq were let go, as of now."""
+        return self.floors.of_stream(stream) > seq
+
+    def withdraw(self, entry: LogEntry) -> None:
+        """Remove an entry that was put among collected ones: it never was part of the stream."""
+        # A crash or a failure before leaves it to the next collector: nothing reads below a floor.
+        with suppress(StorageError):
+            self.objects.delete([layout.record(entry.stream, entry.seq)])
+
+    def _has_predecessor(self, entry: LogEntry) -> bool:
+        """Refuse to write on top of what is not stored; False where that was collected.
 
         A directory may be put back from a copy while the graph is open. A record above a gap
         would be acknowledged and never be seen.
@@ -135,23 +166,26 @@ class Log:
         if data is None:
             # A branch without commits of its own begins above its first checkpoint.
             if self.objects.get(layout.checkpoint(entry.stream, seq)) is not None:
-                return
+                return True
+            if self.is_collected(entry.stream, seq):
+                return False
             raise CorruptObject(path, "it is gone, and a commit was to follow it", hint=_REPLACED)
-        found = self._decoded(entry.stream, seq, data)
+        found = self._entries.decode(entry.stream, seq, data)
         if isinstance(found, Record) and isinstance(entry, Record) and found.commit != entry.parent:
             reason = f"it is commit {found.commit}, and {entry.parent} was there before"
             raise CorruptObject(path, reason, hint=_REPLACED)
+        return True
 
     def read(self, stream: str, seq: int) -> LogEntry | None:
         """The entry at a place of a stream, or None."""
-        if (known := self._known(stream, seq)) is not None:
+        if (known := self._entries.get(stream, seq)) is not None:
             return known
         data = self.objects.get(layout.record(stream, seq))
         if data is None:
             return None
         entry = decode_entry(stream, seq, data)
-        self._keep_end(entry, data)
-        return self._keep(entry)
+        self._entries.keep_end(entry, data)
+        return self._entries.keep(entry)
 
     def is_stored(self, stream: str, seq: int) -> bool:
         """Whether an entry is there now, whatever this process remembers."""
@@ -159,7 +193,7 @@ class Log:
 
     def read_many(self, places: Iterable[tuple[str, int]]) -> list[LogEntry | None]:
         """Several entries; those that this process does not know are read at the same time."""
-        entries = {place: self._known(*place) for place in places}
+        entries = {place: self._entries.get(*place) for place in places}
         unknown = [place for place, entry in entries.items() if entry is None]
         if len(unknown) < _READERS_LEAST:
             return [entry or self.read(*place) for place, entry in entries.items()]
@@ -196,35 +230,55 @@ class Log:
         return [entry for entry in entries if entry is not None]
 
     def head(self, stream: Stream) -> Head:
-        """The end of a stream now: one absent probe when nothing happened since the last look."""
-        started = time.monotonic()
-        head = self._start(stream)
+        """The end of a stream: one absent probe when nothing happened since the last look.
+
+        It is the end now, or, for a process that slept through a clean-up, was it at most
+        `STALE_S_MAX` of running time ago.
+        """
+        known = self.known_head(stream)
+        if known is None:
+            return self.newest_head(stream)
+        head = self._probe(known)
+        is_certain = _elapsed_s() - self._verified_at.get(stream.id, -STALE_S_MAX) < STALE_S_MAX
+        return head if head is known and is_certain else self._verify(stream, head)
+
+    def newest_head(self, stream: Stream) -> Head:
+        """The end of a stream now, whatever this process remembers of its floor."""
+        return self._verify(stream, self._probe(self.known_head(stream) or self._locate(stream)))
+
+    def _probe(self, head: Head) -> Head:
+        """The last of the entries that follow a head without a gap."""
+        stream = head.snapshot.stream
         for _ in range(PROBES_MAX):
             entry = self.read(stream.id, head.next_seq)
             if entry is None:
-                return self.confirm(head, started)
+                return head
             head = head.after(entry)
-        head = self._head_at(stream, self._last_seq(stream, above=head.next_seq - 1))
-        return self.confirm(head, started)
+        return self._head_at(stream, self._last_seq(stream, above=head.next_seq - 1))
 
-    def is_fresh(self, stream: Stream) -> bool:
-        """Whether the known head of a stream was the newest so lately that no record is gone."""
-        seen = self._seen.get(stream.id)
-        return seen is not None and time.monotonic() - seen < self._fresh_s
+    def _verify(self, stream: Stream, head: Head) -> Head:
+        """A head that no collected record hides newer ones from."""
+        for _ in range(FLOORS_MAX):
+            read_at = _elapsed_s()
+            floor = self.floors.of_stream(stream.id)
+            if floor <= head.snapshot.seq:
+                self._verified_at[stream.id] = read_at
+                return self.remember(head)
+            last = self._last_seq(stream, above=floor - 1)
+            if last < floor:
+                raise BranchGone(stream.branch)
+            head = self._probe(self._head_at(stream, last))
+        raise CorruptObject(
+            layout.floor_folder(stream.id), f"it rose {FLOORS_MAX} times while the end was read"
+        )
 
-    def _start(self, stream: Stream) -> Head:
-        """A head to probe from: nothing behind it has been collected."""
-        known = self.known_head(stream)
-        if known is None:
-            return self._located(stream)
-        if self.is_fresh(stream):
-            return known
-        last = self._last_seq(stream, above=known.next_seq - 1)
-        return known if last < known.next_seq else self._head_at(stream, last)
+    def doubt(self, stream: Stream) -> None:
+        """Read the floor of a stream before its head is given out again."""
+        self._verified_at.pop(stream.id, None)
 
-    def confirm(self, head: Head, seen: float) -> Head:
-        """Keep a head that was the newest at a time of the monotonic clock."""
-        self._seen[head.snapshot.stream.id] = seen
+    def confirm(self, head: Head) -> Head:
+        """Keep a head that this process has just made, and whose floor it has just read."""
+        self._verified_at[head.snapshot.stream.id] = _elapsed_s()
         return self.remember(head)
 
     def at(self, stream: Stream, seq: int) -> Snapshot:
@@ -253,6 +307,16 @@ class Log:
             seq, current = seq - 1, entry.parent
         return False
 
+    def stored_seqs(self, stream_id: str, *, below: int) -> list[int]:
+        """The seqs of the stored entries of a stream below one, by listing."""
+        seqs: list[int] = []
+        for entry in self.objects.list(layout.stream_folder(stream_id)):
+            seq = layout.seq_of_record(entry.path)
+            if seq is None or seq >= below:
+                break  # Records sort below every other object of the folder.
+            seqs.append(seq)
+        return seqs
+
     def first_seq(self, stream: Stream) -> int | None:
         """The seq of the oldest stored entry of a stream, by listing; None if there is none."""
         oldest = next(iter(self.objects.list(layout.stream_folder(stream.id))), None)
@@ -270,7 +334,7 @@ class Log:
             self._heads.move_to_end(stream_id)
             while len(self._heads) > CACHED_HEADS_MAX:
                 forgotten, _ = self._heads.popitem(last=False)
-                self._seen.pop(forgotten, None)
+                self._verified_at.pop(forgotten, None)
         return head
 
     def settle(self, entry: LogEntry, head: Head) -> None:
@@ -278,8 +342,8 @@ class Log:
 
         Nothing here matters for correctness: a failure or a crash leaves an older hint.
         """
-        self._keep(entry)
-        self.confirm(head, time.monotonic())
+        self._entries.keep(entry)
+        self.confirm(head)
         snapshot = head.snapshot
         interval = CHECKPOINT_EVERY if _is_wide(snapshot) else CHECKPOINT_EVERY_WHOLE
         with suppress(StorageError):
@@ -308,49 +372,14 @@ class Log:
         if newest >= max(stream.first_seq, 1):
             self.write_checkpoint(self.at(stream, newest))
 
-    def _known(self, stream: str, seq: int) -> LogEntry | None:
-        with self._lock:
-            entry = self._entries.get((stream, seq))
-            if entry is not None:
-                self._entries.move_to_end((stream, seq))
-        return entry
-
-    def _keep(self, entry: LogEntry) -> LogEntry:
-        with self._lock:
-            self._entries[entry.stream, entry.seq] = entry
-            while len(self._entries) > CACHED_ENTRIES_MAX:
-                self._entries.popitem(last=False)
-        return entry
-
-    def _keep_end(self, entry: LogEntry, data: bytes) -> None:
-        with self._lock:
-            known = self._ends.get(entry.stream)
-            if known is not None and known[0].seq > entry.seq:
-                return
-            self._ends[entry.stream] = entry, data
-            self._ends.move_to_end(entry.stream)
-            while len(self._ends) > CACHED_HEADS_MAX:
-                self._ends.popitem(last=False)
-
-    def _decoded(self, stream: str, seq: int, data: bytes) -> LogEntry:
-        """An entry from its bytes, which most often are the ones this process saw last."""
-        known = self._ends.get(stream)
-        if known is not None and known[0].seq == seq and known[1] == data:
-            return known[0]
-        return decode_entry(stream, seq, data)
-
-    def _located(self, stream: Stream) -> Head:
+    def _locate(self, stream: Stream) -> Head:
         """Some head of a stream, from its hint, or from a listing when the hint is no use."""
         seq = hinted = self._hinted_seq(stream)
-        entry = None if seq is None else self.read(stream.id, seq)
-        if seq is None or entry is None:
+        if seq is None or self.read(stream.id, seq) is None:
             seq = self._last_seq(stream, above=stream.first_seq - 1)
             if hinted is not None and seq < hinted:
                 # A hint follows its record: what it names was acknowledged, and must not be undone.
                 raise _lost(stream, hinted)
-        elif time.time() - entry.created_at / 1_000_000 > self._fresh_s:
-            # Old records stay where branches descend from them, and those behind may be gone.
-            seq = self._last_seq(stream, above=seq)
         return self._head_at(stream, seq)
 
     def _head_at(self, stream: Stream, seq: int) -> Head:
@@ -442,3 +471,8 @@ def _fold(snapshot: Snapshot, records: list[Record]) -> Snapshot:
 
 def _is_wide(snapshot: Snapshot) -> bool:
     return len(snapshot.pins) > WHOLE_PINS_MAX
+
+
+def _elapsed_s() -> float:
+    """A clock that runs while the machine is suspended, where the system has one."""
+    return time.clock_gettime(_CLOCK)

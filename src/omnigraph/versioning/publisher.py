@@ -21,12 +21,12 @@ import pyarrow as pa
 from omnigraph.errors import InDoubt
 from omnigraph.storage.pins import Staged
 from omnigraph.versioning.changes import combine
+from omnigraph.versioning.committer import Committer
 from omnigraph.versioning.effects import Append, Effect, Found, Part, Replace, byte_count
 from omnigraph.versioning.footprint import Footprint, meeting, union
-from omnigraph.versioning.log import Head
 from omnigraph.versioning.record import Changed, ChangeSet, LogEntry, Record, Signature, Stream
-from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.versioning.transaction import Committer, PrepareAgain, Transaction
+from omnigraph.versioning.snapshot import Head, Snapshot
+from omnigraph.versioning.transaction import PrepareAgain, Transaction
 
 # A batch larger than this only makes the first writer wait longer.
 BATCH_WRITES_MAX: Final = 256
@@ -227,8 +227,7 @@ class Publisher:
     def _is_valid(self, ticket: _Ticket, newer: list[LogEntry]) -> bool:
         assert ticket.share is not None, "only writes that may share are published together"
         schema, footprint = ticket.transaction.snapshot.schema, ticket.share.footprint
-        is_met = self._committer.first_meeting(footprint, schema, newer) is not None
-        return not is_met and not self._committer.is_expired(ticket.transaction)
+        return self._committer.first_meeting(footprint, schema, newer) is None
 
     def _publish_alone(self, ticket: _Ticket) -> None:
         try:
@@ -325,6 +324,7 @@ def _share(transaction: Transaction) -> _Share | None:
         or transaction.schema is not None
         or transaction.merged is not None
         or transaction.preferred
+        or transaction.is_fence
     ):
         return None
     changes = {

@@ -137,6 +137,8 @@ class Record:
 
     `preferred` says of a merge whose side was taken in conflicts, by their kind. `created_at`
     orders commits; `made_at` is when it was made, where that is another time (`stamps`).
+    `is_fence` says that a collector made it, to take the seq that writes prepared before would
+    have taken.
     """
 
     stream: str
@@ -157,6 +159,7 @@ class Record:
     renamed: Mapping[str, str] = field(default_factory=dict)
     preferred: Mapping[str, str] = field(default_factory=dict)
     made_at: int | None = None
+    is_fence: bool = False
 
     @property
     def ref(self) -> CommitRef:
@@ -166,7 +169,7 @@ class Record:
     @property
     def is_maintenance(self) -> bool:
         """Whether the commit rewrote tables and changed nothing a reader could see."""
-        return (
+        return self.is_fence or (
             bool(self.changes)
             and all(isinstance(change, Maintenance) for change in self.changes.values())
             and self.merged is None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from omnigraph.storage import layout
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning.codec import pins_json, read_pins
 from omnigraph.versioning.fields import read_fields, write_fields
-from omnigraph.versioning.record import CommitRef, Record, Stream
+from omnigraph.versioning.record import Close, CommitRef, LogEntry, Record, Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,29 @@ class Snapshot:
         """The snapshot that the next record of the stream makes."""
         pins = record.pins if record.is_whole else _overlaid(self.pins, record)
         return _snapshot(record, self.stream, pins)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of a stream: its newest snapshot, and whether the stream was closed behind it."""
+
+    snapshot: Snapshot
+    is_closed: bool = False
+
+    @property
+    def next_seq(self) -> int:
+        """Where the next entry of the stream goes."""
+        return self.snapshot.seq + 1 + self.is_closed
+
+    def after(self, entry: LogEntry) -> Head:
+        """The head that one more entry makes."""
+        match entry:
+            case Record():
+                return Head(self.snapshot.after(entry))
+            case Close():
+                return Head(self.snapshot, is_closed=True)
+            case _:
+                assert_never(entry)
 
 
 def snapshot_of(record: Record, stream: Stream) -> Snapshot:

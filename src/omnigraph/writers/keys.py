@@ -33,9 +33,9 @@ from omnigraph.schema.accepted import TypeKey
 from omnigraph.versioning import changes as change_sets
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.first_parents import last_shared_place, tops_of
-from omnigraph.versioning.log import Head, Log
+from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import Changed, ChangeSet, Maintenance, Record, Spilled
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.snapshot import Head, Snapshot
 from omnigraph.writers.id_table import IdTable
 from omnigraph.writers.limits import ASKED_MAX
 

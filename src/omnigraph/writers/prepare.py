@@ -27,7 +27,7 @@ from omnigraph.versioning.effects import (
 from omnigraph.versioning.footprint import Footprint, Reads, union
 from omnigraph.versioning.idset import EMPTY, IdSet
 from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Signature
-from omnigraph.versioning.transaction import BranchAt, Transaction
+from omnigraph.versioning.transaction import Requirement, Transaction
 from omnigraph.writers.absence import require_absent
 from omnigraph.writers.change import GraphChange, TypeChange, WriteMode
 from omnigraph.writers.committed import Committed
@@ -46,7 +46,7 @@ class Request:
 
     signature: Signature
     reads: Footprint = field(default_factory=dict)
-    requires: tuple[BranchAt, ...] = ()
+    requires: tuple[Requirement, ...] = ()
 
 
 def prepare(

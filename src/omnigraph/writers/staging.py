@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
 
+from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Pin, Staged
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.effects import Part, byte_count
-from omnigraph.versioning.log import GRACE_S
+from omnigraph.versioning.sweeps import Sweeps
 
 # Fewer rows are written by whoever publishes, together with those of other waiting writes.
 WAITING_ROWS_MAX: Final = 1_000
 WAITING_BYTES_MAX: Final = 1024 * 1024
 # So many rows are written while they are checked, which takes as long.
 AHEAD_ROWS_MIN: Final = 100_000
-# Rows that have waited longer are written again: they may not be old when they are published.
-REWRITTEN_AFTER_S: Final = GRACE_S / 4
 
 
 class Staging:
@@ -30,9 +30,8 @@ class Staging:
     An operation is prepared again only when no commit holds what it wrote before.
     """
 
-    def __init__(self, tables: Tables, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._clock = clock
         # The rows are kept beside what was made of them, so that their identity stays theirs.
         self._written: dict[tuple[str, int], tuple[pa.Table, Staged]] = {}
         self._begun: dict[tuple[str, int], Future[Staged]] = {}
@@ -85,17 +84,25 @@ class Staging:
         return self._kept(place) or self._write(pin, rows)
 
     def _kept(self, place: tuple[str, int]) -> Staged | None:
+        """What an earlier preparation wrote of these rows, unless a clean-up may remove it."""
         kept = self._written.get(place)
-        if kept is None or self._clock() - kept[1].staged_at > REWRITTEN_AFTER_S:
+        if kept is None:
             return None
-        return kept[1]
+        staged = kept[1]
+        may_remove = self._sweeps.may_remove(staged.files, after=staged.after_sweep)
+        return None if may_remove else staged
 
     def _write(self, pin: Pin, rows: pa.Table) -> Staged:
-        staged = self._tables.write(pin, rows)
+        after_sweep = self._sweeps.newest()
+        staged = replace(self._tables.write(pin, rows), after_sweep=after_sweep)
         place = (pin.path, id(rows))
         self._remove(place)
         self._written[place] = (rows, staged)
         return staged
+
+    @cached_property
+    def _sweeps(self) -> Sweeps:
+        return Sweeps(open_objects(self._tables.root, options=self._tables.options))
 
     def _remove_all_but(self, wanted: Collection[int]) -> None:
         """Remove what was written of rows that are not wanted."""

@@ -60,7 +60,7 @@ class Aging:
         uri = str(self.folder)
 
         def tables() -> Tables:
-            return Tables(uri, is_durable=False, clock=lambda: self.clock.now_us() / 1_000_000)
+            return Tables(uri, is_durable=False)
 
         return Storage(open_objects(uri, is_durable=False), tables(), reopened=tables)
 
@@ -87,6 +87,11 @@ def add(branch: Branch, *names: str) -> None:
 def people(branch_or_snapshot: object) -> list[str]:
     text = "query q() { match { $x: Person } return { $x.name as name } order { name } }"
     return [row["name"] for row in branch_or_snapshot.query(text).to_pylist()]  # type: ignore[attr-defined]
+
+
+def versions(branch: Branch) -> list[int]:
+    """The versions of a branch's commits, without those that a clean-up made."""
+    return [commit.version for commit in branch.commits() if not commit.is_maintenance]
 
 
 def numbered(first: int, last: int) -> Iterator[str]:

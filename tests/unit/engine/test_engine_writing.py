@@ -13,7 +13,7 @@ import pytest
 
 from omnigraph import Branch, errors
 from omnigraph.engine.operations import Loading, Migrating, Mutating
-from omnigraph.engine.writing import SCHEMAS_MAX, Operation, Terms, Written, write
+from omnigraph.engine.writing import STARTS_MAX, Operation, Terms, Written, write
 from omnigraph.execution.view import View
 from omnigraph.versioning import Transaction
 from omnigraph.writers.inputs import InputOptions, Source, Text
@@ -62,8 +62,8 @@ def _loading(main: Branch, source: Source, mode: LoadMode = LoadMode.APPEND) -> 
     return Loading(main._session.resources, source, mode=mode, options=InputOptions())
 
 
-def _write(main: Branch, operation: Operation, **terms: str) -> Written:
-    return write(main._session, main._stream, operation, Terms(**terms))
+def _write(main: Branch, operation: Operation, terms: Terms | None = None) -> Written:
+    return write(main._session, main._stream, operation, terms or Terms())
 
 
 def _birthday(main: Branch, who: str, age: int) -> object:
@@ -74,7 +74,7 @@ def test_a_head_that_moves_after_the_preparation_is_noticed(main: Branch) -> Non
     mutating = _mutating(main, "birthday", who="Ada", age=1)
     operation = Overtaken(mutating, lambda: _birthday(main, "Bob", 1))
     with pytest.raises(errors.PreconditionFailed):
-        _write(main, operation, if_commit=main.head.id)
+        _write(main, operation, Terms(if_commit=main.head.id))
     assert ages(main) == {"Ada": 36, "Bob": 1}
 
 
@@ -151,7 +151,7 @@ def test_a_request_that_was_repeated_meanwhile_is_made_once(main: Branch) -> Non
     def repeat() -> None:
         made.append(main.load(records, mode="append", key="job-7").commit.id)
 
-    written = _write(main, Overtaken(_loading(main, records), repeat), key="job-7")
+    written = _write(main, Overtaken(_loading(main, records), repeat), Terms(key="job-7"))
     assert written.record is not None
     assert ([written.record.commit], written.is_repeated) == (made, True)
     assert len(ages(main)) == 3
@@ -247,7 +247,7 @@ def test_a_schema_that_never_rests_is_a_conflict(main: Branch) -> None:
             return transaction
 
     operation = Restless(_loading(main, [person("Cyd")]), lambda: None)
-    with pytest.raises(errors.Conflict, match=f"{SCHEMAS_MAX} times"):
+    with pytest.raises(errors.Conflict, match=f"{STARTS_MAX} times"):
         _write(main, operation)
     assert len(ages(main)) == 2
 

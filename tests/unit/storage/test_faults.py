@@ -11,6 +11,7 @@ from omnigraph.storage import Objects, open_objects
 from omnigraph.storage.faults import (
     CRASHES,
     FAILURES,
+    PAUSES,
     Fault,
     FaultyObjects,
     FaultyTables,
@@ -85,7 +86,7 @@ def test_the_kinds_of_faults_may_be_chosen() -> None:
     faults = list(every_fault(lambda steps: scenario(fresh(), steps), FAILURES))
     assert len(faults) == 5 * 3
     assert {fault.kind for fault in faults} == set(FAILURES)
-    assert set(CRASHES) | set(FAILURES) == set(Kind)
+    assert set(CRASHES) | set(FAILURES) | set(PAUSES) == set(Kind)
 
 
 def test_a_dead_process_writes_nothing_more() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -96,14 +95,12 @@ class MemoryCompaction:
 
     pin: Pin
     inputs: Mapping[int, Mapping[int, Row]]
-    staged_at: float
 
 
 @dataclass
 class MemoryTables:
     """Tables whose versions are dictionaries; nothing is ever changed in place."""
 
-    clock: Callable[[], float] = time.time
     versions: dict[tuple[str, str], Version] = field(default_factory=dict)
     staged: dict[str, pa.Table] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
@@ -117,7 +114,10 @@ class MemoryTables:
     def write(self, pin: Pin, rows: pa.Table) -> Staged:
         token = f"file-{next(self.numbers)}"
         self.staged[token] = rows
-        return Staged(pin.path, (token,), rows.num_rows, self.clock())  # type: ignore[arg-type]  # names rows here
+        return Staged(pin.path, (token,), rows.num_rows)  # type: ignore[arg-type]  # names rows here
+
+    def forget_unpublished(self) -> None:
+        pass
 
     def append(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
         return self.replace(pin, dead=pa.array([], pa.uint64()), staged=staged)
@@ -152,7 +152,7 @@ class MemoryTables:
     def plan_compaction(self, pin: Pin) -> MemoryCompaction | None:
         fragments = self.versions[pin.path, pin.version].fragments
         small = {number: rows for number, rows in fragments.items() if len(rows) < FANOUT}
-        return MemoryCompaction(pin, small, self.clock()) if len(small) >= FANOUT else None
+        return MemoryCompaction(pin, small) if len(small) >= FANOUT else None
 
     def compact(self, plan: MemoryCompaction) -> MemoryCompaction:
         return plan

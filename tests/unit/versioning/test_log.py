@@ -19,7 +19,8 @@ from omnigraph.versioning import (
     Snapshot,
     Transaction,
 )
-from omnigraph.versioning.log import CHECKPOINT_EVERY, Head, Log
+from omnigraph.versioning.log import CHECKPOINT_EVERY, Log
+from omnigraph.versioning.snapshot import Head
 from unit.versioning.memory_storage import MemoryObjects, MemoryTables
 from unit.versioning.small_graph import NODE, SCHEMA, SmallGraph, memory_graph
 
@@ -39,12 +40,15 @@ def _filled(commits: int) -> SmallGraph:
 
 
 @pytest.mark.parametrize("commits", [10, 1_000])
-def test_the_current_state_costs_three_reads_however_long_the_history(commits: int) -> None:
+def test_the_current_state_costs_four_requests_however_long_the_history(
+    commits: int,
+) -> None:
     graph = _filled(commits)
     calls = _objects(graph).calls
     calls.clear()
     assert graph.reopened().head().seq == commits
-    assert [operation for operation, _ in calls] == ["get"] * 3
+    assert [operation for operation, _ in calls] == ["get", "get", "get", "list"]
+    assert calls[-1][1] == layout.floor_folder(MAIN.id)
 
 
 def test_a_warm_look_at_the_head_is_one_absent_probe() -> None:
@@ -106,10 +110,10 @@ def test_a_process_that_slept_finds_the_new_head_by_a_listing() -> None:
     assert [entry.seq for entry in sleeping.log.after(MAIN, 1)] == list(range(2, 43))
 
 
-def test_only_the_transaction_module_creates_records() -> None:
+def test_only_the_committer_creates_records() -> None:
     sources = Path(omnigraph.versioning.__file__).parents[1].rglob("*.py")
     callers = [path.name for path in sources if re.search(r"log\.append\(", path.read_text())]
-    assert callers == ["transaction.py"]
+    assert callers == ["committer.py"]
 
 
 def test_a_corrupt_record_is_named() -> None:

@@ -32,6 +32,7 @@ from omnigraph.versioning import (
     Signature,
     Transaction,
 )
+from omnigraph.versioning.log import Placed
 from omnigraph.versioning.publisher import combined
 from omnigraph.versioning.record import LogEntry
 from unit.versioning.memory_storage import MemoryObjects
@@ -58,10 +59,10 @@ class Gate:
         self.publisher = Publisher(graph.committer, MAIN)
         self.is_open = threading.Event()
         self.is_reached = threading.Event()
-        self.append: Callable[[LogEntry], bool] = graph.log.append
+        self.append: Callable[[LogEntry], Placed] = graph.log.append
         graph.log.append = self._held  # type: ignore[method-assign]  # the gate itself
 
-    def _held(self, entry: LogEntry) -> bool:
+    def _held(self, entry: LogEntry) -> Placed:
         self.is_reached.set()
         assert self.is_open.wait(30)
         return self.append(entry)
@@ -286,7 +287,7 @@ def test_writers_behind_a_stopped_publishing_thread_do_not_wait_for_ever(
     gate = Gate(fast_graph)
     append = gate.append
 
-    def stopped(entry: LogEntry) -> bool:
+    def stopped(entry: LogEntry) -> Placed:
         if entry.seq == 2:
             raise Stop
         return append(entry)
@@ -319,7 +320,7 @@ def test_a_waiting_thread_that_is_stopped_on_its_turn_leaves_it_to_the_next(
         tried.add(thread)
         return is_leader
 
-    def late(entry: LogEntry) -> bool:
+    def late(entry: LogEntry) -> Placed:
         while len(tried) < 3:
             pass
         return append(entry)

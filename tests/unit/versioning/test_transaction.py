@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,6 @@ from omnigraph.errors import (
     GraphExists,
     KeyConflict,
     PreconditionFailed,
-    StagingExpired,
 )
 from omnigraph.storage import layout
 from omnigraph.versioning import (
@@ -84,14 +82,14 @@ def test_a_commit_says_who_made_it_and_what_changed(graph: SmallGraph) -> None:
     assert graph.reopened().log.read(MAIN.id, 1) == record
 
 
-def test_a_write_on_an_untouched_branch_reads_nothing_but_the_record_it_follows(
+def test_a_write_on_an_untouched_branch_reads_the_record_it_follows_and_the_floor(
     fast_graph: SmallGraph,
 ) -> None:
     transaction = inserting(fast_graph, {"ada": "1"})(fast_graph.head())
     assert isinstance(fast_graph.objects, MemoryObjects)
     fast_graph.objects.calls.clear()
     fast_graph.committer.publish(transaction)
-    assert [name for name, _ in fast_graph.objects.calls] == ["get", "put_new", "put"]
+    assert [name for name, _ in fast_graph.objects.calls] == ["get", "put_new", "list", "put"]
 
 
 def test_a_commit_covers_several_tables_at_once(graph: SmallGraph) -> None:
@@ -421,21 +419,6 @@ def test_a_request_that_was_committed_is_not_committed_again(fast_graph: SmallGr
     record = fast_graph.reopened().committer.publish(keyed)
     assert fast_graph.committer.publish(keyed) == record
     assert fast_graph.head().seq == 1
-
-
-def test_rows_that_waited_half_the_grace_are_not_published(graph: SmallGraph) -> None:
-    prepare = inserting(graph, {"ada": "1"})
-    fresh = prepare(graph.head())
-    (effect,) = fresh.effects
-    assert isinstance(effect, Append)
-    staged = graph.tables.write(graph.head().pins[PERSON], effect.new[0])
-    old = replace(fresh, effects=(Append(PERSON, (replace(staged, staged_at=time.time() - 61),)),))
-    graph.committer.settings = replace(graph.settings, grace_s=120)
-    with pytest.raises(StagingExpired):
-        graph.committer.publish(old)
-    assert graph.head().seq == 0
-    assert graph.committer.publish(old, prepare_again=prepare) is not None
-    assert graph.people() == {"ada": "1"}
 
 
 def test_a_replacement_of_somebody_who_is_not_there_is_a_conflict(fast_graph: SmallGraph) -> None:

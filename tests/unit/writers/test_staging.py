@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,12 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import KeyConflict, StorageError, WriteRefused
+from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Staged
 from omnigraph.storage.table import Table
-from omnigraph.storage.tables import Tables
 from omnigraph.versioning import Append, Bulk, Changed, Overwrite, Signature, Transaction
 from omnigraph.versioning.effects import Replace
+from omnigraph.versioning.sweeps import Sweeps
 from omnigraph.writers import prepare as prepare_module
 from omnigraph.writers import staging as staging_module
 from omnigraph.writers.change import NO_IDS, GraphChange, Origins, TypeChange, WriteMode
@@ -130,18 +132,16 @@ def test_whatever_fails_while_rows_are_removed_does_not_hide_the_refusal(
         prepared(graph, changes, Staging(graph.tables))
 
 
-def test_rows_that_waited_long_are_written_again_by_the_clock_that_was_given(
-    graph: PlainGraph,
-) -> None:
-    now = [1_000.0]
-    tables = Tables(graph.uri, is_durable=False, clock=lambda: now[0])
-    changes, staging = people(graph, *"abcdef"), Staging(tables, clock=lambda: now[0])
+def test_rows_that_a_clean_up_may_remove_are_written_again(graph: PlainGraph) -> None:
+    changes, staging = people(graph, *"abcdef"), Staging(graph.tables)
     first = staged(prepared(graph, changes, staging))
-    now[0] += staging_module.REWRITTEN_AFTER_S
+    (written,) = (os.stat(file).st_mtime_ns // 1000 for file in data_files(graph))
+    sweeps = Sweeps(open_objects(graph.uri))
+    sweeps.state(written - 1)
     assert staged(prepared(graph, changes, staging)) is first
-    now[0] += 1
+    sweeps.state(written + 1)
     again = staged(prepared(graph, changes, staging))
-    assert again.staged_at == now[0]
+    assert again.files != first.files
     assert len(data_files(graph)) == 1
 
 

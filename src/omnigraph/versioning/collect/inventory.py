@@ -11,6 +11,7 @@ from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.paths import Entry
 from omnigraph.storage.temporaries import temporaries
+from omnigraph.versioning.sweeps import is_before
 
 
 class Kind(StrEnum):
@@ -31,6 +32,10 @@ class Kind(StrEnum):
     TRANSACTION = "transactions"
 
 
+# What a write that is still under way may have written, and may yet refer to in its record.
+PUBLISHABLE: Final = frozenset(
+    {Kind.CHANGE_SET, Kind.DATA, Kind.VERSION, Kind.DELETION, Kind.INDEX}
+)
 # What Lance keeps in a table, by folder. Anything else it may come to keep is left alone.
 _OF_TABLES: Final = {
     "data": Kind.DATA,
@@ -51,18 +56,18 @@ class Stored:
     table: str | None = None
 
 
-def list_before(objects: Objects, modified: float) -> list[Stored]:
-    """Every object of a kind that is collected, and that was written before a time."""
+def list_before(objects: Objects, cutoff_us: int) -> list[Stored]:
+    """Every object of a kind that is collected, and that was written before a time (µs)."""
     found = [
         stored
         for folder in _folders(objects)
         for entry in objects.list(folder)
-        if entry.modified < modified and (stored := _stored(entry)) is not None
+        if is_before(entry.modified, cutoff_us) and (stored := _stored(entry)) is not None
     ]
     return found + [
         Stored(entry.path, entry.size, Kind.TEMPORARY)
         for entry in temporaries(objects.uri)
-        if entry.modified < modified
+        if is_before(entry.modified, cutoff_us)
     ]
 
 
@@ -99,5 +104,5 @@ def _kind_of_manifest(path: str) -> Kind | None:
         return Kind.RECORD
     if layout.seq_of_checkpoint(path) is not None:
         return Kind.CHECKPOINT
-    is_of_stream = path == layout.hint(stream) or layout.seq_of_floor(path) is not None
-    return Kind.STREAM if is_of_stream else None
+    # Floors stay for good: they are how a process that slept for long finds out.
+    return Kind.STREAM if path == layout.hint(stream) else None

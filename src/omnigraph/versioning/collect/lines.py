@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -11,9 +11,9 @@ from omnigraph.errors import CommitNotFound, CorruptObject
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.collect.policy import Policy
 from omnigraph.versioning.floors import Floors
-from omnigraph.versioning.log import Head, Log
+from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.snapshot import Head, Snapshot
 from omnigraph.versioning.stamps import Stamped, newest_at
 from omnigraph.versioning.tags import Tag
 
@@ -59,11 +59,11 @@ class Lines:
         self._started = started_us
         self._grace = int(grace_s * _SECOND)
 
-    def roots(self, policy: Policy) -> Roots:
-        """The lines of all branches under a policy, and all tags."""
+    def roots(self, policy: Policy, *, ended: Collection[str] = ()) -> Roots:
+        """The lines of all branches under a policy, all tags, and all holds but for ended ones."""
         since = self._started - self._grace
         # Before any head is read: a hold goes when what was made under it is a commit.
-        holds = self._branches.holds.list(since=since)
+        holds = [hold for hold in self._branches.holds.list() if hold.name not in ended]
         lines: list[Line] = []
         for stream, is_live in self._branches.streams(deleted_since=since):
             lines.extend([self._line(stream, policy)] if is_live else self._dead(stream))
@@ -117,10 +117,20 @@ class Lines:
         # What was the newest within the grace is what writers build on and readers have open.
         floors = [self._current(stream, kept, 0.0)]
         if policy.keep is not None:
-            floors.append(kept.stop - max(policy.keep, 1))
+            floors.append(self._newest_but(stream, kept, max(policy.keep, 1)))
         if policy.older_than_s is not None:
             floors.append(self._current(stream, kept, policy.older_than_s))
         return max(kept.start, min(floors), GENESIS_SEQ)
+
+    def _newest_but(self, stream: Stream, kept: range, count: int) -> int:
+        """The seq of the oldest of so many commits; fences of collectors do not count."""
+        for start in range(kept.stop, kept.start, -_PAGE):
+            page = range(start - 1, max(start - 1 - _PAGE, kept.start - 1), -1)
+            for seq, record in zip(page, self._records(stream, page), strict=True):
+                count -= record is None or not record.is_fence
+                if not count:
+                    return seq
+        return kept.start
 
     def _current(self, stream: Stream, kept: range, age_s: float) -> int:
         """The commit that was the newest before the grace, or so long ago if that is longer."""

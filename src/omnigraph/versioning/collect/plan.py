@@ -107,17 +107,13 @@ class Planner:
         plan.paths.update(layout.checkpoint(*place) for place in ordered)
 
     def _keep_streams(self, plan: Plan, stream_ids: set[str]) -> None:
-        """What a branch has beside records: where it started, where it ends, what it let go."""
+        """What a branch has beside records: where it started, and where it ends."""
         lines = {line.stream.id: line.stream for line in plan.roots.lines}
         plan.paths.update(map(layout.hint, lines))
         for stream_id in stream_ids | lines.keys():
             stream = plan.streams.get(stream_id)
             if stream is not None:
                 plan.paths.add(layout.checkpoint(stream_id, max(stream.first_seq - 1, 0)))
-        origins = {origin.stream for stream in lines.values() for origin in stream.origins}
-        for stream_id in stream_ids | lines.keys() | origins:
-            listed = self.log.objects.list(layout.floor_folder(stream_id))
-            plan.paths.update(entry.path for entry in listed)
 
     def _begin_runs(self, plan: Plan, places: set[Place]) -> None:
         """Records that later ones are folded from go: a checkpoint has to take their place."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
@@ -14,15 +13,16 @@ from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.temporaries import remove_temporaries
 from omnigraph.versioning.branches import Branches
-from omnigraph.versioning.collect.inventory import Kind, Stored, list_before
+from omnigraph.versioning.collect.inventory import PUBLISHABLE, Kind, Stored, list_before
 from omnigraph.versioning.collect.lines import Lines, Roots, count_let_go
 from omnigraph.versioning.collect.plan import Plan, Planner, put_checkpoint
 from omnigraph.versioning.collect.policy import KEEP_ALL, Policy
 from omnigraph.versioning.collect.trace import Trace, TracedTables
+from omnigraph.versioning.committer import Committer
 from omnigraph.versioning.effects import TableStore
-from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.log import Log
-from omnigraph.versioning.transaction import Committer, Settings
+from omnigraph.versioning.record import Record
+from omnigraph.versioning.transaction import Settings
 
 # Collections that others finish during this one; each of them lets go of more.
 ATTEMPTS_MAX: Final = 16
@@ -82,17 +82,28 @@ class Collector:
         grace_s = self._settings.grace_s if grace_s is None else grace_s
         for attempt in count(1):
             started = self._settings.now_us()
+            cutoff = max(0, started - int(grace_s * _SECOND))
             # Listed before any root is read: what is published from here on is not in this list,
-            # or is referred to by a root, or was written within the grace.
-            stored = list_before(self._objects, started / _SECOND - grace_s)
+            # or is referred to by a root.
+            stored = list_before(self._objects, cutoff)
             # Nothing remembered: the roots are those that are stored.
-            log = Log(self._objects, grace_s=self._settings.grace_s)
-            branches = Branches(Committer(log, self._tables, self._settings))
+            log = Log(self._objects)
+            committer = Committer(log, self._tables, self._settings)
+            branches = Branches(committer)
             lines = Lines(log, branches, started_us=started, grace_s=grace_s)
             planner = Planner(log, branches, lines)
-            before = lines.roots(policy)
+            expired = [hold.name for hold in branches.holds.list() if hold.created_at < cutoff]
+            if not is_dry:
+                # Removed before anything is let go: a write that finds its hold can rely on it.
+                self._objects.delete(expired)
+            before = lines.roots(policy, ended=expired)
             try:
-                plan, kept = self._planned(before, planner, None if is_dry else stored)
+                plan, kept = self._planned(before, planner)
+                if not is_dry and self._let_go(plan, kept, stored, committer, cutoff):
+                    # Branches, tags and commits that came meanwhile; from now on nothing can
+                    # refer to what is removed.
+                    plan = planner.plan(planner.lines.roots(KEEP_ALL))
+                    kept.add(plan)
             except (CorruptObject, CommitNotFound):
                 # Another collector may have let go of what was about to be kept here.
                 if attempt == ATTEMPTS_MAX or _held(lines.roots(KEEP_ALL)) == _held(before):
@@ -100,25 +111,31 @@ class Collector:
                 continue
             garbage = [each for each in stored if not kept.holds(each.path)]
             swept = tuple(self._sweep(garbage, plan, is_dry=is_dry))
-            if not is_dry and not any(each.error for each in swept):
-                self._forget(_ends_of_dead(before, stored), kept)
             return _collected(swept, before, plan.roots)
         raise AssertionError("the last attempt raises or returns")
 
-    def _planned(
-        self, roots: Roots, planner: Planner, stored: Sequence[Stored] | None
-    ) -> tuple[Plan, Trace]:
-        """What is kept, after saying what is let go of the stored objects, if any are to go."""
+    def _planned(self, roots: Roots, planner: Planner) -> tuple[Plan, Trace]:
+        """What is kept. Damage is found here, before anything is let go."""
         plan = planner.plan(roots)
         kept = Trace(self._tracer(), self._objects)
-        # Damage is found here, before anything is let go.
         kept.add(plan)
-        if stored is not None and _let_go(plan, planner.log, stored):
-            # Branches and tags that were created meanwhile; from now on nobody can create one
-            # that holds what was let go.
-            plan = planner.plan(planner.lines.roots(KEEP_ALL))
-            kept.add(plan)
         return plan, kept
+
+    def _let_go(
+        self, plan: Plan, kept: Trace, stored: Sequence[Stored], committer: Committer, cutoff: int
+    ) -> bool:
+        """State what is let go, and fence off the writes that may need what is to be removed.
+
+        Whether there is any. A crash leaves commits that cannot be read, and empty commits.
+        """
+        is_raised = _raise_floors(plan, committer.log, stored)
+        is_fenced = any(each.kind in PUBLISHABLE and not kept.holds(each.path) for each in stored)
+        if is_fenced:
+            committer.sweeps.state(cutoff)
+            for line in plan.roots.lines:
+                if line.is_live:
+                    committer.fence(line.stream)
+        return is_raised or is_fenced
 
     def _sweep(self, garbage: Sequence[Stored], plan: Plan, *, is_dry: bool) -> list[Swept]:
         by_table: dict[str | None, list[Stored]] = {}
@@ -130,12 +147,6 @@ class Collector:
             for table, found in sorted(by_table.items(), key=lambda item: item[0] or "")
             for error in [None if is_dry else self._remove(found)]
         ]
-
-    def _forget(self, ends: Mapping[str, int], kept: Trace) -> None:
-        """Remove the floors of streams of which nothing is left: what is absent needs none."""
-        paths = (layout.floor(stream_id, seq) for stream_id, seq in ends.items())
-        with suppress(StorageError):
-            self._objects.delete([path for path in paths if not kept.holds(path)])
 
     def _remove(self, found: Sequence[Stored]) -> str | None:
         """Remove objects in any order, since nothing refers to them; why it failed, if it did."""
@@ -162,15 +173,17 @@ def _collected(swept: tuple[Swept, ...], before: Roots, after: Roots) -> Collect
     )
 
 
-def _let_go(plan: Plan, log: Log, stored: Sequence[Stored]) -> bool:
-    """Say what is let go; whether there is any. A crash leaves commits that cannot be read."""
+def _raise_floors(plan: Plan, log: Log, stored: Sequence[Stored]) -> bool:
+    """State which commits are let go; whether there are any."""
     for snapshot in plan.checkpoints:
         put_checkpoint(log, snapshot)
-    floors = Floors(log.objects)
-    raised = [(line.stream.id, line.floor) for line in plan.roots.lines if line.floor > line.was]
-    raised += _ends_of_dead(plan.roots, stored).items()
-    for stream_id, seq in raised:
-        floors.put(stream_id, seq)
+    raised = {line.stream.id: line.floor for line in plan.roots.lines if line.floor > line.was}
+    raised |= _ends_of_dead(plan.roots, stored)
+    for stream_id, seq in raised.items():
+        seqs = log.stored_seqs(stream_id, below=seq)
+        entries = log.read_many((stream_id, at) for at in seqs)
+        commits = [entry.commit for entry in entries if isinstance(entry, Record)]
+        log.floors.put(stream_id, seq, commits)
     return bool(raised)
 
 

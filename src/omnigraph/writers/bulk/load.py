@@ -7,7 +7,6 @@ entities or another commit overtakes it, its ids.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -22,6 +21,7 @@ from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.storage import layout
 from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Staged
+from omnigraph.versioning.sweeps import Sweeps
 from omnigraph.versioning.transaction import Transaction
 from omnigraph.writers.bulk.attending import (
     AttendedRunner,
@@ -47,7 +47,6 @@ from omnigraph.writers.bulk.writing import Written, write_unit
 from omnigraph.writers.keys import Keys
 from omnigraph.writers.load import LoadMode
 from omnigraph.writers.prepare import Request
-from omnigraph.writers.staging import REWRITTEN_AFTER_S
 
 # A load that rejects more records is a wrong input rather than one with errors.
 REJECTS_MAX: Final = 1_000_000
@@ -106,7 +105,9 @@ class BulkLoad:
     def prepare(self, view: View, request: Request) -> Transaction:
         """The load on a view, or the error that tells what is wrong with it."""
         try:
-            if self._load is not None and (self._is_old(self._load) or self._is_stale(view)):
+            if self._load is not None and (
+                self._may_be_removed(self._load) or self._is_stale(view)
+            ):
                 self.forget()
             if self._load is None:
                 self._write(view)
@@ -153,15 +154,20 @@ class BulkLoad:
         assert self._load is not None, "a load is asked for after its preparation"
         return self._load
 
-    def _is_old(self, load: StagedLoad) -> bool:
-        """Whether its files may be collected before they are published."""
-        times = [
-            Staged.from_json(portion.staged).staged_at
+    def _may_be_removed(self, load: StagedLoad) -> bool:
+        """Whether a clean-up may be removing its files."""
+        files = (
+            file
             for name in load.job.pins
             for written in load.written
             for portion in written.types.get(name, ())
-        ]
-        return bool(times) and time.time() - min(times) > REWRITTEN_AFTER_S
+            for file in Staged.from_json(portion.staged).files
+        )
+        return self._sweeps.may_remove(files, after=load.job.after_sweep)
+
+    @property
+    def _sweeps(self) -> Sweeps:
+        return Sweeps(stores_of(self._place).notes)
 
     def _is_stale(self, view: View) -> bool:
         """Whether its rows hold values of versions that are not those of a view any more."""
@@ -185,6 +191,7 @@ class BulkLoad:
             parts=parts_for(pieces),
             told_max=_UNIT_REJECTS_MAX if is_quarantine else UNIT_TOLD_MAX,
             may_mark=self._source.locate is not None,
+            after_sweep=self._sweeps.newest(),
         )
         units = tuple(Unit(job, number, piece) for number, piece in enumerate(pieces))
         if wrong := wrong_heads(units):

@@ -89,6 +89,7 @@ class Job:
     `folder` is where the units of this load leave what others read, `parts` is into how many parts
     they cut hashes, and `told_max` is how many bad records each of them tells one by one. With
     `may_mark`, rows may say why they cannot be written, and of which records they were made.
+    `after_sweep` is the newest sweep of a collector before the first unit began.
     """
 
     place: GraphPlace
@@ -99,6 +100,7 @@ class Job:
     parts: int = 1
     told_max: int = UNIT_TOLD_MAX
     may_mark: bool = False
+    after_sweep: int = 0
 
 
 @dataclass(frozen=True, slots=True)

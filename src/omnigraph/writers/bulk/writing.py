@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -189,6 +189,7 @@ class _TypeWriter:
         notes, folder = self._stores.notes, self._unit.job.folder
         require_wanted(notes, folder)
         staged = self._stores.tables.write(self._pin, ready.rows)
+        staged = replace(staged, after_sweep=self._unit.job.after_sweep)
         tell_staged(notes, folder, staged)
         kept = self._kept(ready.numbers)
         hashes = self._noted(ready.rows, is_fresh=ready.is_fresh)

@@ -1,0 +1,469 @@
+"""The committer: a transaction becomes one record, on top of whatever others committed.
+
+This is the only module that creates records. Everything a commit writes before its record is
+unreachable; the record makes all of it visible at once, and nothing durable has to follow it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Final, assert_never
+
+from omnigraph.errors import (
+    BranchGone,
+    Conflict,
+    CorruptObject,
+    GraphExists,
+    InDoubt,
+    OmnigraphError,
+    PreconditionFailed,
+    StagingExpired,
+    StorageError,
+    StorageUnknown,
+)
+from omnigraph.ids import ulid_milliseconds
+from omnigraph.storage import layout
+from omnigraph.storage.pins import Pin
+from omnigraph.storage.turns import turn
+from omnigraph.versioning import changes as change_sets
+from omnigraph.versioning.effects import (
+    Drop,
+    Register,
+    Rename,
+    TableStore,
+    Workbench,
+    is_rewritable,
+    staged_files,
+)
+from omnigraph.versioning.fields import write_fields
+from omnigraph.versioning.footprint import (
+    Footprint,
+    Meeting,
+    meeting,
+)
+from omnigraph.versioning.log import WHOLE_PINS_MAX, Log, Placed
+from omnigraph.versioning.record import (
+    GENESIS_SEQ,
+    MAIN,
+    ChangeSet,
+    Close,
+    CommitRef,
+    LogEntry,
+    Record,
+    Signature,
+    Spilled,
+    Stream,
+    new_commit_id,
+)
+from omnigraph.versioning.snapshot import Head, Snapshot
+from omnigraph.versioning.stamps import Clock, Stamp
+from omnigraph.versioning.sweeps import Sweeps
+from omnigraph.versioning.transaction import (
+    BranchAt,
+    PrepareAgain,
+    Requirement,
+    Retained,
+    Settings,
+    Transaction,
+)
+
+# Lost races before a write may give up; each loss means that another commit went through.
+ATTEMPTS_MAX: Final = 32
+# Pauses between attempts are random below this, so that losers do not meet again.
+PAUSE_S_MAX: Final = 0.05
+PAUSE_S_FIRST: Final = 0.002
+# How often a record whose acknowledgement was lost is put again before the outcome is in doubt.
+PUTS_MAX: Final = 8
+_CLEANUP: Final = Signature(message="cleanup")
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A transaction on its way: its effects applied by a workbench, its change sets sealed."""
+
+    transaction: Transaction
+    bench: Workbench
+    changes: Mapping[str, ChangeSet]
+    head: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A publication that needs no further record: somebody made it already, or nothing is left."""
+
+    record: Record | None
+
+
+class Committer:
+    """Publishes transactions on the streams of one graph; safe to share between threads."""
+
+    def __init__(self, log: Log, tables: TableStore, settings: Settings | None = None) -> None:
+        self.log = log
+        self.tables = tables
+        self.settings = settings or Settings()
+        self.sweeps = Sweeps(log.objects)
+        self._clock = Clock(log.objects, self.settings.now_us, self.settings.ask_store_time)
+
+    def publish(
+        self, transaction: Transaction, *, prepare_again: PrepareAgain | None = None
+    ) -> Record | None:
+        """Make a transaction a commit, on top of whatever others committed meanwhile.
+
+        When another commit met the footprint, the write is prepared again if it can be, and is
+        a Conflict otherwise. None means that the repeated preparation found nothing to write.
+        """
+        state = self._prepared(transaction)
+        give_up_at = time.monotonic() + self.settings.patience_s
+        for attempt in count():
+            if attempt >= ATTEMPTS_MAX and time.monotonic() > give_up_at:
+                break
+            try:
+                made = self._tried(state, prepare_again, is_first=attempt == 0)
+            except Exception:
+                state.bench.discard()
+                raise
+            if isinstance(made, _Ended):
+                return made.record
+            state = made
+            self._pause(attempt)
+        raise Conflict(
+            f"branch '{state.head.stream.branch}' moved {attempt} times during this write"
+        )
+
+    def _newer(self, head: Snapshot, *, is_first: bool) -> list[LogEntry] | None:
+        """What happened since a head, as far as this process knows; None if it was collected."""
+        stream = head.stream
+        try:
+            if not is_first:
+                return self.log.after(stream, head.seq)
+            return self.log.between(stream, head.seq, self.log.remember(Head(head)))
+        except CorruptObject:
+            if not self.log.is_collected(stream.id, head.seq + 1):
+                raise
+        return None
+
+    def _tried(
+        self, state: _Prepared, prepare_again: PrepareAgain | None, *, is_first: bool
+    ) -> _Prepared | _Ended:
+        """One attempt on top of newer entries; the state to go on from after a loss."""
+        newer = self._newer(state.head, is_first=is_first)
+        if newer is None:
+            return self._overtaken(state, prepare_again)
+        moved = self._rebased(state, newer, prepare_again)
+        if isinstance(moved, _Ended):
+            return moved
+        # Rows need no turn: they are the most work, and fit whatever version comes.
+        moved.bench.write(moved.head.pins)
+        stream = moved.head.stream
+        with turn(self.log.objects.uri, layout.stream_folder(stream.id)) as has_turns:
+            late = self.log.after(stream, moved.head.seq) if has_turns else []
+            if late:
+                moved = self._rebased(moved, late, prepare_again)
+            made = moved if isinstance(moved, _Ended) else self._attempted(moved, prepare_again)
+        if isinstance(made, _Ended) and isinstance(moved, _Prepared) and made.record is not None:
+            self.log.settle(made.record, Head(moved.head.after(made.record)))
+        return made
+
+    def fence(self, stream: Stream) -> None:
+        """Take the next seq of a branch, so that writes prepared before must look again.
+
+        A branch that ends meanwhile needs no fence: nothing can be published on it.
+        """
+        with suppress(BranchGone):
+            head = self.log.newest_head(stream)
+            if not head.is_closed:
+                self.publish(Transaction(head.snapshot, (), {}, signature=_CLEANUP, is_fence=True))
+
+    def close(
+        self, stream: Stream, *, actor: str | None = None, requires: tuple[BranchAt, ...] = ()
+    ) -> None:
+        """End a stream: every later write on it fails. A stream ends once; again is no error."""
+        for attempt in range(ATTEMPTS_MAX):
+            head = self.log.newest_head(stream)
+            if head.is_closed:
+                return
+            self._require(requires, head.snapshot)
+            created_at = self._clock.stamp(head.snapshot).created_at
+            entry = Close(stream.id, stream.branch, head.next_seq, created_at, actor)
+            if self._put(entry) is Placed.CREATED:
+                self.log.settle(entry, head.after(entry))
+                return
+            self._pause(attempt)
+        raise Conflict(f"branch '{stream.branch}' moved {ATTEMPTS_MAX} times during its deletion")
+
+    def create_graph(
+        self, *, schema: str, pins: Mapping[str, Pin], signature: Signature | None = None
+    ) -> Record:
+        """Create the graph: its genesis record. Of two creators one wins."""
+        # A crash between the two puts leaves a format and no graph; creating it again succeeds.
+        with suppress(StorageUnknown):
+            self.log.objects.put_new(layout.FORMAT, write_fields(layout.FORMAT, {}))
+        self.log.require_format()
+        now = self._clock.stamp(None).created_at
+        record = Record(
+            stream=MAIN.id,
+            branch=MAIN.branch,
+            seq=GENESIS_SEQ,
+            commit=new_commit_id(now),
+            parent=None,
+            created_at=now,
+            schema=schema,
+            pins=dict(pins),
+            signature=signature or Signature(),
+            registered=tuple(sorted(pins)),
+        )
+        if self._put(record) is not Placed.CREATED:
+            raise GraphExists(self.log.objects.uri)
+        head = Head(Snapshot(MAIN, record.seq, record.commit, now, schema, record.pins))
+        self.log.settle(record, head)
+        return record
+
+    def first_meeting(
+        self, footprint: Footprint, schema: str, entries: list[LogEntry]
+    ) -> tuple[Record, Meeting] | None:
+        """The first of some newer records that changed what a write depends on, or the schema."""
+        for entry in entries:
+            if not isinstance(entry, Record):
+                continue
+            if entry.schema != schema:
+                # The write was validated by rules that are no longer in force.
+                return entry, Meeting("schema", None)
+            found = meeting(footprint, entry.changes, self._load)
+            if found is not None:
+                return entry, found
+        return None
+
+    def _load(self, change: ChangeSet) -> change_sets.LoadedChange:
+        return change_sets.load(self.log.objects, change)
+
+    def _prepared(self, transaction: Transaction) -> _Prepared:
+        sealed = {
+            type_key: change_sets.seal(self.log.objects, change)
+            for type_key, change in transaction.changes.items()
+        }
+        executor = self.settings.executor
+        bench = Workbench(self.tables, transaction.effects, executor=executor)
+        return _Prepared(transaction, bench, sealed, transaction.snapshot)
+
+    def _rebased(
+        self, state: _Prepared, newer: list[LogEntry], prepare_again: PrepareAgain | None
+    ) -> _Prepared | _Ended:
+        """The state on top of newer entries, prepared again if they changed what it read."""
+        head = Head(state.head)
+        for entry in newer:
+            head = head.after(entry)
+        # First: a request that is repeated gets its commit, whatever happened to the branch since.
+        if (made := _same_key(state.transaction.signature.key, newer)) is not None:
+            return _Ended(made)
+        if head.is_closed:
+            raise BranchGone(state.head.stream.branch)
+        self._require(state.transaction.requires, head.snapshot)
+        footprint = state.transaction.full_footprint if newer else {}
+        met = self.first_meeting(footprint, state.transaction.snapshot.schema, newer)
+        state = replace(state, head=head.snapshot)
+        if met is not None:
+            return self._again(state, prepare_again, _conflict(state, *met))
+        if any(isinstance(entry, Record) and entry.is_fence for entry in newer):
+            return self._behind_fence(state, prepare_again)
+        return state
+
+    def _behind_fence(
+        self, state: _Prepared, prepare_again: PrepareAgain | None
+    ) -> _Prepared | _Ended:
+        """The state after a fence: a collector may be removing what it had written before."""
+        transaction = state.transaction
+        is_spilled = any(isinstance(each, Spilled) for each in transaction.changes.values())
+        if is_spilled or not all(map(is_rewritable, transaction.effects)):
+            return self._again(state, prepare_again, _expired())
+        # Rows in memory are written again; files of rows are compared with what may be removed.
+        self.tables.forget_unpublished()
+        state.bench.discard()
+        return replace(self._prepared(transaction), head=state.head)
+
+    def _attempted(
+        self, state: _Prepared, prepare_again: PrepareAgain | None
+    ) -> _Prepared | _Ended:
+        """Stage the table versions and put the record; the state to go on from after a loss."""
+        # Read after the head: a collector that states a cutoff later fences the branch after it.
+        staged = staged_files(state.transaction.effects)
+        if any(self.sweeps.may_remove(files, after=number) for number, files in staged.items()):
+            return self._again(state, prepare_again, _expired())
+        try:
+            record = self._composed(state)
+        except Conflict as conflict:
+            # The tables do not fit the effects any more, although no footprint was met.
+            return self._again(state, prepare_again, conflict)
+        # From here on its files may be those of a commit, unless the store says that they are not.
+        state.bench.is_offered = True
+        try:
+            placed = self._put(record)
+        except StorageError as error:
+            unknown = isinstance(error, StorageUnknown)
+            state.bench.is_offered = unknown or self._may_be_there(record)
+            raise
+        state.bench.is_offered = placed is Placed.CREATED
+        match placed:
+            case Placed.CREATED:
+                return _Ended(record)
+            case Placed.TAKEN:
+                return state
+            case Placed.COLLECTED:
+                return self._overtaken(state, prepare_again)
+
+    def _overtaken(
+        self, state: _Prepared, prepare_again: PrepareAgain | None
+    ) -> _Prepared | _Ended:
+        """The state on the newest head, where the commits before it were collected.
+
+        What they changed cannot be compared with what the write read, so it is prepared anew.
+        """
+        head = self.log.newest_head(state.head.stream)
+        if head.is_closed:
+            raise BranchGone(state.head.stream.branch)
+        return self._again(replace(state, head=head.snapshot), prepare_again, _expired())
+
+    def _again(
+        self, state: _Prepared, prepare_again: PrepareAgain | None, refusal: OmnigraphError
+    ) -> _Prepared | _Ended:
+        """The same write, prepared by its writer on the new head; who cannot is refused."""
+        if prepare_again is None:
+            raise refusal
+        transaction = prepare_again(state.head)
+        state.bench.discard()
+        return _Ended(None) if transaction is None else self._prepared(transaction)
+
+    def _require(self, requirements: tuple[Requirement, ...], head: Snapshot) -> None:
+        for requirement in requirements:
+            match requirement:
+                case Retained():
+                    requirement.check()
+                case BranchAt(commit):
+                    if not self.log.is_at(head, commit):
+                        branch = head.stream.branch
+                        raise PreconditionFailed(branch, expected=commit, actual=head.commit)
+                case _:
+                    assert_never(requirement)
+
+    def _composed(self, state: _Prepared) -> Record:
+        """The record for the place after the head, once its table versions exist."""
+        head, transaction = state.head, state.transaction
+        touched = state.bench.apply(head.pins)
+        pins = {key: pin for key, pin in {**head.pins, **touched}.items() if pin is not None}
+        is_whole = len(pins) <= WHOLE_PINS_MAX
+        stamp = self._stamp(head, transaction.merged)
+        effects = transaction.effects
+        return Record(
+            stream=head.stream.id,
+            branch=head.stream.branch,
+            seq=head.seq + 1,
+            commit=new_commit_id(stamp.created_at),
+            parent=head.commit,
+            created_at=stamp.created_at,
+            made_at=stamp.made_at,
+            schema=transaction.schema or head.schema,
+            pins=pins if is_whole else {key: pins[key] for key in touched if key in pins},
+            is_whole=is_whole,
+            changes=state.changes,
+            signature=transaction.signature,
+            members=transaction.members,
+            merged=transaction.merged,
+            preferred=transaction.preferred,
+            registered=tuple(e.type_key for e in effects if isinstance(e, Register)),
+            dropped=tuple(e.type_key for e in effects if isinstance(e, Drop)),
+            renamed={e.type_key: e.to for e in effects if isinstance(e, Rename)},
+            is_fence=transaction.is_fence,
+        )
+
+    def _stamp(self, head: Snapshot, merged: CommitRef | None) -> Stamp:
+        """The stamp of a commit after both parents; an id has the millisecond of its commit."""
+        after = 0 if merged is None else ((ulid_milliseconds(merged.commit) or 0) + 1) * 1000
+        return self._clock.stamp(head, after=after)
+
+    def _put(self, entry: LogEntry) -> Placed:
+        """Put a record at its place, and find out what became of it.
+
+        One that landed among collected commits is not acknowledged: no reader would ever see it.
+        """
+        may_be_there = False
+        for attempt in range(PUTS_MAX):
+            placed: Placed | None = None
+            try:
+                placed = self.log.append(entry)
+            except StorageUnknown:
+                may_be_there = True
+            except StorageError:
+                # This put did nothing; one before it may still have created the record.
+                if not may_be_there:
+                    raise
+            if placed is None or placed is Placed.TAKEN:
+                placed = self._found_if_readable(entry)
+                may_be_there = True
+            if placed is Placed.COLLECTED:
+                self.log.withdraw(entry)
+            if placed is not None:
+                return placed
+            # Absent is not yet "no": the request may still land. The same record put again
+            # either creates it or finds it.
+            self._pause(attempt)
+        name = entry.commit if isinstance(entry, Record) else None
+        place = layout.record(entry.stream, entry.seq)
+        raise InDoubt(f"commit {name} may have been made: no answer about {place}", commit=name)
+
+    def _found(self, entry: LogEntry) -> Placed | None:
+        """What is at the place of an entry; None when the place is empty.
+
+        "Exists" may be our own put: stores repeat a request whose first answer was lost.
+        """
+        found = self.log.read(entry.stream, entry.seq)
+        if found is None:
+            return None
+        if isinstance(found, Record) and isinstance(entry, Record):
+            is_ours = found.commit == entry.commit
+        else:
+            is_ours = found == entry
+        return self.log.verify_put(entry) if is_ours else Placed.TAKEN
+
+    def _may_be_there(self, entry: LogEntry) -> bool:
+        """Whether an entry is at its place, or its place cannot be read."""
+        try:
+            return self._found(entry) is Placed.CREATED
+        except StorageError:
+            return True
+
+    def _found_if_readable(self, entry: LogEntry) -> Placed | None:
+        try:
+            return self._found(entry)
+        except StorageError:
+            return None
+
+    def _pause(self, attempt: int) -> None:
+        longest = min(PAUSE_S_MAX, PAUSE_S_FIRST * 2 ** min(attempt, ATTEMPTS_MAX))
+        self.settings.pause(random.uniform(0, longest))  # noqa: S311 — not a secret
+
+
+def _same_key(key: str | None, entries: list[LogEntry]) -> Record | None:
+    """The record that an earlier attempt of the same client request made."""
+    records = (entry for entry in entries if isinstance(entry, Record))
+    return next((found for found in records if key and found.signature.key == key), None)
+
+
+def _expired() -> OmnigraphError:
+    return StagingExpired(
+        "a clean-up overtook this write: what it was prepared on or had written may be gone",
+        hint="run the write again",
+    )
+
+
+def _conflict(state: _Prepared, record: Record, found: Meeting) -> OmnigraphError:
+    what = f"{found.type_key} '{found.entity_id}'" if found.entity_id else found.type_key
+    return Conflict(
+        f"commit {record.commit} on branch '{state.head.stream.branch}' changed {what}",
+        type_key=found.type_key,
+        entity_id=found.entity_id,
+        commit=record.commit,
+    )
