@@ -14,12 +14,14 @@ from omnigraph.errors import (
     BranchGone,
     BranchNotFound,
     CommitNotFound,
+    CorruptObject,
     GraphClosed,
     InvalidArgument,
     SnapshotGone,
     StorageError,
 )
 from omnigraph.execution.view import View, open_view
+from omnigraph.storage import layout
 from omnigraph.versioning import Record, Snapshot, Stream
 
 
@@ -101,9 +103,12 @@ class Session:
         """The commit of a snapshot."""
         ref = snapshot.ref
         record = self.resources.log.read(ref.stream, ref.seq)
-        if not isinstance(record, Record):
-            raise CommitNotFound(f"the record of commit '{ref.commit}' is gone")
-        return commit_of(record)
+        if isinstance(record, Record):
+            return commit_of(record)
+        is_collected = self.resources.log.is_collected(ref.stream, ref.seq)
+        if not is_collected and self._is_named(snapshot.stream.owner(ref.seq)):
+            raise CorruptObject(layout.record(ref.stream, ref.seq), "the record is missing")
+        raise CommitNotFound(f"the record of commit '{ref.commit}' is gone")
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
