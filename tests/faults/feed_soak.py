@@ -138,9 +138,12 @@ def _apply(replica: dict[tuple[str, str], Json], change: Json) -> None:
 
 def _exported(snapshot: omnigraph.Snapshot) -> dict[tuple[str, str], Json]:
     found = {}
+    types = {key.name: type_.properties for key, type_ in snapshot.view.types.items()}
     for line in b"".join(snapshot.export()).splitlines():
         record = json.loads(line)
-        image = {"properties": record["data"]}
+        properties = types[record.get("type") or record["edge"]]
+        # An export leaves nulls out, an image does not.
+        image = {"properties": dict.fromkeys(properties) | record["data"]}
         if "edge" in record:
             image["endpoints"] = {"from": record["from"], "to": record["to"]}
         found[record.get("type") or record["edge"], record["id"]] = image

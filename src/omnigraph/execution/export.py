@@ -38,13 +38,17 @@ def export_lines(
     *,
     types: Collection[str] | None = None,
     kinds: Collection[TypeKind] = (TypeKind.EDGE, TypeKind.NODE),
+    with_nulls: bool = False,
 ) -> Iterator[bytes]:
     """Every entity as a line, or those of some types; a type that is not there is refused at once.
 
-    A name means the node type and the edge type of that name; no names mean all types.
+    A name means the node type and the edge type of that name; no names mean all types. A property
+    without a value is left out, or null if asked for.
     """
     wanted = [type_key for type_key in _wanted(view, types or ()) if type_key.kind in kinds]
-    return (chunk for type_key in wanted for chunk in _type_lines(view, type_key))
+    return (
+        chunk for type_key in wanted for chunk in _type_lines(view, type_key, with_nulls=with_nulls)
+    )
 
 
 def _wanted(view: View, names: Collection[str]) -> list[TypeKey]:
@@ -56,7 +60,7 @@ def _wanted(view: View, names: Collection[str]) -> list[TypeKey]:
     return [type_key for type_key in known if not names or type_key.name in names]
 
 
-def _type_lines(view: View, type_key: TypeKey) -> Iterator[bytes]:
+def _type_lines(view: View, type_key: TypeKey, *, with_nulls: bool) -> Iterator[bytes]:
     table, shape = view.table(type_key), view.shape(type_key)
     if not table.count():
         return
@@ -69,7 +73,7 @@ def _type_lines(view: View, type_key: TypeKey) -> Iterator[bytes]:
         rows = table.take(wanted, columns=shape.schema.names)
         bytes_per_row = max(1, rows.nbytes // len(rows))
         for chunk in _chunks(rows, rows_max=max(1, CHUNK_BYTES // bytes_per_row)):
-            yield lines_of(chunk, shape)
+            yield lines_of(chunk, shape, with_nulls=with_nulls)
         start += len(wanted)
         rows_max = min(max(1, READ_BYTES // bytes_per_row), GROWTH_MAX * len(wanted))
 
@@ -84,7 +88,7 @@ def _first_rows(shape: TableShape) -> int:
     return FIRST_ROWS_WITH_BLOBS if has_blobs else FIRST_ROWS
 
 
-def lines_of(rows: pa.Table, shape: TableShape) -> bytes:
+def lines_of(rows: pa.Table, shape: TableShape, *, with_nulls: bool = False) -> bytes:
     """Rows of a type, with all columns of its table, as lines."""
     columns = {name: rows[name].combine_chunks() for name in rows.column_names}
     is_edge = shape.type_key.kind is TypeKind.EDGE
@@ -93,18 +97,23 @@ def lines_of(rows: pa.Table, shape: TableShape) -> bytes:
     if is_edge:
         parts += [',"from":', json_strings(columns[SOURCE_COLUMN])]
         parts += [',"to":', json_strings(columns[TARGET_COLUMN])]
-    return _bytes(joined(*parts, ',"data":{', *data_texts(columns, shape), "}}\n"))
+    members = data_texts(columns, shape, with_nulls=with_nulls)
+    return _bytes(joined(*parts, ',"data":{', *members, "}}\n"))
 
 
-def data_texts(columns: Mapping[str, pa.Array], shape: TableShape) -> list[pa.Array]:
-    """The members of each row's properties with commas between them, without those of nulls.
+def data_texts(
+    columns: Mapping[str, pa.Array], shape: TableShape, *, with_nulls: bool = False
+) -> list[pa.Array]:
+    """The members of each row's properties with commas between them, by default without nulls.
 
     What shows entities anywhere else spells them the same way. A type without properties has none.
     """
-    members = [
-        joined(f"{json.dumps(name)}:", json_texts(columns[column]))
-        for name, column in shape.columns.items()
-    ]
+    members = []
+    for name, column in shape.columns.items():
+        values = json_texts(columns[column])
+        if with_nulls and values.null_count:
+            values = pc.fill_null(values, pa.scalar("null", values.type))
+        members.append(joined(f"{json.dumps(name)}:", values))
     if not members:
         return []
     # Arrow loses a row that has nothing to join, so every row starts with an empty text.

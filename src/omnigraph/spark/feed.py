@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def changed(
     spark: SparkSession, place: Place, shares: Sequence[Share], wanted: Wanted
 ) -> DataFrame:
-    """What some commits changed; images are JSON texts, as an export has them."""
+    """What some commits changed; images are JSON texts."""
     schema = spark_schema(SCHEMA)
     if not shares:
         return spark.createDataFrame([], schema)

@@ -188,7 +188,10 @@ def test_an_edge_that_moved_tells_both_its_ends(graph: Graph, main: Branch) -> N
     assert change.op == "update"
     assert change.before is not None
     assert change.before["endpoints"] == {"from": "Ada", "to": "Engines"}
-    assert change.after == {"properties": {}, "endpoints": {"from": "Bob", "to": "Looms"}}
+    assert change.after == {
+        "properties": {"since": None},
+        "endpoints": {"from": "Bob", "to": "Looms"},
+    }
     assert '    @src: "Ada" -> "Bob"' in str(graph.diff(start, main, kinds=["edge"]))
 
 
@@ -301,8 +304,8 @@ def test_renames_are_no_changes_of_entities(main: Branch) -> None:
     main.load([{"type": "Human", "data": {"name": "Ada", "years": 37}}], mode="merge")
     (change,) = start.diff(main)
     assert (change.type_name, change.op) == ("Human", "update")
-    assert change.before == {"properties": {"name": "Ada", "age": 36}}
-    assert change.after == {"properties": {"name": "Ada", "years": 37}}
+    assert change.before == {"properties": {"name": "Ada", "age": 36, "badge": None}}
+    assert change.after == {"properties": {"name": "Ada", "years": 37, "badge": None}}
     for name in ("Person", "Human"):
         assert len(start.diff(main, types=[name])) == 1
 
@@ -438,8 +441,8 @@ def test_the_document_of_a_diff(main: Branch) -> None:
                 "type": type_,
                 "id": "Bob",
                 "op": "update",
-                "before": {"properties": {"age": 41, "name": "Bob"}},
-                "after": {"properties": {"age": 42, "name": "Bob"}},
+                "before": {"properties": {"age": 41, "badge": None, "name": "Bob"}},
+                "after": {"properties": {"age": 42, "badge": None, "name": "Bob"}},
             }
         ],
     }

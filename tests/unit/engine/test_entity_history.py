@@ -30,6 +30,11 @@ def age(branch: Branch, who: str, years: int | None) -> Commit:
     return commit
 
 
+def image(years: int) -> dict[str, object]:
+    """Ada at an age."""
+    return {"properties": {"age": years, "badge": None, "name": "Ada"}}
+
+
 def versions(branch: Branch, who: str) -> list[tuple[str, str]]:
     """The commits and operations of a person's history."""
     return [(each.commit.id, each.op) for each in branch.history("Person", who)]
@@ -52,8 +57,8 @@ def test_a_history_tells_every_commit_that_changed_an_entity_and_no_other(main: 
     _, deleted, updated, inserted = main.history("Person", "Ada")
     assert updated.changed == ("age",)
     assert inserted.changed == ("age", "name")
-    assert updated.before == inserted.after == {"properties": {"age": 36, "name": "Ada"}}
-    assert updated.after == deleted.before == {"properties": {"age": 37, "name": "Ada"}}
+    assert updated.before == inserted.after == image(36)
+    assert updated.after == deleted.before == image(37)
     assert updated.to_json()["commit"] == aged.to_json()
 
 
@@ -177,8 +182,8 @@ def test_an_entity_can_be_read_at_any_commit(main: Branch) -> None:
     age(main, "Ada", 37)
     main.mutate(CHANGES, name="leave", params={"who": "Bob"})
     now = main.snapshot()
-    assert before.entity("Person", "Ada") == {"properties": {"age": 36, "name": "Ada"}}
-    assert now.entity("Person", "Ada") == {"properties": {"age": 37, "name": "Ada"}}
+    assert before.entity("Person", "Ada") == image(36)
+    assert now.entity("Person", "Ada") == image(37)
     assert now.entity("Person", "Bob") is None
     assert before.entity("Person", "Bob") is not None
     assert now.entity("Team", "Engines", kind="node") == {"properties": {"name": "Engines"}}

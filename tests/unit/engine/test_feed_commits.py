@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -51,13 +52,13 @@ def test_an_update_has_both_images_and_an_insert_and_a_deletion_one(
         "type": {"id": inserted.type_id, "name": "Person"},
         "id": "Cleo",
         "op": "insert",
-        "after": {"properties": {"age": 20, "name": "Cleo"}},
+        "after": {"properties": {"age": 20, "badge": None, "name": "Cleo"}},
     }
     aged = main.mutate(CHANGES, name="birthday", params={"who": "Cleo", "age": 21}).commit
     [updated] = changes(graph, aged)
     assert (updated.op, updated.type_id) == ("update", inserted.type_id)
     assert updated.before == inserted.after
-    assert updated.after == {"properties": {"age": 21, "name": "Cleo"}}
+    assert updated.after == {"properties": {"age": 21, "badge": None, "name": "Cleo"}}
     [deleted] = changes(graph, main.mutate(CHANGES, name="leave", params={"who": "Cleo"}).commit)
     assert (deleted.op, deleted.before, deleted.after) == ("delete", updated.after, None)
 
@@ -107,7 +108,36 @@ def test_values_are_spelled_as_in_an_export(graph: Graph, main: Branch) -> None:
     exported = [json.loads(line) for line in b"".join(main.export(types=["Person"])).splitlines()]
     data = {each["id"]: each["data"] for each in exported}
     for change in changes(graph, commit):
-        assert change.after == {"properties": data[change.id]}
+        assert change.after == {"properties": {"age": None, **data[change.id]}}
+
+
+def test_an_image_has_every_property_also_those_that_are_null(tmp_path: Path) -> None:
+    schema = "node Person { name: String @key  body: String?  tags: [String]?  spot: Vector(2)? }\n"
+    schema += "edge Knows: Person -> Person { since: Date? }\n"
+    with omnigraph.create(fresh_uri(tmp_path / "g"), schema=schema) as graph:
+        main = graph.branch()
+        start = main.head
+        main.mutate('query q() { insert Person { name: "a" } }')
+        main.load([{"edge": "Knows", "from": "a", "to": "a"}], mode="append")
+        person = {"name": "a", "body": None, "tags": None, "spot": None}
+        images = [{"properties": person}]
+        images += [{"properties": {"since": None}, "endpoints": {"from": "a", "to": "a"}}]
+        blocks = main.changes(start="beginning").blocks
+        assert [change.after for block in blocks for change in block.changes] == images
+        told = [
+            change
+            for commit in reversed(list(main.commits())[:2])
+            for change in changes(graph, commit)
+        ]
+        assert [change.after for change in told] == images
+        assert [change.after for change in graph.diff(start, main)] == images
+        texts = graph.diff(start, main).to_arrow()["after"].to_pylist()
+        assert [json.loads(text) for text in texts] == images
+        assert main.snapshot().entity("Person", "a") == images[0]
+        assert [each.after for each in main.history("Person", "a")] == images[:1]
+        baseline = {record.get("type") or record["edge"]: record for record in main.baseline()}
+        assert baseline["Person"]["data"] == person
+        assert baseline["Knows"]["data"] == {"since": None}
 
 
 def test_what_is_written_again_as_it_was_is_no_change(graph: Graph, main: Branch) -> None:
@@ -260,8 +290,9 @@ def test_a_commit_that_adds_a_property_changes_no_entity(graph: Graph, main: Bra
     assert changes(graph, migration.commit) == []
     moved = {"type": "Person", "data": {"name": "Ada", "age": 36, "city": "Bath"}}
     [change] = changes(graph, main.load([moved], mode="merge").commit)
-    assert change.before == {"properties": {"age": 36, "name": "Ada"}}
-    assert change.after == {"properties": {"age": 36, "name": "Ada", "city": "Bath"}}
+    ada = {"age": 36, "badge": None, "name": "Ada"}
+    assert change.before == {"properties": {**ada, "city": None}}
+    assert change.after == {"properties": {**ada, "city": "Bath"}}
 
 
 def test_a_type_that_is_dropped_with_its_entities_is_a_boundary(graph: Graph, main: Branch) -> None:

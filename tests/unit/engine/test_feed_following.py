@@ -91,11 +91,14 @@ def test_what_is_wrong_with_a_follower_is_told_at_once(main: Branch) -> None:
 # ---- baselines ----
 
 
-def test_a_baseline_is_an_export_and_its_cursor_goes_on_from_there(main: Branch) -> None:
+def test_a_baseline_loads_as_the_graph_and_its_cursor_goes_on_from_there(main: Branch) -> None:
     baseline = main.baseline()
     exported = b"".join(main.export())
     commit = main.load([person("Cleo")], mode="append").commit
-    assert b"".join(baseline.chunks()) == exported, "it is as of the moment it was taken"
+    with omnigraph.create(fresh_uri(), schema=main.schema) as copy:
+        copy.branch().load(list(baseline), mode="append")
+        found = b"".join(copy.branch().export())
+        assert found == exported, "it is as of the moment it was taken"
     [block] = main.changes(cursor=baseline.resume_cursor).blocks
     assert block.cause.commit_id == commit.id
     assert baseline.to_json() == {

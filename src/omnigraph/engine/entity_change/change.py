@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 class EntityChange:
     """One entity that was inserted, updated or deleted; `kind` is `node` or `edge`.
 
-    `before` and `after` are its images: `properties` as an export has them and, for an edge, its
-    `endpoints`. What was inserted has no image before, what was deleted none after. `type_id`
-    survives a rename of the type; a type that is dropped and added again has another one.
+    `before` and `after` are its images: all `properties`, spelled as in an export and null where
+    they have no value, and for an edge its `endpoints`. What was inserted has no image before, what
+    was deleted none after. `type_id` survives a rename of the type; a type that is dropped and
+    added again has another one.
     """
 
     kind: str

@@ -45,7 +45,9 @@ class Baseline:
     def chunks(self) -> Iterator[bytes]:
         """The entities as chunks of whole JSON lines that a load reads back."""
         types = self._filters.types or None
-        yield from export_lines(self._view, types=types, kinds=self._filters.kinds)
+        kinds = self._filters.kinds
+        # As the images of later changes: a consumer replaces the one by the other.
+        yield from export_lines(self._view, types=types, kinds=kinds, with_nulls=True)
         self._is_read = True
 
     def __iter__(self) -> Iterator[JsonObject]:

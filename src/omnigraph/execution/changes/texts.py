@@ -1,4 +1,4 @@
-"""Images as JSON text: what an export says of an entity, a column at a time."""
+"""Images as JSON text: values as an export spells them, a column at a time, and nulls."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ Json: TypeAlias = Any  # Any: whatever `json.loads` gives
 
 
 def image_texts(rows: pa.Table, shape: TableShape) -> pa.Array:
-    """The image of each row: its `properties` without nulls, and for edges its `endpoints`."""
+    """The image of each row: all its `properties`, also nulls, and for edges its `endpoints`."""
     columns = {name: rows[name].combine_chunks() for name in rows.column_names}
-    parts: list[pa.Array | str] = ['{"properties":{', *data_texts(columns, shape), "}"]
+    members = data_texts(columns, shape, with_nulls=True)
+    parts: list[pa.Array | str] = ['{"properties":{', *members, "}"]
     if shape.type_key.kind is TypeKind.EDGE:
         parts += [',"endpoints":{"from":', json_strings(columns[SOURCE_COLUMN])]
         parts += [',"to":', json_strings(columns[TARGET_COLUMN]), "}"]
