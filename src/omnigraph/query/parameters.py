@@ -5,6 +5,7 @@ Every required parameter is demanded and every value checked, used or not, befor
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from array import array
@@ -202,7 +203,7 @@ class _Reader:
     def infer(self, value: object, *, is_item: bool = False) -> None:
         """Refuse a value that no parameter could have."""
         match value:
-            case None | bool() | str():
+            case None | bool() | str() | bytes():
                 pass
             case int():
                 self._integer(Scalar.I64, value)
@@ -226,8 +227,10 @@ class _Reader:
                 return _date
             case Scalar.DATETIME:
                 return self._datetime
-            case Scalar.STRING | Scalar.BLOB:
+            case Scalar.STRING:
                 return partial(_text, str(scalar))
+            case Scalar.BLOB:
+                return _blob
 
     def _integer(self, scalar: Scalar, value: object) -> int:
         number = self._whole_number(scalar, value)
@@ -286,9 +289,20 @@ def _floats(value: object) -> tuple[float, ...] | None:
 
 
 def _text(type_name: str, value: object) -> str:
+    if isinstance(value, bytes):
+        raise _Refused(
+            f"expected {type_name} (a string), got bytes",
+            hint="decode them to a text, or declare the parameter as Blob",
+        )
     if not isinstance(value, str):
         raise _Refused(f"expected {type_name} (a string), got {_kind(value)}")
     return value
+
+
+def _blob(value: object) -> str:
+    if isinstance(value, bytes):
+        return "base64:" + base64.b64encode(value).decode("ascii")
+    return _text("Blob", value)
 
 
 def _boolean(value: object) -> bool:
@@ -332,6 +346,8 @@ def _kind(value: object) -> str:
             return _shown(value)
         case str():
             return f"the text {_shown(value)}"
+        case bytes():
+            return "bytes"
         case list() | tuple():
             return "an array"
         case Mapping():

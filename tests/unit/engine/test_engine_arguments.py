@@ -15,7 +15,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.engine.arguments import datetime_of, microseconds, plain_parameters
-from omnigraph.errors import InvalidArgument, OmnigraphError
+from omnigraph.errors import InvalidArgument, OmnigraphError, ParameterError
 from omnigraph.versioning import Signature
 from places import fresh_uri
 from unit.engine.company import CHANGES, SCHEMA, company
@@ -29,6 +29,7 @@ def test_what_json_knows_stays_and_the_rest_becomes_it() -> None:
         "day": date(2024, 5, 6),
         "instant": datetime(2024, 5, 6, 7, 8, 9, 123000, tzinfo=cet),
         "blob": b"abc",
+        "view": memoryview(b"abc"),
         "numpy": np.int64(7),
         "vector": np.array([1.0, 2.0], dtype=np.float32),
         "days": (date(2024, 5, 6),),
@@ -44,7 +45,8 @@ def test_what_json_knows_stays_and_the_rest_becomes_it() -> None:
         "number": 1,
         "day": "2024-05-06",
         "instant": "2024-05-06T06:08:09.123000Z",
-        "blob": "base64:YWJj",
+        "blob": b"abc",
+        "view": b"abc",
         "numpy": 7,
         "vector": [1.0, 2.0],
         "days": ["2024-05-06"],
@@ -182,3 +184,22 @@ def test_new_names_are_seen_and_are_not_options(name: str) -> None:
         for create in (graph.create_branch, graph.tag):
             with pytest.raises(OmnigraphError, match=r"looks like an option|not seen"):
                 create(name)
+
+
+BYTES = """
+query by_name($name: String) { match { $p: Person  $p.name = $name } return { $p.name } }
+query hire($name: String) { insert Person { name: $name } }
+query give($name: String, $badge: Blob) { insert Person { name: $name, badge: $badge } }
+"""
+
+
+@pytest.mark.parametrize("value", [b"ada", bytearray(b"ada"), memoryview(b"ada"), b"\xff"])
+def test_bytes_are_a_blob_and_not_a_text(value: Any) -> None:
+    with company() as graph:
+        main = graph.branch()
+        for call in (main.query, main.mutate):
+            name = "by_name" if call == main.query else "hire"
+            with pytest.raises(ParameterError, match=r"'name': expected String .*, got bytes"):
+                call(BYTES, name=name, params={"name": value})
+        main.mutate(BYTES, name="give", params={"name": "Cyd", "badge": value})
+        assert main.blob("node", "Person", "Cyd", "badge").read() == bytes(value)
