@@ -3,6 +3,10 @@
 Every variable is tried as the start. Costs are in units of one gathered number: a sum over all
 edges takes half a unit for each, single look-ups three, a closing traversal eight for a row. The
 whole plan counts: the start with the fewest nodes is often not the cheapest.
+
+In a tree, what is met on the way is mostly part of the answer. In a cycle, the closing traversal
+drops most of it, and an order may meet a thousand times what another one meets. So cycles are
+also tried from several first traversals, and with the degrees that hubs really have.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ from omnigraph.query.walk import used_variables
 
 # To try all starts takes the square of this; larger patterns are matched as they are written.
 VARIABLES_MAX: Final = 64
+# Of a start in a cycle, the traversals that are tried as the first: those that grow least.
+_FIRSTS_MAX: Final = 4
 _SINGLE_COST: Final = 3.0
 _EDGE_COST: Final = 0.5
 _CLOSING_COST: Final = 8.0
@@ -32,7 +38,7 @@ class Choice:
     core: frozenset[str]
     links: tuple[Link, ...]
     cost: float
-    # About how many nodes there are to start from, and rows when each variable is bound.
+    # About how many nodes there are to start from, and rows after the start and each traversal.
     starts: float
     rows: tuple[float, ...]
 
@@ -54,18 +60,51 @@ def choose(
     names = frozenset(among)
     if len(names) > VARIABLES_MAX:
         return Choice(min(names), names, (), math.inf, math.inf, (math.inf,))
+    # A core is stripped of leaves only, and a cycle has none: it is as cyclic as the whole.
+    is_cyclic = _is_cyclic(graph, names)
     choices = []
     for start in sorted(names):
         core = graph.core({*needed, start}) & names if is_hanging else names
-        choices.append(_Simulation(graph, statistics, core).run(start))
+        for first in _firsts(graph, statistics, start, core) if is_cyclic else (None,):
+            simulation = _Simulation(graph, statistics, core, is_cyclic=is_cyclic)
+            choices.append(simulation.run(start, first))
     return min(choices, key=lambda each: each.cost)
 
 
+def _is_cyclic(graph: PatternGraph, names: frozenset[str]) -> bool:
+    """Whether there are more traversals between connected variables than a tree of them has."""
+    if len(graph.links) < len(names):
+        return False
+    return sum(link.source in names and link.target in names for link in graph.links) >= len(names)
+
+
+def _firsts(
+    graph: PatternGraph, statistics: Statistics, start: str, core: frozenset[str]
+) -> Iterable[Link | None]:
+    """The traversals to begin with at a start; None if it is the only variable."""
+    links = [each for each in graph.links_of[start] if each.target in core - {start}]
+    links.sort(key=lambda link: (_growth(graph, statistics, link), link.place))
+    return links[:_FIRSTS_MAX] or [None]
+
+
+def _growth(graph: PatternGraph, statistics: Statistics, link: Link) -> float:
+    """How many nodes that will do a traversal leads to from one, on average."""
+    return statistics.degree(link) * statistics.share(graph.variables[link.target])
+
+
 class _Simulation:
-    def __init__(self, graph: PatternGraph, statistics: Statistics, core: frozenset[str]) -> None:
+    def __init__(
+        self,
+        graph: PatternGraph,
+        statistics: Statistics,
+        core: frozenset[str],
+        *,
+        is_cyclic: bool,
+    ) -> None:
         self._graph = graph
         self._statistics = statistics
         self._core = core
+        self._is_cyclic = is_cyclic
         self._bound: set[str] = set()
         self._links: list[Link] = []
         self._cost = 0.0
@@ -74,13 +113,15 @@ class _Simulation:
         # What it takes to weigh whole types through a traversal, from a variable.
         self._whole: dict[tuple[int, str], float] = {}
 
-    def run(self, start: str) -> Choice:
+    def run(self, start: str, first: Link | None = None) -> Choice:
         variable = self._graph.variables[start]
         self._rows = self._statistics.found(variable)
         self._cost = self._rows + _NODE_COST * (
             0 if variable.is_free else self._statistics.size(variable.type_name)
         )
         self._bind(start)
+        if first is not None:
+            self._expand(first)
         while (link := self._next()) is not None:
             self._expand(link)
         return Choice(
@@ -103,11 +144,29 @@ class _Simulation:
         return min(reachable, key=lambda link: (self._growth(link), link.place), default=None)
 
     def _growth(self, link: Link) -> float:
-        share = self._statistics.share(self._graph.variables[link.target])
-        return self._statistics.degree(link) * share
+        """How many rows a traversal makes of one."""
+        return self._degree(link) * self._statistics.share(self._graph.variables[link.target])
+
+    def _degree(self, link: Link) -> float:
+        """To how many nodes a traversal leads from a row."""
+        degree = self._statistics.degree(link)
+        if not self._is_cyclic:
+            return degree
+        return min(degree * self._affinity(link), self._statistics.size(link.expand.target_type))
+
+    def _affinity(self, link: Link) -> float:
+        """How many times more nodes a row leads to than any node: rows meet hubs more often."""
+        return max(
+            (
+                self._statistics.affinity(link, each.away_from(link.source))
+                for each in self._links
+                if link.source in (each.source, each.target) and each.place != link.place
+            ),
+            default=1.0,
+        )
 
     def _expand(self, link: Link) -> None:
-        self._cost += self._rows * (1 + self._statistics.degree(link))
+        self._cost += self._rows * (1 + self._degree(link))
         self._rows *= self._growth(link)
         self._links.append(link)
         self._bind(link.target)
@@ -117,23 +176,25 @@ class _Simulation:
         for link in self._graph.links_of[name]:
             if link.target not in self._core:
                 self._cost += self._hanging_cost(link, self._rows, name)
-                self._rows *= min(self._growth(link), 1.0)
-            elif link.target in self._bound:
+                self._rows *= min(_growth(self._graph, self._statistics, link), 1.0)
+        self._estimates.append(self._rows)
+        for link in self._graph.links_of[name]:
+            if link.target in self._bound and all(link.place != each.place for each in self._links):
                 self._close(link)
         for test in self._graph.tests:
             used = used_variables(test) & self._graph.variables.keys()
             if name in used and used <= self._bound:
                 self._cost += self._rows
                 self._rows *= TEST_SHARE
-        self._estimates.append(self._rows)
 
     def _close(self, link: Link) -> None:
-        if any(link.place == each.place for each in self._links):
-            return
         self._cost += _CLOSING_COST * self._rows
         share = self._statistics.degree(link) / self._statistics.size(link.expand.target_type)
+        if self._is_cyclic:
+            share *= self._affinity(link) * self._affinity(link.away_from(link.target))
         self._rows *= min(share, 1.0)
         self._links.append(link)
+        self._estimates.append(self._rows)
 
     def _hanging_cost(self, link: Link, rows: float, parent: str) -> float:
         """What it takes to weigh the nodes of rows by what a traversal leads to."""

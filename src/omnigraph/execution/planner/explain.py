@@ -7,8 +7,9 @@ hangs from a variable without enumerating it, and `Follow` gets a node that anot
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any, Final
 
 from omnigraph.execution.batch import Batch
@@ -23,8 +24,8 @@ from omnigraph.execution.planner.trees import Branch, Item, Tree
 from omnigraph.execution.planner.watch import Watch
 from omnigraph.execution.reading import Reading
 from omnigraph.query.explain import operator_text
-from omnigraph.query.plan import Operator, Outer, Scan, Unit
-from omnigraph.query.walk import bound_variables, chain_of, link
+from omnigraph.query.plan import Expand, Operator, Outer, Scan, Unit
+from omnigraph.query.walk import chain_of, link
 
 _COLUMNS: Final = (
     "operator",
@@ -84,53 +85,44 @@ class Explaining:
     def weighed(self, known: Physical) -> Iterator[ExplainedRow]:
         """The operators of a run on whole types, in the order they run."""
         for core, choice in zip(known.cores, known.choices, strict=True):
-            yield from self._core(core, _estimates(choice))
+            yield from self._core(core, iter(choice.rows))
         for way in known.deferred.links:
             access = self._paths.operator(way.expand)
             yield self._row("Follow", operator_text(way.expand), None, access=access)
 
     def matched(self, pattern: Operator, choices: Sequence[Choice]) -> Iterator[ExplainedRow]:
         """The operators of a pattern that is matched, in the order they run."""
-        estimates: dict[str, float] = {}
-        for choice in choices:
-            estimates |= _estimates(choice)
+        estimates = chain.from_iterable(choice.rows for choice in choices)
         for operator in chain_of(pattern)[1:]:
-            (name,) = bound_variables(operator) & estimates.keys() or (None,)
             row = self._operator(operator, id(operator))
-            yield row if name is None else replace(row, estimated_rows=round(estimates[name]))
+            is_estimated = isinstance(operator, Scan | Expand)
+            yield _estimated(row, next(estimates, None) if is_estimated else None)
 
-    def _core(self, core: Core, estimates: Mapping[str, float]) -> Iterator[ExplainedRow]:
+    def _core(self, core: Core, estimates: Iterator[float]) -> Iterator[ExplainedRow]:
         start = core.start
         scan = Scan(Unit(), start.name, start.type_name, start.conditions)
-        yield self._estimated(self._operator(scan, start.name), start, core, estimates)
-        yield from self._beside(start, core, estimates)
+        yield from self._binding(self._operator(scan, start.name), start, core, next(estimates))
         for step in core.steps:
             row = self._operator(step.operator, id(step))
+            estimate = next(estimates) if isinstance(step.operator, Expand) else None
             if step.variable is None:
-                yield row
+                yield _estimated(row, estimate)
             else:
-                yield self._estimated(row, step.variable, core, estimates)
-                yield from self._beside(step.variable, core, estimates)
+                yield from self._binding(row, step.variable, core, estimate)
 
-    def _estimated(
-        self, row: ExplainedRow, variable: Variable, core: Core, estimates: Mapping[str, float]
-    ) -> ExplainedRow:
-        # The estimate is that of the rows that are left after weighing.
-        if not core.trees[variable.name].is_bare:
-            return row
-        return replace(row, estimated_rows=round(estimates[variable.name]))
-
-    def _beside(
-        self, variable: Variable, core: Core, estimates: Mapping[str, float]
+    def _binding(
+        self, row: ExplainedRow, variable: Variable, core: Core, estimate: float | None
     ) -> Iterator[ExplainedRow]:
-        """What is done with the nodes of a variable as soon as it is bound."""
+        """An operator that binds a variable, and what is done with its nodes as soon as it did."""
+        tree = core.trees[variable.name]
+        # The estimate is that of the rows that are left after weighing.
+        yield _estimated(row, estimate if tree.is_bare else None)
         for block in variable.blocks:
             detail = f"${variable.name}: block{operator_text(block)}"
             yield self._row(type(block).__name__, detail, None)
-        tree = core.trees[variable.name]
         if not tree.is_bare:
             row = self._row("Weigh", _tree_text(tree), weighing_of(variable.name), access=_TOPOLOGY)
-            yield replace(row, estimated_rows=round(estimates[variable.name]))
+            yield _estimated(row, estimate)
 
     def _operator(self, operator: Operator, part: Hashable) -> ExplainedRow:
         access = self._paths.operator(operator)
@@ -174,10 +166,8 @@ def run_operators(pattern: Operator, reading: Reading, watch: Watch) -> Batch:
     return rows
 
 
-def _estimates(choice: Choice) -> dict[str, float]:
-    """About how many rows there are when each variable is bound."""
-    names = dict.fromkeys((choice.start, *(link.target for link in choice.links)))
-    return dict(zip(names, choice.rows, strict=True))
+def _estimated(row: ExplainedRow, estimate: float | None) -> ExplainedRow:
+    return row if estimate is None else replace(row, estimated_rows=round(estimate))
 
 
 def _tree_text(tree: Tree) -> str:

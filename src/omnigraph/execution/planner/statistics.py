@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from omnigraph.execution.pinned import pinned
 from omnigraph.execution.planner.graph import Link, Variable
 from omnigraph.execution.reading import Reading
 from omnigraph.execution.topology import TopologySource
 from omnigraph.query.ast import CompareOp
-from omnigraph.query.typed import Compare, Expr, Member
+from omnigraph.query.typed import Compare, EdgeStep, Expr, Member
 from omnigraph.schema.accepted import TypeKey, TypeKind
 
 # What is left of a type by a condition that nobody can look at cheaply.
@@ -20,12 +23,19 @@ _BLOCK_SHARE: Final = 0.5
 TEST_SHARE: Final = 0.3
 
 
+Degrees: TypeAlias = npt.NDArray[np.int32]
+# What tells apart traversals over different edges.
+_Steps: TypeAlias = tuple[tuple[EdgeStep, ...], bool, int]
+
+
 class Statistics:
     """Counts of one snapshot; those of a topology are exact, also where there are conditions."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._found: dict[str, float] = {}
+        self._degrees: dict[_Steps, Degrees | None] = {}
+        self._affinities: dict[tuple[_Steps, _Steps], float] = {}
 
     def size(self, type_name: str) -> int:
         """How many nodes of a type there are, and at least one."""
@@ -59,6 +69,47 @@ class Statistics:
             return each
         most = self.size(expand.target_type)
         return nodes_within(each, expand.minimum, expand.maximum, most)
+
+    def affinity(self, one: Link, other: Link) -> float:
+        """How many times more nodes one traversal leads to from where another one leads to.
+
+        Both start at the same variable. A hub is reached as often as it has edges, and all of them
+        leave from it again: mean degrees miss that by orders of magnitude.
+        """
+        key = _steps_of(one), _steps_of(other)
+        known = self._affinities.get(key)
+        if known is None:
+            known = self._affinity(one, other)
+            self._affinities[key] = self._affinities[key[1], key[0]] = known
+        return known
+
+    def _affinity(self, one: Link, other: Link) -> float:
+        degrees, others = self._degrees_of(one), self._degrees_of(other)
+        if degrees is None or others is None:
+            return 1.0
+        ways = degrees.sum(dtype=np.float64) * others.sum(dtype=np.float64)
+        if not ways:
+            return 1.0
+        both = np.einsum("i,i->", degrees, others, dtype=np.float64)
+        # At least one: a plan outlives the edges it was chosen for.
+        return float(self.size(one.expand.source_type) * max(both, 1.0) / ways)
+
+    def _degrees_of(self, link: Link) -> Degrees | None:
+        """How many nodes one hop leads to from each node; None where only means are known."""
+        key = _steps_of(link)
+        if key not in self._degrees:
+            self._degrees[key] = self._sum_degrees(link)
+        return self._degrees[key]
+
+    def _sum_degrees(self, link: Link) -> Degrees | None:
+        source, expand = self._reading.source, link.expand
+        if not isinstance(source, TopologySource) or expand.maximum > 1:
+            return None
+        ways = [(step.edge_type, step.is_reversed) for step in expand.steps]
+        if expand.is_undirected:
+            ways += [(edge_type, not is_reversed) for edge_type, is_reversed in ways]
+        first, *rest = (source.edges(name).adjacency(is_back).degrees for name, is_back in ways)
+        return sum(rest, first)
 
     def is_functional(self, link: Link) -> bool:
         """Whether a plain traversal leads from every node to exactly one."""
@@ -101,6 +152,10 @@ def nodes_within(degree: float, minimum: int, maximum: int, most: int) -> float:
         return most
     first = math.exp(minimum * growth)
     return min(first * math.expm1(hops * growth) / (degree - 1), most)
+
+
+def _steps_of(link: Link) -> _Steps:
+    return link.expand.steps, link.expand.is_undirected, link.expand.maximum
 
 
 def _is_equality(condition: Expr) -> bool:
