@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 from faults.world import create, exported, person, problems, reopen
 from omnigraph import Graph
@@ -17,6 +19,9 @@ from omnigraph.storage import layout
 from omnigraph.versioning.collect import Collected, Collector
 
 _TESTS = Path(__file__).parent.parent
+WRITERS = 2
+# Each of them removes what the one before it left, and fences off both writers.
+CLEANUPS = 12
 
 
 @contextmanager
@@ -81,6 +86,48 @@ def test_a_killed_load_leaves_nothing_that_a_clean_up_does_not_remove(tmp_path: 
         assert exported(graph) == before
         assert list(problems(graph)) == []
         graph.branch().load([person("p1")], mode="append")
+
+
+def test_the_files_of_a_killed_load_go_at_once_beside_writers_that_lose_nothing(
+    tmp_path: Path,
+) -> None:
+    uri = tmp_path / "graph"
+    _seeded(uri)
+    before = _data_files(uri)
+    with _loading(uri) as process:
+        process.kill()
+        process.wait()
+    left = _data_files(uri) - before
+    assert left
+    is_over = Event()
+    with ThreadPoolExecutor(WRITERS) as pool, reopen(uri) as graph:
+        try:
+            writing = [pool.submit(_write_until, uri, f"w{n}", is_over) for n in range(WRITERS)]
+            for _ in range(CLEANUPS):
+                assert graph.cleanup(keep=1, dry_run=False, grace=0).errors == ()
+        finally:
+            is_over.set()
+        acknowledged = {name for each in writing for name in each.result()}
+    assert len(acknowledged) >= WRITERS
+    assert _staging(uri) == []
+    with reopen(uri) as graph:
+        graph.cleanup(keep=1, dry_run=False, grace=0)
+        assert not left & _data_files(uri)
+        text = "query q() { match { $x: Person } return { $x.name as name } }"
+        found = {row["name"] for row in graph.branch().query(text).to_pylist()}
+        assert found == acknowledged | {"ada"}
+        assert list(problems(graph)) == []
+
+
+def _write_until(uri: Path, who: str, is_over: Event) -> list[str]:
+    """Commit one person after the other; those that were acknowledged."""
+    acknowledged: list[str] = []
+    with reopen(uri) as graph:
+        while not (acknowledged and is_over.is_set()):
+            name = f"{who}-{len(acknowledged)}"
+            graph.branch().load([person(name)], mode="append")
+            acknowledged.append(name)
+    return acknowledged
 
 
 def test_what_a_load_left_that_was_killed_while_it_wrote_its_first_note_is_removed(

@@ -15,7 +15,7 @@ import pytest
 
 import places
 from faults.pauses import check_pauses
-from faults.test_crash_matrix import WRITERS, Place, Writer
+from faults.test_crash_matrix import WRITERS, Place, Writer, collect_all, state
 from faults.world import SCHEMA, exported, person, problems
 from omnigraph import Graph
 from omnigraph.engine.graph import create_on, open_on
@@ -169,3 +169,31 @@ def test_every_writer_may_be_stopped_at_each_step_of_the_log(
 ) -> None:
     windows = check_pauses(Place(places.kinds()[0], tmp_path), writer, is_whole=False)
     assert windows or writer.name == "empty-load"
+
+
+_STARTING_AGAIN = ("append", "append-many", "merge-many", "overwrite", "insert", "update", "delete")
+
+
+@pytest.mark.parametrize(
+    "writer", [each for each in WRITERS if each.name in _STARTING_AGAIN], ids=lambda each: each.name
+)
+def test_a_write_whose_step_fails_beside_a_clean_up_starts_again(
+    tmp_path: Path, writer: Writer
+) -> None:
+    """A clean-up without grace may remove a file while it is written: then the write fails."""
+    place = Place("local", tmp_path)
+    place.seeded(writer)
+    counted = Steps()
+    writer.write(place.opened(counted))
+    expected = state(place.opened())
+    for number, step in enumerate(counted.taken, 1):
+        place.seeded(writer)
+        steps = Fault(number, Kind.ERROR, step.operation).steps(
+            lambda: collect_all(place.opened()),
+        )
+        with place.opened(steps) as graph:
+            writer.write(graph)
+        assert steps.is_met
+        with place.opened() as graph:
+            assert state(graph) == expected, step
+            assert list(problems(graph)) == [], step

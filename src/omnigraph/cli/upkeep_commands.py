@@ -46,14 +46,23 @@ class Kept:
         ),
     ] = None
 
+    grace: Annotated[
+        str | None,
+        typer.Option(
+            "--grace",
+            metavar="DUR",
+            help="What was superseded, deleted or written less long ago stays: 24h by default."
+            " With less, readers of what goes fail, and writes under way start again.",
+        ),
+    ] = None
+
     def seconds(self) -> float | None:
-        """The time span, in seconds."""
-        if self.older_than is None:
-            return None
-        found = seconds_of(self.older_than)
-        if found is None:
-            fail(f"'{self.older_than}' is no time span", hint="write 90, 30s, 15m, 12h, 7d or 2w")
-        return float(found)
+        """The time span that stays, in seconds."""
+        return _seconds(self.older_than)
+
+    def grace_seconds(self) -> float | None:
+        """The grace, in seconds."""
+        return _seconds(self.grace)
 
     def require_some(self) -> None:
         """Refuse a clean-up that is not told what to keep."""
@@ -69,6 +78,15 @@ class Kept:
         bounds = [] if self.keep is None else [f"not among the newest {self.keep}"]
         bounds += [] if seconds is None else [f"superseded more than {span_of(seconds)} ago"]
         return " and ".join(bounds)
+
+
+def _seconds(span: str | None) -> float | None:
+    if span is None:
+        return None
+    found = seconds_of(span)
+    if found is None:
+        fail(f"'{span}' is not a time span", hint="write 90, 30s, 15m, 12h, 7d or 2w")
+    return float(found)
 
 
 def register(app: typer.Typer) -> None:
@@ -93,14 +111,14 @@ def cleanup(
     """Remove old commits of every branch, and what nothing refers to any more."""
     address = scope.address(uri, ways=POSITIONAL_WAYS)
     kept.require_some()
-    seconds = kept.seconds()
+    seconds, grace = kept.seconds(), kept.grace_seconds()
     if is_real:
         confirm(scope, address, "cleanup --confirm", is_json=is_json)
         echo_write(scope, "cleanup", address)
     else:
         typer.echo(f"commits go that are {kept}; this is a preview, --confirm removes", err=True)
     with open_graph(scope, address) as graph, answering_interrupts(lambda: _UNSURE):
-        report = graph.cleanup(keep=kept.keep, older_than=seconds, dry_run=not is_real)
+        report = graph.cleanup(keep=kept.keep, older_than=seconds, dry_run=not is_real, grace=grace)
     failure = ErrorCode.INTERNAL if report.errors else None
     show(Cleaned(address, report), is_json=is_json, failure=failure)
     if failure:

@@ -269,8 +269,9 @@ class Graph:
 
         A commit goes when it is not among the newest `keep` of its branch and was superseded longer
         than `older_than` ago (a time span, or seconds). Tags, and what merges between live branches
-        need, stay. So does whatever was superseded, deleted or written within the `grace`, a day
-        unless it is longer. A dry run only tells what would go.
+        need, stay. So does whatever was superseded, deleted or written within the `grace`, which is
+        a day by default. A shorter one loses no commit; readers of what goes fail with
+        `SnapshotGone`, and writes under way start again. A dry run only reports what would go.
         """
         policy = policy_of(keep, older_than)
         return cleanup(self._session, policy, is_dry=dry_run, grace=grace)

@@ -112,7 +112,8 @@ def cleanup(
 ) -> CleanupReport:
     """Remove what the policy lets go and what nothing refers to."""
     resources = session.resources
-    grace_s = _grace(grace, resources.committer.settings.grace_s)
+    seconds = _seconds("grace", grace)
+    grace_s = resources.committer.settings.grace_s if seconds is None else seconds
     collected = resources.collector().collect(policy, is_dry=is_dry, grace_s=grace_s)
     return CleanupReport(session.uri, policy, is_dry, grace_s, collected)
 
@@ -135,19 +136,6 @@ def tag_of(tag: tags.Tag) -> Tag:
     ref = tag.snapshot.ref
     created_at = datetime_of(tag.created_at)
     return Tag(tag.name, ref.commit, ref.branch, ref.seq, created_at, tag.actor)
-
-
-def _grace(grace: timedelta | float | None, least_s: float) -> float:
-    seconds = _seconds("grace", grace)
-    if seconds is None:
-        return least_s
-    if seconds < least_s:
-        raise InvalidArgument(
-            "grace",
-            f"{seconds:g} s are less than the {least_s:g} s that writers count on",
-            hint="leave it out; a longer grace is fine",
-        )
-    return seconds
 
 
 def _seconds(argument: str, value: timedelta | float | None) -> float | None:

@@ -99,13 +99,17 @@ class SchemaMoved(Exception):
     """
 
 
+class _Overtaken(Exception):
+    """A write that failed, and made no commit, while a clean-up may have removed its files."""
+
+
 def write(session: Session, stream: Stream, operation: Operation, terms: Terms) -> Written:
     """Prepare an operation on the newest snapshot of a branch and publish it."""
     for _ in range(STARTS_MAX):
         snapshot = session.head(stream)
         try:
             written = _write(session, snapshot, operation, terms)
-        except SchemaMoved:
+        except (SchemaMoved, _Overtaken):
             continue
         except SnapshotGone:
             # A process that slept through a clean-up starts from the commit that is newest now.
@@ -121,7 +125,9 @@ def write(session: Session, stream: Stream, operation: Operation, terms: Terms) 
             operation.abandon()
         return written
     operation.abandon()
-    raise Conflict(f"branch '{stream.branch}' changed its schema {STARTS_MAX} times meanwhile")
+    raise Conflict(
+        f"branch '{stream.branch}' changed its schema or was cleaned up {STARTS_MAX} times"
+    )
 
 
 def _write(session: Session, snapshot: Snapshot, operation: Operation, terms: Terms) -> Written:
@@ -149,9 +155,9 @@ def _write(session: Session, snapshot: Snapshot, operation: Operation, terms: Te
         transaction = again(snapshot)
     except SchemaMoved:
         raise
-    except BaseException:
+    except BaseException as error:
         # Nothing was offered to the log: what was written ahead, up to a full disk, is nobody's.
-        operation.abandon()
+        _abandon(operation, error, resources.log, snapshot)
         raise
     if transaction is None:
         return Written(None)
@@ -162,10 +168,26 @@ def _write(session: Session, snapshot: Snapshot, operation: Operation, terms: Te
         )
     except StorageError as error:
         if not isinstance(error, _UNDECIDED) and _is_absent(resources.log, snapshot, name):
-            operation.abandon()
+            _abandon(operation, error, resources.log, snapshot)
         raise
     is_repeated = record is not None and name not in record.signature.operations
     return Written(record, is_repeated=is_repeated)
+
+
+def _abandon(operation: Operation, error: BaseException, log: Log, since: Snapshot) -> None:
+    """Remove what a failed write has written; raise `_Overtaken` if a clean-up may be why."""
+    operation.abandon()
+    if isinstance(error, StorageError) and _is_fenced(log, since):
+        raise _Overtaken from error
+
+
+def _is_fenced(log: Log, since: Snapshot) -> bool:
+    """Whether a clean-up has begun to remove files since a snapshot: it fences branches first."""
+    try:
+        newer = log.after(since.stream, since.seq)
+    except OmnigraphError:
+        return False
+    return any(isinstance(entry, Record) and entry.is_fence for entry in newer)
 
 
 def _is_absent(log: Log, since: Snapshot, operation: str) -> bool:

@@ -73,7 +73,7 @@ class Fault:
         return f"{self.number:03}-{self.operation}-{self.kind}"
 
     def steps(self, during: Callable[[], object] | None = None) -> Steps:
-        """A fresh counter that will meet this fault; `during` is what others do in a pause."""
+        """A fresh counter that will meet this fault; `during` is what others do meanwhile."""
         return Steps(self, during=during)
 
 
@@ -95,6 +95,8 @@ class Steps:
             return action()
         if kind in PAUSES:
             return self._pause(kind, action)
+        if self.during is not None:
+            self.during()
         if kind in _HAPPENING:
             action()
         raise _failure(kind, operation, path)

@@ -10,10 +10,10 @@ import errno
 import os
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from omnigraph.errors import StorageError, StorageRefused, StorageUnknown
 from omnigraph.storage.empty_folders import prune
@@ -23,9 +23,13 @@ from omnigraph.storage.paths import TEMPORARY_PREFIX, Entry, check_folder, check
 TEMPORARY_AGE_S = 24 * 3600.0
 # The directories a store remembers as synced; forgetting one costs a few extra syncs.
 SYNCED_DIRECTORIES_MAX = 10_000
+# How often an object is written before its temporary file is gone each time it gets its name.
+PLACES_MAX = 4
 # Many files are removed by a few threads, since each waits for the disk; so many at a time by one.
 DELETERS_MAX = 4
 DELETE_PIECE = 256
+
+Placed = TypeVar("Placed")
 
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 _REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ENOTDIR}
@@ -82,8 +86,7 @@ class LocalObjects:
         if os.path.exists(target):
             # Who is late learns it without paying for a synced file; the link decides the rest.
             return False
-        with self._written("put_new", target, data, is_synced=self._is_durable) as temporary:
-            is_created = self._link(temporary, target)
+        is_created = self._place("put_new", target, data, self._link, is_synced=self._is_durable)
         if is_created:
             self._make_durable("put_new", target)
         return is_created
@@ -91,8 +94,7 @@ class LocalObjects:
     def put(self, path: str, data: bytes) -> None:
         """Create or replace an object whole; what is derived need not survive a power loss."""
         target = self._target(path)
-        with self._written("put", target, data, is_synced=False) as temporary:
-            self._system.replace(temporary, target)
+        self._place("put", target, data, self._system.replace, is_synced=False)
 
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         """Every object at any depth below a folder, in byte order, above the path `after`."""
@@ -135,18 +137,34 @@ class LocalObjects:
     def _target(self, path: str) -> str:
         return f"{self.uri}/{check_path(path)}"
 
+    def _place(
+        self,
+        operation: str,
+        target: str,
+        data: bytes,
+        name: Callable[[str, str], Placed],
+        *,
+        is_synced: bool,
+    ) -> Placed:
+        """Write an object, and give it its name once all of its bytes are there."""
+        with _translated(operation, target):
+            for _ in range(PLACES_MAX - 1):
+                # A clean-up that has no grace may have removed the temporary file, or its empty
+                # directory.
+                with suppress(FileNotFoundError), self._written(target, data, is_synced) as written:
+                    return name(written, target)
+            with self._written(target, data, is_synced) as written:
+                return name(written, target)
+
     @contextmanager
-    def _written(
-        self, operation: str, target: str, data: bytes, *, is_synced: bool
-    ) -> Iterator[str]:
+    def _written(self, target: str, data: bytes, is_synced: bool) -> Iterator[str]:
         """A temporary file beside the target that holds the data; gone at the end."""
         directory = os.path.dirname(target)
         temporary = f"{directory}/{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(8).hex()}"
         try:
-            with _translated(operation, target):
-                # Bytes first, name second: a crash here leaves a file that no reader sees.
-                self._write(temporary, data, is_synced=is_synced)
-                yield temporary
+            # Bytes first, name second: a crash here leaves a file that no reader sees.
+            self._write(temporary, data, is_synced=is_synced)
+            yield temporary
         finally:
             # A dying process may leave it; so may a full or failing disk.
             with suppress(OSError):

@@ -29,6 +29,17 @@ def test_a_clean_up_is_a_preview_unless_it_is_confirmed(run: Run, store: Path) -
     assert done.stderr == f"omnigraph cleanup → {store} (direct, local)\n"
 
 
+def test_a_clean_up_without_grace_removes_what_was_just_superseded(run: Run, store: Path) -> None:
+    text = "query q() { update Person set { age: 77 } where age >= 0 }"
+    assert run("mutate", "--store", store, "-e", text).exit_code == 0
+    shown = run("cleanup", store, "--keep", 1, "--grace", "0s")
+    assert "would remove 2 commits" in shown.stdout
+    done = run("cleanup", store, "--keep", 1, "--grace", "0s", "--confirm")
+    assert "removed 2 commits" in done.stdout
+    assert "ago stays" not in done.stdout
+    assert run("check", store).exit_code == 0
+
+
 def test_the_document_of_a_clean_up(run: Run, store: Path) -> None:
     shown = run("cleanup", store, "--older-than", "2h", "--json")
     assert json.loads(shown.stdout) == {
@@ -49,8 +60,9 @@ def test_the_document_of_a_clean_up(run: Run, store: Path) -> None:
     ("arguments", "code", "told"),
     [
         (["--confirm"], 1, "told what to keep"),
-        (["--older-than", "5x"], 1, "'5x' is no time span"),
-        (["--older-than", "-5"], 1, "no time span"),
+        (["--older-than", "5x"], 1, "'5x' is not a time span"),
+        (["--older-than", "-5"], 1, "not a time span"),
+        (["--keep", "1", "--grace", "soon"], 1, "'soon' is not a time span"),
     ],
 )
 def test_a_clean_up_without_a_policy_fails(

@@ -283,8 +283,29 @@ def test_a_policy_without_bounds_or_with_odd_ones_is_refused(aging: Aging) -> No
     for odd in ({}, {"keep": 0}, {"keep": -1}, {"older_than": -1}, {"older_than": "7d"}):
         with pytest.raises(errors.InvalidArgument):
             graph.cleanup(**odd)
-    with pytest.raises(errors.InvalidArgument, match="writers count on"):
-        graph.cleanup(keep=1, grace=10)
+    for grace in (-1, float("inf"), True):
+        with pytest.raises(errors.InvalidArgument, match="grace"):
+            graph.cleanup(keep=1, grace=grace)
+
+
+def test_a_shorter_grace_costs_readers_what_goes_and_no_commit(aging: Aging) -> None:
+    graph, other = aging.create(), aging.open()
+    add(graph.branch(), *numbered(1, 3))
+    deleted = graph.create_branch("deleted")
+    add(deleted, "d")
+    held, dead = other.snapshot(2), other.branch("deleted").snapshot()
+    graph.delete_branch("deleted")
+    assert graph.cleanup(keep=1, dry_run=False).objects == 0
+    done = graph.cleanup(keep=1, dry_run=False, grace=0)
+    assert (done.commits, done.oldest, done.errors) == (3, {"main": 3}, ())
+    for gone in (held, dead):
+        with pytest.raises(errors.SnapshotGone):
+            people(gone)
+        with pytest.raises(errors.SnapshotGone):
+            other.create_branch("again", source=gone)
+    add(other.branch(), "next")
+    assert people(aging.open().branch()) == ["next", *numbered(1, 3)]
+    assert list(problems(aging.open())) == []
 
 
 def test_a_version_that_should_stay_and_cannot_be_read_stops_the_clean_up(aging: Aging) -> None:

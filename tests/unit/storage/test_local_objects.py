@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,12 @@ import pytest
 from disks import CrashingSystem, FailingSystem, SystemCalls
 from omnigraph.errors import StorageError, StorageRefused, StorageUnknown
 from omnigraph.storage.faults import Fault, Result, SimulatedCrash, Steps, every_fault
-from omnigraph.storage.local_objects import DELETE_PIECE, TEMPORARY_AGE_S, LocalObjects
+from omnigraph.storage.local_objects import (
+    DELETE_PIECE,
+    PLACES_MAX,
+    TEMPORARY_AGE_S,
+    LocalObjects,
+)
 
 OLD, NEW = b"the old data", b"the new, longer data"
 
@@ -86,6 +92,36 @@ def test_a_full_disk_at_any_call_is_a_typed_error_and_shows_nothing(tmp_path: Pa
         assert isinstance(caught.value, StorageUnknown) is (number > linked)
         assert files_below(root) == (["a/b"] if number > linked else [])
         assert objects.put_new("a/b", NEW) is (number < linked + 1)
+
+
+@dataclass
+class RemovingSystem(SystemCalls):
+    """Removes the temporary file before its name is given, as a clean-up without grace may."""
+
+    removals: int
+
+    def call(self, name: str, path: str, action: Callable[[], Result], /) -> Result:
+        if name in ("link", "replace") and self.removals:
+            self.removals -= 1
+            for temporary in Path(path).parent.glob(".tmp-*"):
+                temporary.unlink()
+            Path(path).parent.rmdir()
+        return action()
+
+
+def test_a_put_whose_temporary_file_is_removed_writes_it_again(tmp_path: Path) -> None:
+    for put in (LocalObjects.put_new, LocalObjects.put):
+        for removals in range(PLACES_MAX + 1):
+            root = tmp_path / f"{put.__name__}-{removals}"
+            objects = LocalObjects(str(root), system=RemovingSystem(removals))
+            if removals < PLACES_MAX:
+                put(objects, "a/b", NEW)
+                assert files_below(root) == ["a/b"]
+                assert objects.get("a/b") == NEW
+            else:
+                with pytest.raises(StorageError, match="No such file"):
+                    put(objects, "a/b", NEW)
+                assert files_below(root) == []
 
 
 def test_a_put_on_a_full_disk_keeps_the_old_object(tmp_path: Path) -> None:

@@ -46,8 +46,9 @@ class Cleaned:
         )
         oldest = ", ".join(f"{name} from version {seq}" for name, seq in report.oldest.items())
         yield f"kept: {oldest}"
-        grace = span_of(report.grace_s)
-        yield f"what was superseded, deleted or written less than {grace} ago stays"
+        if report.grace_s:
+            grace = span_of(report.grace_s)
+            yield f"what was superseded, deleted or written less than {grace} ago stays"
 
 
 @dataclass(frozen=True, slots=True)
