@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from omnigraph.storage.faults import Result, Steps
 
@@ -92,6 +94,46 @@ class VolatileSystem(SystemCalls):
                 return False
             path = directory
         return True
+
+
+BLOCK_BYTES = 4096
+
+
+@dataclass
+class FullSystem(SystemCalls):
+    """A disk that gives a new file or folder a block only while it has one, once it is full.
+
+    What is removed gives its blocks back, also the files that Lance has written.
+    """
+
+    folder: Path
+    blocks_free: int = 10**9
+    refusals: int = 0
+    _blocks_used: int = 0
+
+    def fill(self) -> None:
+        """Leave no room for anything."""
+        self.blocks_free, self._blocks_used = 0, self._count_blocks()
+
+    def write(self, fd: int, data: memoryview, /) -> int:
+        self._require(-(-(os.fstat(fd).st_size + len(data)) // BLOCK_BYTES))
+        return os.write(fd, data)
+
+    def mkdir(self, path: str, /) -> None:
+        self._require(1)
+        os.mkdir(path)
+
+    def _require(self, blocks: int) -> None:
+        used = self._count_blocks()
+        self.blocks_free += self._blocks_used - used
+        self._blocks_used = used
+        if blocks > self.blocks_free:
+            self.refusals += 1
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _count_blocks(self) -> int:
+        found = [path.stat() for path in self.folder.rglob("*")]
+        return sum(-(-each.st_size // BLOCK_BYTES) for each in found)
 
 
 def _path_of(fd: int) -> str:

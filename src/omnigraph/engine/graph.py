@@ -26,6 +26,7 @@ from omnigraph.query.settings import SettingValue
 from omnigraph.schema import load_catalog
 from omnigraph.schema.shape import JsonObject
 from omnigraph.storage import require_exclusive_puts
+from omnigraph.storage.reserve import keep_reserve
 from omnigraph.versioning import Signature
 from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.writers.maintain import IndexStatus, index_status
@@ -100,6 +101,7 @@ def create_on(
     resources.committer.create_graph(
         schema=made.schema.digest, pins=made.pins, signature=Signature(actor=actor)
     )
+    keep_reserve(storage.objects, branches=1)
     session.begin()
     return Graph(session)
 

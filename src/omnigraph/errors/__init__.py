@@ -26,6 +26,7 @@
     │   └── QueryCancelled      somebody stopped a query before its end
     ├── StorageError            a step of the store failed and did not happen; carries its path
     │   ├── StorageRefused      the address, options or permissions are wrong; not retryable
+    │   ├── StorageFull         a disk or a quota has no room for a write
     │   └── StorageUnknown      a write may have happened: read it back, or write it again
     ├── BranchRefused           a branch name or an operation on a branch is not allowed
     │   ├── BranchExists        a branch of that name is live
@@ -125,6 +126,7 @@ from omnigraph.errors.stored import (
     RangeNotSatisfiable,
     SnapshotGone,
     StorageError,
+    StorageFull,
     StorageRefused,
     StorageUnknown,
     StoredSchemaError,
@@ -201,6 +203,7 @@ __all__ = [
     "SparkMissing",
     "StagingExpired",
     "StorageError",
+    "StorageFull",
     "StorageRefused",
     "StorageUnknown",
     "StoredSchemaError",

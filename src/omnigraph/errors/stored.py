@@ -31,6 +31,16 @@ class StorageRefused(StorageError):
     retryable = False
 
 
+class StorageFull(StorageError):
+    """A disk or a quota without room for a write, which did not happen."""
+
+    code = "storage_full"
+
+    def __init__(self, operation: str, path: str, reason: str, *, hint: str | None = None) -> None:
+        hint = hint or "make room; `omnigraph cleanup --grace 0s` removes what dead writers left"
+        super().__init__(operation, path, reason, hint=hint)
+
+
 class StorageUnknown(StorageError):
     """A write whose outcome cannot be known: its acknowledgement was lost."""
 

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from omnigraph.errors import StorageError, StorageRefused
+from omnigraph.errors import StorageError, StorageFull, StorageRefused
 from omnigraph.storage.reasons import reason_of
 
 # Where in its own sources Lance noticed the error: noise to everybody else.
 _RUST_PLACE = re.compile(r"(, location: |, )?/\S+\.rs:\d+:\d+")
 _REASON_MAX = 500
+# Lance gives no error numbers.
+_NO_ROOM = re.compile(r"No space left on device|[Qq]uota exceeded")
 _PANIC_HINT = "a file of the table is damaged: `omnigraph check --deep` names it"
 
 
@@ -27,7 +29,9 @@ def lance_step(operation: str, path: str) -> Iterator[None]:
     except (ValueError, TypeError, NotImplementedError) as error:
         raise StorageRefused(operation, path, _reason(error)) from error
     except (OSError, RuntimeError, pa.ArrowException) as error:
-        raise StorageError(operation, path, _reason(error)) from error
+        reason = _reason(error)
+        kind = StorageFull if _NO_ROOM.search(reason) else StorageError
+        raise kind(operation, path, reason) from error
     except BaseException as error:
         # A panic of Rust code derives from BaseException and would pass every `except Exception`.
         if type(error).__name__ == "PanicException":

@@ -12,6 +12,7 @@
     __manifest/changes/{id}.arrow                     change sets too large for a record
     __manifest/schemas/{digest}.json                  accepted schemas, by the hash of their content
     __manifest/cleanup.json                           when the last automatic clean-up began
+    __manifest/reserve                                room for the next clean-up, on a full disk
     __manifest/clock/now                              written to see what time the store has
     __manifest/sweeps/{number:020}.json               which unreferenced files may be removed
     __manifest/staging/{load}/{name}                  notes of a bulk load, removed at its end
@@ -40,6 +41,7 @@ HOLDS = f"{MANIFEST}/holds"
 CHANGES = f"{MANIFEST}/changes"
 SCHEMAS = f"{MANIFEST}/schemas"
 CLEANUP = f"{MANIFEST}/cleanup.json"
+RESERVE = f"{MANIFEST}/reserve"
 CLOCK_FOLDER = f"{MANIFEST}/clock"
 CLOCK = f"{CLOCK_FOLDER}/now"
 SWEEPS = f"{MANIFEST}/sweeps"

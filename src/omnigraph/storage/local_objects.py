@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Protocol, TypeVar
 
-from omnigraph.errors import StorageError, StorageRefused, StorageUnknown
+from omnigraph.errors import StorageError, StorageFull, StorageRefused, StorageUnknown
 from omnigraph.storage.empty_folders import prune
 from omnigraph.storage.paths import TEMPORARY_PREFIX, Entry, check_folder, check_path
 
@@ -32,7 +32,11 @@ DELETE_PIECE = 256
 Placed = TypeVar("Placed")
 
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
-_REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ENOTDIR}
+_REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ENOTDIR)
+_KINDS: dict[int, type[StorageError]] = {
+    **dict.fromkeys(_REFUSALS, StorageRefused),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), StorageFull),
+}
 
 
 class System(Protocol):
@@ -290,5 +294,5 @@ def _translated(operation: str, path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        kind = StorageRefused if error.errno in _REFUSALS else StorageError
+        kind = _KINDS.get(error.errno or 0, StorageError)
         raise kind(operation, path, error.strerror or str(error)) from error

@@ -36,6 +36,8 @@ class Kind(StrEnum):
 PUBLISHABLE: Final = frozenset(
     {Kind.CHANGE_SET, Kind.DATA, Kind.VERSION, Kind.DELETION, Kind.INDEX}
 )
+# What no record can ever refer to.
+UNREFERENCED: Final = frozenset({Kind.PROBE, Kind.STAGED, Kind.TEMPORARY})
 # What Lance keeps in a table, by folder. Anything else it may come to keep is left alone.
 _OF_TABLES: Final = {
     "data": Kind.DATA,

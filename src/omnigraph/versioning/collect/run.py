@@ -8,12 +8,19 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
 
-from omnigraph.errors import CommitNotFound, CorruptObject, StorageError
+from omnigraph.errors import CommitNotFound, CorruptObject, StorageError, StorageFull
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.reserve import keep_reserve, release_reserve, reserve_bytes
 from omnigraph.storage.temporaries import remove_temporaries
 from omnigraph.versioning.branches import Branches
-from omnigraph.versioning.collect.inventory import PUBLISHABLE, Kind, Stored, list_before
+from omnigraph.versioning.collect.inventory import (
+    PUBLISHABLE,
+    UNREFERENCED,
+    Kind,
+    Stored,
+    list_before,
+)
 from omnigraph.versioning.collect.lines import Lines, Roots, count_let_go
 from omnigraph.versioning.collect.plan import Plan, Planner, put_checkpoint
 from omnigraph.versioning.collect.policy import KEEP_ALL, Policy
@@ -58,6 +65,29 @@ class Collected:
     let_go: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What was stored before a cutoff, and then, what held commits."""
+
+    cutoff: int
+    stored: list[Stored]
+    committer: Committer
+    planner: Planner
+    before: Roots
+
+    def is_overtaken(self) -> bool:
+        """Whether others have let go of commits since."""
+        return _held(self.planner.lines.roots(KEEP_ALL)) != _held(self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What an attempt on a full disk removed, and what held commits before it."""
+
+    removed: list[Stored]
+    before: Roots
+
+
 class Collector:
     """Collects one graph."""
 
@@ -80,39 +110,72 @@ class Collector:
     ) -> Collected:
         """Remove what the policy lets go and what nothing refers to; a dry run only tells."""
         grace_s = self._settings.grace_s if grace_s is None else grace_s
-        for attempt in count(1):
-            started = self._settings.now_us()
-            cutoff = max(0, started - int(grace_s * _SECOND))
-            # Listed before any root is read: what is published from here on is not in this list,
-            # or is referred to by a root.
-            stored = list_before(self._objects, cutoff)
-            # Nothing remembered: the roots are those that are stored.
-            log = Log(self._objects)
-            committer = Committer(log, self._tables, self._settings)
-            branches = Branches(committer)
-            lines = Lines(log, branches, started_us=started, grace_s=grace_s)
-            planner = Planner(log, branches, lines)
-            expired = [hold.name for hold in branches.holds.list() if hold.created_at < cutoff]
-            if not is_dry:
-                # Removed before anything is let go: a write that finds its hold can rely on it.
-                self._objects.delete(expired)
-            before = lines.roots(policy, ended=expired)
+        room: _Room | None = None
+        for number in count(1):
+            attempt = self._begin(policy, is_dry=is_dry, grace_s=grace_s)
             try:
-                plan, kept = self._planned(before, planner)
-                if not is_dry and self._let_go(plan, kept, stored, committer, cutoff):
-                    # Branches, tags and commits that came meanwhile; from now on nothing can
-                    # refer to what is removed.
-                    plan = planner.plan(planner.lines.roots(KEEP_ALL))
-                    kept.add(plan)
+                plan, kept = self._decide(attempt, is_dry=is_dry)
             except (CorruptObject, CommitNotFound):
                 # Another collector may have let go of what was about to be kept here.
-                if attempt == ATTEMPTS_MAX or _held(lines.roots(KEEP_ALL)) == _held(before):
+                if number == ATTEMPTS_MAX or not attempt.is_overtaken():
                     raise
-                continue
-            garbage = [each for each in stored if not kept.holds(each.path)]
-            swept = tuple(self._sweep(garbage, plan, is_dry=is_dry))
-            return _collected(swept, before, plan.roots)
+            except StorageFull as error:
+                if room is not None:
+                    raise _no_room(error, attempt) from error
+                room = self._make_room(attempt)
+            else:
+                return self._finish(attempt, room, plan, kept, is_dry=is_dry)
         raise AssertionError("the last attempt raises or returns")
+
+    def _begin(self, policy: Policy, *, is_dry: bool, grace_s: float) -> _Attempt:
+        """What there is, and what holds commits."""
+        started = self._settings.now_us()
+        cutoff = max(0, started - int(grace_s * _SECOND))
+        # Listed before any root is read: what is published from here on is not in this list,
+        # or is referred to by a root.
+        stored = list_before(self._objects, cutoff)
+        # Nothing remembered: the roots are those that are stored.
+        log = Log(self._objects)
+        committer = Committer(log, self._tables, self._settings)
+        branches = Branches(committer)
+        lines = Lines(log, branches, started_us=started, grace_s=grace_s)
+        expired = [hold.name for hold in branches.holds.list() if hold.created_at < cutoff]
+        if not is_dry:
+            # Removed before anything is let go: a write that finds its hold can rely on it.
+            self._objects.delete(expired)
+        before = lines.roots(policy, ended=expired)
+        return _Attempt(cutoff, stored, committer, Planner(log, branches, lines), before)
+
+    def _decide(self, attempt: _Attempt, *, is_dry: bool) -> tuple[Plan, Trace]:
+        """What is kept. Unless the run is dry, what is not kept is let go of."""
+        plan, kept = self._planned(attempt.before, attempt.planner)
+        if not is_dry and self._let_go(plan, kept, attempt):
+            # Branches, tags and commits that came meanwhile; from now on nothing can
+            # refer to what is removed.
+            plan = attempt.planner.plan(attempt.planner.lines.roots(KEEP_ALL))
+            kept.add(plan)
+        return plan, kept
+
+    def _make_room(self, attempt: _Attempt) -> _Room:
+        """Give up the reserve, and what no commit can ever refer to: that needs no statement."""
+        release_reserve(self._objects)
+        removed = [each for each in attempt.stored if each.kind in UNREFERENCED]
+        self._remove(removed)
+        return _Room(removed, attempt.before)
+
+    def _finish(
+        self, attempt: _Attempt, room: _Room | None, plan: Plan, kept: Trace, *, is_dry: bool
+    ) -> Collected:
+        garbage = [each for each in attempt.stored if not kept.holds(each.path)]
+        before = attempt.before
+        if room is not None:
+            # What the attempt on the full disk removed and let go belongs to the report.
+            garbage, before = room.removed + garbage, room.before
+        swept = tuple(self._sweep(garbage, plan, is_dry=is_dry))
+        collected = _collected(swept, before, plan.roots)
+        if not is_dry:
+            keep_reserve(self._objects, branches=len(collected.oldest))
+        return collected
 
     def _planned(self, roots: Roots, planner: Planner) -> tuple[Plan, Trace]:
         """What is kept. Damage is found here, before anything is let go."""
@@ -121,17 +184,16 @@ class Collector:
         kept.add(plan)
         return plan, kept
 
-    def _let_go(
-        self, plan: Plan, kept: Trace, stored: Sequence[Stored], committer: Committer, cutoff: int
-    ) -> bool:
+    def _let_go(self, plan: Plan, kept: Trace, attempt: _Attempt) -> bool:
         """State what is let go, and fence off the writes that may need what is to be removed.
 
         Whether there is any. A crash leaves commits that cannot be read, and empty commits.
         """
+        stored, committer = attempt.stored, attempt.committer
         is_raised = _raise_floors(plan, committer.log, stored)
         is_fenced = any(each.kind in PUBLISHABLE and not kept.holds(each.path) for each in stored)
         if is_fenced:
-            committer.sweeps.state(cutoff)
+            committer.sweeps.state(attempt.cutoff)
             for line in plan.roots.lines:
                 if line.is_live:
                     committer.fence(line.stream)
@@ -157,6 +219,15 @@ class Collector:
         except StorageError as error:
             return error.message
         return None
+
+
+def _no_room(error: StorageFull, attempt: _Attempt) -> StorageFull:
+    live = sum(line.is_live for line in attempt.before.lines)
+    hint = (
+        f"free {reserve_bytes(live) // 1024} KiB elsewhere on this disk, and run it again: a"
+        " clean-up states what it removes before it does"
+    )
+    return StorageFull(error.operation, error.path, error.reason, hint=hint)
 
 
 def _held(roots: Roots) -> tuple[dict[str, int], set[str]]:
