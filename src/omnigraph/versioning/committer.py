@@ -131,6 +131,7 @@ class Committer:
                 return made.record
             state = made
             self._pause(attempt)
+        state.bench.discard()
         raise Conflict(
             f"branch '{state.head.stream.branch}' moved {attempt} times during this write"
         )
@@ -301,10 +302,11 @@ class Committer:
         # From here on its files may be those of a commit, unless the store says that they are not.
         state.bench.is_offered = True
         try:
-            placed = self._put(record)
-        except StorageError as error:
-            unknown = isinstance(error, StorageUnknown)
-            state.bench.is_offered = unknown or self._may_be_there(record)
+            placed = self._put_or_find(record)
+        except StorageUnknown:
+            raise
+        except StorageError:
+            state.bench.is_offered = False
             raise
         state.bench.is_offered = placed is Placed.CREATED
         match placed:
@@ -322,9 +324,16 @@ class Committer:
 
         What they changed cannot be compared with what the write read, so it is prepared anew.
         """
-        head = self.log.newest_head(state.head.stream)
+        key, stream = state.transaction.signature.key, state.head.stream
+        made = self.log.floors.find_key(stream.id, state.head.seq, key) if key else None
+        if made is not None:
+            raise InDoubt(f"this request was committed as {made}, and collected since", commit=made)
+        head = self.log.newest_head(stream)
         if head.is_closed:
-            raise BranchGone(state.head.stream.branch)
+            raise BranchGone(stream.branch)
+        first = max(self.log.floors.of_stream(stream.id), stream.first_seq)
+        if key and (kept := _same_key(key, self.log.between(stream, first - 1, head))):
+            return _Ended(kept)
         return self._again(replace(state, head=head.snapshot), prepare_again, _expired())
 
     def _again(
@@ -384,6 +393,22 @@ class Committer:
         after = 0 if merged is None else ((ulid_milliseconds(merged.commit) or 0) + 1) * 1000
         return self._clock.stamp(head, after=after)
 
+    def _put_or_find(self, record: Record) -> Placed:
+        """Put a record; an error is raised only if the record is not there after it."""
+        try:
+            return self._put(record)
+        except StorageUnknown:
+            raise
+        except StorageError:
+            try:
+                placed = self._found(record)
+            except StorageError as error:
+                message = f"commit {record.commit} may have been made: {error.message}"
+                raise InDoubt(message, commit=record.commit) from error
+            if placed is not Placed.CREATED:
+                raise
+            return placed
+
     def _put(self, entry: LogEntry) -> Placed:
         """Put a record at its place, and find out what became of it.
 
@@ -427,13 +452,6 @@ class Committer:
         else:
             is_ours = found == entry
         return self.log.verify_put(entry) if is_ours else Placed.TAKEN
-
-    def _may_be_there(self, entry: LogEntry) -> bool:
-        """Whether an entry is at its place, or its place cannot be read."""
-        try:
-            return self._found(entry) is Placed.CREATED
-        except StorageError:
-            return True
 
     def _found_if_readable(self, entry: LogEntry) -> Placed | None:
         try:

@@ -6,19 +6,19 @@ one that is missing above it is damage. Floors only rise; records that are still
 tell how branches descend from each other, and nothing more. A deleted branch that is collected gets
 a floor above all of its commits, for processes that still have a snapshot of it.
 
-A floor names the commits of its stream that were let go with it. So a writer that was stopped right
-after its put finds out whether its commit was made and let go since, or landed where the commit
-that had its place was removed. Floors are never removed.
+A floor names the commits of its stream that were let go with it, and their idempotency keys. So a
+writer that was stopped right after its put finds out whether its commit was made and let go since,
+or landed where the commit that had its place was removed. Floors are never removed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
-from omnigraph.versioning.fields import read_fields, write_fields
-from omnigraph.versioning.record import GENESIS_SEQ, Stream
+from omnigraph.versioning.fields import Fields, read_fields, write_fields
+from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
 
 
 class Floors:
@@ -45,21 +45,43 @@ class Floors:
             last = stream.first_seq - 1
             stream = stream.owner(last)
 
-    def put(self, stream_id: str, seq: int, commits: Sequence[str] = ()) -> None:
+    def is_above(self, stream_id: str, seq: int) -> bool:
+        """Whether a stream has a floor above a seq."""
+        listed = self._objects.list(
+            layout.floor_folder(stream_id), after=layout.floor(stream_id, seq)
+        )
+        return next(iter(listed), None) is not None
+
+    def put(self, stream_id: str, seq: int, records: Iterable[Record] = ()) -> None:
         """State that the commits of a stream below a seq are let go; again is not an error.
 
-        `commits` are the ids of those that the floor before it did not cover.
+        `records` are those that the floor before it did not cover.
         """
         path = layout.floor(stream_id, seq)
-        self._objects.put_new(path, write_fields(path, {"commits": list(commits)}))
+        let_go = list(records)
+        keys = {each.signature.key: each.commit for each in let_go if each.signature.key}
+        fields = {"commits": [each.commit for each in let_go], "keys": keys}
+        self._objects.put_new(path, write_fields(path, fields))
 
     def has_let_go(self, stream_id: str, seq: int, commit: str) -> bool | None:
         """Whether it was this commit that was let go at a seq; None if no floor tells."""
-        for entry in self._objects.list(layout.floor_folder(stream_id)):
-            if (layout.seq_of_floor(entry.path) or GENESIS_SEQ) > seq:
-                data = self._objects.get(entry.path)
-                return commit in read_fields(entry.path, data).texts("commits") if data else None
+        floor = next(self._above(stream_id, seq), None)
+        return None if floor is None else commit in floor.texts("commits")
+
+    def find_key(self, stream_id: str, seq: int, key: str) -> str | None:
+        """The id of a commit above a seq that had an idempotency key and was let go."""
+        for floor in self._above(stream_id, seq):
+            made = floor.child_or_empty("keys").text_by_name().get(key)
+            if made is not None:
+                return made
         return None
+
+    def _above(self, stream_id: str, seq: int) -> Iterator[Fields]:
+        """The floors of a stream above a seq, the lowest first."""
+        after = layout.floor(stream_id, seq)
+        for entry in self._objects.list(layout.floor_folder(stream_id), after=after):
+            if data := self._objects.get(entry.path):
+                yield read_fields(entry.path, data)
 
     def _highest(self, stream: Stream, last: int | None) -> int | None:
         listed = self._objects.list(layout.floor_folder(stream.id))

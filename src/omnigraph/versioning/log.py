@@ -115,7 +115,7 @@ class Log:
     def append(self, entry: LogEntry) -> Placed:
         """Put an entry at its place. For `transaction` alone."""
         if entry.seq > GENESIS_SEQ and not self._has_predecessor(entry):
-            return Placed.COLLECTED
+            return self._find_earlier_put(entry)
         data = encode_entry(entry)
         path = layout.record(entry.stream, entry.seq)
         if not self.objects.put_new(path, data):
@@ -136,6 +136,19 @@ class Log:
         """
         if not self.is_collected(entry.stream, entry.seq):
             return Placed.CREATED
+        return self._find_let_go(entry)
+
+    def _find_earlier_put(self, entry: LogEntry) -> Placed:
+        """What became of an entry whose predecessor was collected: it may have been put before."""
+        if self.is_collected(entry.stream, entry.seq):
+            return self._find_let_go(entry)
+        stored = self.objects.get(layout.record(entry.stream, entry.seq))
+        if stored is None:
+            return Placed.COLLECTED
+        return Placed.CREATED if stored == encode_entry(entry) else Placed.TAKEN
+
+    def _find_let_go(self, entry: LogEntry) -> Placed:
+        """Whether it was this entry that was let go at its place."""
         if isinstance(entry, Close):
             return Placed.COLLECTED
         is_ours = self.floors.has_let_go(entry.stream, entry.seq, entry.commit)
@@ -146,13 +159,16 @@ class Log:
 
     def is_collected(self, stream: str, seq: int) -> bool:
         """Whether the commits of a stream up to a seq were let go, as of now."""
-        return self.floors.of_stream(stream) > seq
+        return self.floors.is_above(stream, seq)
 
     def withdraw(self, entry: LogEntry) -> None:
         """Remove an entry that was put among collected ones: it never was part of the stream."""
+        path = layout.record(entry.stream, entry.seq)
         # A crash or a failure before leaves it to the next collector: nothing reads below a floor.
         with suppress(StorageError):
-            self.objects.delete([layout.record(entry.stream, entry.seq)])
+            # What another process stored there may be a commit.
+            if self.objects.get(path) == encode_entry(entry):
+                self.objects.delete([path])
 
     def _has_predecessor(self, entry: LogEntry) -> bool:
         """Refuse to write on top of what is not stored; False where that was collected.

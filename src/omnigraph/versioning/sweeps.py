@@ -62,6 +62,8 @@ class Sweeps:
         newest = self.newest() if wanted else after
         if newest <= after:
             return False
+        if newest - after > KEPT_MAX:
+            return True
         cutoffs = [self._cutoff(number) for number in range(after + 1, newest + 1)]
         folders = {path.rpartition("/")[0] for path in wanted}
         safe = {

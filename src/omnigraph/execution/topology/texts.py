@@ -148,12 +148,13 @@ class TailIndex:
     def extended(self, texts: list[str | None], numbers: list[int], base: TextIndex) -> TailIndex:
         """With more texts; the numbers follow those that it knows."""
         known, stop = self.known, self.stop + len(texts)
+        there = {text: at for text, at in zip(texts, numbers, strict=True) if text is not None}
         with known.lock:
-            # Another branch may have gone its own way from here.
-            if known.stop != self.stop:
+            # Another branch may have gone its own way from here. And an id that comes back has
+            # another number from now on, while older versions have to find the one it had.
+            if known.stop != self.stop or not known.numbers.keys().isdisjoint(there):
                 own = {text: at for text, at in known.numbers.items() if at < self.stop}
                 known = _Known(own, self.stop)
-            there = {text: at for text, at in zip(texts, numbers, strict=True) if text is not None}
             known.numbers.update(there)
             known.stop = stop
         hashes = np.fromiter(map(hash_of, there), np.uint64, len(there))

@@ -253,8 +253,8 @@ def _raise_floors(plan: Plan, log: Log, stored: Sequence[Stored]) -> bool:
     for stream_id, seq in raised.items():
         seqs = log.stored_seqs(stream_id, below=seq)
         entries = log.read_many((stream_id, at) for at in seqs)
-        commits = [entry.commit for entry in entries if isinstance(entry, Record)]
-        log.floors.put(stream_id, seq, commits)
+        records = (entry for entry in entries if isinstance(entry, Record))
+        log.floors.put(stream_id, seq, records)
     return bool(raised)
 
 

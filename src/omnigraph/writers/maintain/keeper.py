@@ -134,6 +134,12 @@ class IndexKeeper:
             pass  # A busy or deleted branch: a later commit asks again.
         except OmnigraphError as error:
             self.last_error = error
+        except BaseException:
+            self._end(stream)
+            raise
+        self._end(stream)
+
+    def _end(self, stream: Stream) -> None:
         with self._lock:
             self._running.pop(stream.id, None)
 
