@@ -17,6 +17,9 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_TIME: Final = "NaT"
 _MICROSECOND: Final = timedelta(microseconds=1)
 
+# Longer than any name of a request; records carry it.
+KEY_CHARACTERS_MAX: Final = 1_000
+
 
 def text(argument: str, value: object) -> str:
     """A text: a name, a declaration, a message."""
@@ -26,6 +29,15 @@ def text(argument: str, value: object) -> str:
 def text_or_none(argument: str, value: object) -> str | None:
     """A text that may be left out."""
     return None if value is None else check_text(argument, value)
+
+
+def key_or_none(value: object) -> str | None:
+    """An idempotency key; an empty one is most often a variable that is not set."""
+    key = text_or_none("key", value)
+    if key is not None and not 0 < len(key) <= KEY_CHARACTERS_MAX:
+        reason = "it is empty" if not key else f"it has more than {KEY_CHARACTERS_MAX} characters"
+        raise InvalidArgument("key", reason, hint="use a word of its own for every request")
+    return key
 
 
 def texts_or_none(argument: str, value: object) -> list[str] | None:

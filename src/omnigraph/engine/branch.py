@@ -489,5 +489,5 @@ def _terms(if_commit: Commit | str | None, *, message: str | None, key: str | No
     return Terms(
         arguments.text_or_none("if_commit", commit),
         arguments.text_or_none("message", message),
-        arguments.text_or_none("key", key),
+        arguments.key_or_none(key),
     )

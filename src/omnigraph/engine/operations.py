@@ -14,7 +14,7 @@ from omnigraph.engine.resources import Resources
 from omnigraph.engine.session import Session
 from omnigraph.engine.writing import SchemaMoved, Written
 from omnigraph.engine.written import changes_of
-from omnigraph.errors import Conflict, WrongQueryKind
+from omnigraph.errors import Conflict, InvalidArgument, WrongQueryKind
 from omnigraph.execution.view import View
 from omnigraph.query import bind_parameters
 from omnigraph.query.compile import find_query, read_file
@@ -186,10 +186,14 @@ class Migrating:
 
     def plan_of(self, written: Written, session: Session) -> MigrationPlan:
         """The steps of what was written: for a repeated request, those that its commit took."""
-        if self._migrated is not None or written.record is None:
+        record = written.record
+        if self._migrated is not None or record is None:
             return self.plan
-        history = self._resources.history
-        before = history.by_commit(written.record.parent or written.record.commit)
+        if self._resources.schemas.get(record.schema).source != self._source:
+            # It would look as if this schema were in force.
+            reason = f"commit {record.commit} has it, which brought another schema"
+            raise InvalidArgument("key", reason, hint="use a word of its own for every request")
+        before = self._resources.history.by_commit(record.parent or record.commit)
         return plan_migration(session.view(before).accepted, self._catalog)
 
     def prepare(self, view: View, request: Request) -> Transaction | None:

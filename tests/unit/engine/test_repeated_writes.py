@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from omnigraph import Branch
-from omnigraph.errors import PreconditionFailed
+from omnigraph.errors import InvalidArgument, PreconditionFailed
 from unit.engine.company import company, person
 
 RAISE = 'query raise() { update Person set { age: 40 } where name = "Ada" }'
@@ -49,6 +49,20 @@ def test_a_mutation_that_changes_nothing_keeps_no_key(main: Branch) -> None:
     made = main.mutate(HIRE, key="job")
     assert made.commit is not None
     assert not made.is_repeated
+
+
+@pytest.mark.parametrize("key", ["", "x" * 1_001])
+def test_an_empty_or_endless_key_is_refused(main: Branch, key: str) -> None:
+    with pytest.raises(InvalidArgument, match="key"):
+        main.mutate(HIRE, key=key)
+
+
+def test_the_key_of_another_schema_is_refused(main: Branch) -> None:
+    one, other = (main.schema + f"\nnode {name} {{ k: String @key }}\n" for name in ("One", "Two"))
+    assert main.apply_schema(one, key="job").commit is not None
+    assert main.apply_schema(one, key="job").is_repeated
+    with pytest.raises(InvalidArgument, match="another schema"):
+        main.apply_schema(other, key="job")
 
 
 def test_threads_that_mutate_with_one_key_make_one_commit(main: Branch) -> None:
