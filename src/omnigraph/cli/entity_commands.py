@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,6 @@ from omnigraph.cli.scope import Capability, Scope
 from omnigraph.cli.verbs import STORE, verb
 from omnigraph.cli.views import print_json, print_lines
 from omnigraph.cli.views.changes import blame_lines, version_lines
-from omnigraph.engine.arguments import count_or_none
 from omnigraph.errors import EntityNotFound
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def history(
     with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
         kind = subject.entity_kind
         found = graph.branch(branch).history(subject.type_name, subject.entity_id, kind=kind)
-        versions = list(islice(found, count_or_none("limit", limit)))
+        versions = list(islice(found, None if limit is None else min(limit, sys.maxsize)))
     if not versions:
         raise EntityNotFound(subject.type_name, subject.entity_id)
     if is_json:

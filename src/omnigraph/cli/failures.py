@@ -108,7 +108,7 @@ def report(error: OmnigraphError | CommandFailed, *, is_json: bool) -> int:
 
 def report_usage(error: typer.TyperException, *, is_json: bool) -> int:
     """Say what is wrong with a command line, and return the exit code."""
-    message = error.format_message()
+    message = " ".join(error.format_message().split())
     if not message.strip():
         # A command without arguments: its help is printed already.
         return error.exit_code

@@ -77,6 +77,7 @@ def test_lint_json_is_the_documented_document(folder: Path) -> None:
         "infos",
         "results",
         "findings",
+        "code",
     ]
     assert document["status"] == "error"
     assert document["schema_source"] == {"kind": "file", "path": str(folder / "s.pg")}

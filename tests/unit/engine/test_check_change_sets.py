@@ -190,12 +190,12 @@ def test_a_migration_must_leave_new_columns_empty(damaged: Damaged) -> None:
 def test_a_missing_or_torn_change_set_file_is_named(damaged: Damaged) -> None:
     path = damaged.only("__manifest/changes/*.arrow")
     damaged.write(path, b"torn")
-    (problem,) = found(damaged)
-    assert problem.startswith(f"change_set: {path}: its digest is not the one of its record")
+    problems = found(damaged)
+    assert all(f"{path}: its digest is not the one of its record" in each for each in problems)
+    assert any(each.startswith("change_set: ") for each in problems)
     damaged.remove(path)
-    assert found(damaged) == [
-        f"change_set: {path}: a record names this change set, and it is absent"
-    ]
+    absent = f"change_set: {path}: a record names this change set, and it is absent"
+    assert absent in found(damaged)
 
 
 def test_a_torn_file_of_an_old_table_is_named_when_its_commit_is_compared(
@@ -207,7 +207,7 @@ def test_a_torn_file_of_an_old_table_is_named_when_its_commit_is_compared(
     file = max(path for path in before - newest if path.endswith(".lance"))
     damaged.write(file, b"torn")
     problems = found(damaged)
-    assert all(each.endswith(f"(damaged: {file})") for each in problems), problems
+    assert all(f"{file}: its digest is not the one in its name" in each for each in problems)
     assert any(each.startswith("change_set: ") for each in problems)
 
 

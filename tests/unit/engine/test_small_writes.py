@@ -41,8 +41,8 @@ def insert_edge(main: Branch) -> object:
     return main.mutate(QUERIES, name="meet", params={"a": name_of(5), "b": name_of(6)})
 
 
-def delete_node(main: Branch) -> object:
-    return main.mutate(QUERIES, name="leave", params={"name": name_of(ROWS // 3)})
+def delete_node(main: Branch, number: int = ROWS // 3) -> object:
+    return main.mutate(QUERIES, name="leave", params={"name": name_of(number)})
 
 
 def merge(main: Branch) -> object:
@@ -70,9 +70,10 @@ def test_they_look_up_and_do_not_scan(graph: Graph) -> None:
     main, review = graph.branch(), graph.create_branch("review")
     chosen = np.random.default_rng(3).choice(ROWS, 50, replace=False)
     review.load(people(chosen.tolist()), type="Person", mode="merge")
-    # What a process reads once: the ids in memory, the roots of indexes.
+    # What a process reads once: the ids in memory, the roots of indexes, files to verify them.
     for write in (upsert, update, insert_edge, insert_edge, insert_edge):
         write(main)
+    delete_node(main, ROWS // 4)
     settle(graph)
     read = {write.__name__: bytes_read(graph, write) for write in WRITES}
     assert {name: count for name, count in read.items() if count > COLUMN_BYTES / 2} == {}
