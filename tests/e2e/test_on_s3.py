@@ -101,7 +101,7 @@ def _puts(s3: S3Server, uri: str) -> dict[str, list[Seen]]:
 
 
 def _is_unshared(path: str) -> bool:
-    is_hint = path.endswith("/latest.json")
+    is_hint = path.endswith("/latest.json") or path == layout.CLOCK
     return is_hint or path.startswith("t/") or layout.seq_of_checkpoint(path) is not None
 
 

@@ -30,7 +30,6 @@ from omnigraph.storage.faults import (
     FAILURES,
     Fault,
     FaultyObjects,
-    Kind,
     SimulatedCrash,
     Steps,
     every_fault,
@@ -157,7 +156,7 @@ def test_a_run_that_ends_at_any_object_is_made_up_for_by_the_next(
     faults = _faults(tmp_path, DEFINITIONS[name])
     # A start, for each of two targets three marks and an event, and an end.
     marks = 12 if name == "batches" else 10
-    assert len(faults) == marks * len(Kind)
+    assert len(faults) == marks * len((*CRASHES, *FAILURES))
     for fault in faults:
         pipeline, steps = _world(tmp_path / str(fault), DEFINITIONS[name]), fault.steps()
         with suppress(SimulatedCrash, OmnigraphError):
