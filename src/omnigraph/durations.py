@@ -1,11 +1,14 @@
-"""Time spans as people write them: `90`, `30s`, `15m`, `12h`, `7d`, `2w`."""
+"""Time spans as people write them (`90`, `30s`, `15m`, `12h`, `7d`, `2w`) and as they pass."""
 
 from __future__ import annotations
 
 import re
+import time
 from typing import Final
 
 _SPAN: Final = re.compile(r"([0-9]{1,12})([smhdw]?)")
+# It goes on while the machine is suspended, where the system has such a clock.
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
@@ -21,3 +24,8 @@ def span_of(seconds: float) -> str:
         if seconds > _SECONDS[unit] and seconds % _SECONDS[unit] == 0:
             return f"{int(seconds) // _SECONDS[unit]}{unit}"
     return f"{seconds:g}s"
+
+
+def elapsed_s() -> float:
+    """The seconds of a clock that only goes forward, also during suspend where that is known."""
+    return time.clock_gettime(_CLOCK)

@@ -27,7 +27,7 @@ def _has(*options: str) -> Callable[[Arguments], bool]:
 
 
 # `query lint` also runs a query called `lint`, and `check` verifies a graph: what they are given
-# tells the old meaning from the new one.
+# separates the old meaning from the new one.
 _SPELLINGS: Final = (
     _Spelling(("read",), "query"),
     _Spelling(("change",), "mutate"),

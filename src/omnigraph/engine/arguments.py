@@ -82,7 +82,7 @@ def count_or_none(argument: str, value: object) -> int | None:
 
 
 def plain_parameters(params: object) -> object:
-    """Parameters as JSON would bring them, and bytes; what nobody knows stays."""
+    """Parameters as JSON would bring them, and bytes; unknown ones stay."""
     if not isinstance(params, Mapping):
         return params
     return {name: _plain(value) for name, value in params.items()}

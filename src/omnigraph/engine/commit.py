@@ -17,7 +17,7 @@ class Commit:
 
     `version` counts the commits of a branch. `parents` are the ids of the commits it follows: none
     for the first one, two for a merge. A maintenance commit changed nothing a reader could see.
-    `preferred` tells of a merge whose side was taken in conflicts of which kind. `key` is the
+    `preferred` says of a merge whose side was taken in conflicts of which kind. `key` is the
     idempotency key of the request that made it, `reverts` the id of the commit that it undoes.
     """
 

@@ -156,7 +156,7 @@ def _write(session: Session, snapshot: Snapshot, operation: Operation, terms: Te
     except SchemaMoved:
         raise
     except BaseException as error:
-        # Nothing was offered to the log: what was written ahead, up to a full disk, is nobody's.
+        # Nothing was offered to the log: what was written ahead, up to a full disk, is garbage.
         _abandon(operation, error, resources.log, snapshot)
         raise
     if transaction is None:

@@ -47,7 +47,7 @@ class Turn:
     def __enter__(self) -> None:
         if self._pace.is_short:
             self._holds = self._lane.acquire(timeout=WAIT_S_MAX)
-        # The time of this thread alone: waiting for others is no work.
+        # The time of this thread alone: waiting for others is not work.
         self._started = time.thread_time()
 
     def __exit__(

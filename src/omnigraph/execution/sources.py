@@ -231,7 +231,7 @@ def cache_folder(environ: Mapping[str, str]) -> Path | None:
 
 
 def _numbers_of(older: DenseRows, view: View, type_key: TypeKey) -> NumbersOf:
-    """How an extension finds the entities it knows: edges are known by nobody but themselves."""
+    """How an extension finds the entities it knows: edges are known only to themselves."""
     is_node = type_key.kind is TypeKind.NODE
     return DenseEntities(older, view.shape(type_key)).find if is_node else None
 

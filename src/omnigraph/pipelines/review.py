@@ -42,7 +42,7 @@ class PlannedRule:
     is_patch: bool
 
     def to_json(self) -> JsonObject:
-        """The part of a plan's document that tells of a rule."""
+        """The part of a plan's document about a rule."""
         steps = self.steps
         return {
             "kind": "edge" if steps.is_edge else "node",

@@ -288,7 +288,7 @@ class _Records:
             with spark_module("failures").naming_driver_loss("load the records"):
                 return self._load(branch, terms)
         except SparkDriverLost:
-            # What was read went with it: whoever tries again reads it in another Spark.
+            # What was read went with it: the next attempt reads it in another Spark.
             self._is_kept = False
             raise
 

@@ -150,7 +150,7 @@ class Tables:
         )
 
     def discard(self, written: Staged | Compacted | Indexed) -> None:
-        """Remove files that will never be in a version; whoever wrote them must not use them."""
+        """Remove files that will never be in a version; their writer must not use them."""
         match written:
             case Staged():
                 self._remove(written.files)

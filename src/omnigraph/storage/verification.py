@@ -116,7 +116,7 @@ class Verifier:
         try:
             found = digest_of_files(file.files(f"{self._root}/{table}"))
         except FileNotFoundError:
-            # Whoever reads it says so; a collector may be at work.
+            # Reading it raises an error; a collector may be at work.
             return None
         return None if found == file.digest else "its digest is not the one in its name"
 

@@ -94,7 +94,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """A publication that needs no further record: somebody made it already, or nothing is left."""
+    """A publication that needs no further record: it exists already, or nothing is left."""
 
     record: Record | None
 
@@ -183,7 +183,7 @@ class Committer:
     def close(
         self, stream: Stream, *, actor: str | None = None, requires: tuple[BranchAt, ...] = ()
     ) -> None:
-        """End a stream: every later write on it fails. A stream ends once; again is no error."""
+        """End a stream: every later write on it fails. Ending it again is not an error."""
         for attempt in range(ATTEMPTS_MAX):
             head = self.log.newest_head(stream)
             if head.is_closed:

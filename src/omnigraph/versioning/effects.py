@@ -214,7 +214,7 @@ class Workbench:
             life = reborn if is_new else _Life(effect.type_key, is_new=False)
             self._by_life.setdefault(life, []).append(effect)
         self._applied: dict[_Life, tuple[Pin | None, Pin | None]] = {}
-        # Files that it wrote itself; those of its effects belong to whoever staged them.
+        # Files that it wrote itself; those of its effects belong to the writer that staged them.
         self._own: list[object] = []
         # Whether a record that names its files may be stored.
         self.is_offered = False

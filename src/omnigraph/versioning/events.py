@@ -81,7 +81,7 @@ class NameEvents:
             return sorted(live)
 
         def is_branch(name: str) -> bool:
-            # Damage to one name must not hide the others; who asks for this one is told.
+            # Damage to one name must not hide the others; asking for this one raises an error.
             with suppress(CorruptObject, FormatTooNew):
                 return not self.is_tag(name, live[name])
             return False

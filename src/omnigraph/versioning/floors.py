@@ -64,7 +64,7 @@ class Floors:
         self._objects.put_new(path, write_fields(path, fields))
 
     def has_let_go(self, stream_id: str, seq: int, commit: str) -> bool | None:
-        """Whether it was this commit that was let go at a seq; None if no floor tells."""
+        """Whether it was this commit that was let go at a seq; None if no floor says."""
         floor = next(self._above(stream_id, seq), None)
         return None if floor is None else commit in floor.texts("commits")
 

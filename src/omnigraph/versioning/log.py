@@ -12,7 +12,6 @@ after the put that makes a commit. So no pause and no clock leads a branch back.
 from __future__ import annotations
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import Final
 
+from omnigraph.durations import elapsed_s
 from omnigraph.errors import (
     BranchGone,
     CommitNotFound,
@@ -66,7 +66,6 @@ FLOORS_MAX: Final = 16
 CACHED_HEADS_MAX: Final = 1024
 # How many commits of maintenance in a row are seen through; each follows a commit of somebody.
 MAINTENANCE_MAX: Final = 1024
-_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _READERS: Final = 8
 # Fewer than this are not worth a thread each.
 _READERS_LEAST: Final = 4
@@ -78,7 +77,7 @@ class Placed(Enum):
 
     CREATED = auto()
     TAKEN = auto()
-    # The commits around the place were collected: whoever put it knew an end that is long gone.
+    # The commits around the place were collected: its writer knew an end that is long gone.
     COLLECTED = auto()
 
 
@@ -255,7 +254,7 @@ class Log:
         if known is None:
             return self.newest_head(stream)
         head = self._probe(known)
-        is_certain = _elapsed_s() - self._verified_at.get(stream.id, -STALE_S_MAX) < STALE_S_MAX
+        is_certain = elapsed_s() - self._verified_at.get(stream.id, -STALE_S_MAX) < STALE_S_MAX
         return head if head is known and is_certain else self._verify(stream, head)
 
     def newest_head(self, stream: Stream) -> Head:
@@ -275,7 +274,7 @@ class Log:
     def _verify(self, stream: Stream, head: Head) -> Head:
         """A head that no collected record hides newer ones from."""
         for _ in range(FLOORS_MAX):
-            read_at = _elapsed_s()
+            read_at = elapsed_s()
             floor = self.floors.of_stream(stream.id)
             if floor <= head.snapshot.seq:
                 self._verified_at[stream.id] = read_at
@@ -294,7 +293,7 @@ class Log:
 
     def confirm(self, head: Head) -> Head:
         """Keep a head that this process has just made, and whose floor it has just read."""
-        self._verified_at[head.snapshot.stream.id] = _elapsed_s()
+        self._verified_at[head.snapshot.stream.id] = elapsed_s()
         return self.remember(head)
 
     def at(self, stream: Stream, seq: int) -> Snapshot:
@@ -487,8 +486,3 @@ def _fold(snapshot: Snapshot, records: list[Record]) -> Snapshot:
 
 def _is_wide(snapshot: Snapshot) -> bool:
     return len(snapshot.pins) > WHOLE_PINS_MAX
-
-
-def _elapsed_s() -> float:
-    """A clock that runs while the machine is suspended, where the system has one."""
-    return time.clock_gettime(_CLOCK)

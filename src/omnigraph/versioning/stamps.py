@@ -12,11 +12,11 @@ along those without `made_at` by their stamps, and along those with it by that.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from omnigraph.durations import elapsed_s
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.store_clock import ask_store_time
 
@@ -88,7 +88,7 @@ class Clock:
         self._objects = objects
         self._now_us = now_us
         self._ask_store = ask_store
-        # What the store said, what this machine did, and when, by a clock that nobody sets.
+        # What the store said, what this machine did, and when, by a clock that is never set.
         self._asked: tuple[int, int, float] | None = None
 
     def stamp(self, parent: Stamped | None, *, after: int = 0) -> Stamp:
@@ -114,16 +114,10 @@ class Clock:
         """The time of the store; it is asked again if the clock of this machine was set."""
         if self._asked is not None:
             said, then, at = self._asked
-            passed_s = _elapsed_s() - at
+            passed_s = elapsed_s() - at
             passed = int(passed_s * 1_000_000)
             if passed_s <= ASK_EVERY_S and abs(now - then - passed) <= _AHEAD_US_MAX:
                 return said + passed
         found = self._ask_store(self._objects)
-        self._asked = None if found is None else (found, now, _elapsed_s())
+        self._asked = None if found is None else (found, now, elapsed_s())
         return found
-
-
-def _elapsed_s() -> float:
-    """A clock that only goes forward, also while the machine is suspended where that is known."""
-    boot = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if boot is None else time.clock_gettime(boot)

@@ -1,7 +1,7 @@
 """Many ids in memory: their texts as they were read, and where each hash of one of them is.
 
 A set of Python takes 160 bytes per id, and a second to make of a million; this takes what the text
-takes and 16 bytes more. An answer is exact: whoever shares only a hash is told apart by its text.
+takes and 16 bytes more. An answer is exact: ids that share only a hash are compared by their texts.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ other branches share, and what differs from it: the set of a new branch is made 
 and the change sets in between, and costs what changed.
 
 Each set has a lock of its own, which is held while its records or a small table are read: writers
-of one type wait for one reading of it, and nobody waits for that of another type. The ids of a
+of one type wait for one reading of it, and none waits for that of another type. The ids of a
 large table are read in the background; until then, its index is asked.
 """
 

@@ -29,7 +29,7 @@ class DigestCheck:
         self.count = 0
 
     def check(self, lines: Iterable[Walked]) -> None:
-        """Report files that are not what was written, and count those that nothing tells about."""
+        """Report files that are not what was written, and count those without a digest."""
         for line in lines:
             for record in line.records.values():
                 for change in record.changes.values():
@@ -52,7 +52,7 @@ class DigestCheck:
         if not self._is_new(f"{pin.path} {pin.version}"):
             return
         self._add(pin.path, has_digest=pin.digest is not None)
-        # A version that cannot be opened was reported by whoever opened it first.
+        # A version that cannot be opened was reported when it was opened first.
         stored = partial(self._tables.stored_files, pin)
         for file in self._problems.attempt("table", pin.path, stored) or ():
             if self._is_new(f"{pin.path}/{file.path}"):

@@ -24,7 +24,7 @@ TEST_SHARE: Final = 0.3
 
 
 Degrees: TypeAlias = npt.NDArray[np.int32]
-# What tells apart traversals over different edges.
+# What distinguishes traversals over different edges.
 _Steps: TypeAlias = tuple[tuple[EdgeStep, ...], bool, int]
 
 

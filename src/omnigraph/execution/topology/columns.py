@@ -204,7 +204,7 @@ class TextColumn(DenseColumn):
         self._derived = f"{name}{DERIVED}{next(parts.memory.ticks)}"
         self._searches = 0
         self._code_of: dict[str, int] = {}
-        # Whether a text is or was null; None if nobody asked yet.
+        # Whether a text is or was null; None if not asked yet.
         self._has_nulls: bool | None = None
 
     @property
@@ -422,7 +422,7 @@ class OtherColumn(DenseColumn):
 
     def extended(self, new: pa.Array, at: Numbers, *, size: int, parts: Parts) -> OtherColumn:
         """The column with new values."""
-        # Numbers that nobody has get any value: the one after all others.
+        # Unused numbers get any value: the one after all others.
         tail = pa.concat_arrays([self._tail, new])
         places = np.arange(len(new), dtype=np.int64) + len(self._base) + len(self._tail)
         all_places = self._places.patched(at, places, size=size)

@@ -63,7 +63,7 @@ class Root:
 
     def __init__(self, values: npt.NDArray[Any]) -> None:
         self.values = values
-        # The order of the elements, if somebody asked for it.
+        # The order of the elements, if it was asked for.
         self.order: Order | None = None
 
 

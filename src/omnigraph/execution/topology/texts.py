@@ -216,7 +216,7 @@ class ChainedIndex:
         """The numbers of texts that are known to be there; -1 for some that are not."""
         if self.tail is not None and len(wanted) <= FEW_TEXTS:
             return self.find(flat(wanted))
-        # Of texts that nobody looks at, one may have the hash of another one.
+        # Of texts that are not compared, one may have the hash of another one.
         return self._chained(self.base.find_known(wanted), wanted)
 
     def extended(self, texts: pa.Array) -> ChainedIndex:

@@ -30,7 +30,7 @@ from omnigraph.writers.inputs.lines import LINE_BYTES_MAX
 class LoadCounts:
     """How many rows a load is about to write and how many it leaves out.
 
-    `rejects` is the file that tells of the latter.
+    `rejects` is the file that lists the latter.
     """
 
     written: int

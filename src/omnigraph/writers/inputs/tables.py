@@ -6,7 +6,7 @@ a table does not have is handed on as absent, which is not the same as null.
 
 A row that was made of a record may say itself why it cannot be written, in `@refused`: a struct of
 the property, the message, and the record. Where that record can be found again may be in `@origin`,
-which is read by nobody else. Elsewhere such columns are unknown.
+which nothing else reads. Elsewhere such columns are unknown.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Indexes are built and extended after commits, once many rows are not covered.
 
-Nobody has to ask: without them, a write of one row costs as much as its table has rows. The work
+No command is needed: without them, a write of one row costs as much as its table has rows. The work
 comes in pieces, each a commit of its own, so that a process that ends early leaves what it has
 finished, and the next process that writes goes on from there.
 """
