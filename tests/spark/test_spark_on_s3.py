@@ -86,7 +86,7 @@ def test_a_pipeline_reads_files_on_s3_and_refuses_their_bad_records(
     source = f"{{kind: files, paths: 's3://{bucket}/in/*.csv', options: {json.dumps(options)}%s}}"
     text = SIMPLE.replace('{kind: files, paths: "in/*.jsonl"}', source).replace(
         "mode: append",
-        "mode: merge\n    on_error: quarantine\n    rejects: bad\n    max_rejected: 100%",
+        "mode: merge\n    on_error: quarantine\n    rejects: bad\n    max_rejected: 100%%",
     )
     asked = RunOptions(environment={"SECRET": "test", "ID": "test"})
     with company(tmp_path) as graph:

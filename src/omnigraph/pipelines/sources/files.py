@@ -231,7 +231,8 @@ def _require_members(source: FileSource, records: DataFrame, found: Listed) -> N
             return
         with opened_file(file, found.options) as stream:
             missing = not_in(plain(stream, file.uri), missing)
-    if missing and any(file.size for file in found.files):
+    # Where no record can be read, each of them is rejected with its place.
+    if missing and records.where(f"{quoted(CORRUPT)} IS NULL").take(1):
         names = ", ".join(missing)
         hint = "leave it out of 'columns' and the mapping, to keep what the graph has"
         raise SourceRefused(f"no record of the source has {names}", hint=hint)
