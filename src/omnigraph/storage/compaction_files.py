@@ -28,6 +28,8 @@ from omnigraph.storage.row_ids import ROW_ID, rows_by_id
 _Task: Any = lance.optimize.CompactionTask
 # Gives written fragments the names they keep.
 Seal: TypeAlias = Callable[[Iterable[FragmentMetadata]], list[FragmentMetadata]]
+# Refuses fragments, by id, that must not be copied.
+Require: TypeAlias = Callable[[list[int]], None]
 
 FANOUT = 32
 TIERS = tuple(FANOUT**level for level in range(1, 4))
@@ -95,10 +97,14 @@ def plan(dataset: LanceDataset, pin: Pin, *, is_thorough: bool = False) -> Compa
     return Compaction(pin, tuple(task.json() for task in tasks)) if tasks else None
 
 
-def execute(dataset: LanceDataset, compaction: Compaction, seal: Seal) -> Iterator[Rewritten]:
+def execute(
+    dataset: LanceDataset, compaction: Compaction, *, require: Require, seal: Seal
+) -> Iterator[Rewritten]:
     """Write the new fragments, task by task, and give their files the names they keep."""
     for text in compaction.tasks:
-        result = _Task.from_json(text).execute(dataset)
+        task = _Task.from_json(text)
+        require([fragment.id for fragment in task.fragments])
+        result = task.execute(dataset)
         inputs = tuple(fragment.id for fragment in result.original_fragments)
         yield Rewritten(inputs, tuple(seal(result.new_fragments)))
 

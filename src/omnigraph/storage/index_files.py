@@ -22,6 +22,8 @@ from omnigraph.storage.pins import Pin, file_names
 
 # Gives the folder of a written segment the name it keeps.
 Seal: TypeAlias = Callable[[Segment], Segment]
+# Refuses fragments and segments, by id and name, that must not be copied.
+Require: TypeAlias = Callable[[set[int], set[str]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +72,18 @@ class Indexed:
         return [f"_indices/{part.segment.uuid}/" for part in self.parts]
 
 
-def build(dataset: LanceDataset, parts: Sequence[IndexPart], seal: Seal) -> Iterator[BuiltSegment]:
+def build(
+    dataset: LanceDataset, parts: Sequence[IndexPart], *, require: Require, seal: Seal
+) -> Iterator[BuiltSegment]:
     """Build parts of indexes of one version, as far as there is something to do."""
-    for part in parts:
-        if (built := _build_part(dataset, part, seal)) is not None:
-            yield built
+    plans = [(part.spec, plan) for part in parts if (plan := _plan(dataset, part)) is not None]
+    # Indexes of several columns are made of the same files.
+    require(
+        {id_ for _, plan in plans for id_ in plan.fragment_ids},
+        {old.uuid for _, plan in plans for old in plan.merged},
+    )
+    for spec, plan in plans:
+        yield _build_part(dataset, spec, plan, seal)
 
 
 def cut(dataset: LanceDataset, spec: IndexSpec, rows_max: int | None = None) -> list[IndexPart]:
@@ -100,21 +109,19 @@ def cut(dataset: LanceDataset, spec: IndexSpec, rows_max: int | None = None) -> 
     return [*parts, IndexPart(spec, chosen_rows, tuple(chosen))]
 
 
-def _build_part(dataset: LanceDataset, part: IndexPart, seal: Seal) -> BuiltSegment | None:
-    """The segment of a part; None when there is nothing to index."""
-    spec, known = part.spec, indexes.segments_of(dataset, part.spec.name)
-    found: tuple[Segment, list[Segment]] | None
-    if part.fragment_ids:
-        found = indexes.own_segment(dataset, spec.column, known, part.fragment_ids)
-    else:
-        found = indexes.tail_segment(dataset, spec.column, known)
-    if found is None:
-        return None
-    segment, replaced = found
+def _plan(dataset: LanceDataset, part: IndexPart) -> indexes.SegmentPlan | None:
+    known = indexes.segments_of(dataset, part.spec.name)
+    return indexes.plan_segment(dataset, part.spec.column, known, part.fragment_ids)
+
+
+def _build_part(
+    dataset: LanceDataset, spec: IndexSpec, plan: indexes.SegmentPlan, seal: Seal
+) -> BuiltSegment:
+    segment = indexes.build_segment(dataset, plan)
     return BuiltSegment(
         segment=dataclasses.replace(seal(segment), name=spec.name),
-        known=frozenset(old.uuid for old in known),
-        replaced=frozenset(old.uuid for old in replaced),
+        known=frozenset(old.uuid for old in indexes.segments_of(dataset, spec.name)),
+        replaced=frozenset(old.uuid for old in plan.replaced),
         files={id_: _files(dataset, id_) for id_ in segment.fragment_ids},
     )
 

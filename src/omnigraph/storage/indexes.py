@@ -8,7 +8,7 @@ would keep the planner of compactions from ever joining fragments.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -77,31 +77,44 @@ def segments_of(dataset: LanceDataset, name: str) -> list[Segment]:
     ]
 
 
-def own_segment(
-    dataset: LanceDataset, column: str, known: list[Segment], fragment_ids: Iterable[int]
-) -> tuple[Segment, list[Segment]]:
-    """A segment over some fragments, and the known ones that cover nothing any more."""
-    return _segment(dataset, column, list(fragment_ids)), _split(dataset, known)[1]
+@dataclass(frozen=True, slots=True)
+class SegmentPlan:
+    """What a new segment of an index is made of, and which old ones cover nothing any more."""
+
+    column: str
+    fragment_ids: list[int]
+    merged: list[Segment]
+    dead: list[Segment]
+
+    @property
+    def replaced(self) -> list[Segment]:
+        """The segments that leave with the commit of the new one: it covers what they cover."""
+        return [*self.dead, *self.merged]
 
 
-def tail_segment(
-    dataset: LanceDataset, column: str, known: list[Segment]
-) -> tuple[Segment, list[Segment]] | None:
-    """A segment over the uncovered fragments, and the known ones whose place it takes.
+def plan_segment(
+    dataset: LanceDataset, column: str, known: list[Segment], fragment_ids: Sequence[int]
+) -> SegmentPlan | None:
+    """A segment over some fragments, or over all uncovered ones if none are given.
 
-    None when everything is covered. Of too many segments, the smallest are merged into the new one.
+    None when everything is covered. Of too many segments, the smallest are merged into the one
+    over all that is uncovered.
     """
+    live, dead = _split(dataset, known)
+    if fragment_ids:
+        return SegmentPlan(column, list(fragment_ids), [], dead)
     covered = {id_ for part in known for id_ in part.fragment_ids}
     uncovered = sorted(set(dataset.fragment_ids()) - covered)
     if not uncovered:
         return None
-    segment = _segment(dataset, column, uncovered)
-    live, dead = _split(dataset, known)
     merged = _smallest(dataset, live, rows_of(dataset, uncovered))
-    if not merged:
-        return segment, dead
-    # The old segments leave with the same commit: it covers what they cover.
-    return _merged(dataset, segment, merged), [*dead, *merged]
+    return SegmentPlan(column, uncovered, merged, dead)
+
+
+def build_segment(dataset: LanceDataset, plan: SegmentPlan) -> Segment:
+    """The planned segment, written beside the table."""
+    segment = _segment(dataset, plan.column, plan.fragment_ids)
+    return _merged(dataset, segment, plan.merged) if plan.merged else segment
 
 
 def rows_of(dataset: LanceDataset, fragment_ids: Iterable[int]) -> int:

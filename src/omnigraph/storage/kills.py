@@ -24,7 +24,8 @@ from omnigraph.errors import Conflict
 from omnigraph.storage.fragments import fragment_of
 from omnigraph.storage.pins import Pin, file_names
 from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID, rows_by_id
-from omnigraph.storage.sealing import seal_deletions
+from omnigraph.storage.sealing import deletion_files, seal_deletions
+from omnigraph.storage.verification import Verifier
 
 Numbers: TypeAlias = npt.NDArray[np.uint64]
 
@@ -62,9 +63,8 @@ _Pieces: TypeAlias = dict[int, _Piece]
 class Kills:
     """Kills rows, and remembers how, for the write that has to do it again."""
 
-    def __init__(self, root: str | None) -> None:
-        # Where files are that can be renamed.
-        self._root = root
+    def __init__(self, verifier: Verifier) -> None:
+        self._verifier = verifier
         self._lock = threading.Lock()
         # By the identity of the row ids, which are kept so that it stays theirs.
         self._known: OrderedDict[int, tuple[pa.Array, _Pieces]] = OrderedDict()
@@ -80,8 +80,7 @@ class Kills:
         left = np.setdiff1d(dead.to_numpy(), np.concatenate(held)) if held else None
         if left is None or len(left):
             rows = _located(dataset, dead if left is None else pa.array(left), pin, addresses)
-            folder = None if self._root is None else f"{self._root}/{pin.path}"
-            pieces |= dict(_killed(dataset, rows, pieces, folder))
+            pieces |= dict(self._killed(dataset, rows, pieces, pin.path))
         self._remember(dead, pieces)
         return Killed(
             [piece.after for piece in pieces.values() if piece.after is not None],
@@ -92,6 +91,26 @@ class Kills:
         """Forget what was written for writes that have to be applied again."""
         with self._lock:
             self._known.clear()
+
+    def _killed(
+        self, dataset: LanceDataset, rows: tuple[Numbers, Numbers], pieces: _Pieces, path: str
+    ) -> Iterator[tuple[int, _Piece]]:
+        row_ids, addresses = rows
+        owners = addresses >> _OFFSET_BITS
+        ids, starts = np.unique(owners, return_index=True)
+        offsets = np.split(addresses & _OFFSET_MASK, starts[1:])
+        for fragment_id, own, places in zip(
+            ids.tolist(), np.split(row_ids, starts[1:]), offsets, strict=True
+        ):
+            assert fragment_id not in pieces, "rows moved into a fragment that has not changed"
+            before = _state(dataset, fragment_id)
+            assert before is not None, "a row is in a fragment of its version"
+            # The rows that are dead already are copied into the new deletion file.
+            self._verifier.require_inputs(path, deletion_files(dataset, [fragment_id]))
+            after = fragment_of(dataset, fragment_id).delete_rows(places.tolist())
+            if after is not None and self._verifier.is_active:
+                after = seal_deletions(f"{self._verifier.root}/{path}", after)
+            yield fragment_id, _Piece(before, own, after)
 
     def _unchanged(self, dataset: LanceDataset, dead: pa.Array) -> _Pieces:
         with self._lock:
@@ -135,22 +154,3 @@ def _located(
     places = addresses.to_numpy()
     order = np.argsort(places)
     return row_ids.to_numpy()[order], places[order]
-
-
-def _killed(
-    dataset: LanceDataset, rows: tuple[Numbers, Numbers], pieces: _Pieces, folder: str | None
-) -> Iterator[tuple[int, _Piece]]:
-    row_ids, addresses = rows
-    owners = addresses >> _OFFSET_BITS
-    ids, starts = np.unique(owners, return_index=True)
-    offsets = np.split(addresses & _OFFSET_MASK, starts[1:])
-    for fragment_id, own, places in zip(
-        ids.tolist(), np.split(row_ids, starts[1:]), offsets, strict=True
-    ):
-        assert fragment_id not in pieces, "rows moved into a fragment that has not changed"
-        before = _state(dataset, fragment_id)
-        assert before is not None, "a row is in a fragment of its version"
-        after = fragment_of(dataset, fragment_id).delete_rows(places.tolist())
-        if after is not None and folder is not None:
-            after = seal_deletions(folder, after)
-        yield fragment_id, _Piece(before, own, after)

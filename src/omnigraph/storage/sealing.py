@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from typing import Final
@@ -28,6 +28,7 @@ from lance.fragment import DataFile, DeletionFile, FragmentMetadata
 from xxhash import xxh3_64_intdigest
 
 from omnigraph.storage.digests import digest_of_files
+from omnigraph.storage.fragments import fragment_of
 from omnigraph.storage.pins import file_names
 
 _DATA: Final = re.compile(r".*-([0-9a-f]{16})\.lance")
@@ -88,22 +89,48 @@ def seal_segment(folder: str, segment: Segment) -> Segment:
     return dataclasses.replace(segment, uuid=name)
 
 
-def data_files(dataset: LanceDataset) -> list[StoredFile]:
-    """The data files and deletion files of a version."""
+def data_files(
+    dataset: LanceDataset, fragment_ids: Collection[int] | None = None
+) -> list[StoredFile]:
+    """The data files and deletion files of a version, or of some of its fragments."""
     has_blobs = any(isinstance(field.type, BlobType) for field in dataset.schema)
-    found = []
-    for fragment in dataset.get_fragments():
-        metadata = fragment.metadata
-        if metadata.deletion_file is not None:
-            found.append(_deletion(metadata.deletion_file, metadata.id))
-        found += [_data(name, has_blobs=has_blobs) for name in file_names(metadata)]
+    found = deletion_files(dataset, fragment_ids)
+    for fragment in _fragments(dataset, fragment_ids):
+        found += [_data(name, has_blobs=has_blobs) for name in file_names(fragment)]
     return found
+
+
+def deletion_files(
+    dataset: LanceDataset, fragment_ids: Collection[int] | None = None
+) -> list[StoredFile]:
+    """The deletion files of a version, or of some of its fragments."""
+    return [
+        _deletion(fragment.deletion_file, fragment.id)
+        for fragment in _fragments(dataset, fragment_ids)
+        if fragment.deletion_file is not None
+    ]
 
 
 def index_folders(dataset: LanceDataset) -> list[StoredFile]:
     """The folders of all index segments of a version."""
     segments = (part for each in dataset.describe_indices() for part in each.segments)
-    return [_segment(str(part.uuid)) for part in segments]
+    return [segment_folder(str(part.uuid)) for part in segments]
+
+
+def segment_folder(name: str) -> StoredFile:
+    """The folder of an index segment."""
+    digest, mark = divmod(UUID(name).int, 2**_WHOLE_BITS)
+    return StoredFile(f"_indices/{name}/", digest if mark & _HALF == _check(digest) else None)
+
+
+def _fragments(
+    dataset: LanceDataset, fragment_ids: Collection[int] | None
+) -> Iterator[FragmentMetadata]:
+    if fragment_ids is None:
+        found = dataset.get_fragments()
+    else:
+        found = [fragment_of(dataset, id_) for id_ in fragment_ids]
+    return (fragment.metadata for fragment in found)
 
 
 def _with_files(folder: str, fragment: FragmentMetadata) -> FragmentMetadata:
@@ -150,8 +177,3 @@ def _data(name: str, *, has_blobs: bool) -> StoredFile:
 def _deletion(file: DeletionFile, fragment_id: int) -> StoredFile:
     is_sealed = file.id & _HALF == _check(file.read_version)
     return StoredFile(file.path(fragment_id), file.read_version if is_sealed else None)
-
-
-def _segment(name: str) -> StoredFile:
-    digest, mark = divmod(UUID(name).int, 2**_WHOLE_BITS)
-    return StoredFile(f"_indices/{name}/", digest if mark & _HALF == _check(digest) else None)

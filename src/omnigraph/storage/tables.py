@@ -9,14 +9,14 @@ pins, rows and row ids. Out: pins. The pins become visible when a record names t
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import TypeAlias, assert_never
 
 import pyarrow as pa
-from lance import LanceOperation
+from lance import LanceDataset, LanceOperation
 from lance.dataset import Index as Segment
 from lance.fragment import FragmentMetadata, write_fragments
 from lance.schema import LanceSchema
@@ -74,7 +74,7 @@ class Tables:
         self._handles = Handles(root_uri, options=options)
         self._verifier = self._handles.verifier
         self._options = options
-        self._kills = Kills(self.root if self._verifier.is_active else None)
+        self._kills = Kills(self._verifier)
         self._recent = RecentWrites()
         self._disk = Disk(self._handles.root, is_durable=is_durable)
 
@@ -259,12 +259,11 @@ class Tables:
         """Write the data files of a planned compaction, or of some of its tasks."""
         dataset = self._handles.get(plan.pin)
         groups: list[compaction_files.Rewritten] = []
+        require = partial(self._require_inputs, plan.pin, dataset)
         seal = partial(self._sealed, plan.pin.path)
         try:
             with lance_step("compact", plan.pin.path):
-                # What is copied from a damaged file would be as good as new.
-                self._verifier.require(plan.pin, dataset, Use.REWRITE)
-                groups.extend(compaction_files.execute(dataset, plan, seal))
+                groups.extend(compaction_files.execute(dataset, plan, require=require, seal=seal))
                 schema = logical_schema(dataset.schema)
             compacted = Compacted(plan.pin, tuple(groups))
             self._persist_data(plan.pin.path, compacted.files, schema)
@@ -312,11 +311,11 @@ class Tables:
         """Build parts of indexes; no version shows them yet. None when there is nothing to do."""
         dataset = self._handles.get_own(pin)
         built: list[index_files.BuiltSegment] = []
+        require = partial(self._require_inputs, pin, dataset)
         seal = partial(self._sealed_segment, pin.path)
         try:
             with lance_step("build_indexes", pin.path):
-                self._verifier.require(pin, dataset, Use.REWRITE)
-                built.extend(index_files.build(dataset, parts, seal))
+                built.extend(index_files.build(dataset, parts, require=require, seal=seal))
             indexed = Indexed(pin, tuple(built))
             self._disk.persist(pin.path, indexed.folders)
         except BaseException:
@@ -347,6 +346,16 @@ class Tables:
         with lance_step("read", path):
             return self._verifier.problem(path, file)
 
+    def _require_inputs(
+        self,
+        pin: Pin,
+        dataset: LanceDataset,
+        fragments: Collection[int],
+        segments: Iterable[str] = (),
+    ) -> None:
+        files = sealing.data_files(dataset, fragments)
+        self._verifier.require_inputs(pin.path, [*files, *map(sealing.segment_folder, segments)])
+
     def _sealed(self, path: str, fragments: Iterable[FragmentMetadata]) -> list[FragmentMetadata]:
         if not self._verifier.is_active:
             return list(fragments)
@@ -363,12 +372,12 @@ class Tables:
         self._disk.persist(path, [*files, *folders])
 
     def _rewrite(self, compacted: Compacted, pin: Pin) -> compaction_files.Replay | None:
-        return compaction_files.replay(
-            compacted,
-            planned=self._handles.get(compacted.pin),
-            current=self._handles.get(pin),
-            pin=pin,
-        )
+        planned, current = self._handles.get(compacted.pin), self._handles.get(pin)
+        # Which rows died meanwhile is copied into new deletion files.
+        left = set(compacted.inputs).intersection(current.fragment_ids())
+        for dataset, inputs in ((planned, compacted.inputs), (current, left)):
+            self._verifier.require_inputs(pin.path, sealing.deletion_files(dataset, inputs))
+        return compaction_files.replay(compacted, planned=planned, current=current, pin=pin)
 
     def with_indexes(self, compacted: Compacted, build: BuildIndexes) -> Compacted:
         """A compaction with segments for the indexes that forget rewritten rows.

@@ -2,8 +2,8 @@
 
 Comparing reads a file as a whole, at 6 to 10 GB a second while it is in memory. That is nothing
 beside a scan of its rows, and too much beside a look-up in a large table. So there is a bound on
-what a first read may compare; beyond it, `omnigraph check --deep` does, and so does whatever
-rewrites the rows of a file, for which no bound holds.
+what a first read may compare; beyond it, `omnigraph check --deep` does. What is copied gets a new
+digest, so the inputs of a copy are compared every time: a file may be damaged at any moment.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from enum import Enum
 from typing import Final
 
@@ -36,18 +36,17 @@ _HINT: Final = (
 
 
 class Use(Enum):
-    """What is about to be done with a version."""
+    """What is about to be read of a version."""
 
     SCAN = "scan"
     LOOKUP = "lookup"
-    REWRITE = "rewrite"
 
 
 class Verifier:
     """What is known to be as it was written, of one graph on a disk; safe to share."""
 
     def __init__(self, root: str) -> None:
-        self._root = root
+        self.root = root
         self.is_active = os.path.isabs(root)
         self._lock = threading.Lock()
         self._uses = _Bounded(_VERSIONS_MAX)
@@ -57,7 +56,7 @@ class Verifier:
         """The digest of a manifest that was just written; None where files have none."""
         if not self.is_active:
             return None
-        with open(f"{self._root}/{path}", "rb") as file:
+        with open(f"{self.root}/{path}", "rb") as file:
             return digest_of(file.read())
 
     def require_manifest(self, pin: Pin) -> None:
@@ -84,8 +83,21 @@ class Verifier:
             files += index_folders(dataset)
         for file in self._chosen(pin, files, use):
             self._require_file(pin.path, file)
+            with self._lock:
+                self._files.add(f"{pin.path}/{file.path}")
         with self._lock:
             self._uses.add(key)
+
+    def require_inputs(self, table: str, files: Iterable[StoredFile]) -> None:
+        """Refuse to copy from damaged files: the copy would have a valid digest.
+
+        Nothing is remembered, and nothing that is remembered counts.
+        """
+        if not self.is_active:
+            return
+        for file in files:
+            if file.digest is not None:
+                self._require_file(table, file)
 
     def trust(self, base: Pin, tip: Pin) -> None:
         """A version that this process made of a verified one needs no second look."""
@@ -102,19 +114,17 @@ class Verifier:
         left = LOOKUP_BYTES_MAX + (pin.rows * SCAN_BYTES_PER_ROW if use is Use.SCAN else 0)
         for size, file in sorted(sized, key=lambda each: (each[0], each[1].path)):
             left -= size
-            if left >= 0 or use is Use.REWRITE:
+            if left >= 0:
                 yield file
 
     def _require_file(self, table: str, file: StoredFile) -> None:
         if problem := self.problem(table, file):
             raise CorruptObject(f"{table}/{file.path}", problem, hint=_HINT)
-        with self._lock:
-            self._files.add(f"{table}/{file.path}")
 
     def problem(self, table: str, file: StoredFile) -> str | None:
         """What is wrong with a file that has a digest; None if nothing is, or if it is gone."""
         try:
-            found = digest_of_files(file.files(f"{self._root}/{table}"))
+            found = digest_of_files(file.files(f"{self.root}/{table}"))
         except FileNotFoundError:
             # Reading it raises an error; a collector may be at work.
             return None
@@ -122,7 +132,7 @@ class Verifier:
 
     def _size(self, table: str, file: StoredFile) -> int:
         try:
-            return sum(map(os.path.getsize, file.files(f"{self._root}/{table}")))
+            return sum(map(os.path.getsize, file.files(f"{self.root}/{table}")))
         except FileNotFoundError:
             return 0
 

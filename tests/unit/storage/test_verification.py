@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import CorruptObject, StorageError
-from omnigraph.storage import verification
+from omnigraph.storage import compaction_files, indexes, verification
 from omnigraph.storage.pins import Pin
+from omnigraph.storage.sealing import StoredFile
 from omnigraph.storage.tables import IndexSpec, Tables, blob_field
 
 SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("n", pa.int64()), blob_field("b")])
@@ -108,6 +109,121 @@ def test_damage_is_never_copied_into_new_files(
             tables.compact(plan)
     with pytest.raises(CorruptObject, match="its digest is not the one in its name"):
         tables.build_indexes(pin, [IndexSpec("by n", "n")])
+
+
+def delete(tables: Tables, pin: Pin, numbers: range) -> Pin:
+    found = tables.open(pin).find("n", pa.array(numbers))
+    return tables.replace(pin, dead=found["_rowid"].combine_chunks())
+
+
+def compact(tables: Tables, pin: Pin) -> Pin | None:
+    plan = tables.plan_compaction(pin)
+    assert plan is not None
+    return tables.replay(tables.compact(plan), pin)
+
+
+def index_numbers(tables: Tables, pin: Pin) -> Pin | None:
+    indexed = tables.build_indexes(pin, [IndexSpec("by n", "n")])
+    assert indexed is not None
+    return tables.replay(indexed, pin)
+
+
+def append(tables: Tables, pin: Pin, number: int) -> Pin:
+    row = pa.table([[f"new {number}"], [number], [b"x"]], schema=SCHEMA)
+    return tables.append(pin, [tables.write(pin, row)])
+
+
+def delete_more(tables: Tables, pin: Pin) -> Pin | None:
+    return delete(tables, pin, range(1_000, 1_001))
+
+
+COPIES = {"compaction": compact, "index build": index_numbers, "delete": delete_more}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_damage_is_not_copied_by_a_process_that_has_read_and_copied_the_file_before(
+    tmp_path: Path, pin: Pin, name: str
+) -> None:
+    tables = Tables(str(tmp_path), is_durable=False)
+    tip = delete(tables, pin, range(400))
+    assert compact(tables, tip) is not None
+    assert index_numbers(tables, tip) is not None
+    scan(tables, tip)
+    look_up(tables, tip)
+    (path,) = (
+        each
+        for each in (tmp_path / PATH).glob("_deletions/*" if name == "delete" else "data/*.lance")
+        if is_needed(tmp_path, tip, each)
+    )
+    flip(path, 300)
+    with pytest.raises(CorruptObject, match=path.name):
+        COPIES[name](tables, tip)
+
+
+def test_rows_that_died_during_a_compaction_are_read_from_sound_files_only(
+    tmp_path: Path, pin: Pin
+) -> None:
+    tables = Tables(str(tmp_path), is_durable=False)
+    planned = delete(tables, pin, range(400))
+    plan = tables.plan_compaction(planned)
+    assert plan is not None
+    compacted = tables.compact(plan)
+    tip = delete(tables, planned, range(400, 410))
+    (path,) = (
+        each for each in (tmp_path / PATH).glob("_deletions/*") if is_needed(tmp_path, tip, each)
+    )
+    flip(path, 300)
+    with pytest.raises(CorruptObject, match=path.name):
+        tables.replay(compacted, tip)
+
+
+def test_a_damaged_segment_is_not_merged_into_a_new_one(
+    tmp_path: Path, pin: Pin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexes, "SEGMENTS_MAX", 2)
+    tables = Tables(str(tmp_path), is_durable=False)
+    for number in (5_000, 5_001):
+        done = index_numbers(tables, append(tables, pin, number))
+        assert done is not None
+        pin = done
+    pin = append(tables, pin, 5_002)
+    look_up(tables, pin)
+    names = {each.uuid for each in indexes.segments_of(tables._handles.get(pin), "by n")}
+    for path in (tmp_path / PATH).glob("_indices/*/*"):
+        if path.parent.name in names:
+            flip(path, 50)
+    with pytest.raises(CorruptObject, match="_indices/"):
+        index_numbers(tables, pin)
+
+
+def test_a_copy_compares_its_inputs_alone(
+    tmp_path: Path, pin: Pin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = Tables(str(tmp_path), is_durable=False)
+    (large,) = (tmp_path / PATH).glob("data/*.lance")
+    for number in range(compaction_files.FANOUT):
+        pin = append(writer, pin, number)
+    covered = index_numbers(writer, pin)
+    assert covered is not None
+    tip = append(writer, covered, 0)
+    flip(large, 300)
+
+    tables = Tables(str(tmp_path), is_durable=False)
+    compared: list[str] = []
+    problem = tables._verifier.problem
+
+    def noted(table: str, file: StoredFile) -> str | None:
+        compared.append(file.path)
+        return problem(table, file)
+
+    monkeypatch.setattr(tables._verifier, "problem", noted)
+    assert index_numbers(tables, tip) is not None
+    assert len(compared) == 1
+    plan = tables.plan_compaction(tip)
+    assert plan is not None
+    rewritten = tables.rewrite(plan)
+    assert len(compared) == 1 + len(rewritten.inputs)
+    assert not any(path.endswith(large.name) for path in compared)
 
 
 def test_a_missing_file_is_reported_by_its_reader(tmp_path: Path, pin: Pin) -> None:
