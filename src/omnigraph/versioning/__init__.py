@@ -18,6 +18,7 @@ any step needs no repair; no commit that was acknowledged is lost.
     floors        how far back the commits of a branch can be read
     sweeps        which files a collector may be removing
     transaction   a write as data, with what it depends on and what it requires
+    puts          a record put at its place, and what became of it
     committer     stage, publish, rebase: the only module that creates records
     names         what may be the name of a branch or a tag
     events        what happens to names, append only

@@ -1,12 +1,11 @@
 """The committer: a transaction becomes one record, on top of whatever others committed.
 
-This is the only module that creates records. Everything a commit writes before its record is
-unreachable; the record makes all of it visible at once, and nothing durable has to follow it.
+No other module has records created. Everything a commit writes before its record is unreachable;
+the record makes all of it visible at once, and nothing durable has to follow it.
 """
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -47,6 +46,7 @@ from omnigraph.versioning.footprint import (
     meeting,
 )
 from omnigraph.versioning.log import WHOLE_PINS_MAX, Log, Placed
+from omnigraph.versioning.puts import Puts, pause_after
 from omnigraph.versioning.record import (
     GENESIS_SEQ,
     MAIN,
@@ -74,11 +74,6 @@ from omnigraph.versioning.transaction import (
 
 # Lost races before a write may give up; each loss means that another commit went through.
 ATTEMPTS_MAX: Final = 32
-# Pauses between attempts are random below this, so that losers do not meet again.
-PAUSE_S_MAX: Final = 0.05
-PAUSE_S_FIRST: Final = 0.002
-# How often a record whose acknowledgement was lost is put again before the outcome is in doubt.
-PUTS_MAX: Final = 8
 _CLEANUP: Final = Signature(message="cleanup")
 
 
@@ -107,6 +102,7 @@ class Committer:
         self.tables = tables
         self.settings = settings or Settings()
         self.sweeps = Sweeps(log.objects)
+        self._puts = Puts(log, self.settings.pause)
         self._clock = Clock(log.objects, self.settings.now_us, self.settings.ask_store_time)
 
     def publish(
@@ -130,7 +126,7 @@ class Committer:
             if isinstance(made, _Ended):
                 return made.record
             state = made
-            self._pause(attempt)
+            pause_after(attempt, self.settings.pause)
         state.bench.discard()
         raise Conflict(
             f"branch '{state.head.stream.branch}' moved {attempt} times during this write"
@@ -191,10 +187,10 @@ class Committer:
             self._require(requires, head.snapshot)
             created_at = self._clock.stamp(head.snapshot).created_at
             entry = Close(stream.id, stream.branch, head.next_seq, created_at, actor)
-            if self._put(entry) is Placed.CREATED:
+            if self._puts.put(entry) is Placed.CREATED:
                 self.log.settle(entry, head.after(entry))
                 return
-            self._pause(attempt)
+            pause_after(attempt, self.settings.pause)
         raise Conflict(f"branch '{stream.branch}' moved {ATTEMPTS_MAX} times during its deletion")
 
     def create_graph(
@@ -218,7 +214,7 @@ class Committer:
             signature=signature or Signature(),
             registered=tuple(sorted(pins)),
         )
-        if self._put(record) is not Placed.CREATED:
+        if self._puts.put(record) is not Placed.CREATED:
             raise GraphExists(self.log.objects.uri)
         head = Head(Snapshot(MAIN, record.seq, record.commit, now, schema, record.pins))
         self.log.settle(record, head)
@@ -302,7 +298,7 @@ class Committer:
         # From here on its files may be those of a commit, unless the store says that they are not.
         state.bench.is_offered = True
         try:
-            placed = self._put_or_find(record)
+            placed = self._puts.put_or_find(record)
         except StorageUnknown:
             raise
         except StorageError:
@@ -392,76 +388,6 @@ class Committer:
         """The stamp of a commit after both parents; an id has the millisecond of its commit."""
         after = 0 if merged is None else ((ulid_milliseconds(merged.commit) or 0) + 1) * 1000
         return self._clock.stamp(head, after=after)
-
-    def _put_or_find(self, record: Record) -> Placed:
-        """Put a record; an error is raised only if the record is not there after it."""
-        try:
-            return self._put(record)
-        except StorageUnknown:
-            raise
-        except StorageError:
-            try:
-                placed = self._found(record)
-            except StorageError as error:
-                message = f"commit {record.commit} may have been made: {error.message}"
-                raise InDoubt(message, commit=record.commit) from error
-            if placed is not Placed.CREATED:
-                raise
-            return placed
-
-    def _put(self, entry: LogEntry) -> Placed:
-        """Put a record at its place, and find out what became of it.
-
-        One that landed among collected commits is not acknowledged: no reader would ever see it.
-        """
-        may_be_there = False
-        for attempt in range(PUTS_MAX):
-            placed: Placed | None = None
-            try:
-                placed = self.log.append(entry)
-            except StorageUnknown:
-                may_be_there = True
-            except StorageError:
-                # This put did nothing; one before it may still have created the record.
-                if not may_be_there:
-                    raise
-            if placed is None or placed is Placed.TAKEN:
-                placed = self._found_if_readable(entry)
-                may_be_there = True
-            if placed is Placed.COLLECTED:
-                self.log.withdraw(entry)
-            if placed is not None:
-                return placed
-            # Absent is not yet "no": the request may still land. The same record put again
-            # either creates it or finds it.
-            self._pause(attempt)
-        name = entry.commit if isinstance(entry, Record) else None
-        place = layout.record(entry.stream, entry.seq)
-        raise InDoubt(f"commit {name} may have been made: no answer about {place}", commit=name)
-
-    def _found(self, entry: LogEntry) -> Placed | None:
-        """What is at the place of an entry; None when the place is empty.
-
-        "Exists" may be our own put: stores repeat a request whose first answer was lost.
-        """
-        found = self.log.read(entry.stream, entry.seq)
-        if found is None:
-            return None
-        if isinstance(found, Record) and isinstance(entry, Record):
-            is_ours = found.commit == entry.commit
-        else:
-            is_ours = found == entry
-        return self.log.verify_put(entry) if is_ours else Placed.TAKEN
-
-    def _found_if_readable(self, entry: LogEntry) -> Placed | None:
-        try:
-            return self._found(entry)
-        except StorageError:
-            return None
-
-    def _pause(self, attempt: int) -> None:
-        longest = min(PAUSE_S_MAX, PAUSE_S_FIRST * 2 ** min(attempt, ATTEMPTS_MAX))
-        self.settings.pause(random.uniform(0, longest))  # noqa: S311 — not a secret
 
 
 def _same_key(key: str | None, entries: list[LogEntry]) -> Record | None:

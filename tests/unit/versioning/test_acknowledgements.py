@@ -7,7 +7,8 @@ import pytest
 from omnigraph.errors import Conflict, InDoubt, StorageError, StorageUnknown
 from omnigraph.storage.faults import Fault, FaultyObjects, Kind, Steps
 from omnigraph.versioning import MAIN, Settings
-from omnigraph.versioning.committer import ATTEMPTS_MAX, PUTS_MAX
+from omnigraph.versioning.committer import ATTEMPTS_MAX
+from omnigraph.versioning.puts import PUTS_MAX
 from unit.versioning.memory_storage import MemoryObjects
 from unit.versioning.small_graph import SmallGraph, inserting
 

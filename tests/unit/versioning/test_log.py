@@ -111,9 +111,9 @@ def test_a_process_that_slept_finds_the_new_head_by_a_listing() -> None:
 
 
 def test_only_the_committer_creates_records() -> None:
-    sources = Path(omnigraph.versioning.__file__).parents[1].rglob("*.py")
-    callers = [path.name for path in sources if re.search(r"log\.append\(", path.read_text())]
-    assert callers == ["committer.py"]
+    sources = [*Path(omnigraph.versioning.__file__).parents[1].rglob("*.py")]
+    for call, module in ((r"log\.append\(", "puts.py"), (r"\bPuts\(", "committer.py")):
+        assert [path.name for path in sources if re.search(call, path.read_text())] == [module]
 
 
 def test_a_corrupt_record_is_named() -> None:
