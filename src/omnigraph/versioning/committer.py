@@ -89,9 +89,14 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """A publication that needs no further record: it exists already, or nothing is left."""
+    """A publication that needs no further record: it exists, or nothing is left to write.
+
+    `head` is the end that it gave to the branch; None if another publication made the record,
+    which then need not be the next one after the head that is known here.
+    """
 
     record: Record | None
+    head: Head | None = None
 
 
 class Committer:
@@ -162,8 +167,8 @@ class Committer:
             if late:
                 moved = self._rebased(moved, late, prepare_again)
             made = moved if isinstance(moved, _Ended) else self._attempted(moved, prepare_again)
-        if isinstance(made, _Ended) and isinstance(moved, _Prepared) and made.record is not None:
-            self.log.settle(made.record, Head(moved.head.after(made.record)))
+        if isinstance(made, _Ended) and made.record is not None and made.head is not None:
+            self.log.settle(made.record, made.head)
         return made
 
     def fence(self, stream: Stream) -> None:
@@ -307,7 +312,7 @@ class Committer:
         state.bench.is_offered = placed is Placed.CREATED
         match placed:
             case Placed.CREATED:
-                return _Ended(record)
+                return _Ended(record, Head(state.head.after(record)))
             case Placed.TAKEN:
                 return state
             case Placed.COLLECTED:

@@ -29,6 +29,7 @@ from omnigraph.versioning import (
     Settings,
     Signature,
     Snapshot,
+    Spilled,
     Stream,
     Transaction,
     mark,
@@ -203,3 +204,18 @@ def _existing(
     table = graph.tables.open(snapshot.pins[type_key])
     found: list[str] = table.find("__id", pa.array(sorted(ids), pa.string()))["__id"].to_pylist()
     return sorted(found)
+
+
+def let_go(graph: SmallGraph, below: int, *, kept: Iterable[int] = ()) -> None:
+    """Do to main what a clean-up does: state a floor, and remove what lies below it.
+
+    `kept` are the seqs of records that something else refers to.
+    """
+    log = graph.reopened().log
+    records = [entry for seq in range(below) if isinstance(entry := log.read(MAIN.id, seq), Record)]
+    log.write_checkpoint(log.at(MAIN, below))
+    log.floors.put(MAIN.id, below, records)
+    gone = [record for record in records if record.seq not in set(kept)]
+    spilled = [each for record in gone for each in record.changes.values()]
+    graph.objects.delete([each.file for each in spilled if isinstance(each, Spilled)])
+    graph.objects.delete([layout.record(MAIN.id, record.seq) for record in gone])
