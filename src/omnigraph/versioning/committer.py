@@ -309,7 +309,8 @@ class Committer:
         except StorageError:
             state.bench.is_offered = False
             raise
-        state.bench.is_offered = placed is Placed.CREATED
+        # Files of a record that was put are left to a collector, which knows what refers to them.
+        state.bench.is_offered = placed is not Placed.TAKEN
         match placed:
             case Placed.CREATED:
                 return _Ended(record, Head(state.head.after(record)))

@@ -23,6 +23,7 @@ from unit.versioning.small_graph import (
     created_tables,
     inserting,
     let_go,
+    memory_graph,
 )
 
 
@@ -96,3 +97,28 @@ def test_a_request_that_was_committed_elsewhere_does_not_move_the_head_of_its_pr
     assert graph.reopened().people() == people
     writer.insert({"next": "1"})
     assert graph.reopened().people() == {**people, "next": "1"}
+
+
+def test_files_of_a_record_that_was_put_are_left_to_a_clean_up() -> None:
+    discarded: list[object] = []
+
+    class Discarding(MemoryTables):
+        def discard(self, written: object) -> None:
+            discarded.append(written)
+
+    graph = memory_graph()
+    graph.insert({"first": "1"})
+    other = graph.reopened()
+
+    def commit_and_clean_up() -> None:
+        other.insert({"a": "1"})
+        other.insert({"b": "1"})
+        let_go(other, 3)
+
+    writer = _paused(graph, "put_new", 2, commit_and_clean_up)
+    assert isinstance(graph.tables, MemoryTables)
+    tables = Discarding(graph.tables.versions, graph.tables.staged, graph.tables.numbers)
+    writer.tables = writer.committer.tables = tables
+    assert writer.insert({"late": "1"}).seq == 4
+    assert discarded == []
+    assert graph.reopened().people().keys() == {"first", "a", "b", "late"}
