@@ -9,6 +9,7 @@ from omnigraph.engine.session import Session
 from omnigraph.errors import (
     BranchRefused,
     Conflict,
+    CorruptObject,
     InDoubt,
     MergeConflict,
     OmnigraphError,
@@ -48,6 +49,8 @@ _REFUSALS: Final = (
 )
 # After these a commit may still come.
 _UNDECIDED: Final = (InDoubt, StorageUnknown)
+# What a write meets that reads files while a clean-up removes them, and what damage gives as well.
+_MISSING: Final = (CorruptObject, StorageError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +169,7 @@ def _write(session: Session, snapshot: Snapshot, operation: Operation, terms: Te
         record = publisher.publish(
             transaction, prepare_again=again if operation.may_repeat else None
         )
-    except StorageError as error:
+    except _MISSING as error:
         if not isinstance(error, _UNDECIDED) and _is_absent(resources.log, snapshot, name):
             _abandon(operation, error, resources.log, snapshot)
         raise
@@ -177,13 +180,18 @@ def _write(session: Session, snapshot: Snapshot, operation: Operation, terms: Te
 def _abandon(operation: Operation, error: BaseException, log: Log, since: Snapshot) -> None:
     """Remove what a failed write has written; raise `_Overtaken` if a clean-up may be why."""
     operation.abandon()
-    if isinstance(error, StorageError) and _is_fenced(log, since):
+    if isinstance(error, _MISSING) and _is_cleaned_up(log, since):
         raise _Overtaken from error
 
 
-def _is_fenced(log: Log, since: Snapshot) -> bool:
-    """Whether a clean-up has begun to remove files since a snapshot: it fences branches first."""
+def _is_cleaned_up(log: Log, since: Snapshot) -> bool:
+    """Whether a clean-up may have removed something since a snapshot that was the newest.
+
+    Before it removes anything, it raises the floor or fences the branch.
+    """
     try:
+        if log.is_collected(since.stream.id, since.seq):
+            return True
         newer = log.after(since.stream, since.seq)
     except OmnigraphError:
         return False

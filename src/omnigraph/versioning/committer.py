@@ -137,36 +137,19 @@ class Committer:
             f"branch '{state.head.stream.branch}' moved {attempt} times during this write"
         )
 
-    def _newer(self, head: Snapshot, *, is_first: bool) -> list[LogEntry] | None:
-        """What happened since a head, as far as this process knows; None if it was collected."""
-        stream = head.stream
-        try:
-            if not is_first:
-                return self.log.after(stream, head.seq)
-            return self.log.between(stream, head.seq, self.log.remember(Head(head)))
-        except CorruptObject:
-            if not self.log.is_collected(stream.id, head.seq + 1):
-                raise
-        return None
-
     def _tried(
         self, state: _Prepared, prepare_again: PrepareAgain | None, *, is_first: bool
     ) -> _Prepared | _Ended:
         """One attempt on top of newer entries; the state to go on from after a loss."""
-        newer = self._newer(state.head, is_first=is_first)
-        if newer is None:
-            return self._overtaken(state, prepare_again)
-        moved = self._rebased(state, newer, prepare_again)
+        moved = self._moved(state, prepare_again, is_first=is_first)
         if isinstance(moved, _Ended):
             return moved
         # Rows need no turn: they are the most work, and fit whatever version comes.
         moved.bench.write(moved.head.pins)
         stream = moved.head.stream
         with turn(self.log.objects.uri, layout.stream_folder(stream.id)) as has_turns:
-            late = self.log.after(stream, moved.head.seq) if has_turns else []
-            if late:
-                moved = self._rebased(moved, late, prepare_again)
-            made = moved if isinstance(moved, _Ended) else self._attempted(moved, prepare_again)
+            late = self._moved(moved, prepare_again) if has_turns else moved
+            made = late if isinstance(late, _Ended) else self._attempted(late, prepare_again)
         if isinstance(made, _Ended) and made.record is not None and made.head is not None:
             self.log.settle(made.record, made.head)
         return made
@@ -252,6 +235,26 @@ class Committer:
         bench = Workbench(self.tables, transaction.effects, executor=executor)
         return _Prepared(transaction, bench, sealed, transaction.snapshot)
 
+    def _moved(
+        self, state: _Prepared, prepare_again: PrepareAgain | None, *, is_first: bool = False
+    ) -> _Prepared | _Ended:
+        """The state on top of what was committed since its head.
+
+        The first attempt relies on what this process knows, since its put notices the rest.
+        """
+        log, head = self.log, state.head
+        try:
+            if is_first:
+                newer = log.between(head.stream, head.seq, log.remember(Head(head)))
+                return self._rebased(state, newer, prepare_again)
+            newer = log.after(head.stream, head.seq)
+            return self._rebased(state, newer, prepare_again) if newer else state
+        except CorruptObject:
+            # What a collector removed is missing as well, and is not damage.
+            if not log.is_collected(head.stream.id, head.seq + 1):
+                raise
+        return self._overtaken(state, prepare_again)
+
     def _rebased(
         self, state: _Prepared, newer: list[LogEntry], prepare_again: PrepareAgain | None
     ) -> _Prepared | _Ended:
@@ -261,7 +264,9 @@ class Committer:
             head = head.after(entry)
         # First: a request that is repeated gets its commit, whatever happened to the branch since.
         if (made := _same_key(state.transaction.signature.key, newer)) is not None:
-            return _Ended(made)
+            if self.log.verify_put(made) is Placed.CREATED:
+                return _Ended(made)
+            return self._overtaken(state, prepare_again)
         if head.is_closed:
             raise BranchGone(state.head.stream.branch)
         self._require(state.transaction.requires, head.snapshot)
@@ -327,16 +332,32 @@ class Committer:
         What they changed cannot be compared with what the write read, so it is prepared anew.
         """
         key, stream = state.transaction.signature.key, state.head.stream
-        made = self.log.floors.find_key(stream.id, state.head.seq, key) if key else None
-        if made is not None:
-            raise InDoubt(f"this request was committed as {made}, and collected since", commit=made)
+        self._refuse_let_go(state)
         head = self.log.newest_head(stream)
+        if key:
+            first = max(self.log.floors.of_stream(stream.id), stream.first_seq)
+            try:
+                kept = _same_key(key, self.log.between(stream, first - 1, head))
+            except CorruptObject:
+                if not self.log.is_collected(stream.id, first):
+                    raise
+                # The next clean-up has come: the next attempt looks again.
+                return state
+            if kept is not None:
+                return _Ended(kept)
+            # Once more: it may have been let go before the kept commits were read.
+            self._refuse_let_go(state)
         if head.is_closed:
             raise BranchGone(stream.branch)
-        first = max(self.log.floors.of_stream(stream.id), stream.first_seq)
-        if key and (kept := _same_key(key, self.log.between(stream, first - 1, head))):
-            return _Ended(kept)
+        self._require(state.transaction.requires, head.snapshot)
         return self._again(replace(state, head=head.snapshot), prepare_again, _expired())
+
+    def _refuse_let_go(self, state: _Prepared) -> None:
+        """Refuse a request whose commit was made and then let go of."""
+        key, head = state.transaction.signature.key, state.head
+        made = self.log.floors.find_key(head.stream.id, head.seq, key) if key else None
+        if made is not None:
+            raise InDoubt(f"this request was committed as {made}, and collected since", commit=made)
 
     def _again(
         self, state: _Prepared, prepare_again: PrepareAgain | None, refusal: OmnigraphError

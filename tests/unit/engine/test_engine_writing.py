@@ -292,3 +292,36 @@ def test_a_branch_that_ends_meanwhile_refuses_the_write(main: Branch) -> None:
     operation = Overtaken(loading, lambda: main.graph.delete_branch("review"))
     with pytest.raises(errors.BranchGone):
         _write(review, operation)
+
+
+def _raise_floor(main: Branch) -> None:
+    log, stream = main._session.resources.log, main._stream
+    main.load([person("Dov", 1)], mode="append")
+    log.floors.put(stream.id, log.head(stream).snapshot.seq)
+
+
+def _fence(main: Branch) -> None:
+    main._session.resources.committer.fence(main._stream)
+
+
+@pytest.mark.parametrize("clean_up", [_raise_floor, _fence])
+def test_what_is_missing_after_a_clean_up_makes_a_write_start_again(
+    main: Branch, clean_up: Callable[[Branch], object]
+) -> None:
+    def miss() -> None:
+        clean_up(main)
+        raise errors.CorruptObject("some/file", "it is absent")
+
+    operation = Overtaken(_loading(main, [person("Cyd", 2)]), miss)
+    assert _write(main, operation).record is not None
+    assert (operation.preparations, ages(main)["Cyd"]) == (2, 2)
+
+
+def test_what_is_missing_without_a_clean_up_is_damage(main: Branch) -> None:
+    def miss() -> None:
+        raise errors.CorruptObject("some/file", "it is absent")
+
+    operation = Overtaken(_loading(main, [person("Cyd", 2)]), miss)
+    with pytest.raises(errors.CorruptObject):
+        _write(main, operation)
+    assert operation.preparations == 1

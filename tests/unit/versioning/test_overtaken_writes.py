@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+import pyarrow as pa
+import pytest
+
+from omnigraph.errors import CorruptObject, PreconditionFailed, StagingExpired
 from omnigraph.storage import layout
+from omnigraph.storage.pins import Pin, Staged
 from omnigraph.versioning import (
     MAIN,
+    BranchAt,
+    Changed,
+    IdSet,
     Settings,
     Signature,
     Snapshot,
     Transaction,
+    changes,
 )
-from omnigraph.versioning.log import CHECKPOINT_EVERY, WHOLE_PINS_MAX
+from omnigraph.versioning.log import CHECKPOINT_EVERY, PROBES_MAX, WHOLE_PINS_MAX
 from unit.versioning.memory_storage import MemoryObjects, MemoryTables
 from unit.versioning.small_graph import (
     CITY,
     NODE,
+    PERSON,
     SCHEMA,
     SmallGraph,
     created_tables,
@@ -122,3 +133,93 @@ def test_files_of_a_record_that_was_put_are_left_to_a_clean_up() -> None:
     assert writer.insert({"late": "1"}).seq == 4
     assert discarded == []
     assert graph.reopened().people().keys() == {"first", "a", "b", "late"}
+
+
+@pytest.fixture
+def with_turns(tmp_path: Path) -> SmallGraph:
+    """A graph whose writers take turns, as on a disk."""
+    (tmp_path / layout.stream_folder(MAIN.id)).mkdir(parents=True)
+    graph = memory_graph()
+    assert isinstance(graph.objects, MemoryObjects)
+    graph.objects.uri = str(tmp_path)
+    return graph.reopened()
+
+
+def _stop_at_rows(graph: SmallGraph, meanwhile: Callable[[], object]) -> SmallGraph:
+    """The graph in a process that is stopped when it has written rows, before its turn."""
+
+    class Stopping(MemoryTables):
+        is_stopped = False
+
+        def write(self, pin: Pin, rows: pa.Table) -> Staged:
+            if not self.is_stopped:
+                self.is_stopped = True
+                meanwhile()
+            return super().write(pin, rows)
+
+    tables = graph.tables
+    stopping = Stopping(tables.versions, tables.staged, tables.numbers)
+    return SmallGraph(graph.objects, stopping, graph.settings)
+
+
+def _commit_beyond_the_probes(graph: SmallGraph) -> None:
+    """Commits of which the oldest are kept, as by tags, and the next ones let go."""
+    other = graph.reopened()
+    last = 2 * PROBES_MAX + 2
+    for number in range(last):
+        other.insert({f"p{number}": "1"})
+    let_go(other, last, kept=range(PROBES_MAX + 2))
+
+
+def test_commits_that_were_let_go_between_kept_ones_are_not_called_damaged(
+    with_turns: SmallGraph,
+) -> None:
+    writer = _stop_at_rows(with_turns, lambda: _commit_beyond_the_probes(with_turns))
+    assert writer.insert({"late": "1"}).seq == 2 * PROBES_MAX + 3
+    assert "late" in with_turns.reopened().people()
+
+
+def test_a_missing_commit_that_was_not_let_go_is_damage(with_turns: SmallGraph) -> None:
+    def commit_and_lose() -> None:
+        other = with_turns.reopened()
+        for number in range(PROBES_MAX + 4):
+            other.insert({f"p{number}": "1"})
+        with_turns.objects.delete([layout.record(MAIN.id, PROBES_MAX + 2)])
+
+    with pytest.raises(CorruptObject, match="missing"):
+        _stop_at_rows(with_turns, commit_and_lose).insert({"late": "1"})
+
+
+def test_a_write_that_was_overtaken_in_its_turn_still_needs_its_head(
+    with_turns: SmallGraph,
+) -> None:
+    writer = _stop_at_rows(with_turns, lambda: _commit_beyond_the_probes(with_turns))
+    head = writer.head()
+
+    def prepare(at: Snapshot) -> Transaction:
+        return replace(inserting(writer, {"late": "1"})(at), requires=(BranchAt(head.commit),))
+
+    with pytest.raises(PreconditionFailed):
+        writer.write(prepare)
+
+
+def test_a_change_set_that_was_let_go_with_its_commit_is_not_called_damaged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(changes, "INLINE_IDS_MAX", 2)
+    graph = memory_graph()
+    graph.insert({"first": "1"})
+    late = inserting(graph, {"late": "1"})(graph.head())
+    other = graph.reopened()
+    other.insert({"a": "1", "b": "1", "c": "1"})
+    other.insert({"d": "1"})
+    # This process has read the records; their change sets it has not.
+    writer = graph.reopened()
+    assert [entry.seq for entry in writer.log.after(MAIN, 1)] == [2, 3]
+    let_go(other, 3)
+    with pytest.raises(StagingExpired):
+        writer.committer.publish(late)
+    record = writer.committer.publish(late, prepare_again=inserting(writer, {"late": "1"}))
+    assert record is not None
+    assert record.changes == {PERSON: Changed(inserted=IdSet(["late"]), marks=IdSet())}
+    assert graph.reopened().people().keys() == {"first", "a", "b", "c", "d", "late"}
