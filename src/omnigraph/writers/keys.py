@@ -20,6 +20,7 @@ import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -302,7 +303,7 @@ class Keys:
         try:
             newer = self._log.between(snapshot.stream, known.seq, Head(snapshot))
         except CorruptObject:
-            # Collected since this process last looked; if it is damage, `check` tells.
+            # Collected since this process last looked; if it is damage, `check` finds it.
             return False
         for entry in newer:
             assert isinstance(entry, Record), "no entry before a snapshot ends its stream"
@@ -318,10 +319,16 @@ class Keys:
         return True
 
     def _noted(self, change: ChangeSet) -> Changed | None:
-        """A change set whose ids a set can be carried over; None if there are none, or too many."""
+        """A change set whose ids a set can be carried over.
+
+        None if it has none or too many, or if they are gone: then the ids are read again.
+        """
         if isinstance(change, Spilled | Changed) and _size(change) <= RECENT_MAX:
-            loaded = change_sets.load(self._log.objects, change)
-            return loaded if isinstance(loaded, Changed) else None
+            # A clean-up removes the file of a record that this process still remembers; if it is
+            # damage, `check` finds it.
+            with suppress(CorruptObject):
+                loaded = change_sets.load(self._log.objects, change)
+                return loaded if isinstance(loaded, Changed) else None
         return None
 
     def _make_room(self, newest: _Place) -> None:

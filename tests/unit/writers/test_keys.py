@@ -231,6 +231,25 @@ def test_a_large_change_set_is_not_even_read(
     assert answered(keys, view, ["a", "n7", "x"]) == {"a", "n7"}
 
 
+@pytest.mark.parametrize("is_other_branch", [False, True])
+def test_ids_are_read_again_where_a_change_set_was_collected(
+    people: People, monkeypatch: pytest.MonkeyPatch, *, is_other_branch: bool
+) -> None:
+    monkeypatch.setattr(changes, "INLINE_IDS_MAX", 2)
+    keys = Keys(people.log)
+    answered(keys, people.write({"a"}), ["a"])
+    (known,) = known_sets(keys)
+    view = people.write({"b", "c", "d"}, {"a"})
+    # A clean-up removes the file, while the record is still in the memory of this process.
+    files = [entry.path for entry in people.log.objects.list("__manifest/changes")]
+    assert len(files) == 1
+    people.log.objects.delete(files)
+    if is_other_branch:
+        view = people.view(branched(view.snapshot, "review"))
+    assert answered(keys, view, list("abcx")) == {"b", "c"}
+    assert known_sets(keys)[-1] is not known
+
+
 def test_places_that_are_no_longer_asked_about_are_forgotten(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
