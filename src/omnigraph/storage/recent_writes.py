@@ -38,7 +38,7 @@ class _Step:
 
     version: str
     parent: str
-    dead: pa.Array
+    dead: RowIds
     rows: tuple[pa.Table, ...] = ()
     fragments: tuple[int, ...] = ()
     nbytes: int = 0
@@ -75,7 +75,9 @@ class RecentWrites:
         if len(rows) < len(staged) or nbytes > STEP_BYTES_MAX or pin.version == parent.version:
             return
         fragments = range(parent.high_water + 1, parent.high_water + 1 + _count(staged))
-        step = _Step(pin.version, parent.version, ended, rows, tuple(fragments), nbytes)
+        # A copy, as of the rows: what a scan found may be a part of something large.
+        own = ended.to_numpy().copy()
+        step = _Step(pin.version, parent.version, own, rows, tuple(fragments), nbytes)
         with self._lock:
             before = self._steps.pop((pin.path, pin.version), None)
             self._nbytes += nbytes - (0 if before is None else before.nbytes)
@@ -117,7 +119,7 @@ def _changes(steps: list[_Step], parts: list[RowIds], schema: pa.Schema) -> RowC
     if rows is None:
         return None
     row_ids = np.concatenate([np.zeros(0, np.uint64), *parts])
-    dead = np.concatenate([np.zeros(0, np.uint64), *(step.dead.to_numpy() for step in steps)])
+    dead = np.concatenate([np.zeros(0, np.uint64), *(step.dead for step in steps)])
     if len(steps) > 1 and len(dead):
         is_living = ~np.isin(row_ids, dead)
         row_ids, rows = row_ids[is_living], rows.filter(pa.array(is_living))
@@ -138,7 +140,11 @@ def _joined(tables: list[pa.Table], schema: pa.Schema) -> pa.Table | None:
 
 def held_rows(rows: object) -> pa.Table | None:
     """Rows that are worth to be remembered with what is written of them."""
-    return rows if isinstance(rows, pa.Table) and rows.nbytes <= STEP_BYTES_MAX else None
+    if not isinstance(rows, pa.Table) or rows.nbytes > STEP_BYTES_MAX:
+        return None
+    # A few rows cut from a large table, or some columns of a batch that came as one piece, would
+    # keep all of it in memory: no size of a table counts that. A copy takes 40 microseconds.
+    return rows.take(pa.array(np.arange(len(rows))))
 
 
 def _count(staged: Sequence[Staged]) -> int:

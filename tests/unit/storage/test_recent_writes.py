@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Callable, Sequence
 from itertools import count
 from random import Random
 
@@ -14,6 +15,7 @@ from omnigraph.storage.pins import Pin
 from omnigraph.storage.recent_writes import RowChanges
 from omnigraph.storage.tables import Tables
 
+LARGE = 8 * 1024 * 1024
 _stores = count()
 SCHEMA = pa.schema([pa.field("__id", pa.utf8(), nullable=False), pa.field("c1", pa.int64())])
 
@@ -83,6 +85,37 @@ def test_a_version_of_which_too_much_is_new_has_to_be_read(
     monkeypatch.setattr(recent_writes, "STEP_BYTES_MAX", 8)
     third = added(store, second, range(400, 500))
     assert store.changes_since(store.open(third), {first.version, second.version}) is None
+
+
+def cut(rows: pa.Table) -> pa.Table:
+    return rows.slice(1_000, 2)
+
+
+def narrowed(rows: pa.Table) -> pa.Table:
+    """Columns that came beside a large one in one message of Arrow."""
+    sink = pa.BufferOutputStream()
+    few = rows.slice(0, 2).append_column("body", pa.array([bytes(LARGE), b""], pa.binary()))
+    with pa.ipc.new_stream(sink, few.schema) as writer:
+        writer.write_table(few)
+    return pa.ipc.open_stream(sink.getvalue()).read_all().select(SCHEMA.names)
+
+
+@pytest.mark.parametrize("part_of", [cut, narrowed])
+def test_what_is_remembered_keeps_nothing_larger_alive(
+    part_of: Callable[[pa.Table], pa.Table],
+) -> None:
+    store, first = tables()
+    before = pa.total_allocated_bytes()
+    values = range(1_000, 1_000 + LARGE // 16)
+    rows = pa.table([[str(each) for each in values], list(values)], schema=SCHEMA)
+    few = part_of(rows)
+    second = store.append(first, [store.write(first, few)])
+    del rows, few
+    gc.collect()
+    assert pa.total_allocated_bytes() - before < LARGE // 4
+    changes = store.changes_since(store.open(second), {first.version})
+    assert changes is not None
+    assert len(changes.rows) == 2
 
 
 def test_a_table_that_was_overwritten_has_to_be_read() -> None:
