@@ -200,7 +200,7 @@ class Log:
             return None
         entry = decode_entry(stream, seq, data)
         self._entries.keep_end(entry, data)
-        return self._entries.keep(entry)
+        return self._entries.keep(entry, len(data))
 
     def is_stored(self, stream: str, seq: int) -> bool:
         """Whether an entry is there now, whatever this process remembers."""
