@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.execution.hashing import TEXT_BYTES_MAX, Hashes, hash_of, hashes_of
-from omnigraph.ids import new_ulid
 from omnigraph.storage.objects import Objects
-from omnigraph.writers.bulk.notes import read_note, require_note
+from omnigraph.writers.bulk.notes import read_note, require_note, write_note
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -96,10 +95,9 @@ def write_hashes(
         counts = np.diff([*bounds, len(ordered)])
     else:
         ordered, counts = _partitioned(ordered, parts)
-    file = HashFile(f"{folder}/{new_ulid()}.hashes", tuple(counts.tolist()))
-    if len(ordered):
-        objects.put(file.path, ordered.tobytes())
-    return file
+    has_any = bool(len(ordered))
+    path = write_note(objects, folder, ordered.tobytes(), kind="hashes") if has_any else ""
+    return HashFile(path, tuple(counts.tolist()))
 
 
 def read_part(objects: Objects, files: Iterable[HashFile], part: int) -> list[Hashes]:

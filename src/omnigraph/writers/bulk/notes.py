@@ -1,22 +1,36 @@
-"""What the tasks of a load leave beside the graph for each other and for who leads the load."""
+"""What the tasks of a load leave beside the graph for each other and for the process that leads it.
+
+The name of a note carries the digest of its bytes, and the note is compared with it before Arrow or
+pickle reads it.
+"""
 
 from __future__ import annotations
 
 import pickle
-from typing import Any
+import re
+from typing import Any, Final
 
 import pyarrow as pa
 
-from omnigraph.errors import StagingExpired
+from omnigraph.errors import CorruptObject, StagingExpired
 from omnigraph.ids import new_ulid
+from omnigraph.storage.digests import digest_of
 from omnigraph.storage.objects import Objects
+
+_DIGEST: Final = re.compile(r"-([0-9a-f]{16})\.[a-z]+$")
+
+
+def write_note(notes: Objects, folder: str, data: bytes, *, kind: str) -> str:
+    """Leave some bytes; the path of them."""
+    digest = digest_of(data).partition(":")[2]
+    path = f"{folder}/{new_ulid()}-{digest}.{kind}"
+    notes.put(path, data)
+    return path
 
 
 def write_question(notes: Objects, folder: str, question: object) -> str:
     """Leave a question that many tasks are asked, so that each is sent only the path of it."""
-    path = f"{folder}/{new_ulid()}.question"
-    notes.put(path, pickle.dumps(question))
-    return path
+    return write_note(notes, folder, pickle.dumps(question), kind="question")
 
 
 def read_question(notes: Objects, path: str) -> Any:  # whatever the task is asked
@@ -29,9 +43,7 @@ def write_rows(notes: Objects, folder: str, rows: pa.Table) -> str:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)
-    path = f"{folder}/{new_ulid()}.rows"
-    notes.put(path, bytes(sink.getvalue()))
-    return path
+    return write_note(notes, folder, bytes(sink.getvalue()), kind="rows")
 
 
 def read_rows(notes: Objects, path: str) -> pa.Table:
@@ -40,8 +52,13 @@ def read_rows(notes: Objects, path: str) -> pa.Table:
 
 
 def read_note(notes: Objects, path: str) -> bytes:
-    """All bytes of a note."""
-    return require_note(notes.get(path))
+    """All bytes of a note, as they were written."""
+    data = require_note(notes.get(path))
+    found = _DIGEST.search(path)
+    if found and digest_of(data) != f"xxh3:{found[1]}":
+        reason = "its digest is not the one in its name"
+        raise CorruptObject(path, reason, hint="run the load again: nothing of it was committed")
+    return data
 
 
 def require_note(data: bytes | None) -> bytes:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from omnigraph.ids import new_ulid
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.source_files import SourceFile
+from omnigraph.writers.bulk.notes import write_note
 from omnigraph.writers.bulk.origins import Locate
 from omnigraph.writers.bulk.stores import stores_of
 from omnigraph.writers.bulk.streams import STAGED
@@ -151,8 +151,7 @@ _NOWHERE = SourceFile("", 0, "")
 
 
 def _staged(notes: Objects, folder: str, data: bytes, piece: Piece) -> Piece:
-    path = f"{folder}/{new_ulid()}.input"
-    notes.put(path, data)
+    path = write_note(notes, folder, data, kind="input")
     file = SourceFile(f"{STAGED}{path}", len(data), "")
     return Piece(
         file, piece.format, piece.name, piece.type, piece.start, piece.end, rows=piece.rows

@@ -12,7 +12,6 @@ import pyarrow as pa
 from omnigraph.execution.columns import SOURCE_COLUMN, table_shape
 from omnigraph.execution.hashing import Hashes
 from omnigraph.execution.view import tabled_types
-from omnigraph.ids import new_ulid
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.catalog import Cardinality, EdgeType, NodeType
 from omnigraph.storage.pins import Pin
@@ -20,7 +19,7 @@ from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.schemas import StoredSchema
 from omnigraph.writers.bulk.attending import require_wanted, tell_staged
 from omnigraph.writers.bulk.hashes import HashFile, text_hashes, tuple_hashes, write_hashes
-from omnigraph.writers.bulk.notes import read_note
+from omnigraph.writers.bulk.notes import read_note, write_note
 from omnigraph.writers.bulk.problems import Problem
 from omnigraph.writers.bulk.rows import Identified, RowChecks
 from omnigraph.writers.bulk.stores import Stores, stores_of
@@ -198,9 +197,8 @@ class _TypeWriter:
     def _kept(self, numbers: Numbers) -> str | int:
         if (np.diff(numbers) == 1).all():
             return int(numbers[0])
-        path = f"{self._unit.job.folder}/{new_ulid()}.numbers"
-        self._stores.notes.put(path, numbers.astype(np.int64).tobytes())
-        return path
+        data = numbers.astype(np.int64).tobytes()
+        return write_note(self._stores.notes, self._unit.job.folder, data, kind="numbers")
 
     def _noted(self, rows: pa.Table, *, is_fresh: bool) -> dict[str, HashFile]:
         """The hashes of what other rows, written anywhere, are compared with, in files."""
