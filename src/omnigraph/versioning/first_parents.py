@@ -1,14 +1,14 @@
 """The line of a commit: its first parents back to the first commit of the graph.
 
-Streams know from which commits they started, so all of this is known without reading a record.
+Streams know from which commits they started, so most of this is known without reading a record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from omnigraph.versioning.record import CommitRef, Stream
+from omnigraph.versioning.record import CommitRef, LogEntry, Record, Stream
 from omnigraph.versioning.snapshot import Snapshot
 
 # The stream that owns a record, and its seq.
@@ -46,3 +46,21 @@ def last_shared_place(ours: Mapping[str, int], theirs: Mapping[str, int]) -> Pla
 def is_on_line(of: Snapshot, ref: CommitRef) -> bool:
     """Whether a commit is a snapshot's own, or one of its first parents."""
     return ref.seq <= of.seq and of.stream.owner(ref.seq).id == ref.stream
+
+
+def last_gap(entries: Sequence[LogEntry | None], *, up_to: str | None = None) -> int | None:
+    """The place of the last entry that is not the commit that the next one follows, or None.
+
+    It may be missing. Or a writer that was stopped put it where a collector had removed another,
+    and ended before it withdrew it. `up_to` is the id of the last commit, if it is known.
+    """
+    expected = up_to
+    for at in reversed(range(len(entries))):
+        entry = entries[at]
+        if entry is None:
+            return at
+        if isinstance(entry, Record):
+            if expected not in (None, entry.commit):
+                return at
+            expected = entry.parent
+    return None

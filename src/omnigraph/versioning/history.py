@@ -102,14 +102,17 @@ class History:
 
     def _line(self, stream: Stream, *, below: int | None, first: int) -> Iterator[Record]:
         last = self._log.head(stream).snapshot.seq if below is None else below - 1
+        parent: str | None = None
         while last >= first:
             page = range(last, max(last - PAGE, first - 1), -1)
             found = self._log.read_many((stream.owner(seq).id, seq) for seq in page)
             for seq, entry in zip(page, found, strict=True):
-                if not isinstance(entry, Record):
+                # Another commit was put where the one that was there had been collected.
+                if not isinstance(entry, Record) or parent not in (None, entry.commit):
                     self._require_collected(stream, seq)
                     return
                 yield entry
+                parent = entry.parent
             last -= PAGE
 
     def by_key(self, stream: Stream, key: str, *, after: int | None = None) -> Record | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,6 +17,7 @@ from omnigraph.ids import ulid_milliseconds
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.first_parents import (
     Place,
+    last_gap,
     last_shared_place,
     place_of,
     streams_below,
@@ -74,38 +76,39 @@ class Lineage:
         stream = walk.stream(*found)
         if stream is None:
             raise HistoryGone(f"the branch that commit {walk.commit(found)} was made on is gone")
-        return self._snapshot(found, [stream, *walk.streams])
+        return self._snapshot(found, [stream, *walk.streams], commit=walk.commit(found))
 
     def between(self, snapshot: Snapshot, seq: int) -> list[Record]:
         """The records of a snapshot's line above a seq and up to it, oldest first."""
         seqs = range(seq + 1, snapshot.seq + 1)
         found = self.log.read_many((snapshot.stream.owner(at).id, at) for at in seqs)
-        records = [entry for entry in found if isinstance(entry, Record)]
-        if len(records) < len(found):
-            missing = next(
-                at for at, entry in zip(seqs, found, strict=True) if not isinstance(entry, Record)
-            )
+        gap = last_gap(found, up_to=snapshot.commit)
+        if gap is not None:
+            missing = seqs[gap]
             raise HistoryGone(
                 f"version {missing} of branch '{snapshot.stream.owner(missing).branch}'"
                 " is not stored any more"
             )
-        return records
+        return [entry for entry in found if isinstance(entry, Record)]
 
     def has_merges(self, snapshot: Snapshot, seq: int) -> bool:
         """Whether a merge is among the records of a snapshot's line above a seq."""
         return any(record.merged is not None for record in self.between(snapshot, seq))
 
-    def _snapshot(self, place: Place, streams: Iterable[Stream]) -> Snapshot:
+    def _snapshot(self, place: Place, streams: Iterable[Stream], *, commit: str = "") -> Snapshot:
         """The snapshot at a place; a branch that starts there keeps it, if its record is gone."""
         stream_id, seq = place
         known = list(streams)
+        origins = [origin for stream in known for origin in stream.origins]
+        expected = {each.commit for each in origins if (each.stream, each.seq) == place}
+        expected |= {commit} - {""}
         owners = [stream for stream in known if stream.id == stream_id]
         starting = [stream for stream in known if stream.origins and stream.first_seq == seq + 1]
         for stream in (*owners, *starting):
-            try:
-                return self.log.at(stream, seq)
-            except CommitNotFound:
-                continue
+            with suppress(CommitNotFound):
+                found = self.log.at(stream, seq)
+                if not expected or found.commit in expected:
+                    return found
         raise HistoryGone(f"version {seq} of branch '{owners[0].branch}' is not stored any more")
 
 
@@ -204,6 +207,9 @@ class _Walk:
         met = self._met.get(place)
         if met is None:
             record = self._read(place)
+            # Another commit there is one that a stopped writer left where this one was collected.
+            if record is not None and commit and record.commit != commit:
+                record = None
             # An id tells the time of its commit, to the millisecond.
             time = (ulid_milliseconds(commit) or 0) * 1000
             created_at = time if record is None else record.created_at

@@ -36,6 +36,7 @@ from omnigraph.storage.objects import Objects
 from omnigraph.versioning.codec import decode_entry, encode_entry
 from omnigraph.versioning.entry_cache import EntryCache
 from omnigraph.versioning.fields import read_fields, write_fields
+from omnigraph.versioning.first_parents import last_gap
 from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.record import GENESIS_SEQ, MAIN, Close, LogEntry, Record, Stream
 from omnigraph.versioning.snapshot import (
@@ -43,6 +44,7 @@ from omnigraph.versioning.snapshot import (
     Snapshot,
     decode_checkpoint,
     encode_checkpoint,
+    fold,
     snapshot_of,
 )
 
@@ -234,14 +236,14 @@ class Log:
 
     def between(self, stream: Stream, seq: int, head: Head) -> list[LogEntry]:
         """Every entry of a stream above a seq and up to a head."""
-        return self._all_of(stream, range(seq + 1, head.next_seq))
+        return self._all_of(stream, range(seq + 1, head.next_seq), up_to=head.snapshot.commit)
 
-    def _all_of(self, stream: Stream, seqs: range) -> list[LogEntry]:
+    def _all_of(self, stream: Stream, seqs: range, up_to: str | None = None) -> list[LogEntry]:
         """The entries of a range that must be complete: a conflict check may not miss one."""
         entries = self.read_many((stream.id, at) for at in seqs)
-        for seq, entry in zip(seqs, entries, strict=True):
-            if entry is None:
-                raise CorruptObject(layout.record(stream.id, seq), "it is missing below newer ones")
+        if (gap := last_gap(entries, up_to=up_to)) is not None:
+            path = layout.record(stream.id, seqs[gap])
+            raise CorruptObject(path, "it is missing below newer ones")
         return [entry for entry in entries if entry is not None]
 
     def head(self, stream: Stream) -> Head:
@@ -268,7 +270,12 @@ class Log:
             entry = self.read(stream.id, head.next_seq)
             if entry is None:
                 return head
-            head = head.after(entry)
+            try:
+                head = head.after(entry)
+            except CorruptObject:
+                if self.is_collected(stream.id, head.snapshot.seq):
+                    return head
+                raise
         return self._head_at(stream, self._last_seq(stream, above=head.next_seq - 1))
 
     def _verify(self, stream: Stream, head: Head) -> Head:
@@ -442,21 +449,21 @@ class Log:
             start = window[0].seq
             at = max((at for at, record in enumerate(window) if record.is_whole), default=None)
             if at is not None:
-                return _fold(snapshot_of(window[at], stream), window[at + 1 :] + newer)
+                return fold(snapshot_of(window[at], stream), window[at + 1 :] + newer)
             if (kept := self._checkpoint(stream, start)) is not None:
-                return _fold(kept, window[1:] + newer)
+                return fold(kept, window[1:] + newer)
             newer = window + newer
             seq = start - 1
-        return _fold(self._base(stream), newer)
+        return fold(self._base(stream), newer)
 
     def _records(self, stream: Stream, first: int, last: int) -> list[Record]:
         """The records up to the last one; a collector leaves a checkpoint where they begin."""
         entries = self.read_many((stream.id, at) for at in range(first, last + 1))
-        gaps = [at for at, entry in enumerate(entries) if not isinstance(entry, Record)]
-        below = gaps[-1] + 1 if gaps else 0
+        gap = last_gap(entries)
+        below = 0 if gap is None else gap + 1
         records = [entry for entry in entries[below:] if isinstance(entry, Record)]
-        if gaps and (not records or self._checkpoint(stream, records[0].seq) is None):
-            raise CorruptObject(layout.record(stream.id, first + gaps[-1]), "the record is missing")
+        if below and (not records or self._checkpoint(stream, records[0].seq) is None):
+            raise CorruptObject(layout.record(stream.id, first + below - 1), "it is missing")
         return records
 
     def _checkpoint(self, stream: Stream, seq: int) -> Snapshot | None:
@@ -476,12 +483,6 @@ def _lost(stream: Stream, seq: int) -> CorruptObject:
     )
     reason = "it is missing, and it was the newest of its branch"
     return CorruptObject(layout.record(stream.id, seq), reason, hint=hint)
-
-
-def _fold(snapshot: Snapshot, records: list[Record]) -> Snapshot:
-    for record in records:
-        snapshot = snapshot.after(record)
-    return snapshot
 
 
 def _is_wide(snapshot: Snapshot) -> bool:

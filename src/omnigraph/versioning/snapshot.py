@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
+from omnigraph.errors import CorruptObject
 from omnigraph.storage import layout
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning.codec import pins_json, read_pins
@@ -50,9 +51,12 @@ class Head:
         return self.snapshot.seq + 1 + self.is_closed
 
     def after(self, entry: LogEntry) -> Head:
-        """The head that one more entry makes."""
+        """The head that the next entry of the stream makes."""
         match entry:
             case Record():
+                if entry.parent != self.snapshot.commit:
+                    path = layout.record(entry.stream, entry.seq)
+                    raise CorruptObject(path, f"it does not follow {self.snapshot.commit}")
                 return Head(self.snapshot.after(entry))
             case Close():
                 return Head(self.snapshot, is_closed=True)
@@ -64,6 +68,13 @@ def snapshot_of(record: Record, stream: Stream) -> Snapshot:
     """The snapshot of a record that holds all pins."""
     assert record.is_whole
     return _snapshot(record, stream, record.pins)
+
+
+def fold(snapshot: Snapshot, records: Iterable[Record]) -> Snapshot:
+    """The snapshot that the next records of a stream make, one after the other."""
+    for record in records:
+        snapshot = snapshot.after(record)
+    return snapshot
 
 
 def _snapshot(record: Record, stream: Stream, pins: Mapping[str, Pin]) -> Snapshot:

@@ -33,7 +33,7 @@ from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.versioning import changes as change_sets
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.versioning.first_parents import last_shared_place, tops_of
+from omnigraph.versioning.first_parents import last_gap, last_shared_place, tops_of
 from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import Changed, ChangeSet, Maintenance, Record, Spilled
 from omnigraph.versioning.snapshot import Head, Snapshot
@@ -278,8 +278,11 @@ class Keys:
     def _changes(self, at: Snapshot, seq: int, type_key: str) -> list[Changed] | None:
         """What the commits of a line above a seq changed; None if that is not known or too much."""
         line = ((at.stream.owner(each).id, each) for each in range(seq + 1, at.seq + 1))
+        entries = self._log.read_many(line)
+        if last_gap(entries, up_to=at.commit) is not None:
+            return None
         found = []
-        for entry in self._log.read_many(line):
+        for entry in entries:
             if not isinstance(entry, Record) or _has_moved_types(entry):
                 return None
             change = entry.changes.get(type_key)

@@ -213,7 +213,8 @@ def let_go(graph: SmallGraph, below: int, *, kept: Iterable[int] = ()) -> None:
     """
     log = graph.reopened().log
     records = [entry for seq in range(below) if isinstance(entry := log.read(MAIN.id, seq), Record)]
-    log.write_checkpoint(log.at(MAIN, below))
+    for seq in (*kept, below):
+        log.write_checkpoint(log.at(MAIN, seq))
     log.floors.put(MAIN.id, below, records)
     gone = [record for record in records if record.seq not in set(kept)]
     spilled = [each for record in gone for each in record.changes.values()]

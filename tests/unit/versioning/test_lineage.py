@@ -226,7 +226,7 @@ def test_the_start_of_a_branch_is_its_base_even_if_the_records_there_were_collec
     lineage = family.lineage()
     assert lineage.base(ours, theirs).commit == start.commit
     assert lineage.last_shared(ours, theirs).commit == start.commit
-    with pytest.raises(HistoryGone, match="version 4 of branch 'main' is not stored"):
+    with pytest.raises(HistoryGone, match="version 5 of branch 'main' is not stored"):
         lineage.between(ours, start.seq)
 
 

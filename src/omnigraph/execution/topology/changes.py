@@ -82,13 +82,16 @@ class LogChanges:
     def _records(self, snapshot: Snapshot) -> Iterator[Record]:
         """The records that made a snapshot, newest first, as far as they are stored."""
         last, first = snapshot.seq, max(snapshot.seq - RECORDS_MAX, GENESIS_SEQ)
+        commit: str | None = snapshot.commit
         while last >= first:
             page = range(last, max(last - _PAGE, first - 1), -1)
             places = [(snapshot.stream.owner(seq).id, seq) for seq in page]
             for entry in self._log.read_many(places):
-                if not isinstance(entry, Record):
+                # Another commit was put where the one that was there had been collected.
+                if not isinstance(entry, Record) or entry.commit != commit:
                     return
                 yield entry
+                commit = entry.parent
             last -= _PAGE
 
 
