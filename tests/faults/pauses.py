@@ -4,6 +4,9 @@ Meanwhile another process commits and cleans up without any grace, as if the pau
 every grace. Then the writer goes on. What it acknowledges is there, what others acknowledged is
 there, no branch has gone back, and `check` finds nothing.
 
+Two processes may be stopped at once: a writer at its record, and a collector wherever it looks at
+the log, while another collector lets go of more and the writer goes on.
+
 `python -m faults.pauses` tries every step of every writer; the suite tries what the log gets.
 """
 
@@ -11,10 +14,12 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 from faults.test_crash_matrix import (
     WRITERS,
@@ -27,9 +32,16 @@ from faults.test_crash_matrix import (
 from faults.world import exported, problems
 from omnigraph import Graph
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage.faults import PAUSES, Fault, Steps
+from omnigraph.storage import layout
+from omnigraph.storage.faults import PAUSES, Fault, Kind, Result, Steps
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.paths import Entry
+from omnigraph.versioning import MAIN, Settings
+from omnigraph.versioning.collect import Collector, Policy, lines
 
 OTHERS = [{"type": "Team", "data": {"name": "others"}}]
+# Those that need no second branch, which would keep all commits since it was created.
+ON_MAIN = ("append", "merge", "overwrite", "insert", "update", "delete")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +57,7 @@ def check_pauses(place: Place, writer: Writer, *, is_whole: bool) -> int:
     place.seeded(writer)
     counted = Steps()
     writer.write(place.opened(counted))
-    ends = _ends(place, writer)
+    ends = _ends(place, writer, _go_on, seed=Place.seeded)
     windows = 0
     for number, step in enumerate(counted.taken, 1):
         if not (is_whole or (is_log_step(step) and step.operation == "put_new")):
@@ -57,6 +69,123 @@ def check_pauses(place: Place, writer: Writer, *, is_whole: bool) -> int:
     return windows
 
 
+def check_overlaps(place: Place, writer: Writer, kind: Kind, *, is_whole: bool) -> int:
+    """Stop a writer at its record, and a collector where it looks at the log; how many windows.
+
+    Unless all of them are tried, the collector is stopped before and while it states a floor.
+    """
+    _seed_main(place, writer)
+    counted = Steps()
+    writer.write(place.opened(counted))
+    seqs = [layout.seq_of_record(step.path) for step in counted.taken]
+    number = next(at for at, seq in enumerate(seqs, 1) if seq is not None)
+    ends = _ends(place, writer, _commit_others, seed=_seed_main)
+    looks = _count_looks(place)
+    stated = looks.index("put_new") + 1
+    numbers = range(1, len(looks) + 1) if is_whole else range(stated - 3, stated + 1)
+    fault = Fault(number, kind, "put_new")
+    for look in numbers:
+        _seed_main(place, writer)
+        refusal = _write_beside(place, writer, fault, look)
+        _require_whole(place, ends, refusal, seen={}, window=(writer.name, fault, look))
+    return len(numbers)
+
+
+def _count_looks(place: Place) -> list[str]:
+    """The looks at the log of a collector that nothing stops."""
+    looks = StoppedLooks(place.storage().objects)
+    _collect(place, looks, keep=2)
+    return looks.taken
+
+
+def _write_beside(place: Place, writer: Writer, fault: Fault, look: int) -> Exception | None:
+    """Write, and meanwhile stop a collector at a look, and meanwhile let another one finish."""
+
+    def overlap(put: Callable[[], object]) -> None:
+        with place.opened() as other:
+            _commit_others(other)
+        during = partial(_collect_and_put, place, put)
+        _collect(place, StoppedLooks(place.storage().objects, look, during), keep=2)
+
+    return _write(place, writer, OverlappingSteps(fault, overlap=overlap))
+
+
+def _collect_and_put(place: Place, put: Callable[[], object]) -> None:
+    with place.opened() as other:
+        collect_all(other)
+    put()
+
+
+def _collect(place: Place, objects: Objects, keep: int) -> None:
+    storage = place.storage()
+    settings = Settings(grace_s=0.0, pause=lambda _: None)
+    tracer = storage.reopened or (lambda: storage.tables)
+    collector = Collector(objects, storage.tables, tracer=tracer, settings=settings)
+    # One record at a time, so that it has not read those that it lets go, as in a long history.
+    with patch.object(lines, "_PAGE", 1):
+        collector.collect(Policy(keep=keep), is_dry=False)
+
+
+@dataclass(slots=True)
+class OverlappingSteps(Steps):
+    """Steps of a writer whose put happens, or was answered, while others are under way."""
+
+    overlap: Callable[[Callable[[], object]], object] = lambda put: put()
+
+    def _pause(self, kind: Kind, action: Callable[[], Result]) -> Result:
+        results: list[Result] = []
+
+        def act() -> None:
+            if not results:
+                results.append(action())
+
+        if kind is Kind.PAUSE_AFTER:
+            act()
+        self.overlap(act)
+        act()
+        return results[0]
+
+
+class StoppedLooks:
+    """A store whose process is stopped when it lists the records or floors of main, or puts one."""
+
+    def __init__(
+        self, inner: Objects, number: int = 0, during: Callable[[], object] = lambda: None
+    ) -> None:
+        self.uri = inner.uri
+        self.taken: list[str] = []
+        self._inner = inner
+        self._number = number
+        self._during = during
+
+    def get(self, path: str) -> bytes | None:
+        return self._inner.get(path)
+
+    def get_range(self, path: str, start: int, length: int) -> bytes | None:
+        return self._inner.get_range(path, start, length)
+
+    def put_new(self, path: str, data: bytes) -> bool:
+        self._look("put_new", path)
+        return self._inner.put_new(path, data)
+
+    def put(self, path: str, data: bytes) -> None:
+        self._inner.put(path, data)
+
+    def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
+        self._look("list", prefix)
+        return self._inner.list(prefix, after=after)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        self._inner.delete(paths)
+
+    def _look(self, operation: str, path: str) -> None:
+        folder = layout.floor_folder(MAIN.id)
+        if path in (layout.stream_folder(MAIN.id), folder) or path.startswith(f"{folder}/"):
+            self.taken.append(operation)
+            if len(self.taken) == self._number:
+                self._during()
+
+
 def _check_pause(place: Place, writer: Writer, fault: Fault, ends: Ends) -> None:
     seen: dict[str, int] = {}
 
@@ -65,6 +194,12 @@ def _check_pause(place: Place, writer: Writer, fault: Fault, ends: Ends) -> None
             seen.update(_go_on(other))
 
     steps = fault.steps(during)
+    refusal = _write(place, writer, steps)
+    _require_whole(place, ends, refusal, seen=seen, window=(writer.name, fault))
+
+
+def _write(place: Place, writer: Writer, steps: Steps) -> Exception | None:
+    """Why a writer that is stopped at a step was refused; None if it was acknowledged."""
     refusal: Exception | None = None
     with place.opened(steps) as graph:
         try:
@@ -72,13 +207,24 @@ def _check_pause(place: Place, writer: Writer, fault: Fault, ends: Ends) -> None
         except (OmnigraphError, AssertionError) as error:
             # A writer asserts that it had something to do, and gave nothing up.
             refusal = error
-    assert steps.is_met, fault
+    assert steps.is_met, steps.fault
+    return refusal
+
+
+def _require_whole(
+    place: Place,
+    ends: Ends,
+    refusal: Exception | None,
+    *,
+    seen: Mapping[str, int],
+    window: tuple[object, ...],
+) -> None:
     with place.opened() as graph:
         expected = ends.acknowledged if refusal is None else ends.refused
-        assert state(graph) in expected, (writer.name, fault, refusal)
+        assert state(graph) in expected, (*window, refusal)
         for name in graph.branches():
-            assert graph.branch(name).head.version >= seen.get(name, 0), (writer.name, fault)
-        assert list(problems(graph)) == [], (writer.name, fault)
+            assert graph.branch(name).head.version >= seen.get(name, 0), window
+        assert list(problems(graph)) == [], window
         graph.branch().load([{"type": "Team", "data": {"name": "next"}}], mode="append")
         assert b'"next"' in exported(graph)
 
@@ -90,26 +236,42 @@ def _go_on(graph: Graph) -> dict[str, int]:
     return {name: graph.branch(name).head.version for name in graph.branches()}
 
 
-def _ends(place: Place, writer: Writer) -> Ends:
+def _commit_others(graph: Graph) -> None:
+    """Commit so often that a collector lets go of records that it has not read."""
+    for size in range(4):
+        others = {"type": "Team", "data": {"name": "others", "size": size}}
+        graph.branch().load([others], mode="merge")
+
+
+def _seed_main(place: Place, writer: Writer) -> None:
+    """A graph that has no other branch: that would keep all commits since it was created."""
+    place.seeded(writer)
+    with place.opened() as graph:
+        graph.delete_branch("review")
+
+
+def _ends(
+    place: Place,
+    writer: Writer,
+    others: Callable[[Graph], object],
+    *,
+    seed: Callable[[Place, Writer], None],
+) -> Ends:
     """The states after the writer and others, in both orders, and after the others alone."""
-    first = _shown_after(place, writer, writer.write, _go_on)
-    others = _shown_after(place, writer, _go_on)
-    acknowledged = [first]
+
+    def shown_after(*writes: Callable[[Graph], object]) -> dict[str, bytes]:
+        seed(place, writer)
+        for write in writes:
+            with place.opened() as graph:
+                write(graph)
+        with place.opened() as graph:
+            return state(graph)
+
+    acknowledged = [shown_after(writer.write, others)]
     # What others did may leave a writer nothing to do, such as no commit to revert.
     with suppress(OmnigraphError, AssertionError):
-        acknowledged.append(_shown_after(place, writer, _go_on, writer.write))
-    return Ends(tuple(acknowledged), (*acknowledged, others))
-
-
-def _shown_after(
-    place: Place, writer: Writer, *writes: Callable[[Graph], object]
-) -> dict[str, bytes]:
-    place.seeded(writer)
-    for write in writes:
-        with place.opened() as graph:
-            write(graph)
-    with place.opened() as graph:
-        return state(graph)
+        acknowledged.append(shown_after(others, writer.write))
+    return Ends(tuple(acknowledged), (*acknowledged, shown_after(others)))
 
 
 def main() -> None:
@@ -122,6 +284,13 @@ def main() -> None:
         sys.stdout.write(f"{writer.name:28} {windows:5} pauses: nothing lost, nothing went back\n")
         sys.stdout.flush()
     sys.stdout.write(f"{total} pauses of {len(WRITERS)} writers\n")
+    for writer in WRITERS:
+        if writer.name in ON_MAIN:
+            with tempfile.TemporaryDirectory() as folder:
+                place = Place("local", Path(folder))
+                windows = sum(check_overlaps(place, writer, kind, is_whole=True) for kind in PAUSES)
+            sys.stdout.write(f"{writer.name:28} {windows:5} pauses of a writer and a collector\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -14,14 +14,15 @@ from pathlib import Path
 import pytest
 
 import places
-from faults.pauses import check_pauses
+from faults.pauses import check_overlaps, check_pauses
 from faults.test_crash_matrix import WRITERS, Place, Writer, collect_all, state
 from faults.world import SCHEMA, exported, person, problems
 from omnigraph import Graph
 from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Environment
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage.faults import Fault, Kind, Steps
+from omnigraph.storage import turns
+from omnigraph.storage.faults import PAUSES, Fault, Kind, Steps
 from omnigraph.versioning import Settings
 from omnigraph.versioning.collect import Collector, Policy
 from omnigraph.versioning.log import STALE_S_MAX
@@ -169,6 +170,16 @@ def test_every_writer_may_be_stopped_at_each_step_of_the_log(
 ) -> None:
     windows = check_pauses(Place(places.kinds()[0], tmp_path), writer, is_whole=False)
     assert windows or writer.name == "empty-load"
+
+
+@pytest.mark.parametrize("kind", PAUSES)
+def test_a_writer_and_a_collector_may_be_stopped_while_another_collector_finishes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
+) -> None:
+    # Others would wait for the turn of a writer that is stopped.
+    monkeypatch.setattr(turns, "WAIT_S_MAX", 0.0)
+    writer = next(each for each in WRITERS if each.name == "append")
+    assert check_overlaps(Place("local", tmp_path), writer, kind, is_whole=False) == 4
 
 
 _STARTING_AGAIN = ("append", "append-many", "merge-many", "overwrite", "insert", "update", "delete")

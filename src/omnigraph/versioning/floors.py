@@ -2,23 +2,30 @@
 
 A collector lets go of old commits from the oldest on. Before it removes anything of them, it states
 so, in an object of the branch's stream. So a record that is missing below the floor was let go, and
-one that is missing above it is damage. Floors only rise; records that are still there below one
-tell how branches descend from each other, and nothing more. A deleted branch that is collected gets
-a floor above all of its commits, for processes that still have a snapshot of it.
+one that is missing above it is damage. The highest floor counts; records that are still there below
+it show how branches descend from each other, and nothing more. A deleted branch that is collected
+gets a floor above all of its commits, for processes that still have a snapshot of it.
 
 A floor names the commits of its stream that were let go with it, and their idempotency keys. So a
 writer that was stopped right after its put finds out whether its commit was made and let go since,
-or landed where the commit that had its place was removed. Floors are never removed.
+or landed where the commit that had its place was removed.
+
+Floors are never removed, because a writer may be stopped for any time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
+from omnigraph.errors import CorruptObject
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning.fields import Fields, read_fields, write_fields
 from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
+
+# How often others may raise the floor of a stream while its records are read.
+RAISES_MAX: Final = 16
 
 
 class Floors:
@@ -29,15 +36,13 @@ class Floors:
 
     def of_stream(self, stream_id: str) -> int:
         """The highest floor that a stream has itself; the first seq of all if it has none."""
-        listed = self._objects.list(layout.floor_folder(stream_id))
-        seqs = (layout.seq_of_floor(entry.path) for entry in listed)
-        return max((seq for seq in seqs if seq is not None), default=GENESIS_SEQ)
+        return max(self._list(layout.floor_folder(stream_id)), default=GENESIS_SEQ)
 
     def of(self, stream: Stream) -> int:
         """The seq of the oldest commit of a branch that was not let go."""
         last: int | None = None
         while True:
-            found = self._highest(stream, last)
+            found = self._highest(stream.id, last)
             if found is not None or not stream.origins:
                 return GENESIS_SEQ if found is None else found
             # A branch nobody collected yet has lost what was gone before it was created; what
@@ -52,6 +57,27 @@ class Floors:
         )
         return next(iter(listed), None) is not None
 
+    def raise_to(self, stream_id: str, seq: int, read: Callable[[range], Iterable[Record]]) -> None:
+        """State that the commits of a stream below a seq are let go, if no floor says so yet.
+
+        `read` gives the stored records of a range. The floor names all commits since the floor
+        before it, and nothing else: no higher floor was there when they had been read, so none of
+        them was removed before, and no late put can have taken the place of one.
+
+        Two collectors may both find that, and state their floors in either order. Both name the
+        same commits as far as both reach, so a writer may believe the one that it finds.
+        """
+        for _ in range(RAISES_MAX):
+            was = self.of_stream(stream_id)
+            if was >= seq:
+                return
+            records = list(read(range(was, seq)))
+            if self.of_stream(stream_id) == was:
+                self.put(stream_id, seq, records)
+                return
+        folder = layout.floor_folder(stream_id)
+        raise CorruptObject(folder, f"it rose {RAISES_MAX} times while records were read")
+
     def put(self, stream_id: str, seq: int, records: Iterable[Record] = ()) -> None:
         """State that the commits of a stream below a seq are let go; again is not an error.
 
@@ -65,7 +91,8 @@ class Floors:
 
     def has_let_go(self, stream_id: str, seq: int, commit: str) -> bool | None:
         """Whether it was this commit that was let go at a seq; None if no floor says."""
-        floor = next(self._above(stream_id, seq), None)
+        lowest = next(iter(self._seqs_above(stream_id, seq)), None)
+        floor = None if lowest is None else self._read(stream_id, lowest)
         return None if floor is None else commit in floor.texts("commits")
 
     def find_key(self, stream_id: str, seq: int, key: str) -> str | None:
@@ -77,16 +104,26 @@ class Floors:
         return None
 
     def _above(self, stream_id: str, seq: int) -> Iterator[Fields]:
-        """The floors of a stream above a seq, the lowest first."""
-        after = layout.floor(stream_id, seq)
-        for entry in self._objects.list(layout.floor_folder(stream_id), after=after):
-            if data := self._objects.get(entry.path):
-                yield read_fields(entry.path, data)
+        """The floors of a stream above a seq that name commits, the lowest first."""
+        for at in self._seqs_above(stream_id, seq):
+            if (floor := self._read(stream_id, at)) is not None:
+                yield floor
 
-    def _highest(self, stream: Stream, last: int | None) -> int | None:
-        listed = self._objects.list(layout.floor_folder(stream.id))
+    def _seqs_above(self, stream_id: str, seq: int) -> list[int]:
+        return sorted(self._list(layout.floor_folder(stream_id), layout.floor(stream_id, seq)))
+
+    def _read(self, stream_id: str, seq: int) -> Fields | None:
+        """What a floor names; None for one of an older program, which is empty."""
+        path = layout.floor(stream_id, seq)
+        data = self._objects.get(path)
+        return read_fields(path, data) if data else None
+
+    def _highest(self, stream_id: str, last: int | None) -> int | None:
+        """The highest floor of a stream, or the highest up to a seq."""
+        seqs = self._list(layout.floor_folder(stream_id))
+        return max((seq for seq in seqs if last is None or seq <= last), default=None)
+
+    def _list(self, folder: str, after: str | None = None) -> list[int]:
+        listed = self._objects.list(folder, after=after)
         seqs = (layout.seq_of_floor(entry.path) for entry in listed)
-        return max(
-            (seq for seq in seqs if seq is not None and (last is None or seq <= last)),
-            default=None,
-        )
+        return [seq for seq in seqs if seq is not None]

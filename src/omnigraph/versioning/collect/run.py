@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Final
 
@@ -251,11 +252,14 @@ def _raise_floors(plan: Plan, log: Log, stored: Sequence[Stored]) -> bool:
     raised = {line.stream.id: line.floor for line in plan.roots.lines if line.floor > line.was}
     raised |= _ends_of_dead(plan.roots, stored)
     for stream_id, seq in raised.items():
-        seqs = log.stored_seqs(stream_id, below=seq)
-        entries = log.read_many((stream_id, at) for at in seqs)
-        records = (entry for entry in entries if isinstance(entry, Record))
-        log.floors.put(stream_id, seq, records)
+        log.floors.raise_to(stream_id, seq, partial(_records, log, stream_id))
     return bool(raised)
+
+
+def _records(log: Log, stream_id: str, seqs: range) -> list[Record]:
+    stored = log.stored_seqs(stream_id, below=seqs.stop)
+    entries = log.read_many((stream_id, at) for at in stored if at in seqs)
+    return [entry for entry in entries if isinstance(entry, Record)]
 
 
 def _ends_of_dead(roots: Roots, stored: Iterable[Stored]) -> dict[str, int]:
