@@ -152,10 +152,13 @@ class Log:
         """Whether it was this entry that was let go at its place."""
         if isinstance(entry, Close):
             return Placed.COLLECTED
-        is_ours = self.floors.has_let_go(entry.stream, entry.seq, entry.commit)
+        message = f"commit {entry.commit} may have been made"
+        try:
+            is_ours = self.floors.has_let_go(entry.stream, entry.seq, entry.commit)
+        except (CorruptObject, FormatTooNew) as error:
+            raise InDoubt(f"{message}: {error.message}", commit=entry.commit) from error
         if is_ours is None:
-            message = f"commit {entry.commit} may have been made, and collected since"
-            raise InDoubt(message, commit=entry.commit)
+            raise InDoubt(f"{message}, and collected since", commit=entry.commit)
         return Placed.CREATED if is_ours else Placed.COLLECTED
 
     def is_collected(self, stream: str, seq: int) -> bool:

@@ -174,8 +174,8 @@ def test_a_commit_on_a_branch_that_is_deleted_and_collected_right_after_counts(
 
 @pytest.mark.parametrize(
     "data",
-    [b""],
-    ids=["empty"],
+    [b"", b'{"digest":"xxh3:0000000000000000","format":1}', b'{"format":999}'],
+    ids=["empty", "damaged", "newer"],
 )
 def test_a_floor_that_says_nothing_leaves_a_commit_in_doubt(
     fast_graph: SmallGraph, data: bytes
