@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from omnigraph.errors import CommitNotFound, CorruptObject
+from omnigraph.errors import BranchGone, BranchNotFound, CommitNotFound, CorruptObject
+from omnigraph.storage import layout
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.collect.policy import Policy
 from omnigraph.versioning.floors import Floors
-from omnigraph.versioning.log import Log
+from omnigraph.versioning.log import FLOORS_MAX, Log
 from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
 from omnigraph.versioning.snapshot import Head, Snapshot
 from omnigraph.versioning.stamps import Stamped, newest_at
@@ -66,7 +67,7 @@ class Lines:
         holds = [hold for hold in self._branches.holds.list() if hold.name not in ended]
         lines: list[Line] = []
         for stream, is_live in self._branches.streams(deleted_since=since):
-            lines.extend([self._line(stream, policy)] if is_live else self._dead(stream))
+            lines.extend(self._live(stream, policy) if is_live else self._dead(stream))
         tags = self._branches.tags.list(deleted_since=since)
         return Roots(tuple(lines), tuple(tags), tuple(holds))
 
@@ -89,21 +90,48 @@ class Lines:
         found = self._log.read_many((stream.owner(seq).id, seq) for seq in seqs)
         return [entry if isinstance(entry, Record) else None for entry in found]
 
+    def _live(self, stream: Stream, policy: Policy) -> list[Line]:
+        """The line of a live branch, unless it was deleted and collected since its name was read.
+
+        Another collector may let go of what is read here: then its floor is a higher one.
+        """
+        for _ in range(FLOORS_MAX):
+            floor = self._floors.of(stream)
+            try:
+                return [self._line(stream, policy)]
+            except BranchGone:
+                # The records of a branch that still has its name are not gone, but damaged.
+                if self._is_named(stream):
+                    raise
+                return []
+            except (CommitNotFound, CorruptObject):
+                if self._floors.of(stream) == floor:
+                    raise
+        raise CorruptObject(
+            layout.floor_folder(stream.id), f"it rose {FLOORS_MAX} times while the line was read"
+        )
+
+    def _is_named(self, stream: Stream) -> bool:
+        try:
+            return self._branches.resolve(stream.branch) == stream
+        except BranchNotFound:
+            return False
+
     def _line(self, stream: Stream, policy: Policy) -> Line:
-        head = self._log.head(stream)
+        head = self._log.newest_head(stream)
         kept = self._kept(stream, head)
         return Line(stream, head, self._floor(stream, kept, policy), kept.start, is_live=True)
 
     def _dead(self, stream: Stream) -> Iterator[Line]:
         """The line of a deleted branch, unless somebody with a shorter grace collected it."""
         try:
-            head = self._log.head(stream)
+            head = self._log.newest_head(stream)
             kept = self._kept(stream, head)
             floor = self._current(stream, kept, 0.0)
             line = Line(stream, head, floor, kept.start, is_live=False)
             for _ in self.snapshots(line):
                 pass
-        except (CommitNotFound, CorruptObject):
+        except (BranchGone, CommitNotFound, CorruptObject):
             return
         yield line
 
