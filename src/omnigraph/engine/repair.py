@@ -7,11 +7,18 @@ commit to the linear history of a table is no part of the graph, and no read of 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph.engine.session import Session
-from omnigraph.errors import CorruptObject, FormatTooNew, InvalidArgument, StorageError
+from omnigraph.errors import (
+    CommitNotFound,
+    CorruptObject,
+    FormatTooNew,
+    InvalidArgument,
+    StorageError,
+)
 from omnigraph.schema.shape import JsonObject
 from omnigraph.storage import layout
 from omnigraph.storage.linear import Linear
@@ -180,7 +187,7 @@ def _action(classification: Classification, *, confirm: bool, force: bool) -> Ac
 def _derived(session: Session, stream: Stream, *, confirm: bool) -> Iterator[RepairedObject]:
     """The hint and the checkpoints of a branch that do not tell what its records tell."""
     log = session.resources.log
-    found = dict(_stale_checkpoints(log, stream))
+    found = {**dict(_stale_checkpoints(log, stream)), **_missing_checkpoint(log, stream)}
     reason = _hint_problem(log, stream)
     if reason is not None:
         found[layout.hint(stream.id)] = reason
@@ -204,6 +211,16 @@ def _hint_problem(log: Log, stream: Stream) -> str | None:
         return "it is torn"
     is_near = 0 <= last - seq < REMOTE_HINT_EVERY
     return None if is_near else f"it names version {seq}, and the newest is {last}"
+
+
+def _missing_checkpoint(log: Log, stream: Stream) -> dict[str, str]:
+    """The first checkpoint of a branch, if it is missing and can be made again."""
+    path = layout.checkpoint(stream.id, max(stream.first_seq - 1, 0))
+    if stream.origins and log.objects.get(path) is None:
+        with suppress(CommitNotFound, CorruptObject):
+            log.at(stream, stream.first_seq - 1)
+            return {path: "it is missing"}
+    return {}
 
 
 def _stale_checkpoints(log: Log, stream: Stream) -> Iterator[tuple[str, str]]:

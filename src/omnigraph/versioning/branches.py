@@ -12,6 +12,7 @@ from omnigraph.errors import (
     BranchRefused,
     CommitNotFound,
     CorruptObject,
+    StorageError,
 )
 from omnigraph.ids import new_ulid
 from omnigraph.storage import layout
@@ -87,8 +88,8 @@ class Branches:
         base = replace(at, stream=stream)
         # A crash between the two puts leaves a stream that no name stands for: one stray object.
         # Put as durably as a record, because the branch may outlive the record it started from.
-        path = layout.checkpoint(stream.id, base.seq)
-        self._log.objects.put_new(path, encode_checkpoint(base))
+        path, data = layout.checkpoint(stream.id, base.seq), encode_checkpoint(base)
+        self._log.objects.put_new(path, data)
         self._reach(stream, oldest)
         event = {
             "op": "create",
@@ -102,6 +103,10 @@ class Branches:
             # A branch of that name, or a tag, was created meanwhile.
             self._require_free(name)
             raise BranchExists(name)
+        # A clean-up before the event took it for a stray object, if this process was stopped then.
+        # Without it the branch is read from the commit it started from, which is kept with it.
+        with suppress(StorageError):
+            self._log.objects.put_new(path, data)
         try:
             # A collector says what it lets go before it looks for branches. One that did not see
             # this branch is seen by it here.

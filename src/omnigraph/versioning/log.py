@@ -185,7 +185,8 @@ class Log:
         data = self.objects.get(path)
         if data is None:
             # A branch without commits of its own begins above its first checkpoint.
-            if self.objects.get(layout.checkpoint(entry.stream, seq)) is not None:
+            checkpoint = layout.checkpoint(entry.stream, seq)
+            if self.objects.get(checkpoint) is not None or self._begins_branch(entry):
                 return True
             if self.is_collected(entry.stream, seq):
                 return False
@@ -195,6 +196,17 @@ class Log:
             reason = f"it is commit {found.commit}, and {entry.parent} was there before"
             raise CorruptObject(path, reason, hint=_REPLACED)
         return True
+
+    def _begins_branch(self, entry: LogEntry) -> bool:
+        """Whether an entry follows the commit that its branch started from, and that is stored."""
+        with self._lock:
+            known = self._heads.get(entry.stream)
+        stream = None if known is None else known.snapshot.stream
+        if stream is None or entry.seq != stream.first_seq:
+            return False
+        with suppress(CommitNotFound, CorruptObject):
+            return isinstance(entry, Close) or self._base(stream).commit == entry.parent
+        return False
 
     def read(self, stream: str, seq: int) -> LogEntry | None:
         """The entry at a place of a stream, or None."""
@@ -416,13 +428,10 @@ class Log:
 
     def _hinted_seq(self, stream: Stream) -> int | None:
         path = layout.hint(stream.id)
-        data = self.objects.get(path)
-        if data is None:
-            return None
-        try:
-            return read_fields(path, data).integer("seq")
-        except (CorruptObject, FormatTooNew):
-            return None
+        if (data := self.objects.get(path)) is not None:
+            with suppress(CorruptObject, FormatTooNew):
+                return read_fields(path, data).integer("seq")
+        return None
 
     def _last_seq(self, stream: Stream, *, above: int) -> int:
         """The seq of the last entry of a stream, by listing; `above` itself if there is none."""
@@ -470,13 +479,10 @@ class Log:
         return records
 
     def _checkpoint(self, stream: Stream, seq: int) -> Snapshot | None:
-        data = self.objects.get(layout.checkpoint(stream.id, seq))
-        if data is None:
-            return None
-        try:
-            return decode_checkpoint(stream, seq, data)
-        except (CorruptObject, FormatTooNew):
-            return None
+        if (data := self.objects.get(layout.checkpoint(stream.id, seq))) is not None:
+            with suppress(CorruptObject, FormatTooNew):
+                return decode_checkpoint(stream, seq, data)
+        return None
 
 
 def _lost(stream: Stream, seq: int) -> CorruptObject:

@@ -135,6 +135,18 @@ def test_blobs_indexes_deletions_and_renamed_types_survive(aging: Aging) -> None
     assert list(problems(aging.open())) == []
 
 
+def test_a_repair_brings_back_the_first_checkpoint_of_a_branch(aging: Aging) -> None:
+    graph = aging.create()
+    add(graph.branch(), "ada")
+    graph.create_branch("review")
+    [path] = [name for name in aging.files() if "/review." in name and "/checkpoints/" in name]
+    (aging.folder / path).unlink()
+    other = aging.open()
+    assert [found.path for found in other.repair(confirm=True).derived] == [path]
+    assert path in aging.files()
+    assert other.repair(confirm=True).derived == ()
+
+
 def test_the_table_of_a_dropped_type_goes_whole(aging: Aging) -> None:
     graph = aging.create()
     graph.branch().load([{"type": "Note", "data": {"text": "x"}}], mode="append")
