@@ -8,6 +8,7 @@
     __manifest/{stream}/{seq:020}.json                records, the commits of one branch
     __manifest/{stream}/checkpoints/{seq:020}.json    the fold of the records up to seq (derived)
     __manifest/{stream}/floors/{seq:020}              older commits of the branch were let go
+    __manifest/{stream}/past_floors/{seq:020}         floors below the highest one
     __manifest/{stream}/latest.json                   a hint where the stream ends (derived)
     __manifest/changes/{id}.arrow                     change sets too large for a record
     __manifest/schemas/{digest}.json                  accepted schemas, by the hash of their content
@@ -60,7 +61,7 @@ _CHECKPOINT = re.compile(r"__manifest/[^/]+\.[^/]+/checkpoints/(\d{20})\.json")
 _REF_EVENT = re.compile(r"__manifest/branches/([^/]+)/(\d{6})\.json")
 _ANNOUNCEMENT = re.compile(r"__manifest/branches/([^/]+)/(\d{6})\.tag")
 _TAG_EVENT = re.compile(r"__manifest/tags/([^/]+)/(\d{6})\.json")
-_FLOOR = re.compile(r"__manifest/[^/]+\.[^/]+/floors/(\d{20})")
+_FLOOR = re.compile(r"__manifest/[^/]+\.[^/]+/(?:past_)?floors/(\d{20})")
 _SWEEP = re.compile(r"__manifest/sweeps/(\d{20})\.json")
 
 
@@ -123,6 +124,16 @@ def floor_folder(stream: str) -> str:
 def floor(stream: str, seq: int) -> str:
     """The statement that the commits of a branch below one of them were let go."""
     return f"{floor_folder(stream)}/{_number(seq, digits=20)}"
+
+
+def past_floor_folder(stream: str) -> str:
+    """The folder of the floors of a branch that a higher one followed."""
+    return f"{MANIFEST}/{stream}/past_floors"
+
+
+def past_floor(stream: str, seq: int) -> str:
+    """The place of a floor that a higher one followed."""
+    return f"{past_floor_folder(stream)}/{_number(seq, digits=20)}"
 
 
 def sweep(number: int) -> str:
@@ -201,7 +212,7 @@ def tag_of_event(path: str) -> tuple[str, int] | None:
 
 
 def seq_of_floor(path: str) -> int | None:
-    """The seq of a floor's path, or None for any other path."""
+    """The seq of a floor's path, also of a past one, or None for any other path."""
     found = _FLOOR.fullmatch(path)
     return int(found[1]) if found else None
 

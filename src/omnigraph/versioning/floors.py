@@ -10,7 +10,9 @@ A floor names the commits of its stream that were let go with it, and their idem
 writer that was stopped right after its put finds out whether its commit was made and let go since,
 or landed where the commit that had its place was removed.
 
-Floors are never removed, because a writer may be stopped for any time.
+Floors are never removed, because a writer may be stopped for any time. Every commit asks for the
+highest one, so a collector moves the others to a folder of their own: what a commit costs does not
+grow with the number of clean-ups.
 """
 
 from __future__ import annotations
@@ -89,6 +91,17 @@ class Floors:
         fields = {"commits": [each.commit for each in let_go], "keys": keys}
         self._objects.put_new(path, write_fields(path, fields))
 
+    def move_past(self, stream_id: str) -> None:
+        """Move all floors of a stream but the highest to the folder of past ones."""
+        past = sorted(self._list(layout.floor_folder(stream_id)))[:-1]
+        for seq in past:
+            # Another collector may have moved it.
+            if (data := self._objects.get(layout.floor(stream_id, seq))) is not None:
+                self._objects.put_new(layout.past_floor(stream_id, seq), data)
+        # Last: at any moment each floor is in one of the folders at least.
+        if past:
+            self._objects.delete([layout.floor(stream_id, seq) for seq in past])
+
     def has_let_go(self, stream_id: str, seq: int, commit: str) -> bool | None:
         """Whether it was this commit that was let go at a seq; None if no floor says."""
         lowest = next(iter(self._seqs_above(stream_id, seq)), None)
@@ -110,17 +123,23 @@ class Floors:
                 yield floor
 
     def _seqs_above(self, stream_id: str, seq: int) -> list[int]:
-        return sorted(self._list(layout.floor_folder(stream_id), layout.floor(stream_id, seq)))
+        # In this order: a floor that is moved meanwhile is found in the second folder.
+        highest = self._list(layout.floor_folder(stream_id), layout.floor(stream_id, seq))
+        past = self._list(layout.past_floor_folder(stream_id), layout.past_floor(stream_id, seq))
+        return sorted({*highest, *past})
 
     def _read(self, stream_id: str, seq: int) -> Fields | None:
         """What a floor names; None for one of an older program, which is empty."""
         path = layout.floor(stream_id, seq)
-        data = self._objects.get(path)
+        # A floor keeps its bytes when it is moved, and so the digest that has its first path.
+        data = self._objects.get(path) or self._objects.get(layout.past_floor(stream_id, seq))
         return read_fields(path, data) if data else None
 
     def _highest(self, stream_id: str, last: int | None) -> int | None:
         """The highest floor of a stream, or the highest up to a seq."""
         seqs = self._list(layout.floor_folder(stream_id))
+        if last is not None and max(seqs, default=last) > last:
+            seqs += self._list(layout.past_floor_folder(stream_id))
         return max((seq for seq in seqs if last is None or seq <= last), default=None)
 
     def _list(self, folder: str, after: str | None = None) -> list[int]:

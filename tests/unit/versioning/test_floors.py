@@ -188,3 +188,31 @@ def test_a_floor_that_says_nothing_leaves_a_commit_in_doubt(
     with pytest.raises(InDoubt) as raised:
         writer.strict(inserting(writer, {"ada": "1"}))
     assert raised.value.commit
+
+
+def test_a_commit_looks_at_one_floor_after_many_clean_ups(tmp_path: Path) -> None:
+    graph = local_graph(tmp_path)
+    commits = []
+    for number in range(4):
+        commits.append(graph.insert({f"p{number}": "1"}).commit)
+        _collect(graph)
+    folder, past = layout.floor_folder(MAIN.id), layout.past_floor_folder(MAIN.id)
+    highest = graph.log.floors.of_stream(MAIN.id)
+    assert _seqs(graph.objects, folder) == [highest]
+    assert _seqs(graph.objects, past) == [1, 3, 5]
+    # The moved ones still decide what became of a put.
+    assert graph.log.floors.has_let_go(MAIN.id, 1, commits[0]) is True
+    assert graph.log.floors.has_let_go(MAIN.id, 1, commits[1]) is False
+
+
+def test_a_branch_reaches_as_far_as_before_when_floors_are_moved(fast_graph: SmallGraph) -> None:
+    for number in range(6):
+        fast_graph.insert({f"p{number}": "1"})
+    floors = fast_graph.log.floors
+    floors.put(MAIN.id, 2)
+    stream = fast_graph.branches.create("review", at=fast_graph.log.at(MAIN, 4))
+    floors.put(MAIN.id, 5)
+    assert floors.of(stream) == 2
+    floors.move_past(MAIN.id)
+    floors.move_past(MAIN.id)
+    assert (floors.of(stream), floors.of(MAIN)) == (2, 5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -28,6 +29,7 @@ from omnigraph.versioning.collect.policy import KEEP_ALL, Policy
 from omnigraph.versioning.collect.trace import Trace, TracedTables
 from omnigraph.versioning.committer import Committer
 from omnigraph.versioning.effects import TableStore
+from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import Record
 from omnigraph.versioning.transaction import Settings
@@ -175,8 +177,17 @@ class Collector:
         swept = tuple(self._sweep(garbage, plan, is_dry=is_dry))
         collected = _collected(swept, before, plan.roots)
         if not is_dry:
+            self._move_past_floors(plan.roots)
             keep_reserve(self._objects, branches=len(collected.oldest))
         return collected
+
+    def _move_past_floors(self, roots: Roots) -> None:
+        """Leave each branch one floor to list. Last, because it takes room on a full disk."""
+        floors = Floors(self._objects)
+        # Where it fails, the next clean-up does it.
+        with suppress(StorageError):
+            for line in roots.lines:
+                floors.move_past(line.stream.id)
 
     def _planned(self, roots: Roots, planner: Planner) -> tuple[Plan, Trace]:
         """What is kept. Damage is found here, before anything is let go."""
