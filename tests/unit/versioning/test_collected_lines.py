@@ -79,7 +79,8 @@ def test_a_line_that_another_collector_shortens_meanwhile_is_read_again(
     graph.branches.delete("review")
     made = [graph.insert({f"p{number}": "1"}).created_at for number in range(6)]
     floor_of = Lines._floor
-    others, met = graph.reopened(), []
+    others = graph.reopened()
+    met: list[int] = []
 
     def read_late(lines: Lines, stream: Stream, kept: range, policy: Policy) -> int:
         if stream == MAIN and not met:
