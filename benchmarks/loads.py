@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import omnigraph
-from omnigraph.execution.fresh_ids import fresh_ids
+from omnigraph.execution.fresh_ids import generate_ids
 
 ROWS: Final = 1_000_000
 MERGED: Final = ROWS // 10
@@ -74,7 +74,7 @@ def raw(folder: str) -> dict[str, float]:
     took = {}
     nodes = _identified(people(0, ROWS))
     took["append nodes"] = _timed(lambda: _written(f"{folder}/nodes.lance", nodes))
-    links = edges(ROWS).add_column(0, "__id", fresh_ids(ROWS))
+    links = edges(ROWS).add_column(0, "__id", generate_ids(ROWS))
     took["append edges"] = _timed(lambda: _written(f"{folder}/edges.lance", links))
     changed = _identified(people(ROWS - MERGED // 2, MERGED))
     took["merge nodes"] = _timed(lambda: _written(f"{folder}/changed.lance", changed))

@@ -21,7 +21,7 @@ from rich.table import Table
 import omnigraph
 from omnigraph import Graph
 from omnigraph.engine.graph import create_on
-from omnigraph.engine.resources import storage_at
+from omnigraph.engine.resources import open_storage
 
 SCHEMA: Final = """
 node Person {
@@ -160,7 +160,7 @@ def _loads(folder: Path, sizes: int) -> tuple[str, ...]:
     times: dict[bool, list[float]] = {True: [], False: []}
     for number in range(2 * LOADS):
         is_indexed = number % 2 == 0
-        storage = storage_at(str(folder / f"load{number}"), is_durable=False, options=None)
+        storage = open_storage(str(folder / f"load{number}"), is_durable=False, options=None)
         graph = create_on(storage, schema=SCHEMA)
         if not is_indexed:
             resources = graph._session.resources  # noqa: SLF001 — what users never see

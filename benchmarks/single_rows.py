@@ -17,7 +17,7 @@ from lance import LanceDataset, LanceOperation
 from lance.fragment import write_fragments
 
 from omnigraph.engine.graph import create_on, open_on
-from omnigraph.engine.resources import Storage, storage_at
+from omnigraph.engine.resources import Storage, open_storage
 from omnigraph.storage import Entry, Objects, Tables, layout
 from omnigraph.versioning import MAIN, Snapshot
 
@@ -94,7 +94,7 @@ class Graph:
         self, folder: Path, *, is_durable: bool, is_compacting: bool = True, is_new: bool = False
     ) -> None:
         self.folder = folder
-        found = storage_at(str(folder), is_durable=is_durable, options=None)
+        found = open_storage(str(folder), is_durable=is_durable, options=None)
         self.objects = CountedObjects(found.objects)
         self.tables = CountedTables(found.tables)
         storage = Storage(self.objects, cast(Tables, self.tables))
@@ -110,7 +110,7 @@ class Graph:
 
     def head(self) -> Snapshot:
         """The newest snapshot of main."""
-        return self._resources.log.head(MAIN).snapshot
+        return self._resources.log.read_head(MAIN).snapshot
 
     def insert_between(self, start: float, end: float) -> int:
         """Commit single rows from one time to another; the number of commits."""

@@ -29,7 +29,7 @@ from rich.table import Table
 
 import omnigraph
 from omnigraph.errors import LoadError
-from omnigraph.spark.session import SparkOptions, session
+from omnigraph.spark.session import SparkOptions, get_session
 
 RATIO_MIN: Final = 0.5
 MEMORY_BYTES_MAX: Final = 4 * 1024**3
@@ -276,7 +276,7 @@ def main() -> None:
     table = Table("what", "time", "rate", "memory", "", title="Bulk loads on Spark, local[2]")
     with tempfile.TemporaryDirectory() as name, memory_watched() as peak:
         folder, rows = Path(name), Rows(table, peak)
-        spark = session(SparkOptions(master="local[2]"))
+        spark = get_session(SparkOptions(master="local[2]"))
         apart(write_people, folder / "people.parquet", 0, sizes.nodes)
         apart(write_edges, folder / "edges.parquet", sizes.edges, sizes.nodes)
         load_parquet(folder, folder, rows, sizes)

@@ -83,13 +83,13 @@ def spark() -> Iterator[SparkSession]:
 
     Whoever uses it is in the group `spark`: all of them run in one process of the test run.
     """
-    from omnigraph.spark.session import SparkOptions, session  # noqa: PLC0415 — starts nothing
+    from omnigraph.spark.session import SparkOptions, get_session  # noqa: PLC0415 — starts nothing
 
     # Tasks that tests define are imported by the workers, which do not know the folder of tests.
     paths = (str(HERE / "spark"), str(HERE))
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([*paths, *([before] if before else [])])
-    made = session(SparkOptions(master="local[2]"))
+    made = get_session(SparkOptions(master="local[2]"))
     yield made
     made.stop()
     if before is None:

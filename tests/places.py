@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from omnigraph.engine.resources import Storage, storage_at
+from omnigraph.engine.resources import Storage, open_storage
 from omnigraph.storage.faults import FaultyObjects, FaultyTables, Steps
 
 if TYPE_CHECKING:
@@ -158,8 +158,8 @@ def storage_of(uri: str, steps: Steps | None = None) -> Storage:
 
     With steps, the process counts its durable steps and meets the fault among them.
     """
-    found = storage_at(uri, is_durable=False, options=options(uri))
+    found = open_storage(uri, is_durable=False, options=options(uri))
     if steps is None:
-        return Storage(found.objects, found.tables, reopened=found.reopened)
+        return Storage(found.objects, found.tables, reopen=found.reopen)
     tables: Any = FaultyTables(found.tables, steps)  # it has every method of what it wraps
     return Storage(FaultyObjects(found.objects, steps), tables)

@@ -12,13 +12,13 @@ _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
-def seconds_of(text: str) -> int | None:
+def parse_duration(text: str) -> int | None:
     """How many seconds a text says; None for a text that is no time span."""
     found = _SPAN.fullmatch(text.strip())
     return int(found[1]) * _SECONDS[found[2]] if found else None
 
 
-def span_of(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A number of seconds in the largest unit that fits."""
     for unit in "wdhm":
         if seconds > _SECONDS[unit] and seconds % _SECONDS[unit] == 0:
@@ -26,6 +26,6 @@ def span_of(seconds: float) -> str:
     return f"{seconds:g}s"
 
 
-def elapsed_s() -> float:
+def read_clock_s() -> float:
     """The seconds of a clock that only goes forward, also during suspend where that is known."""
     return time.clock_gettime(_CLOCK)

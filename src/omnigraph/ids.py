@@ -14,7 +14,7 @@ _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _SHIFTS = range(5 * (_LENGTH - 2), -1, -10)
 
 
-def new_ulid(milliseconds: int | None = None) -> str:
+def generate_ulid(milliseconds: int | None = None) -> str:
     """A fresh ULID of a time, by default now: 48 bits of milliseconds, 80 random bits."""
     at = time.time_ns() // 1_000_000 if milliseconds is None else milliseconds
     return encode_ulid(at << _RANDOM_BITS | int.from_bytes(os.urandom(_RANDOM_BITS // 8)))
@@ -25,12 +25,12 @@ def encode_ulid(value: int) -> str:
     return "".join([_PAIRS[value >> shift & 1023] for shift in _SHIFTS])
 
 
-def earliest_ulid(milliseconds: int) -> str:
+def make_lowest_ulid(milliseconds: int) -> str:
     """The least ULID of a time: none of that time or a later one is below it."""
     return encode_ulid(max(milliseconds, 0) << _RANDOM_BITS)
 
 
-def ulid_milliseconds(text: str) -> int | None:
+def decode_ulid_ms(text: str) -> int | None:
     """The time in a ULID, or None for a text that is not one."""
     if len(text) != _LENGTH or not all(digit in _VALUES for digit in text):
         return None

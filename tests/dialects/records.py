@@ -55,7 +55,7 @@ class RecordReader:
         json.dumps(value, ensure_ascii=False).encode()
         kind = "type" if "type" in value else "edge"
         name, nodes = _text(value, kind), self._catalog.nodes
-        type_ = nodes.get(name) if kind == "type" else self._catalog.edge(name)
+        type_ = nodes.get(name) if kind == "type" else self._catalog.find_edge(name)
         if type_ is None:
             raise ValueError(f"unknown {kind} '{name}'")
         data = value.get("data", {})

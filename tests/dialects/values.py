@@ -110,5 +110,5 @@ def _shown(value: Any, scalar: Scalar) -> Any:
         case float() if not math.isfinite(value):
             return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
         case float() if scalar is Scalar.F32:
-            return values.shortest_f32(value)
+            return values.compute_shortest_f32(value)
     return value

@@ -54,7 +54,7 @@ def test_history_branches_and_time_travel(uri: str) -> None:
         again.delete_branch("review/x")
         assert again.branches() == ["main"]
         assert again.check().problems == ()
-        with pytest.raises(omnigraph.errors.GraphExists):
+        with pytest.raises(omnigraph.errors.GraphExistsError):
             omnigraph.create(uri, schema=SCHEMA)
 
 
@@ -67,7 +67,7 @@ def test_whatever_is_true_is_put_only_if_absent(uri: str, s3: S3Server) -> None:
     always = [path for path, seen in puts.items() if any(not each.condition for each in seen)]
     # Files of a table have names that nobody else draws; the rest can be made again from records.
     assert [path for path in always if not _is_unshared(path)] == []
-    records = [path for path in puts if layout.seq_of_record(path) is not None]
+    records = [path for path in puts if layout.parse_record_path(path) is not None]
     assert len(records) == 2 + 2
     assert all(each.condition == ONLY_IF_ABSENT for path in records for each in puts[path])
 
@@ -79,7 +79,7 @@ def test_of_two_processes_one_creates_each_record(uri: str, s3: S3Server) -> Non
     for outcomes in zip(*runs, strict=True):
         assert Counter(outcomes) == {DONE: 1, "KeyConflict": 1}
     puts = _puts(s3, uri)
-    records = [path for path in puts if layout.seq_of_record(path) is not None]
+    records = [path for path in puts if layout.parse_record_path(path) is not None]
     assert len(records) == 1 + 8
     for path in records:
         statuses = Counter(each.status for each in puts[path])
@@ -102,7 +102,7 @@ def _puts(s3: S3Server, uri: str) -> dict[str, list[Seen]]:
 
 def _is_unshared(path: str) -> bool:
     is_hint = path.endswith("/latest.json") or path == layout.CLOCK
-    return is_hint or path.startswith("t/") or layout.seq_of_checkpoint(path) is not None
+    return is_hint or path.startswith("t/") or layout.parse_checkpoint_path(path) is not None
 
 
 def test_the_commands_work_on_an_address_of_s3(uri: str, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from dialects.values import to_json
 from model import ModelGraph
 from omnigraph import Graph
 from omnigraph.engine.blobs import RANGE_BYTES_MAX
-from omnigraph.execution.view import tabled_types
+from omnigraph.execution.view import table_types_of
 from omnigraph.schema import load_catalog
 from omnigraph.schema.types import INTEGER_RANGES, EnumType, ListType, PropertyType, Scalar
 from omnigraph.schema.types import VectorType as Vector
@@ -50,7 +50,7 @@ edge Works: Person -> Shift {{ @key(@src, @dst)  note: String? }}
 edge Swapped: Shift -> Shift {{ round: U32  @key(@src, @dst, round) }}
 """
 CATALOG = load_catalog(SCHEMA)
-TYPES = {key.name: type_ for key, type_ in tabled_types(CATALOG).items()}
+TYPES = {key.name: type_ for key, type_ in table_types_of(CATALOG).items()}
 COMPANY = Path(__file__).parents[2] / "examples" / "company"
 MEGABYTE = 2**20
 

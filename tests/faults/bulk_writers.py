@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from faults.world import lines, person
 from omnigraph import Graph
 from omnigraph.engine import maintenance
-from omnigraph.spark.maintenance import TaskWorkers
-from omnigraph.writers.bulk.runner import InProcess
-from omnigraph.writers.bulk.sources import BulkSource, TextLines
-from omnigraph.writers.bulk.units import GraphPlace, Piece
+from omnigraph.spark.maintenance import SparkWorkers
+from omnigraph.writers.bulk.runner import LocalRunner
+from omnigraph.writers.bulk.sources import BulkSource, JsonLinesSource
+from omnigraph.writers.bulk.units import FileRange, GraphLocation
 
 _NEW = person("new", age=3)
 _EDGE: dict[str, object] = {"edge": "Knows", "from": "new", "to": "ada", "id": "k9"}
@@ -25,12 +25,14 @@ class Texts(BulkSource):
 
     texts: tuple[str, ...]
 
-    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:
+    def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:
         """The texts, staged one after the other."""
         return tuple(
             piece
             for number, text in enumerate(self.texts)
-            for piece in TextLines(text.encode(), f"text{number}").pieces(place, folder)
+            for piece in JsonLinesSource(text.encode(), f"text{number}").prepare_ranges(
+                place, folder
+            )
         )
 
 
@@ -75,5 +77,5 @@ def optimize_by_tasks(graph: Graph) -> object:
     return done
 
 
-def _workers(graph: Graph) -> TaskWorkers:
-    return TaskWorkers(graph._session.resources.storage.tables, InProcess())
+def _workers(graph: Graph) -> SparkWorkers:
+    return SparkWorkers(graph._session.resources.storage.tables, LocalRunner())

@@ -15,8 +15,8 @@ from itertools import count
 from faults.world import MUTATIONS, person
 from omnigraph import Graph
 from omnigraph.engine.graph import open_on
-from omnigraph.engine.resources import Environment, storage_at
-from omnigraph.errors import CommitNotFound, Conflict, SnapshotGone
+from omnigraph.engine.resources import Environment, open_storage
+from omnigraph.errors import CommitNotFoundError, ConflictError, SnapshotGoneError
 from omnigraph.versioning import Settings
 
 # So long a writer may need between its rows and its record on a busy machine.
@@ -27,7 +27,7 @@ KEEP = 10
 def opened(uri: str, *, grace_s: float = GRACE_S) -> Graph:
     """The graph for a process that counts on the grace of the soak."""
     environment = Environment(settings=Settings(grace_s=grace_s))
-    storage = storage_at(uri, is_durable=False, options=None)
+    storage = open_storage(uri, is_durable=False, options=None)
     return open_on(storage, environment=environment)
 
 
@@ -71,13 +71,13 @@ def read(graph: Graph, chance: random.Random, who: str) -> str:
     try:
         old = graph.snapshot(chance.choice(commits))
         assert old.query(count_people).to_pylist()[0]["n"] == old.count("Person")
-    except (SnapshotGone, CommitNotFound):
+    except (SnapshotGoneError, CommitNotFoundError):
         # It was the oldest one when it was listed.
         return "gone"
     for tag in graph.tags()[:3]:
         try:
             graph.snapshot(tag.name).query(count_people)
-        except CommitNotFound:
+        except CommitNotFoundError:
             assert tag.name not in {each.name for each in graph.tags()}
     return "read"
 
@@ -107,7 +107,7 @@ def main(role: str, uri: str, log: str, number: str, seconds: str) -> None:
                 break
             try:
                 told.write(f"ok {ROLES[role](graph, chance, f'{role}{number}-{turn}')}\n")
-            except Conflict as conflict:
+            except ConflictError as conflict:
                 told.write(f"conflict {conflict}\n")
     graph.close()
 

@@ -201,8 +201,8 @@ def _built(world: Path) -> dict[str, Any]:
     for name in resources.branches.list():
         stream = resources.branches.resolve(name)
         for commit in graph.branch(name).commits():
-            for pin in resources.log.at(stream, commit.version).pins.values():
-                needed |= {f"graph/{path}" for path in tables.references(pin)}
+            for pin in resources.log.read_snapshot(stream, commit.version).pins.values():
+                needed |= {f"graph/{path}" for path in tables.list_references(pin)}
     folders = tuple(path for path in needed if path.endswith("/"))
     files = (each.relative_to(world) for each in world.rglob("*") if each.is_file())
     below = {str(each) for each in files if str(each).startswith(folders)}

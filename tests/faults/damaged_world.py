@@ -102,7 +102,7 @@ def _add_rare_objects(address: Path, graph: Any) -> None:  # Any: private parts 
     """Objects that only large or old graphs have: a floor, a checkpoint, files left by a writer."""
     objects = open_objects(str(address), is_durable=False)
     Floors(objects).put("main.0", 1)
-    objects.delete([layout.record("main.0", 0)])
+    objects.delete([layout.build_record_path("main.0", 0)])
     log = graph._session.resources.log
     head = log.head(graph._session.resources.branches.resolve("main"))
     log.write_checkpoint(head.snapshot)

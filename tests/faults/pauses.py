@@ -33,7 +33,7 @@ from faults.world import exported, problems
 from omnigraph import Graph
 from omnigraph.errors import OmnigraphError
 from omnigraph.storage import layout
-from omnigraph.storage.faults import PAUSES, Fault, Kind, Result, Steps
+from omnigraph.storage.faults import PAUSES, Fault, FaultKind, Result, Steps
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.paths import Entry
 from omnigraph.versioning import MAIN, Settings
@@ -69,7 +69,7 @@ def check_pauses(place: Place, writer: Writer, *, is_whole: bool) -> int:
     return windows
 
 
-def check_overlaps(place: Place, writer: Writer, kind: Kind, *, is_whole: bool) -> int:
+def check_overlaps(place: Place, writer: Writer, kind: FaultKind, *, is_whole: bool) -> int:
     """Stop a writer at its record, and a collector where it looks at the log; how many windows.
 
     Unless all of them are tried, the collector is stopped before and while it states a floor.
@@ -77,17 +77,17 @@ def check_overlaps(place: Place, writer: Writer, kind: Kind, *, is_whole: bool) 
     _seed_main(place, writer)
     counted = Steps()
     writer.write(place.opened(counted))
-    seqs = [layout.seq_of_record(step.path) for step in counted.taken]
+    seqs = [layout.parse_record_path(step.path) for step in counted.taken]
     number = next(at for at, seq in enumerate(seqs, 1) if seq is not None)
     ends = _ends(place, writer, _commit_others, seed=_seed_main)
     looks = _count_looks(place)
     stated = looks.index("put_new") + 1
     numbers = range(1, len(looks) + 1) if is_whole else range(stated - 3, stated + 1)
     fault = Fault(number, kind, "put_new")
-    for look in numbers:
+    for find_commit in numbers:
         _seed_main(place, writer)
-        refusal = _write_beside(place, writer, fault, look)
-        _require_whole(place, ends, refusal, seen={}, window=(writer.name, fault, look))
+        refusal = _write_beside(place, writer, fault, find_commit)
+        _require_whole(place, ends, refusal, seen={}, window=(writer.name, fault, find_commit))
     return len(numbers)
 
 
@@ -98,14 +98,14 @@ def _count_looks(place: Place) -> list[str]:
     return looks.taken
 
 
-def _write_beside(place: Place, writer: Writer, fault: Fault, look: int) -> Exception | None:
+def _write_beside(place: Place, writer: Writer, fault: Fault, find_commit: int) -> Exception | None:
     """Write, and meanwhile stop a collector at a look, and meanwhile let another one finish."""
 
     def overlap(put: Callable[[], object]) -> None:
         with place.opened() as other:
             _commit_others(other)
         during = partial(_collect_and_put, place, put)
-        _collect(place, StoppedLooks(place.storage().objects, look, during), keep=2)
+        _collect(place, StoppedLooks(place.storage().objects, find_commit, during), keep=2)
 
     return _write(place, writer, OverlappingSteps(fault, overlap=overlap))
 
@@ -119,7 +119,7 @@ def _collect_and_put(place: Place, put: Callable[[], object]) -> None:
 def _collect(place: Place, objects: Objects, keep: int) -> None:
     storage = place.storage()
     settings = Settings(grace_s=0.0, pause=lambda _: None)
-    tracer = storage.reopened or (lambda: storage.tables)
+    tracer = storage.reopen or (lambda: storage.tables)
     collector = Collector(objects, storage.tables, tracer=tracer, settings=settings)
     # One record at a time, so that it has not read those that it lets go, as in a long history.
     with patch.object(lines, "_PAGE", 1):
@@ -132,14 +132,14 @@ class OverlappingSteps(Steps):
 
     overlap: Callable[[Callable[[], object]], object] = lambda put: put()
 
-    def _pause(self, kind: Kind, action: Callable[[], Result]) -> Result:
+    def _pause(self, kind: FaultKind, action: Callable[[], Result]) -> Result:
         results: list[Result] = []
 
         def act() -> None:
             if not results:
                 results.append(action())
 
-        if kind is Kind.PAUSE_AFTER:
+        if kind is FaultKind.PAUSE_AFTER:
             act()
         self.overlap(act)
         act()
@@ -179,8 +179,8 @@ class StoppedLooks:
         self._inner.delete(paths)
 
     def _look(self, operation: str, path: str) -> None:
-        folder = layout.floor_folder(MAIN.id)
-        if path in (layout.stream_folder(MAIN.id), folder) or path.startswith(f"{folder}/"):
+        folder = layout.build_floor_folder(MAIN.id)
+        if path in (layout.build_stream_folder(MAIN.id), folder) or path.startswith(f"{folder}/"):
             self.taken.append(operation)
             if len(self.taken) == self._number:
                 self._during()
@@ -193,7 +193,7 @@ def _check_pause(place: Place, writer: Writer, fault: Fault, ends: Ends) -> None
         with place.opened() as other:
             seen.update(_go_on(other))
 
-    steps = fault.steps(during)
+    steps = fault.create_steps(during)
     refusal = _write(place, writer, steps)
     _require_whole(place, ends, refusal, seen=seen, window=(writer.name, fault))
 
@@ -207,7 +207,7 @@ def _write(place: Place, writer: Writer, steps: Steps) -> Exception | None:
         except (OmnigraphError, AssertionError) as error:
             # A writer asserts that it had something to do, and gave nothing up.
             refusal = error
-    assert steps.is_met, steps.fault
+    assert steps.has_fired, steps.fault
     return refusal
 
 

@@ -11,27 +11,27 @@ from multiprocessing.synchronize import Barrier
 import omnigraph
 from faults.world import MUTATIONS, person, reopen
 from omnigraph.errors import (
-    BranchExists,
-    BranchRefused,
-    Conflict,
-    GraphExists,
-    InvalidArgument,
+    BranchExistsError,
+    BranchRefusedError,
+    ConflictError,
+    GraphExistsError,
+    InvalidArgumentError,
     OmnigraphError,
-    TagExists,
-    WriteRefused,
+    TagExistsError,
+    WriteRefusedError,
 )
 
 DONE = "done"
 # Long enough for a loaded machine, short enough to notice a worker that died.
 BARRIER_S_MAX = 120.0
 _REFUSALS = (
-    Conflict,
-    WriteRefused,
-    GraphExists,
-    BranchExists,
-    BranchRefused,
-    TagExists,
-    InvalidArgument,
+    ConflictError,
+    WriteRefusedError,
+    GraphExistsError,
+    BranchExistsError,
+    BranchRefusedError,
+    TagExistsError,
+    InvalidArgumentError,
 )
 
 
@@ -73,7 +73,7 @@ def increment(uri: str, barrier: Barrier, _worker: int, count: int) -> list[str]
         }"""
         try:
             result = branch.mutate(text, params={"old": old, "new": old + 1})
-        except Conflict:
+        except ConflictError:
             outcomes.append("Conflict")
         else:
             outcomes.append(DONE if result.affected_nodes else "changed before")

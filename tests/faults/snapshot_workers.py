@@ -16,7 +16,7 @@ from faults.world import MUTATIONS, person
 from omnigraph import Branch, Graph, Snapshot
 from omnigraph.engine.graph import open_on
 from omnigraph.engine.resources import Environment
-from omnigraph.errors import Conflict, StagingExpired
+from omnigraph.errors import ConflictError, StagingExpiredError
 from omnigraph.execution.options import Access
 from omnigraph.versioning import Settings
 
@@ -128,7 +128,7 @@ def write_many(uri: str, count: int) -> int:
 def _committed(branch: Branch, number: int) -> bool:
     """Make one commit; who met the deletion of a neighbour tries again."""
     for _ in range(ATTEMPTS_MAX):
-        with suppress(Conflict, StagingExpired):
+        with suppress(ConflictError, StagingExpiredError):
             _write(branch, number)
             return True
     return False
@@ -156,7 +156,7 @@ def maintain_over_and_over(uri: str, is_over: Event) -> list[int]:
     while True:
         is_last = is_over.wait(PAUSE_S)
         for place, maintain in enumerate(MAINTENANCE):
-            with suppress(StagingExpired):
+            with suppress(StagingExpiredError):
                 made[place] += maintain(branch)
         if is_last:
             return made

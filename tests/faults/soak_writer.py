@@ -12,7 +12,7 @@ from itertools import count
 
 import omnigraph
 from faults.world import MUTATIONS, person
-from omnigraph.errors import Conflict
+from omnigraph.errors import ConflictError
 
 
 def main(uri: str, log: str, name: str) -> None:
@@ -44,7 +44,7 @@ def write(branch: omnigraph.Branch, who: str, kind: int) -> str:
         while True:
             try:
                 branch.mutate(MUTATIONS, name="age", params={"name": who, "age": 2})
-            except Conflict:
+            except ConflictError:
                 continue
             break
     return commit.id

@@ -26,15 +26,15 @@ from omnigraph.storage import layout
 from omnigraph.storage.faults import (
     CRASHES,
     FAILURES,
+    DurableStep,
     Fault,
-    Kind,
+    FaultKind,
     SimulatedCrash,
-    Step,
     Steps,
 )
 from omnigraph.versioning import Settings, compact
 from omnigraph.versioning.collect import Collected, Collector, Policy
-from omnigraph.writers.maintain.keeper import index_piece
+from omnigraph.writers.maintain.keeper import build_index_step
 
 NEXT_SCHEMA = SCHEMA.replace("size: I64?", 'headcount: I64? @rename_from("size")\n  motto: String?')
 NEXT_SCHEMA = NEXT_SCHEMA.replace("node Note {", 'node Memo @rename_from("Note") {')
@@ -75,7 +75,9 @@ def _mutate(query: str, **params: object) -> Callable[[Graph], object]:
 
 def _compact(graph: Graph) -> object:
     resources = graph._session.resources
-    return compact(resources.publishers, graph._session.head(graph.branch()._stream).stream, PERSON)
+    return compact(
+        resources.publishers, graph._session.read_head(graph.branch()._stream).stream, PERSON
+    )
 
 
 def _ensure_indices(graph: Graph) -> object:
@@ -89,7 +91,7 @@ def _ensure_indices(graph: Graph) -> object:
 def _index_piece(graph: Graph) -> object:
     """What the background does after a commit that made a table large."""
     view = graph.branch().snapshot().view
-    is_made = index_piece(view, graph._session.resources.publishers, tail_rows_min=2)
+    is_made = build_index_step(view, graph._session.resources.publishers, tail_rows_min=2)
     assert is_made
     return is_made
 
@@ -143,7 +145,7 @@ def _collector(graph: Graph) -> Collector:
     return Collector(
         storage.objects,
         storage.tables,
-        tracer=storage.reopened or (lambda: storage.tables),
+        tracer=storage.reopen or (lambda: storage.tables),
         settings=replace(resources.committer.settings, grace_s=0.0),
     )
 
@@ -331,7 +333,7 @@ def _without_fresh_ids(lines: bytes) -> bytes:
     return b"\n".join(sorted(kept))
 
 
-def _windows(place: Place, writer: Writer, kinds: tuple[Kind, ...]) -> list[Fault]:
+def _windows(place: Place, writer: Writer, kinds: tuple[FaultKind, ...]) -> list[Fault]:
     place.seeded(writer)
     steps = Steps()
     writer.write(place.opened(steps))
@@ -348,7 +350,7 @@ def _windows(place: Place, writer: Writer, kinds: tuple[Kind, ...]) -> list[Faul
     return found
 
 
-def is_log_step(step: Step) -> bool:
+def is_log_step(step: DurableStep) -> bool:
     """Whether a step is one of the log of commits."""
     return step.path.startswith(layout.MANIFEST) and not step.path.startswith(layout.STAGING)
 
@@ -411,12 +413,12 @@ def _check_crashes(place: Place, writer: Writer) -> int:
     cleaned_after: set[str] = set()
     for fault in windows:
         place.seeded(writer)
-        steps = fault.steps()
+        steps = fault.create_steps()
         graph = place.opened(steps)
         # What dies after its record has gone through may still answer: only derived steps follow.
         with suppress(SimulatedCrash):
             writer.write(graph)
-        assert steps.is_met, fault
+        assert steps.has_fired, fault
         _survives(place, ends)
         if writer.name in BULK_LOADS and fault.operation not in cleaned_after:
             cleaned_after.add(fault.operation)
@@ -434,7 +436,7 @@ def test_a_failing_store_at_any_durable_step_leaves_the_old_state_or_the_new_one
     ends = _ends(place, writer)
     for fault in _windows(place, writer, FAILURES):
         place.seeded(writer)
-        graph = place.opened(fault.steps())
+        graph = place.opened(fault.create_steps())
         is_acknowledged = False
         with suppress(OmnigraphError):
             writer.write(graph)
@@ -456,10 +458,10 @@ def test_a_crash_during_creation_leaves_nothing_or_a_graph(place: Place) -> None
     for number, step in enumerate(counted.taken, 1):
         for kind in CRASHES:
             place.fresh()
-            steps = Fault(number, kind, step.operation).steps()
+            steps = Fault(number, kind, step.operation).create_steps()
             with suppress(SimulatedCrash):
                 create(steps)
-            assert steps.is_met
+            assert steps.has_fired
             try:
                 graph = place.opened()
             except OmnigraphError:

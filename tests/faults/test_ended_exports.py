@@ -13,12 +13,12 @@ import pytest
 
 from faults.world import create, lines, person
 from omnigraph import Graph
-from omnigraph.errors import InvalidArgument, StorageError
+from omnigraph.errors import InvalidArgumentError, StorageError
 from omnigraph.spark import export
 from omnigraph.spark.formats import Format
-from omnigraph.spark.scans import Place
+from omnigraph.spark.scans import StoreAddress
 from omnigraph.storage.faults import CRASHES, FAILURES, FaultyObjects, SimulatedCrash, Steps
-from omnigraph.storage.faults import every_fault as every
+from omnigraph.storage.faults import iter_faults as every
 from omnigraph.storage.objects import Objects, open_objects
 from omnigraph.writers.inputs import Text
 from stores import S3Server
@@ -64,8 +64,8 @@ class Lives:
     options: dict[str, str]
     patch: pytest.MonkeyPatch
 
-    def place(self, name: str) -> Place:
-        return Place(f"s3://{self.bucket}/{name}", tuple(sorted(self.options.items())))
+    def place(self, name: str) -> StoreAddress:
+        return StoreAddress(f"s3://{self.bucket}/{name}", tuple(sorted(self.options.items())))
 
     def objects(self, name: str) -> Objects:
         return open_objects(self.place(name).root, options=self.options)
@@ -96,11 +96,11 @@ def test_an_export_that_ends_at_any_write_is_whole_or_none_and_says_what_to_do(
     faults = list(every(lambda steps: lives.export("counted", steps), (*CRASHES, *FAILURES)))
     assert {fault.operation for fault in faults} == {"put_new", "put", "delete"}
     for fault in faults:
-        name, steps = str(fault), fault.steps()
+        name, steps = str(fault), fault.create_steps()
         try:
             lives.export(name, steps)
         except (SimulatedCrash, StorageError):
-            assert steps.is_met
+            assert steps.has_fired
         objects = lives.objects(name)
         held = {entry.path for entry in objects.list("")}
         # What others put there stays, however it ended.
@@ -123,7 +123,7 @@ def _assert_next(lives: Lives, name: str, held: set[str]) -> None:
         lives.export(name)
         assert objects.get(export.SUCCESS) is not None
         return
-    with pytest.raises(InvalidArgument, match="is not empty: ") as refused:
+    with pytest.raises(InvalidArgumentError, match="is not empty: ") as refused:
         lives.export(name)
     assert "choose another one" in (refused.value.hint or "")
     is_told = "it was killed: remove its files" in (refused.value.hint or "")

@@ -60,11 +60,9 @@ def _data_files(uri: Path) -> set[Path]:
 def _collected(graph: Graph, *, grace_s: float, is_dry: bool = False) -> Collected:
     resources = graph._session.resources
     storage = resources.storage
-    assert storage.reopened is not None
+    assert storage.reopen is not None
     settings = replace(resources.committer.settings, grace_s=grace_s)
-    collector = Collector(
-        storage.objects, storage.tables, tracer=storage.reopened, settings=settings
-    )
+    collector = Collector(storage.objects, storage.tables, tracer=storage.reopen, settings=settings)
     return collector.collect(is_dry=is_dry)
 
 
@@ -136,7 +134,9 @@ def test_what_a_load_left_that_was_killed_while_it_wrote_its_first_note_is_remov
     uri = tmp_path / "graph"
     before = _seeded(uri)
     left = [
-        uri / layout.staging_folder("01ARZ3NDEKTSV4RRFFQ69G5FAV") / ".tmp-17-0123456789abcdef",
+        uri
+        / layout.build_staging_folder("01ARZ3NDEKTSV4RRFFQ69G5FAV")
+        / ".tmp-17-0123456789abcdef",
         uri / "__pipelines" / "people" / "runs" / ".tmp-17-0123456789abcdef",
     ]
     for path in left:

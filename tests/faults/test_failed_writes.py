@@ -9,7 +9,7 @@ import pytest
 
 from faults.test_crash_matrix import IN_UNITS, WRITERS, Place, Writer, _windows
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage.faults import Kind
+from omnigraph.storage.faults import FaultKind
 
 _TABLES_AT = ("data", "_indices")
 # What is cut into units removes its files by other means.
@@ -33,12 +33,12 @@ def _files(folder: Path) -> set[str]:
 @pytest.mark.parametrize("writer", _FAILING, ids=lambda writer: writer.name)
 def test_a_write_that_fails_leaves_no_files_of_tables(tmp_path: Path, writer: Writer) -> None:
     place = Place("local", tmp_path)
-    for fault in _windows(place, writer, (Kind.ERROR,)):
+    for fault in _windows(place, writer, (FaultKind.ERROR,)):
         place.seeded(writer)
         folder = Path(place._uri)
         before, heads = _files(folder.parent), _heads(place)
         with suppress(OmnigraphError):
-            writer.write(place.opened(fault.steps()))
+            writer.write(place.opened(fault.create_steps()))
         # Some steps may fail and the write succeeds.
         if _heads(place) == heads and fault.operation != "discard":
             assert _files(folder.parent) - before == set(), fault

@@ -11,10 +11,10 @@ from faults.world import SCHEMA, person, problems
 from omnigraph import Graph
 from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Storage
-from omnigraph.errors import StorageFull
+from omnigraph.errors import StorageFullError
 from omnigraph.storage import Tables, layout
 from omnigraph.storage.local_objects import LocalObjects
-from omnigraph.storage.reserve import reserve_bytes
+from omnigraph.storage.reserve import compute_reserve_bytes
 
 LEFT_BYTES = 1024 * 1024
 
@@ -25,7 +25,7 @@ def _storage(folder: Path, system: FullSystem) -> Storage:
     def tables() -> Tables:
         return Tables(uri, is_durable=False)
 
-    return Storage(LocalObjects(uri, is_durable=False, system=system), tables(), reopened=tables)
+    return Storage(LocalObjects(uri, is_durable=False, system=system), tables(), reopen=tables)
 
 
 def _quiet(graph: Graph) -> Graph:
@@ -57,7 +57,7 @@ def test_a_clean_up_on_a_full_disk_gives_up_its_reserve_and_frees_the_rest(
         expected = graph.cleanup(keep=1, grace=0)
     system.fill()
     with _opened(tmp_path, system) as graph:
-        with pytest.raises(StorageFull, match="No space left"):
+        with pytest.raises(StorageFullError, match="No space left"):
             graph.branch().load([person("more")], mode="append")
         done = graph.cleanup(keep=1, dry_run=False, grace=0)
         assert system.refusals > 1
@@ -67,7 +67,7 @@ def test_a_clean_up_on_a_full_disk_gives_up_its_reserve_and_frees_the_rest(
         graph.branch().load([person("more")], mode="append")
         assert list(problems(graph)) == []
     reserve = tmp_path / layout.RESERVE
-    assert reserve.stat().st_size == reserve_bytes(1 + branches)
+    assert reserve.stat().st_size == compute_reserve_bytes(1 + branches)
 
 
 def test_a_clean_up_without_any_room_says_how_much_it_needs_and_goes_on_with_it(
@@ -78,12 +78,12 @@ def test_a_clean_up_without_any_room_says_how_much_it_needs_and_goes_on_with_it(
     system = FullSystem(tmp_path)
     system.fill()
     with _opened(tmp_path, system) as graph:
-        with pytest.raises(StorageFull, match="No space left") as caught:
+        with pytest.raises(StorageFullError, match="No space left") as caught:
             graph.cleanup(keep=1, dry_run=False, grace=0)
         assert caught.value.hint is not None
         assert "free 96 KiB elsewhere" in caught.value.hint
         assert list(problems(graph)) == []
-        system.blocks_free += reserve_bytes(2) // 4096
+        system.blocks_free += compute_reserve_bytes(2) // 4096
         assert graph.cleanup(keep=1, dry_run=False, grace=0).errors == ()
         assert list(problems(graph)) == []
 
@@ -91,7 +91,7 @@ def test_a_clean_up_without_any_room_says_how_much_it_needs_and_goes_on_with_it(
 def test_what_no_commit_can_refer_to_makes_room_without_a_reserve(tmp_path: Path) -> None:
     _seeded(tmp_path, branches=0)
     (tmp_path / layout.RESERVE).unlink()
-    note = tmp_path / layout.staging_folder("01arz3ndektsv4rrffq69g5fav") / "note"
+    note = tmp_path / layout.build_staging_folder("01arz3ndektsv4rrffq69g5fav") / "note"
     note.parent.mkdir(parents=True)
     note.write_bytes(b"x" * 65536)
     system = FullSystem(tmp_path)

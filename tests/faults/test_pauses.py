@@ -22,7 +22,7 @@ from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Environment
 from omnigraph.errors import OmnigraphError
 from omnigraph.storage import turns
-from omnigraph.storage.faults import PAUSES, Fault, Kind, Steps
+from omnigraph.storage.faults import PAUSES, Fault, FaultKind, Steps
 from omnigraph.versioning import Settings
 from omnigraph.versioning.collect import Collector, Policy
 from omnigraph.versioning.log import STALE_S_MAX
@@ -69,7 +69,7 @@ def _clean_up(uri: str, *, clock_off_s: float = 2 * DAY_S) -> None:
         Collector(
             storage.objects,
             storage.tables,
-            tracer=storage.reopened or (lambda: storage.tables),
+            tracer=storage.reopen or (lambda: storage.tables),
             settings=resources.committer.settings,
         ).collect(Policy(keep=1), is_dry=False)
 
@@ -141,9 +141,9 @@ OTHERS: dict[str, Callable[[str], None]] = {
 
 
 @pytest.mark.parametrize("others", OTHERS)
-@pytest.mark.parametrize("kind", [Kind.PAUSE_BEFORE, Kind.PAUSE_AFTER])
+@pytest.mark.parametrize("kind", [FaultKind.PAUSE_BEFORE, FaultKind.PAUSE_AFTER])
 def test_a_writer_that_is_stopped_at_any_durable_step_loses_nothing(
-    tmp_path: Path, kind: Kind, others: str
+    tmp_path: Path, kind: FaultKind, others: str
 ) -> None:
     def write(graph: Graph) -> None:
         graph.branch().load([person("late"), person("ada", age=9)], mode="merge")
@@ -156,10 +156,10 @@ def test_a_writer_that_is_stopped_at_any_durable_step_loses_nothing(
         write(graph)
     for number, step in enumerate(counted.taken, 1):
         uri = places.copy_of(seed, tmp_path)
-        steps = Fault(number, kind, step.operation).steps(partial(OTHERS[others], uri))
+        steps = Fault(number, kind, step.operation).create_steps(partial(OTHERS[others], uri))
         with _opened(uri, steps) as graph:
             is_acknowledged = _is_acknowledged(partial(write, graph))
-        assert steps.is_met
+        assert steps.has_fired
         done = {f"other{n}" for n in range(21)} if others.startswith("commits") else set()
         _require_whole(uri, {"ada", *(["late"] if is_acknowledged else []), *done}, least=1)
 
@@ -174,7 +174,7 @@ def test_every_writer_may_be_stopped_at_each_step_of_the_log(
 
 @pytest.mark.parametrize("kind", PAUSES)
 def test_a_writer_and_a_collector_may_be_stopped_while_another_collector_finishes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: FaultKind
 ) -> None:
     # Others would wait for the turn of a writer that is stopped.
     monkeypatch.setattr(turns, "WAIT_S_MAX", 0.0)
@@ -199,12 +199,12 @@ def test_a_write_whose_step_fails_beside_a_clean_up_starts_again(
     expected = state(place.opened())
     for number, step in enumerate(counted.taken, 1):
         place.seeded(writer)
-        steps = Fault(number, Kind.ERROR, step.operation).steps(
+        steps = Fault(number, FaultKind.ERROR, step.operation).create_steps(
             lambda: collect_all(place.opened()),
         )
         with place.opened(steps) as graph:
             writer.write(graph)
-        assert steps.is_met
+        assert steps.has_fired
         with place.opened() as graph:
             assert state(graph) == expected, step
             assert list(problems(graph)) == [], step

@@ -251,7 +251,7 @@ class Lives(RuleBasedStateMachine):
                 other.branch(branch).load(others, mode="merge")
             self._clean_up(3)
 
-        steps = Fault(number, kind, "any").steps(during)
+        steps = Fault(number, kind, "any").create_steps(during)
         refused = _refused(
             lambda: (
                 open_on(places.storage_of(self.uri, steps), environment=QUIET)
@@ -260,12 +260,12 @@ class Lives(RuleBasedStateMachine):
             )
         )
         own, other = _merging(branch, records), _merging(branch, others)
-        alone = [own] if not steps.is_met else [other]
-        orders = [alone, [own, other], [other, own]] if steps.is_met else [alone]
+        alone = [own] if not steps.has_fired else [other]
+        orders = [alone, [own, other], [other, own]] if steps.has_fired else [alone]
         candidates = [_after(self.model, order) for order in orders]
         if refused is None:
-            candidates = candidates[-2:] if steps.is_met else candidates
-        elif not steps.is_met:
+            candidates = candidates[-2:] if steps.has_fired else candidates
+        elif not steps.has_fired:
             candidates = [self.model]
         shown = self._shown()
         assert shown in [_modelled(each) for each in candidates], refused
@@ -280,7 +280,7 @@ class Lives(RuleBasedStateMachine):
     def crash(self, number: int, kind: Any, records: list[dict[str, Any]], place: int) -> None:
         """A load in a process that dies at one of its steps; another process goes on."""
         branch = self._branch(place)
-        steps = Fault(number, kind, "any").steps()
+        steps = Fault(number, kind, "any").create_steps()
         with suppress(SimulatedCrash, OmnigraphError):
             open_on(places.storage_of(self.uri, steps), environment=QUIET).branch(branch).load(
                 records, mode="merge"

@@ -25,8 +25,7 @@ SMALL: Final[Mapping[str, Mapping[str, int]]] = {
         "_REPETITIONS_MIN": 1,
     },
     "omnigraph.execution.planner.amounts": {"NARROW_MAX": 2},
-    "omnigraph.execution.planner.bounded": {"_SORTED_SHARE": 0},
-    "omnigraph.execution.planner.core": {"MORSEL_ROWS": 3},
+    "omnigraph.execution.planner.core": {"MORSEL_ROWS": 3, "_SORTED_SHARE": 0},
     "omnigraph.execution.planner.grouping": {"_RANGE_MAX": 2},
     "omnigraph.execution.planner.neighbours": {"EDGES_AT_ONCE": 2},
     "omnigraph.execution.planner.projection": {"ROWS_MAX": 1},
@@ -34,7 +33,7 @@ SMALL: Final[Mapping[str, Mapping[str, int]]] = {
     "omnigraph.execution.planner.weights": {"SINGLE_FACTOR": 0, "WHOLE_TYPE_FACTOR": 0},
     "omnigraph.execution.search.field": {"SEGMENTS_MAX": 1},
     "omnigraph.execution.search.ranking": {"FEW_VECTORS": 1},
-    "omnigraph.execution.search.vector_segment": {"_ASKED_MIN": 0, "_BLOCK_ROWS": 2},
+    "omnigraph.execution.search.vector_segment": {"_USES_MIN": 0, "_BLOCK_ROWS": 2},
 }
 
 

@@ -31,14 +31,14 @@ from typer.testing import CliRunner
 
 from omnigraph.cli.app import app
 from omnigraph.diagnostics import CODES
-from omnigraph.embedding.profile import profile_of
+from omnigraph.embedding.profile import read_profile
 from omnigraph.engine.variables import VARIABLES
 from omnigraph.execution.sources import FOLDER_VARIABLE, MEMORY_VARIABLE
 from omnigraph.query import format_queries, lint_file
 from omnigraph.schema import Catalog, format_schema, load_catalog
 from omnigraph.storage import Tables, layout, open_objects
 from omnigraph.versioning import Branches, Changed, Committer, IdSet, Log, Record, Spilled, changes
-from omnigraph.versioning.fields import read_fields, write_fields, write_plain
+from omnigraph.versioning.fields import decode_fields, encode_fields, encode_plain_fields
 from omnigraph.versioning.record import Close
 from omnigraph.versioning.schemas import Schemas
 from omnigraph.versioning.snapshot import decode_checkpoint
@@ -228,7 +228,7 @@ def test_every_variable_of_the_environment_is_documented() -> None:
         "OMNIGRAPH_PROFILE"
     }
     assert not undocumented
-    defaults = profile_of({"OPENAI_API_KEY": "key"}).patience
+    defaults = read_profile({"OPENAI_API_KEY": "key"}).retry_policy
     told = {each.name: each.default for each in VARIABLES}
     assert told["OMNIGRAPH_EMBED_DEADLINE_MS"] == f"{defaults.deadline_s * 1000:g}"
     assert told["OMNIGRAPH_EMBED_TIMEOUT_MS"] == f"{defaults.timeout_s * 1000:g}"
@@ -252,25 +252,25 @@ def test_the_objects_of_the_format_page_can_be_read(tmp_path: Path) -> None:
     stored = Schemas(objects).get(record.schema)
     assert stored.accepted.catalog == load_catalog(stored.source)
     (path,) = [path for path in found if path.endswith(".arrow")]
-    change = changes.load(objects, Spilled(path, 1, 1))
+    change = changes.load_change_set(objects, Spilled(path, 1, 1))
     assert isinstance(change, Changed)
     assert (list(change.inserted), list(change.updated)) == (["q0000"], ["ada"])
-    hint = layout.hint("main.0")
-    assert read_fields(hint, objects.get(hint) or b"").integer("seq") == 2
+    hint = layout.build_hint_path("main.0")
+    assert decode_fields(hint, objects.get(hint) or b"").get_integer("seq") == 2
 
 
 def test_the_branch_of_the_format_page_is_one_that_was_deleted(tmp_path: Path) -> None:
     objects = open_objects(str(tmp_path), is_durable=False)
     found = {block.file: block.body for block in _blocks(FORMAT_PAGE.read_text())}
-    deletion = found.pop(layout.ref_event("review/x", 2))
+    deletion = found.pop(layout.build_ref_event_path("review/x", 2))
     for path, body in found.items():
         objects.put(path, _stored(path, json.loads(body)))
     log = Log(objects)
     stream = Branches(Committer(log, Tables(str(tmp_path)))).resolve("review/x")
     assert isinstance(log.read(stream.id, 3), Close)
-    data = objects.get(layout.checkpoint(stream.id, 1))
+    data = objects.get(layout.build_checkpoint_path(stream.id, 1))
     assert decode_checkpoint(stream, 1, data or b"").ref == stream.origins[0]
-    objects.put(layout.ref_event("review/x", 2), deletion.encode())
+    objects.put(layout.build_ref_event_path("review/x", 2), deletion.encode())
     assert Branches(Committer(log, Tables(str(tmp_path)))).list() == ["main"]
 
 
@@ -279,7 +279,9 @@ def _stored(path: str, decoded: dict[str, Any]) -> bytes:
     if not path.endswith(".arrow"):
         left_out = ("digest", "format")
         fields = {name: value for name, value in decoded.items() if name not in left_out}
-        written = write_plain(fields) if "/schemas/" in path else write_fields(path, fields)
+        written = (
+            encode_plain_fields(fields) if "/schemas/" in path else encode_fields(path, fields)
+        )
         assert json.loads(written).get("digest") == decoded.get("digest")
         return written
     ops, ids = zip(*decoded["rows"], strict=True)

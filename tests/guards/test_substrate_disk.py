@@ -11,7 +11,7 @@ import pytest
 
 import people as world
 from omnigraph.storage.compaction_files import FANOUT
-from omnigraph.storage.tables import Pin, Tables, blob_field
+from omnigraph.storage.tables import Pin, Tables, make_blob_field
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 def _history(tables: Tables) -> Iterator[Pin]:
     """A version of every kind."""
-    schema = pa.schema([*world.SCHEMA, blob_field("photo")])
+    schema = pa.schema([*world.SCHEMA, make_blob_field("photo")])
     pin = tables.create(world.PATH, schema)
     yield pin
     for size in (10, 100_000, 6_000_000):
@@ -56,7 +56,7 @@ def _history(tables: Tables) -> Iterator[Pin]:
 def _needed(tables: Tables, pin: Pin, root: Path) -> set[str]:
     """Every file a version needs, and every directory that leads to one."""
     files: set[Path] = set()
-    for name in tables.references(pin):
+    for name in tables.list_references(pin):
         path = root / name
         files.update(path.rglob("*") if name.endswith("/") else [path])
     files = {path for path in files if path.is_file()}

@@ -11,7 +11,7 @@ from lance import LanceOperation
 from lance.optimize import Compaction as LancePlanner
 
 import people as world
-from omnigraph.errors import StorageRefused
+from omnigraph.errors import StorageRefusedError
 from omnigraph.storage.compaction_files import FANOUT
 from omnigraph.storage.indexes import SEGMENTS_MAX
 from omnigraph.storage.tables import Pin, Tables
@@ -165,7 +165,7 @@ def test_an_index_of_another_program_is_none_of_ours_and_harmless(tables: Tables
 def test_a_panic_becomes_our_error(tables: Tables) -> None:
     pin = world.start(tables, range(20))
     pin = tables._handles.commit(pin, _of_words(world.dataset_of(tables, pin)))
-    with pytest.raises(StorageRefused, match=r"commit t/Person.*panicked") as caught:
+    with pytest.raises(StorageRefusedError, match=r"commit t/Person.*panicked") as caught:
         tables._handles.commit(pin, _of_words(world.dataset_of(tables, pin)))
     assert not isinstance(caught.value.__cause__, Exception)
 

@@ -14,7 +14,7 @@ import pytest
 from lance import LanceDataset, LanceOperation
 
 import people as world
-from omnigraph.errors import StorageRefused
+from omnigraph.errors import StorageRefusedError
 from omnigraph.storage.tables import Compacted, Pin, Tables
 
 
@@ -118,11 +118,11 @@ def test_the_gateway_takes_written_rows_once(tables: Tables) -> None:
     staged = tables.write(pin, world.people([7]))
     none = pa.array([], pa.uint64())
     once = tables.append(pin, [staged])
-    with pytest.raises(StorageRefused, match="already in it"):
+    with pytest.raises(StorageRefusedError, match="already in it"):
         tables.append(once, [staged])
-    with pytest.raises(StorageRefused, match="already in it"):
+    with pytest.raises(StorageRefusedError, match="already in it"):
         tables.replace(once, dead=none, staged=[staged])
-    with pytest.raises(StorageRefused, match="already in it"):
+    with pytest.raises(StorageRefusedError, match="already in it"):
         tables.append(pin, [staged, staged])
     # A lost race commits the same rows again, on the winner's version.
     assert world.ages(tables, tables.append(world.add(tables, pin, [8]), [staged])).keys() == {

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from omnigraph.pipelines.guards import fails
-from omnigraph.spark.session import ANSI, strict
+from omnigraph.pipelines.guards import build_failure_condition
+from omnigraph.spark.session import ANSI, get_strict_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,7 +66,9 @@ NEVER = {"raise_error(word)"}
 
 @pytest.mark.parametrize("sql", FAILING)
 def test_whatever_fails_inside_is_told_and_ends_no_job(records: DataFrame, sql: str) -> None:
-    found = records.selectExpr("word", f"{fails(sql)} AS failed", "number + 1 AS other").collect()
+    found = records.selectExpr(
+        "word", f"{build_failure_condition(sql)} AS failed", "number + 1 AS other"
+    ).collect()
     expected = [("7", sql in NEVER, 2), ("abc", True, 1)]
     assert [tuple(row) for row in found] == expected
     with pytest.raises(Exception, match=r"."):
@@ -75,15 +77,19 @@ def test_whatever_fails_inside_is_told_and_ends_no_job(records: DataFrame, sql: 
 
 @pytest.mark.parametrize("sql", RIGHT)
 def test_what_has_a_result_or_is_null_does_not_fail(records: DataFrame, sql: str) -> None:
-    found = records.selectExpr(f"{fails(sql)} AS failed").collect()
+    found = records.selectExpr(f"{build_failure_condition(sql)} AS failed").collect()
     assert [row.failed for row in found] == [False, False]
 
 
 def test_a_part_that_columns_share_is_not_computed_outside_of_what_tries_it(
     records: DataFrame,
 ) -> None:
-    guarded = f"CASE WHEN {fails('int(word)')} THEN NULL ELSE int(word) END"
-    items = [f"{guarded} AS a", f"{guarded} + 1 AS b", f"{fails('int(word) + 1')} AS c"]
+    guarded = f"CASE WHEN {build_failure_condition('int(word)')} THEN NULL ELSE int(word) END"
+    items = [
+        f"{guarded} AS a",
+        f"{guarded} + 1 AS b",
+        f"{build_failure_condition('int(word) + 1')} AS c",
+    ]
     found = records.selectExpr(*items).where("a IS NULL OR a > 0").collect()
     assert [tuple(row) for row in found] == [(7, 8, False), (None, None, True)]
 
@@ -94,10 +100,12 @@ def test_a_session_of_our_own_fails_where_that_of_the_caller_gives_nulls(
     lenient = spark.newSession()
     lenient.conf.set(ANSI, "false")
     question = "SELECT int(word) AS found FROM VALUES ('abc') AS t(word)"
-    tried = f"SELECT {fails('int(word)')} AS failed FROM VALUES ('abc') AS t(word)"
+    tried = (
+        f"SELECT {build_failure_condition('int(word)')} AS failed FROM VALUES ('abc') AS t(word)"
+    )
     assert lenient.sql(question).collect()[0].found is None
     assert not lenient.sql(tried).collect()[0].failed
-    ours = strict(lenient)
+    ours = get_strict_session(lenient)
     assert ours.sql(tried).collect()[0].failed
     with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
         ours.sql(question).collect()

@@ -16,7 +16,7 @@ from lance import LanceOperation
 from lance.schema import LanceSchema
 
 import people as world
-from omnigraph.errors import StorageRefused
+from omnigraph.errors import StorageRefusedError
 from omnigraph.storage.compaction_files import FANOUT
 from omnigraph.storage.tables import Pin, Tables
 
@@ -127,7 +127,7 @@ def test_columns_are_not_added_after_a_physical_drop(tables: Tables) -> None:
     without_age = rebuild(metadata, protos[0], protos[2])
     dropped = tables._handles.commit(pin, LanceOperation.Project(without_age))
     assert _ids(tables, dropped) == [("__id", 0), ("bio", 2)]
-    with pytest.raises(StorageRefused, match="field ids would change"):
+    with pytest.raises(StorageRefusedError, match="field ids would change"):
         tables.add_columns(dropped, pa.schema([("size", pa.int8())]))
     rows = world.people([8]).drop_columns(["age"])
     replaced = tables.overwrite(dropped, [tables.write(dropped, rows)])
@@ -170,7 +170,7 @@ def test_the_cleanup_of_lance_destroys_detached_versions(tables: Tables) -> None
 
 def test_references_hold_the_linear_version(tables: Tables) -> None:
     pin = world.start(tables, range(3))
-    linear = [name for name in tables.references(pin) if "/_versions/1844" in name]
+    linear = [name for name in tables.list_references(pin) if "/_versions/1844" in name]
     assert len(linear) == 1
     assert (Path(tables._handles.root) / linear[0]).is_file()
 

@@ -30,7 +30,7 @@ from omnigraph.engine.resources import Environment, Storage
 from omnigraph.errors import OmnigraphError
 from omnigraph.execution.options import Access
 from omnigraph.query.ast import BranchCreate, BranchDelete, BranchMerge, ReadBody
-from omnigraph.query.compile import compile_declaration, find_query, read_file
+from omnigraph.query.compile import compile_declaration, parse_file, select_query
 from omnigraph.query.plan import ReadPlan
 from omnigraph.query.rewrites import rewrite
 from omnigraph.syntax import Mode
@@ -91,8 +91,8 @@ class EmbeddedSession:
             )
         except OmnigraphError as error:
             return error
-        parsed = read_file(text, mode=self._mode)
-        query = find_query(parsed.file, None)
+        parsed = parse_file(text, mode=self._mode)
+        query = select_query(parsed.file, None)
         catalog = branch.snapshot().view.catalog
         plan = compile_declaration(query, parsed, catalog, mode=self._mode, rewriting=rewrite).plan
         assert isinstance(plan, ReadPlan)
@@ -115,7 +115,7 @@ class EmbeddedSession:
     def statement(self, text: str, request: Request) -> RowsAnswer | OutcomeAnswer | DoneAnswer:
         """Run the one statement of a text."""
         rows = self._graph.execute(text, branch=request.branch, settings=request.settings)
-        statement = read_file(text, mode=self._mode).file.statement
+        statement = parse_file(text, mode=self._mode).file.statement
         if isinstance(statement, BranchCreate | BranchDelete):
             assert rows == []
             return DoneAnswer()

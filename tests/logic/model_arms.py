@@ -33,13 +33,13 @@ from omnigraph.query.ast import (
     Setting,
     Show,
 )
-from omnigraph.query.compile import compile_declaration, find_query, read_file
-from omnigraph.query.explain import explain
+from omnigraph.query.compile import compile_declaration, parse_file, select_query
+from omnigraph.query.explain import explain_plan
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.parser import ParsedFile
 from omnigraph.query.plan import Limit, Operator, Plan, Project, ReadPlan, Sort
 from omnigraph.query.rewrites import Rewriting, rewrite
-from omnigraph.query.settings import effective_settings, show_rows
+from omnigraph.query.settings import list_shown_settings, resolve_settings
 from omnigraph.query.typed import Mutation, NodeObject, ResultType, SystemValue
 from omnigraph.schema import load_catalog
 from omnigraph.schema.catalog import Catalog
@@ -81,11 +81,11 @@ class ModelSession:
     def query(self, text: str, request: Request) -> RowsAnswer:
         """Run the one read of a text."""
         parsed = self._parse(text)
-        query = find_query(parsed.file, None)
+        query = select_query(parsed.file, None)
         plan = self._plan(query, parsed)
         assert isinstance(plan, ReadPlan)
         params = bind_parameters(plan.parameters, request.params, strictness=self._mode)
-        settings = effective_settings(parsed.file.settings, request=request.settings)
+        settings = resolve_settings(parsed.file.settings, request=request.settings)
         limit = settings["traversal_work_limit"].value
         assert isinstance(limit, int)
         graph = self._branches.graph(request.branch)
@@ -106,7 +106,7 @@ class ModelSession:
     def mutate(self, text: str, request: Request) -> AffectedAnswer:
         """Run the one mutation of a text."""
         parsed = self._parse(text)
-        plan = self._plan(find_query(parsed.file, None), parsed)
+        plan = self._plan(select_query(parsed.file, None), parsed)
         assert isinstance(plan, Mutation)
         params = bind_parameters(plan.parameters, request.params, strictness=self._mode)
         affected = self._branches.write(
@@ -163,11 +163,11 @@ class ModelSession:
         if not isinstance(plan, ReadPlan):
             raise ExecutionError("explain shows the plan of a read, not of a mutation")
         names = ("tree", "depth", "node", "detail")
-        rows = [{name: getattr(row, name) for name in names} for row in explain(plan)]
+        rows = [{name: getattr(row, name) for name in names} for row in explain_plan(plan)]
         return _table(names, rows)
 
     def _parse(self, text: str) -> ParsedFile:
-        return read_file(text, mode=self._mode)
+        return parse_file(text, mode=self._mode)
 
     def _plan(self, query: Query, parsed: ParsedFile) -> Plan:
         return compile_declaration(
@@ -197,12 +197,12 @@ def _tiebreak(root: Operator) -> tuple[str, ...] | None:
 
 def _shown_settings(statement: Show, lines: tuple[Setting, ...], request: Request) -> RowsAnswer:
     names = ("name", "value", "default", "source", "scope")
-    settings = effective_settings(lines, request=request.settings)
+    settings = resolve_settings(lines, request=request.settings)
     return _table(
         names,
         [
             {name: str(getattr(row, name)) for name in names}
-            for row in show_rows(statement, settings)
+            for row in list_shown_settings(statement, settings)
         ],
     )
 

@@ -47,7 +47,7 @@ from omnigraph.query.ast import (
     Setting,
     Show,
 )
-from omnigraph.query.compile import read_file
+from omnigraph.query.compile import parse_file
 from omnigraph.query.parser import ParsedFile, parse_query_file
 from omnigraph.query.settings import SettingValue
 from omnigraph.syntax import Mode
@@ -204,7 +204,7 @@ class _Player:
         return Request(step.branch or MAIN, _values(step.params), dict(self.settings))
 
     def _change_settings(self, text: str) -> DoneAnswer:
-        for line in read_file(text, mode=self.mode).file.settings:
+        for line in parse_file(text, mode=self.mode).file.settings:
             self._change_setting(line)
         return DoneAnswer()
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from logic.answers import RowsAnswer
 from logic.arms import Request
 from logic.embedded_arm import EmbeddedArm, EmbeddedSession, is_alike
-from omnigraph.errors import EngineUnsupported, OmnigraphError
+from omnigraph.errors import EngineUnsupportedError, OmnigraphError
 from omnigraph.syntax import Mode
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class SparkArmSession(EmbeddedSession):
         """Run the one read of a text on both engines."""
         local = self.answer(self.graph, text, request)
         found = self.answer(self.graph, text, request, engine="spark")
-        if not isinstance(found, EngineUnsupported):
+        if not isinstance(found, EngineUnsupportedError):
             assert is_alike(local, found), f"spark: {found}\nlocal: {local}"
         if isinstance(local, OmnigraphError):
             raise local
@@ -57,6 +57,6 @@ class SparkArmSession(EmbeddedSession):
 def small_session() -> SparkSession:
     """A Spark session for reads of a few rows."""
     # Who does not run this arm needs no Spark.
-    from omnigraph.spark.session import SparkOptions, session  # noqa: PLC0415
+    from omnigraph.spark.session import SparkOptions, get_session  # noqa: PLC0415
 
-    return session(SparkOptions(master="local[2]", conf=CONF))
+    return get_session(SparkOptions(master="local[2]", conf=CONF))

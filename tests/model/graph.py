@@ -9,7 +9,7 @@ from model.expressions import At, Entity, Params, Row
 from model.reading import Embed, Reader
 from model.store import Store, Type, types_of
 from model.validation import Batch, validate
-from omnigraph.errors import ExecutionError, WriteRefused
+from omnigraph.errors import ExecutionError, WriteRefusedError
 from omnigraph.query import plan, typed
 from omnigraph.schema.catalog import EdgeType, NodeType
 
@@ -53,7 +53,9 @@ class ModelGraph(Store):
     def mutate(self, mutation: typed.Mutation, params: Params, *, now: int) -> Affected:
         """Run the statements in order and keep the result if it is valid."""
         if mutation.is_mixed:
-            raise WriteRefused("inserts/updates and deletes cannot be mixed: split the mutation")
+            raise WriteRefusedError(
+                "inserts/updates and deletes cannot be mixed: split the mutation"
+            )
         after = self.copy()
         batches: list[Batch] = []
         for statement in mutation.statements:
@@ -123,7 +125,7 @@ def _assigned(type_: Type, assignments: Iterable[typed.Assign], params: Params) 
     for name, expr in ((assign.property, assign.value) for assign in assignments):
         value, property_type = At({}, params)(expr), type_.properties[name].type
         if value is None and not property_type.is_nullable:
-            raise WriteRefused(
+            raise WriteRefusedError(
                 f"cannot assign null to non-nullable property '{name}' of {type_.name}"
             )
         try:
@@ -131,16 +133,16 @@ def _assigned(type_: Type, assignments: Iterable[typed.Assign], params: Params) 
                 raise ValueError("null is not allowed as an element")
             values[name] = each(stored, value, property_type)
         except ValueError as failure:
-            raise WriteRefused(f"{type_.name}.{name}: {failure}") from failure
+            raise WriteRefusedError(f"{type_.name}.{name}: {failure}") from failure
     return values
 
 
 def _inserted(graph: Store, type_: Type, values: Entity) -> Entity:
     for name, property_ in type_.properties.items():
         if name not in values and not property_.type.is_nullable:
-            raise WriteRefused(f"missing required property '{name}' of {type_.name}")
+            raise WriteRefusedError(f"missing required property '{name}' of {type_.name}")
     if None in (values.get("@src", ""), values.get("@dst", "")):
-        raise WriteRefused(f"cannot assign null to an end of {type_.name}")
+        raise WriteRefusedError(f"cannot assign null to an end of {type_.name}")
     return graph.entity(type_, values)
 
 

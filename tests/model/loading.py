@@ -10,7 +10,7 @@ from dialects.values import from_json
 from model.expressions import Entity
 from model.store import Store, Type
 from model.validation import Batch
-from omnigraph.errors import KeyConflict, LoadError
+from omnigraph.errors import KeyConflictError, LoadError
 from omnigraph.schema.catalog import EdgeType
 
 
@@ -24,7 +24,7 @@ def load(graph: Store, text: str, mode: str, *, is_strict: bool) -> list[Batch]:
         for id_, count in Counter(entity["@id"] for entity in entities).items():
             is_repeated = count > 1 and type_.key is None
             if mode != "merge" and (id_ in table or is_repeated):
-                raise KeyConflict(type_.name, id_)
+                raise KeyConflictError(type_.name, id_)
         table.update({entity["@id"]: entity for entity in entities})
     return batches
 

@@ -9,11 +9,11 @@ from model.graph import ModelGraph
 from model.migrating import migrated
 from model.store import types_of
 from model.validation import validate
-from omnigraph.errors import WriteRefused
+from omnigraph.errors import WriteRefusedError
 from omnigraph.schema.accepted import types_of as declared_types
 from omnigraph.schema.catalog import Catalog, EdgeType, Property
 from omnigraph.schema.identity import AcceptedSchema, TypeIdentity, TypeKey, TypeKind
-from omnigraph.schema.shape import canonical_catalog
+from omnigraph.schema.shape import canonicalize_catalog
 
 Side = Literal["ours", "theirs"]
 # A kind, and the type and id of the entity or the rule that is broken.
@@ -27,7 +27,7 @@ _RULE_KINDS = {
 }
 
 
-class MergeConflicts(WriteRefused):
+class MergeConflicts(WriteRefusedError):
     """Both sides of a merge changed the same entity, or break a rule together."""
 
     code = "merge_conflicts"
@@ -75,7 +75,7 @@ def conflict(old: object, own: object, new: object) -> str | None:
 def _broken_rules(ours: ModelGraph, after: ModelGraph) -> list[Conflict]:
     try:
         validate(ours, after, [])
-    except WriteRefused as violation:
+    except WriteRefusedError as violation:
         kinds = [kind for fragment, kind in _RULE_KINDS.items() if fragment in violation.message]
         return [(kinds[0] if kinds else "value_constraint_violation", violation.message)]
     return []
@@ -187,7 +187,7 @@ def _schema(elements: Elements, domain: str) -> AcceptedSchema:
             **dict(zip(("source", "target"), ends, strict=False)),
         )
     made = Catalog(*(catalog[kind] for kind in (TypeKind.INTERFACE, TypeKind.NODE, TypeKind.EDGE)))
-    return AcceptedSchema(domain, 0, canonical_catalog(made), identities)
+    return AcceptedSchema(domain, 0, canonicalize_catalog(made), identities)
 
 
 def same_things(

@@ -5,7 +5,7 @@ from typing import Any
 
 from model.expressions import Entity
 from model.graph import ModelGraph
-from omnigraph.errors import MigrationUnsupported
+from omnigraph.errors import MigrationUnsupportedError
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import AcceptedSchema, TypeIdentity, TypeKind, evolve_schema
 from omnigraph.schema.migration import plan_migration
@@ -16,7 +16,7 @@ def evolved(accepted: AcceptedSchema, desired: Catalog, *, first_number: int) ->
     accepted = replace(accepted, next_identity_id=first_number)
     schema = evolve_schema(accepted, desired).schema
     if schema is None or not plan_migration(accepted, desired).supported:
-        raise MigrationUnsupported("not supported")
+        raise MigrationUnsupportedError("not supported")
     return schema
 
 

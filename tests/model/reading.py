@@ -8,8 +8,8 @@ from typing import Any
 from model import expressions, search
 from model.expressions import SCORE, At, Entity, Params, Row
 from model.store import Store, Table
-from omnigraph.embedding.vectors import unit_vector
-from omnigraph.errors import ExecutionError, ResourceLimit
+from omnigraph.embedding.vectors import normalize_vector
+from omnigraph.errors import ExecutionError, ResourceLimitError
 from omnigraph.query import plan, typed, walk
 from omnigraph.schema.types import VectorType
 
@@ -34,7 +34,7 @@ class Reader:
         """Refuse a bad search option, whether or not a row would meet it."""
         for operator in walk.chain_of(root):
             for expr in walk.expressions_of(operator):
-                for part in walk.subexpressions(expr):
+                for part in walk.iter_subexpressions(expr):
                     if isinstance(part, typed.TextMatch):
                         expressions.edits(part, self._params)
             if isinstance(operator, plan.Exists | plan.CompareBlock):
@@ -89,7 +89,7 @@ class Reader:
                 self._work += op.is_selection
                 if self._work > self._work_limit:
                     limit = self._work_limit
-                    raise ResourceLimit("traversal_work_limit", limit=limit, actual=self._work)
+                    raise ResourceLimitError("traversal_work_limit", limit=limit, actual=self._work)
                 if edge["@src"] == start and (op.is_undirected or not step.is_reversed):
                     yield edge["@dst"], edge
                 elif edge["@dst"] == start and (op.is_undirected or step.is_reversed):
@@ -151,7 +151,7 @@ class Reader:
             vector = self._graph.catalog.nodes[name].properties[score.property].type.value
             assert isinstance(vector, VectorType)
             embedding = self._embed(text, vector.dimension)
-            return unit_vector(embedding, dimension=vector.dimension)
+            return normalize_vector(embedding, dimension=vector.dimension)
         return None
 
     def sort(self, op: plan.Sort, rows: Iterable[Row]) -> list[Row]:

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from omnigraph.execution.text import analyze, is_within
+from omnigraph.execution.text import analyze_text, is_within
 from omnigraph.schema.values import round_to_f32
 
 _K1, _B = 1.2, 0.75
@@ -12,16 +12,20 @@ _K1, _B = 1.2, 0.75
 
 def matches(text: str | None, query: str | None, edits: int) -> bool:
     """Whether some token of the text is within so many edits of some token of the query."""
-    wanted = analyze(query or "")
-    return any(is_within(token, want, edits) for token in analyze(text or "") for want in wanted)
+    wanted = analyze_text(query or "")
+    return any(
+        is_within(token, want, edits) for token in analyze_text(text or "") for want in wanted
+    )
 
 
 def bm25(field: Mapping[str, str | None], query: str | None) -> dict[str, float]:
     """The score of each entity of a whole field that has a token of the query, by id."""
-    documents = {id_: Counter(analyze(text)) for id_, text in field.items() if text is not None}
+    documents = {
+        id_: Counter(analyze_text(text)) for id_, text in field.items() if text is not None
+    }
     lengths = {id_: document.total() for id_, document in documents.items()}
     scores: dict[str, float] = {}
-    for token in sorted(set(analyze(query or ""))):
+    for token in sorted(set(analyze_text(query or ""))):
         found = {id_: document[token] for id_, document in documents.items() if token in document}
         rarity = math.log(1 + (len(documents) - len(found) + 0.5) / (len(found) + 0.5))
         for id_, frequency in found.items():

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Self
 
 from model.expressions import Entity
-from omnigraph.ids import new_ulid
+from omnigraph.ids import generate_ulid
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.schema.identity import AcceptedSchema, TypeKind, accept_schema, key_order
-from omnigraph.schema.values import canonical_text, composite_id
+from omnigraph.schema.identity import AcceptedSchema, TypeKind, accept_schema, list_key_members
+from omnigraph.schema.values import encode_composite_id, format_canonical
 
 Type = NodeType | EdgeType
 Table = dict[str, Entity]
@@ -17,7 +17,7 @@ class Store:
     """A schema and the entities that live by it."""
 
     def __init__(
-        self, schema: AcceptedSchema | Catalog, *, new_id: Callable[[], str] = new_ulid
+        self, schema: AcceptedSchema | Catalog, *, new_id: Callable[[], str] = generate_ulid
     ) -> None:
         self.accepted = accept_schema(schema).schema if isinstance(schema, Catalog) else schema
         self.catalog, self.new_id = self.accepted.catalog, new_id
@@ -39,9 +39,9 @@ class Store:
         """A new entity; its id comes from its key, or is the given one, or a fresh one."""
         if type_.key is not None:
             kind = TypeKind.EDGE if isinstance(type_, EdgeType) else TypeKind.NODE
-            members = key_order(self.accepted, type_.name, kind=kind)
+            members = list_key_members(self.accepted, type_.name, kind=kind)
             texts = identifying_texts(type_, members, values)
-            id_ = texts[0] if len(texts) == 1 else composite_id(texts)
+            id_ = texts[0] if len(texts) == 1 else encode_composite_id(texts)
         id_ = self.new_id() if id_ is None else id_
         return {"@id": id_, "@type": type_.name, **dict.fromkeys(type_.properties), **values}
 
@@ -57,6 +57,6 @@ def identifying_texts(type_: Type, members: tuple[str, ...], entity: Entity) -> 
         return ()
     types = {name: property_.type for name, property_ in type_.properties.items()}
     return tuple(
-        canonical_text(entity[name], types[name]) if name in types else entity[name]
+        format_canonical(entity[name], types[name]) if name in types else entity[name]
         for name in members
     )

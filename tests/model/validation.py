@@ -8,7 +8,7 @@ import re2
 
 from model.expressions import Entity
 from model.store import Store, Type, identifying_texts, types_of
-from omnigraph.errors import WriteRefused
+from omnigraph.errors import WriteRefusedError
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.schema.types import EnumType
 
@@ -37,17 +37,17 @@ def _check_values(type_: Type, entity: Entity) -> None:
     for name, property_ in type_.properties.items():
         value, kind = entity[name], property_.type.value
         if isinstance(kind, EnumType) and value not in (None, *kind.values):
-            raise WriteRefused(f"invalid enum value '{value}' for {type_.name}.{name}")
+            raise WriteRefusedError(f"invalid enum value '{value}' for {type_.name}.{name}")
     for bounds in type_.constraints.ranges:
         value = entity[bounds.property]
         low = -math.inf if bounds.minimum is None else float(bounds.minimum)
         high = math.inf if bounds.maximum is None else float(bounds.maximum)
         if value is not None and not low <= float(value) <= high:
-            raise WriteRefused(f"@range violation on {type_.name}.{bounds.property}: {value}")
+            raise WriteRefusedError(f"@range violation on {type_.name}.{bounds.property}: {value}")
     for check in type_.constraints.checks:
         value = entity[check.property]
         if value is not None and not re2.search(check.pattern, value):
-            raise WriteRefused(f"@check violation on {type_.name}.{check.property}: '{value}'")
+            raise WriteRefusedError(f"@check violation on {type_.name}.{check.property}: '{value}'")
 
 
 def _check_unique(type_: Type, members: tuple[str, ...], entities: Iterable[Entity]) -> None:
@@ -56,14 +56,14 @@ def _check_unique(type_: Type, members: tuple[str, ...], entities: Iterable[Enti
     for texts, count in found.items():
         if count > 1:
             name = members[0] if len(members) == 1 else f"({', '.join(members)})"
-            raise WriteRefused(f"@unique violation on {type_.name}.{name}: {', '.join(texts)}")
+            raise WriteRefusedError(f"@unique violation on {type_.name}.{name}: {', '.join(texts)}")
 
 
 def _check_ends(type_: EdgeType, after: Store) -> None:
     for edge in after.table(type_).values():
         for end, node_type in (("src", type_.source), ("dst", type_.target)):
             if edge[f"@{end}"] not in after.nodes[node_type]:
-                raise WriteRefused(f"{end} '{edge[f'@{end}']}' not found in {node_type}")
+                raise WriteRefusedError(f"{end} '{edge[f'@{end}']}' not found in {node_type}")
 
 
 def _check_cardinality(type_: EdgeType, before: Store, after: Store) -> None:
@@ -83,4 +83,4 @@ def _check_cardinality(type_: EdgeType, before: Store, after: Store) -> None:
         if count < low or (high is not None and count > high):
             bound = f"min {low}" if count < low else f"max {high}"
             has = f"source '{source}' has {count} edges ({bound})"
-            raise WriteRefused(f"@card violation on edge {type_.name}: {has}")
+            raise WriteRefusedError(f"@card violation on edge {type_.name}: {has}")

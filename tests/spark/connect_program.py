@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import omnigraph
-from omnigraph.errors import InvalidArgument, StorageError
-from omnigraph.spark.jobs import run_units
-from omnigraph.spark.session import SparkOptions, is_connect, session
+from omnigraph.errors import InvalidArgumentError, StorageError
+from omnigraph.spark.jobs import run_tasks
+from omnigraph.spark.session import SparkOptions, get_session, is_connect
 from omnigraph.writers.bulk.runner import Stage
 from spark.spark_tasks import Job, lose_connections
 
@@ -37,8 +37,8 @@ def used(uri: str) -> dict[str, Any]:
 
 def _refused() -> str:
     try:
-        session(SparkOptions(master="local[1]"))
-    except InvalidArgument as refusal:
+        get_session(SparkOptions(master="local[1]"))
+    except InvalidArgumentError as refusal:
         return str(refusal)
     return ""
 
@@ -46,7 +46,7 @@ def _refused() -> str:
 def failed() -> list[str]:
     """What becomes of an error that another attempt might cure, where there is none."""
     try:
-        run_units(session(), [Job(1), Job(2)], lose_connections, stage="lose")
+        run_tasks(get_session(), [Job(1), Job(2)], lose_connections, stage="lose")
     except StorageError as error:
         return [type(error).__name__, error.path]
     return []

@@ -31,8 +31,8 @@ def _done(asked: dict[str, Any]) -> object:
 
 def main() -> None:
     """Do what is asked for until nobody asks any more."""
-    bulk_loading._runner = holding.holding_runner(bulk_loading._runner)
-    frames.Scans = holding.HeldScans  # type: ignore[attr-defined]  # so that a test can hold a task
+    bulk_loading._create_runner = holding.holding_runner(bulk_loading._create_runner)
+    frames.ScanSplits = holding.HeldScans  # type: ignore[attr-defined]  # so that a test can hold a task
     answers = sys.stdout
     # What the library prints must not come between the answers.
     sys.stdout = sys.stderr

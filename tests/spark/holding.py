@@ -18,9 +18,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.spark.jobs import task_name
-from omnigraph.spark.query.tables import Scans
-from omnigraph.spark.tasks import named
+from omnigraph.spark.jobs import format_task_name
+from omnigraph.spark.query.tables import ScanSplits
+from omnigraph.spark.tasks import resolve_task
 from omnigraph.writers.bulk.runner import Runner
 
 FOLDER_VARIABLE = "HELD_TASKS"
@@ -48,7 +48,7 @@ class HoldingRunner:
     def run(self, units: Sequence[Any], task: Callable[[Any], Any], *, stage: str) -> list[Any]:
         if stage != "write":
             return self.runner.run(units, task, stage=stage)
-        name = task_name(task)
+        name = format_task_name(task)
         held = [Held(unit, name, number) for number, unit in enumerate(units)]
         return self.runner.run(held, run_held, stage=stage)
 
@@ -60,17 +60,17 @@ def holding_runner(made: Callable[..., Runner]) -> Callable[..., Runner]:
 
 def run_held(held: Held) -> Any:
     """Do the work of a unit."""
-    answer = named(held.task)(held.unit)
+    answer = resolve_task(held.task)(held.unit)
     hold(f"unit {held.number}")
     return answer
 
 
-class HeldScans(Scans):
+class HeldScans(ScanSplits):
     """Scans of which one unit can be held after it was read."""
 
     def unit(self, number: int) -> Iterator[pa.Table]:
         """The rows of one unit."""
-        rows = list(super().unit(number))
+        rows = list(super().read_split(number))
         hold(f"scan {number}")
         return iter(rows)
 

@@ -9,52 +9,52 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from omnigraph.writers.bulk.attending import Attended, attend
-from omnigraph.writers.bulk.writing import Written, write_unit
+from omnigraph.writers.bulk.attending import TrackedTask, run_tracked
+from omnigraph.writers.bulk.writing import SplitResult, write_split
 
 
 @dataclass(frozen=True)
 class FailingUnit:
     """A unit whose first attempts fail after they have written; a file for each tells of it."""
 
-    unit: Attended
+    unit: TrackedTask
     folder: str
 
 
-def write_then_fail(failing: FailingUnit) -> Written:
+def write_then_fail(failing: FailingUnit) -> SplitResult:
     """Write a unit, and fail the first time."""
-    written: Written = attend(failing.unit)
+    written: SplitResult = run_tracked(failing.unit)
     try:
-        (Path(failing.folder) / f"failed-{failing.unit.unit.number}").touch(exist_ok=False)
+        (Path(failing.folder) / f"failed-{failing.unit.item.number}").touch(exist_ok=False)
     except FileExistsError:
         return written
     raise RuntimeError("after the rows were written")
 
 
-def write_then_wait(unit: FailingUnit) -> Written:
+def write_then_wait(unit: FailingUnit) -> SplitResult:
     """Write a unit, tell so, and take very long to answer."""
-    written: Written = attend(unit.unit)
-    (Path(unit.folder) / f"waiting-{unit.unit.unit.number}").touch()
+    written: SplitResult = run_tracked(unit.unit)
+    (Path(unit.folder) / f"waiting-{unit.unit.item.number}").touch()
     time.sleep(600)
     return written
 
 
-def fail_for_good(unit: FailingUnit) -> Written:
+def fail_for_good(unit: FailingUnit) -> SplitResult:
     """Write a unit, and fail, however often."""
-    attend(unit.unit)
+    run_tracked(unit.unit)
     raise RuntimeError("after the rows were written")
 
 
-def write_until_stopped(unit: FailingUnit) -> Written:
+def write_until_stopped(unit: FailingUnit) -> SplitResult:
     """Write a unit again and again, as one with very many rows would."""
-    return attend(replace(unit.unit, task=write_again, unit=unit))  # type: ignore[no-any-return]
+    return run_tracked(replace(unit.unit, task=write_again, item=unit))  # type: ignore[no-any-return]
 
 
-def write_again(unit: FailingUnit) -> Written:
+def write_again(unit: FailingUnit) -> SplitResult:
     """Write a unit until its load has ended."""
     while True:
-        write_unit(unit.unit.unit)
-        (Path(unit.folder) / f"waiting-{unit.unit.unit.number}").touch()
+        write_split(unit.unit.item)
+        (Path(unit.folder) / f"waiting-{unit.unit.item.number}").touch()
 
 
 def named_slowly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -14,12 +14,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from omnigraph import Graph
-from omnigraph.errors import SparkDriverLost
+from omnigraph.errors import SparkDriverLostError
 from omnigraph.pipelines import run as run_module
 from omnigraph.pipelines.definition import Source
 from omnigraph.pipelines.run import RunOptions, run_pipeline
-from omnigraph.pipelines.sources import Survey, opened
-from omnigraph.spark.session import session
+from omnigraph.pipelines.sources import SourceState, open_source
+from omnigraph.spark.session import get_session
 from spark.pipeline_world import SIMPLE, company, defined, entities, logins
 
 QUERY = "query q() { match { $p: Person } return { $p.handle } }"
@@ -30,12 +30,12 @@ def main(folder: Path) -> None:
     logins(folder, "a.jsonl", "ada", "bo")
     with company(folder) as graph:
         _run_that_loses_its_java(folder, graph)
-        frame = session().createDataFrame(
+        frame = get_session().createDataFrame(
             [("cy", "Cy", "junior")], "handle string, name string, level string"
         )
         _kill_java()
         _require_lost("stage", lambda: graph.spark.load(frame, type="Person", mode="append"))
-        spark = session()
+        spark = get_session()
         _kill_java()
         _require_lost("use the session", lambda: graph.spark.on(spark).nodes("Person"))
         # Whoever does not hold on to a session gets one that answers.
@@ -49,10 +49,10 @@ def _run_that_loses_its_java(folder: Path, graph: Graph) -> None:
 
     @contextmanager
     def losing(
-        source: Source, found: Survey, spark: SparkSession, *, staging: str | None
+        source: Source, found: SourceState, spark: SparkSession, *, staging: str | None
     ) -> Iterator[DataFrame]:
         times.append("opened")
-        with opened(source, found, spark, staging=staging) as rows:
+        with open_source(source, found, spark, staging=staging) as rows:
             if len(times) == 1:
                 _kill_java()
             yield rows
@@ -76,7 +76,7 @@ def _kill_java() -> None:
 
 def _require_lost(job: str, call: Callable[[], object]) -> None:
     with pytest.raises(
-        SparkDriverLost, match=f"{job}.*the Java process of its driver ended"
+        SparkDriverLostError, match=f"{job}.*the Java process of its driver ended"
     ) as lost:
         call()
     assert lost.value.retryable

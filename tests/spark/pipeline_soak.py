@@ -19,7 +19,7 @@ from pathlib import Path
 import omnigraph
 from omnigraph.pipelines.reading import read_pipeline
 from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.review import runs_of
+from omnigraph.pipelines.review import read_runs
 from spark.pipeline_world import SIMPLE, company, defined, entities, logins
 
 _ROWS = 2000
@@ -78,7 +78,7 @@ def _file_of(number: int) -> int:
 
 def _check(folder: Path, number: int, definition: Path) -> None:
     pipeline = read_pipeline(definition)
-    runs = runs_of(pipeline, Resolver.of(pipeline), limit=None)
+    runs = read_runs(pipeline, Resolver.from_environment(pipeline), limit=None)
     slot = runs[0].slot
     files = [_file_of(each) for each in range(number + 1)]
     for name in _TARGETS:

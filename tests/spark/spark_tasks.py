@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.errors import BranchNotFound, StorageError
+from omnigraph.errors import BranchNotFoundError, StorageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ def square(job: Job) -> int:
 
 def refuse_two(job: Job) -> int:
     if job.number == 2:
-        raise BranchNotFound("review", hint="look again")
+        raise BranchNotFoundError("review", hint="look again")
     return job.number
 
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import httpx
 from pyspark.find_spark_home import _find_spark_home
 
-from omnigraph.spark.java import java_home, start_up_cache
+from omnigraph.spark.java import find_java_home, find_startup_cache
 
 HOST = "127.0.0.1"
 # On a machine that has much other work; on a quiet one it is ten seconds.
@@ -179,7 +179,7 @@ class Cluster:
         settings = self.folder / "settings"
         settings.mkdir(exist_ok=True)
         environment = os.environ | {
-            "JAVA_HOME": str(java_home()),
+            "JAVA_HOME": str(find_java_home()),
             # A server has no driver that tells it which Python has the packages.
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_HOME": str(home),
@@ -283,7 +283,7 @@ def free_port() -> int:
 
 def java_options() -> str:
     """What makes Java start sooner."""
-    cache = start_up_cache()
+    cache = find_startup_cache()
     return "-XX:+UseSerialGC -Xlog:disable" + (f" -XX:AOTCache={cache}" if cache else "")
 
 

@@ -17,7 +17,7 @@ import pytest
 import omnigraph
 from omnigraph.pipelines.reading import read_pipeline
 from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.review import runs_of
+from omnigraph.pipelines.review import read_runs
 from spark.holding import FOLDER_VARIABLE, FOR_LONG, UNTIL_DEATH
 from spark.standalone import Cluster, Driver, running
 
@@ -217,7 +217,7 @@ def test_a_pipeline_outlives_a_worker_and_makes_one_commit(
     definition.write_text(PIPELINE)
     commands.outliving_a_worker("pipeline", "run", str(definition))
     pipeline = read_pipeline(definition)
-    (run,) = runs_of(pipeline, Resolver.of(pipeline), limit=None)
+    (run,) = read_runs(pipeline, Resolver.from_environment(pipeline), limit=None)
     assert (run.status, run.rows_read) == ("succeeded", PEOPLE)
     with omnigraph.open(place) as graph:
         main = graph.branch()

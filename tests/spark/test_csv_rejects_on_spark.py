@@ -66,7 +66,7 @@ def test_both_engines_reject_the_same_records_of_a_csv_file(
 ) -> None:
     path = tmp_path / "people.csv"
     path.write_text(PEOPLE)
-    pieces = units.pieces_of(str(path), {}, type_name="Person")
+    pieces = units.plan_file_ranges(str(path), {}, type_name="Person")
     assert [piece.is_within_quotes for piece in pieces] == [False, True, False]
     on_spark, local = (graphs[name].branch() for name in ("spark", "local"))
     reasons = told(on_spark, path, "spark")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import omnigraph
 from omnigraph.cli.app import app
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.writers.bulk.runner import Stage
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def test_files_and_indexes_are_made_by_tasks(tmp_path: Path, spark: SparkSession
         found = pyarrow.parquet.read_table(tmp_path / "out" / "nodes" / "Person")
         assert found.num_rows == len(set(found["@id"].to_pylist())) == 600
         assert json.loads((tmp_path / "out" / "_SUCCESS").read_text())["commit"] == main.head.id
-        with pytest.raises(InvalidArgument, match="'xml' is not one of"):
+        with pytest.raises(InvalidArgumentError, match="'xml' is not one of"):
             graph.spark.export(tmp_path / "other", format="xml")
         done = graph.spark.optimize()
         assert done.commit is not None

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 
 import omnigraph
 from omnigraph import Branch, Graph
-from omnigraph.errors import CommitNotFound
+from omnigraph.errors import CommitNotFoundError
 from omnigraph.pipelines.definition import FeedSource
 from omnigraph.pipelines.run import run_pipeline
-from omnigraph.pipelines.sources import opened, survey
+from omnigraph.pipelines.sources import open_source, read_source_state
 from spark.pipeline_world import SIMPLE, company, defined
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -38,7 +38,7 @@ def _person(main: Branch, handle: str, **others: object) -> None:
 
 def _records(graph: Graph, spark: SparkSession, **given: Any) -> list[dict[str, Any]]:
     source = FeedSource(graph.uri, **given)
-    with opened(source, survey(source), spark) as found:
+    with open_source(source, read_source_state(source), spark) as found:
         rows: list[dict[str, Any]] = found.toArrow().to_pylist()
     return sorted(rows, key=lambda row: (row["type"], row["id"], row["commit"]))
 
@@ -69,11 +69,11 @@ def test_what_was_there_before_is_updated_or_deleted(other: Graph, spark: SparkS
     _person(main, "ada", age=1)
     _person(main, "bo", age=1)
     source = FeedSource(other.uri, ops=("insert", "update", "delete"))
-    first = survey(source)
+    first = read_source_state(source)
     main.mutate('query d() { delete Person where handle = "ada" }')
     _person(main, "ada", age=3)
     main.mutate('query d() { delete Person where handle = "bo" }')
-    with opened(source, survey(source, after=first.position), spark) as found:
+    with open_source(source, read_source_state(source, after=first.position), spark) as found:
         rows = {row["id"]: row for row in found.toArrow().to_pylist()}
     assert {name: row["op"] for name, row in rows.items()} == {"ada": "update", "bo": "delete"}
     assert (rows["ada"]["properties"]["age"], rows["bo"]["properties"]["age"]) == (3, 1)
@@ -107,14 +107,14 @@ def test_a_type_that_is_renamed_meanwhile_stays_the_same_type(
 def test_two_types_that_had_one_name_in_turn_are_two(other: Graph, spark: SparkSession) -> None:
     main = other.branch()
     _person(main, "ada", age=1)
-    first = survey(FeedSource(other.uri))
+    first = read_source_state(FeedSource(other.uri))
     human = PERSON.replace("Person {", 'Human @rename_from("Person") {')
     main.apply_schema(human)
     main.mutate('query d() { delete Human where handle = "ada" }')
     main.apply_schema(human.replace(' @rename_from("Person")', "") + PERSON)
     _person(main, "ada", age=2)
     source = FeedSource(other.uri, ops=("insert", "update", "delete"))
-    with opened(source, survey(source, after=first.position), spark) as found:
+    with open_source(source, read_source_state(source, after=first.position), spark) as found:
         rows = found.toArrow().to_pylist()
     assert sorted((row["op"], row["type"], row["id"]) for row in rows) == [
         ("delete", "Human", "ada"),
@@ -170,16 +170,16 @@ def test_a_position_is_between_commits_and_cut_by_what_they_wrote(
         _person(main, name)
     commits = [commit.id for commit in main.commits()][::-1]
     source = FeedSource(other.uri, changes_max=2)
-    first = survey(source).position
+    first = read_source_state(source).position
     assert first["to"] == commits[-2]
-    second = survey(source, after=first).position
+    second = read_source_state(source, after=first).position
     assert (second["from"], second["to"]) == (commits[-2], commits[-1])
-    assert survey(source, after=second).is_empty
-    assert survey(FeedSource(other.uri, start="now")).is_empty
+    assert read_source_state(source, after=second).is_empty
+    assert read_source_state(FeedSource(other.uri, start="now")).is_empty
     with omnigraph.create(tmp_path / "third.omni", schema=PERSON) as third:
         elsewhere = FeedSource(third.uri)
-        with pytest.raises(CommitNotFound, match="has no commit"):
-            survey(elsewhere, after=first)
+        with pytest.raises(CommitNotFoundError, match="has no commit"):
+            read_source_state(elsewhere, after=first)
 
 
 def test_a_large_commit_is_read_by_tasks_and_not_by_the_driver(
@@ -193,7 +193,7 @@ def test_a_large_commit_is_read_by_tasks_and_not_by_the_driver(
     # From here on the peak is counted anew.
     Path("/proc/self/clear_refs").write_text("5")
     before = _memory("VmRSS")
-    with opened(source, survey(source), spark) as found:
+    with open_source(source, read_source_state(source), spark) as found:
         assert found.where("op = 'insert' AND properties.name = id").count() == _MANY
     assert _memory("VmHWM") - before < _GROWTH_KB_MAX
 

@@ -16,15 +16,15 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.engine import bulk_loading
-from omnigraph.errors import SparkFailed, WriteRefused
+from omnigraph.errors import SparkFailedError, WriteRefusedError
 from omnigraph.spark.jobs import SparkRunner
-from omnigraph.spark.session import own_interrupts
+from omnigraph.spark.session import handle_interrupts
 from spark.load_tasks import FailingUnit, fail_for_good, write_then_wait, write_until_stopped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from omnigraph.writers.bulk.writing import Written
+    from omnigraph.writers.bulk.writing import SplitResult
 
 SCHEMA = "node Person { name: String @key }"
 _WAIT_S = 120
@@ -37,7 +37,7 @@ def _handled(request: pytest.FixtureRequest) -> Iterator[None]:
     # Processes of a test run may ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if request.param:
-        with own_interrupts():
+        with handle_interrupts():
             pass
     yield
     signal.signal(signal.SIGINT, before)
@@ -54,7 +54,7 @@ class Held:
     """Runs the writing of units by another function, which does not answer."""
 
     spark: SparkSession
-    task: Callable[[FailingUnit], Written]
+    task: Callable[[FailingUnit], SplitResult]
     folder: Path
 
     def run(self, units: Sequence[Any], task: Callable[[Any], Any], *, stage: str) -> list[Any]:
@@ -70,7 +70,7 @@ def test_an_interrupted_load_cancels_its_tasks_and_removes_what_they_wrote(
     graph: Graph,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    task: Callable[[FailingUnit], Written],
+    task: Callable[[FailingUnit], SplitResult],
 ) -> None:
     def interrupt() -> None:
         while not list(tmp_path.glob("waiting-*")):
@@ -81,7 +81,7 @@ def test_an_interrupted_load_cancels_its_tasks_and_removes_what_they_wrote(
     path = _people(tmp_path, ["ada"])
     main = graph.branch()
     with monkeypatch.context() as patched:
-        patched.setattr(bulk_loading, "_runner", lambda *_: Held(spark, task, tmp_path))
+        patched.setattr(bulk_loading, "_create_runner", lambda *_: Held(spark, task, tmp_path))
         threading.Thread(target=interrupt, daemon=True).start()
         with pytest.raises(KeyboardInterrupt):
             main.load(path, mode="append", engine="spark")
@@ -101,8 +101,10 @@ def test_a_load_of_which_a_task_fails_for_good_leaves_nothing(
 ) -> None:
     path = _people(tmp_path, ["ada"])
     with monkeypatch.context() as patched:
-        patched.setattr(bulk_loading, "_runner", lambda *_: Held(spark, fail_for_good, tmp_path))
-        with pytest.raises(SparkFailed):
+        patched.setattr(
+            bulk_loading, "_create_runner", lambda *_: Held(spark, fail_for_good, tmp_path)
+        )
+        with pytest.raises(SparkFailedError):
             graph.branch().load(path, mode="append", engine="spark")
     assert _leftovers(tmp_path / "graph") == []
 
@@ -110,7 +112,7 @@ def test_a_load_of_which_a_task_fails_for_good_leaves_nothing(
 @pytest.mark.usefixtures("spark")
 def test_a_refused_load_leaves_nothing(graph: Graph, tmp_path: Path) -> None:
     path = _people(tmp_path, ["ada", "bob", "ada"])
-    with pytest.raises(WriteRefused):
+    with pytest.raises(WriteRefusedError):
         graph.branch().load(path, mode="append", engine="spark")
     assert _leftovers(tmp_path / "graph") == []
 

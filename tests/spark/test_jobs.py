@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from omnigraph.errors import BranchNotFound, InvalidArgument, SparkFailed
-from omnigraph.spark.jobs import SparkRunner, run_units
-from omnigraph.spark.warming import doubled
+from omnigraph.errors import BranchNotFoundError, InvalidArgumentError, SparkFailedError
+from omnigraph.spark.jobs import SparkRunner, run_tasks
+from omnigraph.spark.warming import multiply_by_two
 from omnigraph.writers.bulk.runner import Runner, Stage
 from spark import spark_tasks
 from spark.spark_tasks import Job
@@ -27,14 +27,14 @@ def test_answers_come_in_the_order_of_units(spark: SparkSession) -> None:
 
 
 def test_no_units_and_one_unit_are_no_special_cases(spark: SparkSession) -> None:
-    assert run_units(spark, [], spark_tasks.square, stage="square") == []
-    assert run_units(spark, [21], doubled, stage="double") == [42]
+    assert run_tasks(spark, [], spark_tasks.square, stage="square") == []
+    assert run_tasks(spark, [21], multiply_by_two, stage="double") == [42]
 
 
 def test_an_error_of_the_library_is_raised_as_it_is(spark: SparkSession) -> None:
     jobs = [Job(number) for number in range(4)]
-    with pytest.raises(BranchNotFound) as caught:
-        run_units(spark, jobs, spark_tasks.refuse_two, stage="refuse")
+    with pytest.raises(BranchNotFoundError) as caught:
+        run_tasks(spark, jobs, spark_tasks.refuse_two, stage="refuse")
     assert caught.value.branch == "review"
     assert caught.value.hint == "look again"
     assert str(caught.value) == "branch 'review' not found"
@@ -42,17 +42,17 @@ def test_an_error_of_the_library_is_raised_as_it_is(spark: SparkSession) -> None
 
 def test_another_error_fails_the_job_and_is_named(spark: SparkSession) -> None:
     jobs = [Job(number) for number in range(3)]
-    with pytest.raises(SparkFailed, match="ValueError: two is not for me"):
-        run_units(spark, jobs, spark_tasks.fail_at_two, stage="count")
+    with pytest.raises(SparkFailedError, match="ValueError: two is not for me"):
+        run_tasks(spark, jobs, spark_tasks.fail_at_two, stage="count")
 
 
 def test_a_retryable_error_is_tried_again(spark: SparkSession, tmp_path: Path) -> None:
     jobs = [Job(number, str(tmp_path)) for number in range(3)]
-    answers = run_units(spark, jobs, spark_tasks.succeed_the_second_time, stage="retry")
+    answers = run_tasks(spark, jobs, spark_tasks.succeed_the_second_time, stage="retry")
     assert answers == [0, 1, 2]
     assert (tmp_path / "tried-2").exists()
 
 
 def test_a_function_without_a_module_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(InvalidArgument, match="not a function of an installed module"):
-        run_units(spark, [1], lambda number: number, stage="count")
+    with pytest.raises(InvalidArgumentError, match="not a function of an installed module"):
+        run_tasks(spark, [1], lambda number: number, stage="count")

@@ -11,7 +11,7 @@ import pytest
 import omnigraph
 from omnigraph import Branch, Graph
 from omnigraph.engine import bulk_loading
-from omnigraph.errors import KeyConflict, LoadError
+from omnigraph.errors import KeyConflictError, LoadError
 from omnigraph.spark.jobs import SparkRunner
 from omnigraph.spark.load import load_frames
 from omnigraph.writers.bulk import units
@@ -67,7 +67,7 @@ def test_a_load_on_spark_gives_what_a_local_load_gives(graphs: list[Graph], tmp_
     told: list[Stage] = []
     result = on_spark.load(path, mode="append", engine="spark", stages=told.append)
     assert result.nodes == local.load(path, mode="append", engine="local").nodes
-    assert told[-1].total == len(units.pieces_of(str(path), {}, type_name=None)) > 3
+    assert told[-1].total == len(units.plan_file_ranges(str(path), {}, type_name=None)) > 3
     changed = lines(tmp_path, [{"type": "Person", "data": {"name": f"p{n}"}} for n in range(350)])
     on_spark.load(changed, mode="merge", engine="spark")
     local.load(changed, mode="merge", engine="local")
@@ -109,7 +109,7 @@ def test_mistakes_are_told_with_their_lines_and_can_be_left_out(
     assert main.count("Person") == 299
     assert result.rejects is not None
     assert pq.read_table(result.rejects).num_rows == result.rejected
-    with pytest.raises(KeyConflict):
+    with pytest.raises(KeyConflictError):
         main.load(lines(tmp_path, crowd(2)), mode="append", engine="spark")
 
 
@@ -167,7 +167,7 @@ def test_rows_of_a_task_that_failed_after_writing_are_there_once(
             failing = [FailingUnit(unit, str(tmp_path)) for unit in units]
             return runner.run(failing, write_then_fail, stage=stage)
 
-    monkeypatch.setattr(bulk_loading, "_runner", lambda *_: Failing())
+    monkeypatch.setattr(bulk_loading, "_create_runner", lambda *_: Failing())
     main = graphs[0].branch()
     main.load(lines(tmp_path, crowd(300)), mode="append", engine="spark")
     assert (main.count("Person"), main.count("Knows")) == (300, 300)

@@ -10,8 +10,8 @@ import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from omnigraph.errors import SourceRefused, SparkDriverLost, SparkFailed
-from omnigraph.spark.failures import failure_of, is_driver_lost, naming_driver_loss
+from omnigraph.errors import SourceRefusedError, SparkDriverLostError, SparkFailedError
+from omnigraph.spark.failures import error_of, is_driver_lost, raise_on_driver_loss
 
 TESTS = Path(__file__).parent.parent
 
@@ -46,14 +46,14 @@ def test_failures_of_the_connection_to_java_are_told_apart(
     failure: Exception, *, is_lost: bool
 ) -> None:
     assert is_driver_lost(failure) is is_lost
-    error = failure_of("write", failure)
-    assert isinstance(error, SparkDriverLost) is is_lost
-    assert isinstance(error, SparkFailed | SourceRefused)
+    error = error_of("write", failure)
+    assert isinstance(error, SparkDriverLostError) is is_lost
+    assert isinstance(error, SparkFailedError | SourceRefusedError)
 
 
 def test_a_failure_is_led_back_to_the_one_that_caused_it() -> None:
     failure = Py4JError("o1 does not exist in the JVM")
     failure.__cause__ = Py4JNetworkError("Answer from Java side is empty")
     told = "Spark could not write: the Java process"
-    with pytest.raises(SparkDriverLost, match=told), naming_driver_loss("write"):
+    with pytest.raises(SparkDriverLostError, match=told), raise_on_driver_loss("write"):
         raise failure

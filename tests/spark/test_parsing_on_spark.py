@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from omnigraph.spark.analysis import Unresolved
-from omnigraph.spark.parsing import misread, without_rows
+from omnigraph.spark.analysis import UnresolvedError
+from omnigraph.spark.parsing import build_empty_frame, find_syntax_error
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from omnigraph.spark.parsing import misread, without_rows
     ],
 )
 def test_an_expression_is_read_whatever_its_columns_are(spark: SparkSession, sql: str) -> None:
-    assert misread(sql, spark) is None
+    assert find_syntax_error(sql, spark) is None
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def test_an_expression_is_read_whatever_its_columns_are(spark: SparkSession, sql
     ],
 )
 def test_what_is_no_expression_is_told(spark: SparkSession, sql: str, reason: str) -> None:
-    assert (misread(sql, spark) or "nothing").startswith(reason)
-    assert misread(sql, spark) is not None
+    assert (find_syntax_error(sql, spark) or "nothing").startswith(reason)
+    assert find_syntax_error(sql, spark) is not None
 
 
 def test_columns_are_a_text_or_a_schema(spark: SparkSession) -> None:
-    assert without_rows("a int, b array<string>", spark).columns == ["a", "b"]
-    assert without_rows(pa.schema([("a", pa.int32())]), spark).columns == ["a"]
-    with pytest.raises(Unresolved, match="Unsupported data type"):
-        without_rows("a strng", spark)
+    assert build_empty_frame("a int, b array<string>", spark).columns == ["a", "b"]
+    assert build_empty_frame(pa.schema([("a", pa.int32())]), spark).columns == ["a"]
+    with pytest.raises(UnresolvedError, match="Unsupported data type"):
+        build_empty_frame("a strng", spark)

@@ -131,7 +131,7 @@ def test_duplicates_and_dangling_edges_fail_a_run_and_the_mended_source_succeeds
         (tmp_path / "in" / "b.jsonl").write_text('{"login": "cy", "team": "core"}\n')
         assert run_pipeline(pipeline).status == "succeeded"
         assert entities(graph)["MemberOf"] == ['["cy","core"]']
-        runs = Ledger.at(str(tmp_path / "company.omni"), "people").runs()
+        runs = Ledger.open(str(tmp_path / "company.omni"), "people").list_runs()
         assert [run.status for run in runs] == ["succeeded", "failed", "failed"]
         assert len(loads(graph)) == 1
 

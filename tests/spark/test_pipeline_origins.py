@@ -14,17 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from omnigraph.errors import OmnigraphError, PipelineInvalid, SourceRefused
+from omnigraph.errors import OmnigraphError, PipelineInvalidError, SourceRefusedError
 from omnigraph.pipelines.definition import FeedSource, FileSource
-from omnigraph.pipelines.frames import mapped_frames
+from omnigraph.pipelines.frames import build_frames
 from omnigraph.pipelines.loading import catalog_of
-from omnigraph.pipelines.origins.locating import Origins
+from omnigraph.pipelines.origins.locating import OpenSource
 from omnigraph.pipelines.origins.numbering import PART, ROW
 from omnigraph.pipelines.run import RunOptions, run_pipeline
-from omnigraph.pipelines.sources import Survey, opened, survey
-from omnigraph.pipelines.sources.known import header_frame
+from omnigraph.pipelines.sources import SourceState, open_source, read_source_state
+from omnigraph.pipelines.sources.known import read_header_frame
 from omnigraph.pipelines.stream import stream_pipeline
-from omnigraph.writers.bulk.origins import Found
+from omnigraph.writers.bulk.origins import OriginRecord
 from omnigraph.writers.inputs.tables import ORIGIN
 from spark.pipeline_world import SIMPLE, company, defined, entities, logins
 
@@ -62,7 +62,7 @@ def test_files_whose_names_look_like_patterns_are_read_once(
     for name in NAMES:
         WRITERS[format_](folder / f"{name}.{format_}", name)
     source = FileSource((str(folder),))
-    with opened(source, survey(source), spark) as records:
+    with open_source(source, read_source_state(source), spark) as records:
         assert sorted(row.login for row in records.collect()) == sorted(NAMES)
 
 
@@ -72,7 +72,7 @@ def test_a_header_is_that_of_the_file_and_not_of_one_that_its_name_means(
     (tmp_path / "d[1].csv").write_text("mine\n1\n")
     (tmp_path / "d1.csv").write_text("other\n1\n")
     source = FileSource((str(tmp_path / "d[1].csv"),))
-    assert "mine" in header_frame(source, survey(source).state, spark).columns
+    assert "mine" in read_header_frame(source, read_source_state(source).listing, spark).columns
 
 
 def test_a_file_that_spark_does_not_read_is_refused(tmp_path: Path, spark: SparkSession) -> None:
@@ -82,8 +82,8 @@ def test_a_file_that_spark_does_not_read_is_refused(tmp_path: Path, spark: Spark
         (str(tmp_path / "_a.jsonl"), str(tmp_path / "b.jsonl")), columns="login string"
     )
     with (
-        pytest.raises(SourceRefused, match=r"_a\.jsonl$") as caught,
-        opened(source, survey(source), spark),
+        pytest.raises(SourceRefusedError, match=r"_a\.jsonl$") as caught,
+        open_source(source, read_source_state(source), spark),
     ):
         raise AssertionError("a record was lost")
     assert "begins with '_'" in (caught.value.hint or "")
@@ -143,10 +143,10 @@ def test_words_of_a_chunk_are_no_column_of_a_record(tmp_path: Path) -> None:
 def test_a_star_that_no_names_can_stand_for_is_refused_where_it_is(
     tmp_path: Path, spark: SparkSession, line: str, other: str
 ) -> None:
-    mapped = defined(tmp_path, SIMPLE.replace(line, other)).targets[0].mapped
+    mapped = defined(tmp_path, SIMPLE.replace(line, other)).targets[0].mapping
     records = _numbered(spark, [("ada", 1, 1)])
-    with company(tmp_path) as graph, pytest.raises(PipelineInvalid) as caught:
-        mapped_frames(mapped, catalog_of(graph.branch("main")), {"source": records}, mode="append")
+    with company(tmp_path) as graph, pytest.raises(PipelineInvalidError) as caught:
+        build_frames(mapped, catalog_of(graph.branch("main")), {"source": records}, mode="append")
     told = str(caught.value)
     assert "a star" in told
     assert "names of the columns" in told
@@ -162,14 +162,14 @@ def test_equal_rows_have_the_same_record_in_whatever_order_they_come(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     text = SIMPLE.replace("- type: Person", "- type: Person\n          distinct: true")
-    mapped = defined(tmp_path, text).targets[0].mapped
+    mapped = defined(tmp_path, text).targets[0].mapping
     equal = [("ada", 7, 0), ("ada", 3, 0), ("ada", 5, 0)]
     found = set()
     with company(tmp_path) as graph:
         catalog = catalog_of(graph.branch("main"))
         for order in permutations(equal):
             records = _numbered(spark, list(order))
-            ((_, rows),) = mapped_frames(mapped, catalog, {"source": records}, mode="append")
+            ((_, rows),) = build_frames(mapped, catalog, {"source": records}, mode="append")
             (row,) = rows.collect()
             found.add((row[ORIGIN]["part"], row[ORIGIN]["row"]))
     assert found == {(3, 0)}
@@ -202,12 +202,12 @@ def _same_sized(folder: Path) -> Path:
 
 
 @contextmanager
-def _numbers_of_p5(folder: Path, spark: SparkSession) -> Iterator[tuple[Origins, Any]]:
+def _numbers_of_p5(folder: Path, spark: SparkSession) -> Iterator[tuple[OpenSource, Any]]:
     source = FileSource((str(folder),), columns="login string")
-    found = survey(source)
-    with _set(spark, SMALL), opened(source, found, spark) as records:
+    found = read_source_state(source)
+    with _set(spark, SMALL), open_source(source, found, spark) as records:
         (row,) = records.where("login = 'p5'").select(PART, ROW).collect()
-        yield Origins.of("people", source, found, records), (row[PART], row[ROW])
+        yield OpenSource.from_records("people", source, found, records), (row[PART], row[ROW])
 
 
 def test_a_record_is_found_again_when_executors_came_meanwhile(
@@ -218,7 +218,7 @@ def test_a_record_is_found_again_when_executors_came_meanwhile(
         # As many partitions are wanted as there are cores.
         spark.conf.set("spark.sql.leafNodeDefaultParallelism", "3")
         ((_, found),) = origins.locate([numbers])
-    assert found == Found(f"{path} line 6", str(path), 6, '{"login":"p5"}')
+    assert found == OriginRecord(f"{path} line 6", str(path), 6, '{"login":"p5"}')
 
 
 def test_no_other_record_is_found_when_files_are_cut_differently(
@@ -241,13 +241,13 @@ def test_settings_of_a_session_are_as_before_behind_the_last_source(
     _records(tmp_path / "a.jsonl", [{"login": "ada"}])
     source = FileSource((str(tmp_path),))
     before = spark.conf.getAll
-    with opened(source, survey(source), spark):
-        with opened(source, survey(source), spark):
+    with open_source(source, read_source_state(source), spark):
+        with open_source(source, read_source_state(source), spark):
             held = spark.conf.get(name)
             assert held is not None
         assert spark.conf.get(name) == held
     assert spark.conf.getAll == before
-    with _set(spark, {name: "7"}), opened(source, survey(source), spark):
+    with _set(spark, {name: "7"}), open_source(source, read_source_state(source), spark):
         assert spark.conf.get(name) == "7"
 
 
@@ -257,11 +257,13 @@ def test_lines_that_hold_arrays_are_not_counted_as_records(
     path = tmp_path / "a.jsonl"
     path.write_text('[{"login":"a"},{"login":"b"}]\n[]\n{"login":"c"}\n{"login":"d"}\n')
     source = FileSource((str(path),), columns="login string")
-    found = survey(source)
-    with opened(source, found, spark) as records:
-        origins = Origins.of("people", source, found, records)
+    found = read_source_state(source)
+    with open_source(source, found, spark) as records:
+        origins = OpenSource.from_records("people", source, found, records)
         rows = records.select(PART, ROW).collect()
-        places = [each.place for _, each in origins.locate([(row[PART], row[ROW]) for row in rows])]
+        places = [
+            each.location for _, each in origins.locate([(row[PART], row[ROW]) for row in rows])
+        ]
     assert places == [f"{path} record {number}" for number in (1, 2, 3, 4)]
 
 
@@ -269,6 +271,8 @@ def test_records_that_cannot_be_read_again_are_an_error_of_their_source(
     spark: SparkSession,
 ) -> None:
     source = FeedSource("a.omni")
-    origins = Origins.of("people", source, Survey(None), _numbered(spark, [("ada", 1, 1)]))
+    origins = OpenSource.from_records(
+        "people", source, SourceState(None), _numbered(spark, [("ada", 1, 1)])
+    )
     with pytest.raises(OmnigraphError, match=r"source 'people'.*commit"):
         list(origins.locate([(1, 1)]))

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from omnigraph.pipelines import run as run_module
 from omnigraph.pipelines.definition import Source
 from omnigraph.pipelines.run import RunOptions, run_pipeline
-from omnigraph.pipelines.sources import Survey, opened
+from omnigraph.pipelines.sources import SourceState, open_source
 from spark.pipeline_world import SIMPLE, company, defined, entities, loads, logins
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -27,12 +27,12 @@ def test_a_run_that_another_one_overtakes_ends_with_the_commit_of_that_one(
 
     @contextmanager
     def overtaken(
-        source: Source, found: Survey, spark: SparkSession, *, staging: str | None
+        source: Source, found: SourceState, spark: SparkSession, *, staging: str | None
     ) -> Iterator[DataFrame]:
-        monkeypatch.setattr(run_module, "opened", opened)
+        monkeypatch.setattr(run_module, "opened", open_source)
         # It begins behind the look for the key, and ends before the load.
         assert run_pipeline(pipeline).status == "succeeded"
-        with opened(source, found, spark, staging=staging) as rows:
+        with open_source(source, found, spark, staging=staging) as rows:
             yield rows
 
     monkeypatch.setattr(run_module, "opened", overtaken)
@@ -50,10 +50,10 @@ def test_a_source_that_was_lost_is_opened_again_unless_a_target_has_its_records(
 
     @contextmanager
     def lost(
-        source: Source, found: Survey, spark: SparkSession, *, staging: str | None
+        source: Source, found: SourceState, spark: SparkSession, *, staging: str | None
     ) -> Iterator[DataFrame]:
         times.append("opened")
-        with opened(source, found, spark, staging=staging) as rows:
+        with open_source(source, found, spark, staging=staging) as rows:
             is_first = len(times) == 1
             yield rows.mapInArrow(_gone, rows.schema) if is_first else rows
         times.append("closed")

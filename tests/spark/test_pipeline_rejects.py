@@ -19,14 +19,14 @@ from pyspark.sql import SparkSession
 
 from omnigraph.pipelines.definition import FileSource
 from omnigraph.pipelines.ledger import TargetRun
-from omnigraph.pipelines.origins.locating import Origins
+from omnigraph.pipelines.origins.locating import OpenSource
 from omnigraph.pipelines.origins.numbering import PART, ROW
 from omnigraph.pipelines.run import RunOptions, run_pipeline
-from omnigraph.pipelines.sources import opened, survey
-from omnigraph.pipelines.sources.postgres import connected
+from omnigraph.pipelines.sources import open_source, read_source_state
+from omnigraph.pipelines.sources.postgres import open_cursor
 from omnigraph.pipelines.stream import stream_pipeline
-from omnigraph.storage.remote_objects import s3_client
-from omnigraph.writers.bulk.origins import Found
+from omnigraph.storage.remote_objects import create_s3_client
+from omnigraph.writers.bulk.origins import OriginRecord
 from spark.pipeline_world import SIMPLE, company, defined, entities, logins
 from spark.postgres_server import running
 from stores import S3Server
@@ -162,15 +162,15 @@ def test_rejected_records_of_files_on_s3_have_their_file_and_line(
     first = {"a.jsonl": _lines({"login": "ada", "full": "A"}), "b.jsonl": ""}
     files = {**first, "c.jsonl": _lines(None, {"login": "cy", "full": "C"}, {"login": "bo"})}
     for name, text in files.items():
-        obstore.put(s3_client(f"s3://{bucket}", s3.options), f"in/{name}", text.encode())
+        obstore.put(create_s3_client(f"s3://{bucket}", s3.options), f"in/{name}", text.encode())
     source = FileSource((f"s3://{bucket}/in/*.jsonl",), options=s3.options)
-    found = survey(source)
-    with opened(source, found, spark) as records:
+    found = read_source_state(source)
+    with open_source(source, found, spark) as records:
         bad = records.where("full IS NULL").selectExpr(PART, ROW).toArrow().to_pylist()
         wanted = [(row[PART], row[ROW]) for row in bad]
-        ((_, place),) = Origins.of("people", source, found, records).locate(wanted)
+        ((_, place),) = OpenSource.from_records("people", source, found, records).locate(wanted)
     uri = f"s3://{bucket}/in/c.jsonl"
-    assert place == Found(f"{uri} line 3", uri, 3, '{"login":"bo"}')
+    assert place == OriginRecord(f"{uri} line 3", uri, 3, '{"login":"bo"}')
     s3.forget(bucket)
 
 
@@ -227,7 +227,7 @@ def test_a_rejected_message_has_its_topic_partition_and_offset(tmp_path: Path) -
 
 def test_a_rejected_row_of_postgres_has_its_key(tmp_path: Path) -> None:
     with running(tmp_path) as url, company(tmp_path):
-        with connected(url) as cursor:
+        with open_cursor(url) as cursor:
             cursor.execute('CREATE TABLE people (login text, "full" text, id int PRIMARY KEY)')
             cursor.execute("INSERT INTO people VALUES ('ada', 'A', 1), ('bo', NULL, 7)")
         options = RunOptions(environment={"CRM": url})

@@ -10,14 +10,19 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.errors import ApprovalRequired, PipelineInvalid, SecretMissing, SourceRefused
+from omnigraph.errors import (
+    ApprovalRequiredError,
+    PipelineInvalidError,
+    SecretMissingError,
+    SourceRefusedError,
+)
 from omnigraph.pipelines.due import run_due
 from omnigraph.pipelines.ledger import Ledger
 from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.review import runs_of
+from omnigraph.pipelines.review import read_runs
 from omnigraph.pipelines.run import RunOptions, run_pipeline
 from omnigraph.storage import open_objects
-from omnigraph.storage.faults import FaultyObjects, SimulatedCrash, Steps, every_fault
+from omnigraph.storage.faults import FaultyObjects, SimulatedCrash, Steps, iter_faults
 from spark.pipeline_world import (
     DOCUMENTS,
     EVERYTHING,
@@ -139,19 +144,19 @@ def test_a_process_that_ends_anywhere_leaves_one_commit_and_a_true_ledger(tmp_pa
             run_pipeline(defined(folder, SIMPLE), options)
         return folder
 
-    faults = list(every_fault(life))
+    faults = list(iter_faults(life))
     assert len(faults) == 12
     for fault in faults:
-        steps = fault.steps()
+        steps = fault.create_steps()
         folder = life(steps)
-        assert steps.is_met
+        assert steps.has_fired
         pipeline = defined(folder, SIMPLE)
-        resolver = Resolver.of(pipeline)
+        resolver = Resolver.from_environment(pipeline)
         with omnigraph.open(folder / "company.omni") as graph:
             written = len(loads(graph))
             told = [
                 target.commit
-                for run in runs_of(pipeline, resolver, limit=9)
+                for run in read_runs(pipeline, resolver, limit=9)
                 for target in run.targets
             ]
             assert sum(commit is not None for commit in told) == written
@@ -214,15 +219,15 @@ def test_a_schedule_runs_each_slot_once(tmp_path: Path) -> None:
 def test_a_run_that_cannot_begin_is_in_the_ledger(tmp_path: Path) -> None:
     with company(tmp_path):
         pipeline = defined(tmp_path, SIMPLE)
-        with pytest.raises(SourceRefused, match="no file matches the pattern"):
+        with pytest.raises(SourceRefusedError, match="no file matches the pattern"):
             run_pipeline(pipeline)
         secret = defined(tmp_path, SIMPLE.replace('"in/*.jsonl"', '"${NO_SUCH_NAME}/x.jsonl"'))
-        with pytest.raises(SecretMissing):
+        with pytest.raises(SecretMissingError):
             run_pipeline(secret)
         wrong = defined(tmp_path, SIMPLE.replace("type: Person", "type: Persn"))
-        with pytest.raises(PipelineInvalid, match="no node type 'Persn'"):
+        with pytest.raises(PipelineInvalidError, match="no node type 'Persn'"):
             run_pipeline(wrong)
-        runs = Ledger.at(str(tmp_path / "company.omni"), "people").runs()
+        runs = Ledger.open(str(tmp_path / "company.omni"), "people").list_runs()
         assert [run.status for run in runs] == ["failed"] * 3
 
 
@@ -230,7 +235,7 @@ def test_an_overwrite_needs_an_approval_of_this_very_definition(tmp_path: Path) 
     logins(tmp_path, "a.jsonl", "ada")
     with company(tmp_path) as graph:
         pipeline = defined(tmp_path, SIMPLE.replace("mode: append", "mode: overwrite"))
-        with pytest.raises(ApprovalRequired) as caught:
+        with pytest.raises(ApprovalRequiredError) as caught:
             run_pipeline(pipeline, RunOptions(approve="sha256:other"))
         assert entities(graph) == {}
         run = run_pipeline(pipeline, RunOptions(approve=caught.value.digest))

@@ -17,12 +17,12 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from omnigraph.errors import SourceFailed, SourceRefused
+from omnigraph.errors import SourceFailedError, SourceRefusedError
 from omnigraph.pipelines.definition import FileSource, PostgresSource
 from omnigraph.pipelines.run import RunOptions, run_pipeline
-from omnigraph.pipelines.sources import opened, survey
-from omnigraph.pipelines.sources.postgres import connected
-from omnigraph.storage.remote_objects import s3_client
+from omnigraph.pipelines.sources import open_source, read_source_state
+from omnigraph.pipelines.sources.postgres import open_cursor
+from omnigraph.storage.remote_objects import create_s3_client
 from omnigraph.writers.bulk.runner import Stage
 from spark.pipeline_world import SIMPLE, company, defined, entities, loads
 from spark.postgres_server import running
@@ -36,7 +36,7 @@ _ROWS = 5000
 @pytest.fixture(scope="module")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with running(tmp_path_factory.mktemp("pg")) as url:
-        with connected(url) as cursor:
+        with open_cursor(url) as cursor:
             cursor.execute(
                 "CREATE TABLE people (id bigint, login text, paid numeric(10,2), at timestamptz,"
                 " born date, tags text[], extra jsonb, mark uuid, gap interval, odd real,"
@@ -72,7 +72,7 @@ def test_every_row_of_postgres_is_read_once(
     postgres: str, spark: SparkSession, given: dict[str, Any], rows: int
 ) -> None:
     source = PostgresSource(postgres, **given)
-    with opened(source, survey(source), spark) as found:
+    with open_source(source, read_source_state(source), spark) as found:
         ids = found.select("id").toArrow()["id"].to_pylist()
     assert len(ids) == len(set(ids)) == rows
 
@@ -89,14 +89,17 @@ def test_a_key_that_could_lose_rows_is_refused(
     postgres: str, spark: SparkSession, key: str, message: str
 ) -> None:
     source = PostgresSource(postgres, table="people", key=key)
-    with pytest.raises(SourceRefused, match=message), opened(source, survey(source), spark):
+    with (
+        pytest.raises(SourceRefusedError, match=message),
+        open_source(source, read_source_state(source), spark),
+    ):
         pass
 
 
 def test_all_ranges_see_one_snapshot(postgres: str, spark: SparkSession) -> None:
     source = PostgresSource(postgres, table="people", ranges=3)
-    with opened(source, survey(source), spark) as found:
-        with connected(postgres) as cursor:
+    with open_source(source, read_source_state(source), spark) as found:
+        with open_cursor(postgres) as cursor:
             cursor.execute("INSERT INTO people (id, login) VALUES (999999, 'late')")
         assert found.where("login = 'late'").count() == 0
         first = found.where("id = 2").toArrow().to_pylist()[0]
@@ -108,7 +111,7 @@ def test_all_ranges_see_one_snapshot(postgres: str, spark: SparkSession) -> None
         )
         assert (first["noon"], first["host"]) == ("12:30:00", "10.0.0.1/32")
         assert len(first["mark"]) == len(first["marks"][0]) == 36
-    with connected(postgres) as cursor:
+    with open_cursor(postgres) as cursor:
         cursor.execute("DELETE FROM people WHERE id = 999999")
 
 
@@ -139,15 +142,15 @@ def test_a_postgres_that_is_not_there_or_refuses_is_told(
 ) -> None:
     gone = PostgresSource("postgresql://me:secret@127.0.0.1:1/x", table="people")
     with (
-        pytest.raises(SourceFailed, match="PostgreSQL cannot be read") as caught,
-        opened(gone, survey(gone), spark),
+        pytest.raises(SourceFailedError, match="PostgreSQL cannot be read") as caught,
+        open_source(gone, read_source_state(gone), spark),
     ):
         pass
     assert "secret" not in caught.value.message
     wrong = PostgresSource(postgres, table="peple")
     with (
-        pytest.raises(SourceRefused, match='relation "peple" does not exist'),
-        opened(wrong, survey(wrong), spark),
+        pytest.raises(SourceRefusedError, match='relation "peple" does not exist'),
+        open_source(wrong, read_source_state(wrong), spark),
     ):
         pass
 
@@ -259,7 +262,7 @@ def _file(format_: str, columns: dict[str, Any]) -> bytes:
 
 def test_files_on_s3_are_read_by_tasks(s3: S3Server, spark: SparkSession) -> None:
     bucket = s3.new_bucket()
-    store = s3_client(f"s3://{bucket}", s3.options)
+    store = create_s3_client(f"s3://{bucket}", s3.options)
     files = {
         "c.jsonl": b'{"login": "cy"}\n\n{"login": "di", "age": 3}\n',
         "d.jsonl": '{"age": 4, "login": "zoë"}'.encode(),
@@ -280,7 +283,7 @@ def test_files_on_s3_are_read_by_tasks(s3: S3Server, spark: SparkSession) -> Non
     }
     for ending, rows in expected.items():
         source = FileSource((f"s3://{bucket}/in/*.{ending}",), options=s3.options)
-        with opened(source, survey(source), spark) as found:
+        with open_source(source, read_source_state(source), spark) as found:
             records = found.select("login", "age").toArrow().to_pylist()
         assert [(each["login"], each["age"]) for each in records] == rows
     s3.forget(bucket)

@@ -10,25 +10,25 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
-from omnigraph.errors import InvalidArgument, RunFailed, SourceRefused
+from omnigraph.errors import InvalidArgumentError, RunFailedError, SourceRefusedError
 from omnigraph.pipelines import stream
 from omnigraph.pipelines.definition import FileSource, Pipeline
 from omnigraph.pipelines.ledger import Ledger
 from omnigraph.pipelines.origins.numbering import BLOCK, FILE
 from omnigraph.pipelines.resolving import Resolver
 from omnigraph.pipelines.run import RunOptions
-from omnigraph.pipelines.sources.files import listed
+from omnigraph.pipelines.sources.files import list_files
 from omnigraph.pipelines.stream import stream_pipeline
-from omnigraph.spark.session import session
+from omnigraph.spark.session import get_session
 from omnigraph.storage import Objects, open_objects
-from omnigraph.storage.faults import Fault, FaultyObjects, Kind, Steps
+from omnigraph.storage.faults import Fault, FaultKind, FaultyObjects, Steps
 from spark.pipeline_world import SIMPLE, company, defined, entities, loads, logins
 
 pytestmark = pytest.mark.usefixtures("spark")
 
 
 def _crashing(number: int) -> Callable[[str], Objects]:
-    steps = Steps(Fault(number, Kind.ERROR, "put_new"))
+    steps = Steps(Fault(number, FaultKind.ERROR, "put_new"))
     return lambda uri: FaultyObjects(open_objects(uri), steps)
 
 
@@ -53,7 +53,7 @@ def test_a_batch_that_fails_stops_the_stream_and_is_given_again(tmp_path: Path) 
     with company(tmp_path) as graph:
         logins(tmp_path, "a.jsonl", "ada", "ada")
         pipeline = defined(tmp_path, SIMPLE)
-        with pytest.raises(RunFailed, match="ada"):
+        with pytest.raises(RunFailedError, match="ada"):
             stream_pipeline(pipeline, RunOptions(), is_available_now=True)
         assert entities(graph) == {}
         logins(tmp_path, "a.jsonl", "ada")
@@ -97,13 +97,13 @@ def test_a_batch_of_a_stream_that_is_stopped_is_interrupted(tmp_path: Path) -> N
         batches.stopped = StoppedMeanwhile()
         rows = _rows("bo")
         # The job of a stream that is stopped fails, because it is cancelled.
-        with pytest.raises(RunFailed, match="stopped"):
+        with pytest.raises(RunFailedError, match="stopped"):
             batches(rows.mapInArrow(_cancelled, rows.schema), 7)
         # What is tried again after that does not even begin.
-        with pytest.raises(RunFailed, match="stopped"):
+        with pytest.raises(RunFailedError, match="stopped"):
             batches(rows, 8)
-        ledger = Ledger.at(str(tmp_path / "company.omni"), "people")
-        ended = [(run.status, run.targets[0].status) for run in ledger.runs()]
+        ledger = Ledger.open(str(tmp_path / "company.omni"), "people")
+        ended = [(run.status, run.targets[0].status) for run in ledger.list_runs()]
         assert ended == [("interrupted", "interrupted")] * 2 + [("succeeded", "succeeded")]
         assert len(loads(graph)) == 1
 
@@ -114,17 +114,17 @@ def _cancelled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from ()
 
 
-def _batches(pipeline: Pipeline, folder: Path) -> stream._Batches:
-    resolver = Resolver.of(pipeline)
-    source = resolver.source("source")
+def _batches(pipeline: Pipeline, folder: Path) -> stream._BatchRunner:
+    resolver = Resolver.from_environment(pipeline)
+    source = resolver.resolve_source("source")
     assert isinstance(source, FileSource)
-    streamed = stream._Streamed("source", source, listed(source))
-    return stream._Batches(pipeline, RunOptions(), resolver, streamed, _noted(folder))
+    streamed = stream._StreamSource("source", source, list_files(source))
+    return stream._BatchRunner(pipeline, RunOptions(), resolver, streamed, _noted(folder))
 
 
 def _rows(login: str) -> DataFrame:
     columns = f"login string, {FILE} string, {BLOCK} long"
-    return session().createDataFrame([(login, "a.jsonl", 0)], columns)
+    return get_session().createDataFrame([(login, "a.jsonl", 0)], columns)
 
 
 def _noted(folder: Path) -> Path:
@@ -136,13 +136,13 @@ def test_what_a_stream_raises_tells_no_value_of_the_environment(tmp_path: Path) 
     secret = "s3cret-word"  # noqa: S105 — of this test alone
     options = RunOptions(environment={"PLACE": secret})
     paths = SIMPLE.replace("in/*.jsonl", "${PLACE}/*.jsonl")
-    with pytest.raises(SourceRefused) as caught:
+    with pytest.raises(SourceRefusedError) as caught:
         stream_pipeline(defined(tmp_path, paths), options)
     assert secret not in str(caught.value)
     assert "${PLACE}" in caught.value.message
     (tmp_path / secret).mkdir()
     (tmp_path / secret / "a.jsonl").write_text('{"login": "ada"}\n{"login": "ada"}\n')
-    with company(tmp_path), pytest.raises(RunFailed) as failed:
+    with company(tmp_path), pytest.raises(RunFailedError) as failed:
         stream_pipeline(defined(tmp_path, paths), options, is_available_now=True)
     assert secret not in str(failed.value)
     assert "${PLACE}/a.jsonl line 2" in failed.value.message
@@ -151,5 +151,5 @@ def test_what_a_stream_raises_tells_no_value_of_the_environment(tmp_path: Path) 
 def test_only_a_folder_of_files_can_be_streamed(tmp_path: Path) -> None:
     logins(tmp_path, "a.jsonl", "ada")
     pipeline = defined(tmp_path, SIMPLE.replace("in/*.jsonl", "in/a.jsonl"))
-    with pytest.raises(InvalidArgument, match="a folder or a pattern"):
+    with pytest.raises(InvalidArgumentError, match="a folder or a pattern"):
         stream_pipeline(pipeline, RunOptions())

@@ -8,9 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
-from omnigraph.errors import SparkMissing
-from omnigraph.pipelines.validation import Checked, Spark, validated
+from omnigraph.errors import SparkMissingError
+from omnigraph.pipelines.validation import LazySparkSession, ValidationReport, validate_definition
 from spark.pipeline_world import SCHEMA
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -20,14 +21,14 @@ graphs: {company: {uri: company.omni, schema: company.pg}}
 """
 
 
-def _checked(folder: Path, text: str, *, spark: Spark | None = None) -> Checked:
+def _checked(folder: Path, text: str, *, spark: LazySparkSession | None = None) -> ValidationReport:
     (folder / "company.pg").write_text(SCHEMA)
     path = folder / "people.yaml"
     path.write_text(HEAD + text)
-    return validated(path, spark)
+    return validate_definition(path, spark)
 
 
-def _told(found: Checked) -> list[tuple[int, int, str]]:
+def _told(found: ValidationReport) -> list[tuple[int, int, str]]:
     return [(each.line, each.column, each.message) for each in found.problems]
 
 
@@ -166,21 +167,22 @@ def test_columns_that_are_none_are_told_where_they_are_declared(tmp_path: Path) 
 
 
 def test_a_mapping_without_expressions_over_unknown_columns_starts_no_spark(tmp_path: Path) -> None:
-    def never() -> None:
+    def never() -> SparkSession:
         raise AssertionError
 
-    found = _checked(tmp_path, _with("{kind: files, paths: x.jsonl}"), spark=Spark(never))  # type: ignore[arg-type]  # it is not called
-    assert (found.problems, found.notes) == ((), ())
+    session = LazySparkSession(never)
+    found = _checked(tmp_path, _with("{kind: files, paths: x.jsonl}"), spark=session)
+    assert (found.problems, found.remarks) == ((), ())
 
 
 def test_without_spark_a_note_says_what_was_not_checked(tmp_path: Path) -> None:
     def missing() -> None:
-        raise SparkMissing
+        raise SparkMissingError
 
     text = _with("{kind: files, paths: x.jsonl}", "lower(")
-    found = _checked(tmp_path, text, spark=Spark(missing))  # type: ignore[arg-type]  # it raises
+    found = _checked(tmp_path, text, spark=LazySparkSession(missing))  # type: ignore[arg-type]  # it raises
     assert found.problems == ()
-    assert found.notes[0].startswith("expressions are not checked: ")
+    assert found.remarks[0].startswith("expressions are not checked: ")
 
 
 def test_spark_says_nothing_of_it_on_standard_error(
@@ -194,6 +196,6 @@ def test_spark_says_nothing_of_it_on_standard_error(
 def test_files_that_are_not_there_yet_are_a_note(tmp_path: Path) -> None:
     found = _checked(tmp_path, _with("{kind: files, paths: later.csv}"))
     assert found.problems == ()
-    assert found.notes == (
+    assert found.remarks == (
         f"columns of source 'source' are not known: {tmp_path}/later.csv: no such file",
     )

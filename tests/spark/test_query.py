@@ -10,17 +10,17 @@ import pytest
 
 import omnigraph
 from omnigraph import Cancellation, Graph
-from omnigraph.engine.reads import PreparedRead, prepared_read, read_request
+from omnigraph.engine.reads import PreparedRead, build_read_request, prepare_read
 from omnigraph.errors import (
-    EngineUnsupported,
-    InvalidArgument,
-    QueryCancelled,
-    QueryTimeout,
-    ResourceLimit,
+    EngineUnsupportedError,
+    InvalidArgumentError,
+    QueryCancelledError,
+    QueryTimeoutError,
+    ResourceLimitError,
 )
 from omnigraph.execution.result import Result
 from omnigraph.spark.query import run_query
-from omnigraph.spark.query.frames import Sizes
+from omnigraph.spark.query.frames import SizeThresholds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,10 +42,10 @@ edge LivesIn: Person -> City
 """
 PEOPLE = 60
 # Every table is large, and every hop asks for its frontier first.
-LARGE = Sizes(local_rows=0, small_rows=0)
+LARGE = SizeThresholds(local_rows=0, small_rows=0)
 # Large tables, and more starts than can be told to tasks.
-JOINED = Sizes(local_rows=0, small_rows=0, hashed_rows=0, frontier_max=2)
-SIZES = {"small": Sizes(), "large": LARGE, "joined": JOINED}
+JOINED = SizeThresholds(local_rows=0, small_rows=0, hashed_rows=0, frontier_max=2)
+SIZES = {"small": SizeThresholds(), "large": LARGE, "joined": JOINED}
 
 
 @pytest.fixture(scope="module")
@@ -88,10 +88,10 @@ def edges(starts: range, end: object) -> pa.Table:
 def prepared(graph: Graph, text: str, **params: object) -> PreparedRead:
     snapshot = graph.branch().snapshot()
     resources = snapshot._session.resources
-    return prepared_read(resources, snapshot.view, read_request(text, params=params))
+    return prepare_read(resources, snapshot.view, build_read_request(text, params=params))
 
 
-def on_spark(spark: SparkSession, read: PreparedRead, sizes: Sizes) -> Result:
+def on_spark(spark: SparkSession, read: PreparedRead, sizes: SizeThresholds) -> Result:
     return run_query(
         spark, read.plan, read.view, read.params, now=read.now, options=read.options, sizes=sizes
     )
@@ -187,8 +187,8 @@ def test_a_ranked_read_is_refused_and_says_who_runs_it(graph: Graph, spark: Spar
     text = """
         query q() {
           match { $p: Person } return { $p.name } order { bm25($p.bio, "tea") desc } limit 3 }"""
-    with pytest.raises(EngineUnsupported, match="bm25") as refused:
-        on_spark(spark, prepared(graph, text), Sizes())
+    with pytest.raises(EngineUnsupportedError, match="bm25") as refused:
+        on_spark(spark, prepared(graph, text), SizeThresholds())
     assert "local" in str(refused.value.hint)
 
 
@@ -196,8 +196,8 @@ def test_the_edges_of_a_selection_are_counted_on_spark(graph: Graph, spark: Spar
     text = """
         set traversal_work_limit = 20;
         query q() { match { $p: Person  $p (knows | likes) $x } return { $p.name, $x.name } }"""
-    with pytest.raises(ResourceLimit):
-        on_spark(spark, prepared(graph, text), Sizes())
+    with pytest.raises(ResourceLimitError):
+        on_spark(spark, prepared(graph, text), SizeThresholds())
 
 
 @pytest.mark.parametrize("timeout", [0, 1])
@@ -208,7 +208,7 @@ def test_a_read_ends_when_its_time_is_over(
     people = "  ".join(f"$p{number}: Person" for number in range(4))
     text = f"query q() {{ match {{ {people} }} return {{ count($p0) as n }} }}"
     started = time.monotonic()
-    with pytest.raises(QueryTimeout):
+    with pytest.raises(QueryTimeoutError):
         graph.branch().query(text, engine="spark", timeout=timeout)
     # All of its 12,960,000 rows would take minutes.
     assert time.monotonic() - started < 60
@@ -222,7 +222,7 @@ def test_a_read_on_spark_can_be_cancelled(graph: Graph, spark: SparkSession) -> 
     cancelling = threading.Timer(1.0, cancellation.cancel)
     cancelling.start()
     started = time.monotonic()
-    with pytest.raises(QueryCancelled):
+    with pytest.raises(QueryCancelledError):
         graph.branch().query(text, engine="spark", cancel=cancellation)
     assert time.monotonic() - started < 60
     cancelling.join()
@@ -235,5 +235,5 @@ def test_branches_and_snapshots_take_the_engine_as_a_word(
     text = "query q() { match { $c: City } return { $c.name } order { $c.name } }"
     found = graph.branch().snapshot().query(text, engine="spark")
     assert found.to_pylist() == [{"c.name": "Oslo"}, {"c.name": "Rome"}]
-    with pytest.raises(InvalidArgument, match="neither 'local' nor 'spark'"):
+    with pytest.raises(InvalidArgumentError, match="neither 'local' nor 'spark'"):
         graph.branch().query(text, engine="flink")  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.errors import InvalidArgument, StorageRefused, TypeNotFound
+from omnigraph.errors import InvalidArgumentError, StorageRefusedError, TypeNotFoundError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,13 +109,13 @@ def test_an_older_state_is_read_as_it_was(graph: Graph) -> None:
 
 
 def test_unknown_names_are_refused_before_a_job_starts(graph: Graph) -> None:
-    with pytest.raises(TypeNotFound, match="Persom"):
+    with pytest.raises(TypeNotFoundError, match="Persom"):
         graph.spark.nodes("Persom")
-    with pytest.raises(InvalidArgument, match="no property 'agee'"):
+    with pytest.raises(InvalidArgumentError, match="no property 'agee'"):
         graph.spark.nodes("Person", columns=["agee"])
-    with pytest.raises(InvalidArgument, match="no property 'agee'"):
+    with pytest.raises(InvalidArgumentError, match="no property 'agee'"):
         graph.spark.nodes("Person", filter="agee > 3")
-    with pytest.raises(InvalidArgument, match="no condition"):
+    with pytest.raises(InvalidArgumentError, match="no condition"):
         graph.spark.nodes("Person", filter="age >")
 
 
@@ -184,13 +184,13 @@ def test_changes_are_told_commit_by_commit(graph: Graph) -> None:
     )
     assert [tuple(row) for row in updated.collect()] == [("29", "30")]
     assert graph.spark.changes(start, fix, ops=["delete"]).count() == 0
-    with pytest.raises(InvalidArgument, match="not on the way"):
+    with pytest.raises(InvalidArgumentError, match="not on the way"):
         graph.spark.changes(fix, "main")
 
 
 def test_a_graph_in_memory_is_refused() -> None:
     with (
         omnigraph.create("memory://spark-reads", schema="node A { name: String @key }") as graph,
-        pytest.raises(StorageRefused, match="memory of this process"),
+        pytest.raises(StorageRefusedError, match="memory of this process"),
     ):
         graph.spark.nodes("A")

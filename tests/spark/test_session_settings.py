@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.pipelines.run import run_pipeline
-from omnigraph.spark.load import mapped
-from omnigraph.spark.session import strict
+from omnigraph.spark.load import map_columns
+from omnigraph.spark.session import get_strict_session
 from spark.pipeline_world import SIMPLE, company, defined
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def test_a_mapping_is_refused_where_values_that_cannot_be_become_nulls(
     schema = "node Person { name: String @key  age: I32? }"
     with omnigraph.create(tmp_path / "g", schema=schema, durable=False) as graph:
         load = graph.spark.load
-        with pytest.raises(InvalidArgument, match=r"spark\.sql\.ansi\.enabled"):
+        with pytest.raises(InvalidArgumentError, match=r"spark\.sql\.ansi\.enabled"):
             load(frame, type="Person", mode="append", mapping={"name": "who", "age": "int(years)"})
         assert graph.branch().count("Person") == 0
         # Names of columns can be had from any session.
@@ -91,11 +91,11 @@ def test_a_mapping_is_refused_where_values_that_cannot_be_become_nulls(
 def test_a_session_that_is_strict_already_is_used_as_it_is(
     spark: SparkSession, request: pytest.FixtureRequest
 ) -> None:
-    assert strict(spark) is spark
+    assert get_strict_session(spark) is spark
     other = request.getfixturevalue("lenient")
-    made = strict(other)
+    made = get_strict_session(other)
     assert made is not other
-    assert strict(other) is made
+    assert get_strict_session(other) is made
     assert made.conf.get("spark.sql.session.timeZone") == "UTC"
 
 
@@ -107,7 +107,7 @@ def test_how_a_setting_is_spelled_changes_nothing(
     before = str(spark.conf.get(key))
     request.addfinalizer(lambda: spark.conf.set(key, before))
     spark.conf.set(key, spelled)
-    assert strict(spark) is spark
+    assert get_strict_session(spark) is spark
     frame = spark.createDataFrame([("ada", "36")], "login string, years string")
-    made = mapped(frame, {"name": "login", "age": "int(years)"})
+    made = map_columns(frame, {"name": "login", "age": "int(years)"})
     assert made.columns == ["name", "age"]

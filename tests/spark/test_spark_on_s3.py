@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.pipelines.run import RunOptions, run_pipeline
-from omnigraph.storage.remote_objects import s3_client
+from omnigraph.storage.remote_objects import create_s3_client
 from spark.pipeline_world import SIMPLE, company, defined, entities, loads
 from stores import S3Server
 
@@ -34,7 +34,7 @@ def bucket(s3: S3Server) -> Iterator[str]:
 
 
 def _put(s3: S3Server, bucket: str, path: str, data: bytes) -> None:
-    obstore.put(s3_client(f"s3://{bucket}", s3.options), path, data)
+    obstore.put(create_s3_client(f"s3://{bucket}", s3.options), path, data)
 
 
 def _parquet(**columns: list[str]) -> bytes:
@@ -58,9 +58,9 @@ def test_files_on_s3_are_loaded_into_a_graph_on_s3_and_exported_there(
         assert (main.count("Person"), main.count("Knows")) == (50, 50)
         result = graph.spark.export(f"s3://{bucket}/out", format="jsonl")
         assert (result.nodes, result.edges) == ({"Person": 50}, {"Knows": 50})
-        with pytest.raises(InvalidArgument, match="is not empty"):
+        with pytest.raises(InvalidArgumentError, match="is not empty"):
             graph.spark.export(f"s3://{bucket}/out", format="jsonl")
-        store = s3_client(f"s3://{bucket}", s3.options)
+        store = create_s3_client(f"s3://{bucket}", s3.options)
         paths = [each["path"] for page in obstore.list(store, "out") for each in page]
         done = json.loads(bytes(obstore.get(store, "out/_SUCCESS").bytes()))
         assert sorted(paths) == sorted(["out/_SUCCESS", *(f"out/{p}" for p in done["paths"])])

@@ -9,7 +9,7 @@ from typing import Any
 
 from model import Affected, ModelGraph, to_json
 from omnigraph.query.compile import compile_query
-from omnigraph.query.lower import lower
+from omnigraph.query.lower import lower_query
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.plan import ReadPlan
 from omnigraph.query.typed import Mutation, Parameter
@@ -88,7 +88,7 @@ def ask(
 ) -> list[dict[str, Any]]:
     """The rows of a query as JSON; its plan must mean the same before and after rewriting."""
     compiled = compile_query(text, graph.catalog)
-    plans = [lower(compiled.checked), compiled.plan]
+    plans = [lower_query(compiled.checked), compiled.plan]
     answers = []
     for plan in plans:
         assert isinstance(plan, ReadPlan)

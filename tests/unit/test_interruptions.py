@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.errors.interruptions import interruption_of, raising_interruptions
+from omnigraph.errors.interruptions import interruption_of, raise_interruptions
 
 
 class Stopped(KeyboardInterrupt):
@@ -29,14 +29,14 @@ def _answered() -> None:
 
 
 def test_what_became_of_an_interruption_is_the_interruption_again() -> None:
-    with pytest.raises(Stopped) as raised, raising_interruptions():
+    with pytest.raises(Stopped) as raised, raise_interruptions():
         _cleaned_up_badly()
     assert isinstance(raised.value.__cause__, ValueError)
 
 
 def test_other_errors_stay_what_they_are() -> None:
     error = ValueError("no number")
-    with pytest.raises(ValueError, match="no number") as raised, raising_interruptions():
+    with pytest.raises(ValueError, match="no number") as raised, raise_interruptions():
         raise error
     assert raised.value is error
 

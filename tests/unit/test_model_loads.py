@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 
 from model import ModelGraph
-from omnigraph.errors import KeyConflict, LoadError, WriteRefused
+from omnigraph.errors import KeyConflictError, LoadError, WriteRefusedError
 from unit.model_world import SCHEMA, SEED, graph_of, library
 
 Dialect = Literal["strict", "compatible"]
@@ -22,10 +22,10 @@ def refused(
     *,
     mode: Literal["overwrite", "append", "merge"] = "append",
     dialect: Dialect = "strict",
-) -> WriteRefused:
+) -> WriteRefusedError:
     """A load must fail with the fragment and leave the graph as it is."""
     before = graph.export()
-    with pytest.raises(WriteRefused) as failure:
+    with pytest.raises(WriteRefusedError) as failure:
         graph.load(records, mode=mode, dialect=dialect)
     assert fragment in str(failure.value)
     assert graph.export() == before
@@ -282,7 +282,7 @@ def test_append_meets_existing_entities_with_a_conflict() -> None:
     failure = refused(
         graph, '{"type":"Author","data":{"handle":"ann","name":"A"}}', "already exists"
     )
-    assert isinstance(failure, KeyConflict)
+    assert isinstance(failure, KeyConflictError)
     assert (failure.type_name, failure.entity_id) == ("Author", "ann")
     refused(graph, '{"edge":"Wrote","id":"w1","from":"dov","to":"b1"}', "already exists")
     refused(graph, '{"edge":"Mentors","from":"ann","to":"bob"}', "already exists")

@@ -6,7 +6,7 @@ import pytest
 
 from model.branching import BranchError, MergeConflicts, ModelBranches
 from model.merging import Side
-from omnigraph.errors import MigrationUnsupported
+from omnigraph.errors import MigrationUnsupportedError
 from omnigraph.schema import load_catalog
 from unit.model_world import change, graph_of
 
@@ -177,5 +177,5 @@ def test_schemas_that_do_not_go_together_conflict(
 
 
 def test_a_schema_that_cannot_come_into_force_is_refused(branches: ModelBranches) -> None:
-    with pytest.raises(MigrationUnsupported):
+    with pytest.raises(MigrationUnsupportedError):
         migrate(branches, "main", PERSON.replace("age: I64?", "age: String?"), TEAM)

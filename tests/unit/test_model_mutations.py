@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from model import Affected, ModelGraph
-from omnigraph.errors import WriteRefused
+from omnigraph.errors import WriteRefusedError
 from unit.model_world import NOW, change, graph_of, handles, library
 
 
@@ -19,7 +19,7 @@ def graph() -> ModelGraph:
 def refused(graph: ModelGraph, text: str, fragment: str, **params: Any) -> None:
     """A mutation must fail with the fragment and leave the graph as it is."""
     before = graph.export()
-    with pytest.raises(WriteRefused) as failure:
+    with pytest.raises(WriteRefusedError) as failure:
         change(graph, text, params)
     assert fragment in str(failure.value)
     assert graph.export() == before

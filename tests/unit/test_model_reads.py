@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from model import ModelGraph
-from omnigraph.errors import ResourceLimit
+from omnigraph.errors import ResourceLimitError
 from unit.model_world import ask, change, column, graph_of, handles, library
 
 
@@ -278,7 +278,7 @@ def test_a_bound_selection_shows_type_and_stored_ends(graph: ModelGraph) -> None
 def test_a_selection_has_a_work_limit(graph: ModelGraph) -> None:
     text = "query q() { match { $a: Author $a (follows | mentors) $x } return { $a.handle } }"
     assert ask(graph, text, work_limit=1000)
-    with pytest.raises(ResourceLimit, match="traversal_work_limit"):
+    with pytest.raises(ResourceLimitError, match="traversal_work_limit"):
         ask(graph, text, work_limit=1)
     plain = "query q() { match { $a: Author $a follows $x } return { $a.handle } }"
     assert ask(graph, plain, work_limit=1)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from model import ModelGraph
-from omnigraph.embedding.mock import mock_embedding
+from omnigraph.embedding.mock import compute_mock_embedding
 from omnigraph.errors import ExecutionError
 from omnigraph.schema.values import round_to_f32
 from unit.model_world import ask, change, column, graph_of
@@ -116,10 +116,10 @@ def test_filters_and_traversals_come_before_the_limit(graph: ModelGraph) -> None
 
 def test_a_text_is_embedded_at_query_time(graph: ModelGraph) -> None:
     order = 'nearest($d.v, "hello")'
-    explicit = ", ".join(str(abs(value)) for value in mock_embedding("hello", 2))
+    explicit = ", ".join(str(abs(value)) for value in compute_mock_embedding("hello", 2))
 
     def embed(text: str, dimension: int) -> list[float]:
-        return [abs(value) * 7 for value in mock_embedding(text, dimension)]
+        return [abs(value) * 7 for value in compute_mock_embedding(text, dimension)]
 
     assert ranked(graph, order, embed=embed) == ranked(graph, f"nearest($d.v, [{explicit}])")
     with pytest.raises(ExecutionError, match="no embedder"):

@@ -29,10 +29,10 @@ from omnigraph.cli import (
     upkeep_commands,
 )
 from omnigraph.cli.command_line import CommandLine
-from omnigraph.cli.failures import answer_termination
+from omnigraph.cli.failures import handle_termination
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.verbs import HELP_NAMES, expanded, verb
-from omnigraph.cli.views import OutputFailed, finish_output, prepare_streams, print_problems
+from omnigraph.cli.verbs import HELP_NAMES, expand_options, register_command
+from omnigraph.cli.views import OutputError, finish_output, prepare_streams, print_problems
 from omnigraph.schema.accepted import IR_VERSION
 
 _LEGEND = """\
@@ -83,13 +83,13 @@ for _part in (
 def main() -> None:
     """Run the command line; output that cannot be written is a failure like any other."""
     prepare_streams()
-    answer_termination()
+    handle_termination()
     try:
         try:
             app()
         finally:
             finish_output()
-    except OutputFailed as failure:
+    except OutputError as failure:
         # A reader who has gone needs no words.
         if not isinstance(failure.__cause__, BrokenPipeError):
             print_problems([f"the output cannot be written: {failure}"])
@@ -105,7 +105,7 @@ def _print_version(is_asked: bool) -> None:
 
 
 @app.callback()
-@expanded
+@expand_options
 def options(
     ctx: typer.Context,
     scope: Scope,
@@ -121,7 +121,7 @@ def options(
     ctx.obj = scope
 
 
-@verb(app, Capability.LOCAL)
+@register_command(app, Capability.LOCAL)
 def version() -> None:
     """Print the version of the program and of the schema format it writes."""
     typer.echo(f"omnigraph {__version__}")

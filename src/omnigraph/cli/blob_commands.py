@@ -15,7 +15,7 @@ from omnigraph.cli.failures import fail
 from omnigraph.cli.graphs import open_graph
 from omnigraph.cli.options import JSON, ReadTarget
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.verbs import STORE, group, verb
+from omnigraph.cli.verbs import STORE, add_group, register_command
 from omnigraph.cli.views import print_bytes
 from omnigraph.cli.views.documents import Fields, show
 
@@ -36,7 +36,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
+class BlobSelector:
     """Which blob is meant."""
 
     entity: Annotated[Kind, typer.Argument(help="What has the property.")]
@@ -62,7 +62,7 @@ class Selector:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class ByteRange:
     """Which bytes are wanted."""
 
     offset: Annotated[
@@ -72,14 +72,14 @@ class Range:
         int | None, typer.Option("--length", metavar="N", min=0, help="At most so many bytes.")
     ] = None
 
-    def check(self) -> None:
+    def require_valid(self) -> None:
         """Refuse a range that no blob could satisfy."""
         if self.length == 0:
             fail("--length 0 asks for nothing", hint="`blob stat` tells whether the blob exists")
         if (self.offset or 0) + (self.length or 0) > _POSITION_MAX:
             fail("--offset and --length reach beyond any blob")
 
-    def within(self, size: int) -> tuple[int, int]:
+    def resolve_bounds(self, size: int) -> tuple[int, int]:
         """The first position and the one after the last; the end of the blob is never passed."""
         start = self.offset or 0
         if start >= size and start + size > 0:
@@ -89,31 +89,31 @@ class Range:
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    below = group(app, "blob", "Read blobs: bytes of any length that a property holds.")
-    verb(below, Capability.DATA, takes=STORE)(get)
-    verb(below, Capability.DATA, takes=STORE)(stat)
+    below = add_group(app, "blob", "Read blobs: bytes of any length that a property holds.")
+    register_command(below, Capability.DATA, takes=STORE)(get)
+    register_command(below, Capability.DATA, takes=STORE)(stat)
 
 
 def get(
     scope: Scope,
-    selector: Selector,
-    wanted: Range,
+    selector: BlobSelector,
+    wanted: ByteRange,
     target: ReadTarget,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="PATH", help="Write to a file.")
     ] = None,
 ) -> None:
     """Print the bytes of a blob, or write them to a file."""
-    wanted.check()
-    with open_graph(scope, scope.address()) as graph:
+    wanted.require_valid()
+    with open_graph(scope, scope.resolve_address()) as graph:
         blob = selector.open(target.open(graph))
-        start, end = wanted.within(blob.size)
-        _write(_chunks(blob, start, end), out)
+        start, end = wanted.resolve_bounds(blob.size)
+        _write_chunks(_read_chunks(blob, start, end), out)
 
 
-def stat(scope: Scope, selector: Selector, target: ReadTarget, is_json: JSON = False) -> None:
+def stat(scope: Scope, selector: BlobSelector, target: ReadTarget, is_json: JSON = False) -> None:
     """Say how large a blob is."""
-    with open_graph(scope, scope.address()) as graph:
+    with open_graph(scope, scope.resolve_address()) as graph:
         snapshot = target.open(graph)
         blob = selector.open(snapshot)
         place = {name: value for name, value in target.to_json().items() if value is not None}
@@ -128,12 +128,12 @@ def stat(scope: Scope, selector: Selector, target: ReadTarget, is_json: JSON = F
     show(Fields(document, sentence), is_json=is_json)
 
 
-def _chunks(blob: Blob, start: int, end: int) -> Iterator[bytes]:
+def _read_chunks(blob: Blob, start: int, end: int) -> Iterator[bytes]:
     for position in range(start, end, CHUNK_BYTES_MAX):
         yield blob.read(position, min(end, position + CHUNK_BYTES_MAX))
 
 
-def _write(chunks: Iterator[bytes], out: Path | None) -> None:
+def _write_chunks(chunks: Iterator[bytes], out: Path | None) -> None:
     # The first chunk is read before the file is opened: a failure must not empty the file.
     first = next(chunks, b"")
     whole = chain([first], chunks)

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.graphs import answering_interrupts, confirm, echo_write, open_graph
+from omnigraph.cli.graphs import confirm, echo_write, handle_interrupts, open_graph
 from omnigraph.cli.merge_commands import merge
 from omnigraph.cli.options import JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.verbs import STORE_AND_ACTOR, group, verb
+from omnigraph.cli.verbs import STORE_AND_ACTOR, add_group, register_command
 from omnigraph.cli.views.documents import Branches, Fields, show
 
 _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The branch.")]
@@ -19,11 +19,11 @@ _UNSURE = "look at `omnigraph branch list` to see whether it happened"
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    below = group(app, "branch", "Work with branches.")
-    verb(below, Capability.DATA, takes=STORE_AND_ACTOR)(create)
-    verb(below, Capability.DATA, takes=STORE_AND_ACTOR, names=("list",))(list_)
-    verb(below, Capability.DATA, takes=STORE_AND_ACTOR)(delete)
-    verb(below, Capability.DATA, takes=STORE_AND_ACTOR)(merge)
+    below = add_group(app, "branch", "Work with branches.")
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(create)
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR, names=("list",))(list_)
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(delete)
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(merge)
 
 
 def create(
@@ -39,9 +39,9 @@ def create(
     is_json: JSON = False,
 ) -> None:
     """Start a branch at the head of another; no data is copied."""
-    address = scope.address(uri, ways=OPTION_WAYS)
+    address = scope.resolve_address(uri, ways=OPTION_WAYS)
     echo_write(scope, "branch create", address)
-    with open_graph(scope, address) as graph, answering_interrupts(lambda: _UNSURE):
+    with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE):
         graph.create_branch(name, source=source)
     document = {"uri": address, "from": source, "name": name, "actor_id": scope.actor}
     show(Fields(document, f"created branch {name} from {source}"), is_json=is_json)
@@ -49,16 +49,16 @@ def create(
 
 def list_(scope: Scope, uri: URI_OPTION = None, is_json: JSON = False) -> None:
     """List the branches."""
-    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
         show(Branches(graph.branches()), is_json=is_json)
 
 
 def delete(scope: Scope, name: _NAME, uri: URI_OPTION = None, is_json: JSON = False) -> None:
     """End a branch and free its name."""
-    address = scope.address(uri, ways=OPTION_WAYS)
+    address = scope.resolve_address(uri, ways=OPTION_WAYS)
     confirm(scope, address, f"branch delete {name}", is_json=is_json)
     echo_write(scope, "branch delete", address)
-    with open_graph(scope, address) as graph, answering_interrupts(lambda: _UNSURE):
+    with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE):
         graph.delete_branch(name)
     document = {"uri": address, "name": name, "actor_id": scope.actor}
     show(Fields(document, f"deleted branch {name}"), is_json=is_json)

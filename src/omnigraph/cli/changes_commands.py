@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from omnigraph.cli.diff_command import Wanted
+from omnigraph.cli.diff_command import ChangeFilter
 from omnigraph.cli.graphs import open_graph
-from omnigraph.cli.installing import install, require_locks, turn
+from omnigraph.cli.installing import install_file, lock_file, require_lock_support
 from omnigraph.cli.options import BRANCH, JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.verbs import STORE, group, verb
+from omnigraph.cli.verbs import STORE, add_group, register_command
 from omnigraph.cli.views import print_json
 from omnigraph.cli.views.changes import print_block, print_commit, print_poll
 from omnigraph.cli.views.documents import Fields, show
@@ -40,7 +40,7 @@ _LIMIT = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Paging:
+class PageOptions:
     """Which page of a commit, and how large pages are."""
 
     limit: _LIMIT = None
@@ -51,7 +51,7 @@ class Paging:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class FeedStart:
     """Where a feed begins."""
 
     cursor: Annotated[
@@ -78,7 +78,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class PollStart(Start):
+class PollStart(FeedStart):
     """Where a poll begins, and how large its pages are."""
 
     limit: _LIMIT = None
@@ -86,23 +86,23 @@ class PollStart(Start):
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    below = group(app, "changes", "Follow what is committed to a branch.")
-    verb(below, Capability.DATA, takes=STORE)(poll)
-    verb(below, Capability.DATA, takes=STORE)(baseline)
-    verb(below, Capability.DATA, takes=STORE)(follow)
+    below = add_group(app, "changes", "Follow what is committed to a branch.")
+    register_command(below, Capability.DATA, takes=STORE)(poll)
+    register_command(below, Capability.DATA, takes=STORE)(baseline)
+    register_command(below, Capability.DATA, takes=STORE)(follow)
 
 
 def commit_changes(
     scope: Scope,
-    wanted: Wanted,
+    wanted: ChangeFilter,
     commit_id: Annotated[str, typer.Argument(metavar="COMMIT", help="The id of the commit.")],
-    paging: Paging,
+    paging: PageOptions,
     uri: URI_OPTION = None,
     is_json: JSON = False,
 ) -> None:
     """Show what a commit changed, with every entity before and after."""
-    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
-        pages = _commit_pages(graph, commit_id, wanted, paging)
+    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+        pages = _iter_commit_pages(graph, commit_id, wanted, paging)
         if paging.page_token is None:
             print_commit(pages, is_json=is_json)
         elif is_json:
@@ -114,31 +114,31 @@ def commit_changes(
 def poll(
     scope: Scope,
     start: PollStart,
-    wanted: Wanted,
+    wanted: ChangeFilter,
     uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     is_json: JSON = False,
 ) -> None:
     """Show what was committed behind a position, at most 128 commits, and the cursor to go on."""
-    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
-        pages = _poll_pages(graph.branch(branch), start, wanted)
+    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+        pages = _iter_poll_pages(graph.branch(branch), start, wanted)
         print_poll(pages, is_json=is_json)
 
 
 def baseline(
     scope: Scope,
-    wanted: Wanted,
+    wanted: ChangeFilter,
     out: Annotated[Path, typer.Option("--out", metavar="PATH", help="The file to replace.")],
     uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     is_json: JSON = False,
 ) -> None:
     """Write all entities to a file, and print the cursor to follow the branch from there."""
-    require_locks()
-    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph, turn(out):
+    require_lock_support()
+    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph, lock_file(out):
         kinds, types, ops = wanted.kinds, wanted.types, wanted.ops
         taken = graph.branch(branch).baseline(kinds=kinds, types=types, ops=ops)
-        install(out, taken.chunks())
+        install_file(out, taken.chunks())
         # Printed before the next one may replace the file: the cursor belongs to what is there.
         sentence = f"{out}: as of commit {taken.commit_id}\ncursor: {taken.resume_cursor}"
         show(Fields(taken.to_json(), sentence), is_json=is_json)
@@ -146,8 +146,8 @@ def baseline(
 
 def follow(
     scope: Scope,
-    start: Start,
-    wanted: Wanted,
+    start: FeedStart,
+    wanted: ChangeFilter,
     uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     poll_s: Annotated[
@@ -158,7 +158,7 @@ def follow(
     """Print every commit as a line of JSON, as it comes, until interrupted."""
     if not math.isfinite(poll_s):
         raise typer.BadParameter(f"--every: {poll_s:g} is not a time to wait")
-    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
         blocks = graph.branch(branch).follow(
             cursor=start.cursor,
             start=start.start,
@@ -175,8 +175,8 @@ def follow(
             raise typer.Exit(0) from None
 
 
-def _commit_pages(
-    graph: Graph, commit_id: str, wanted: Wanted, paging: Paging
+def _iter_commit_pages(
+    graph: Graph, commit_id: str, wanted: ChangeFilter, paging: PageOptions
 ) -> Iterator[ChangesPage]:
     page_token = paging.page_token
     while True:
@@ -194,7 +194,7 @@ def _commit_pages(
         page_token = page.next_page_token
 
 
-def _poll_pages(branch: Branch, start: PollStart, wanted: Wanted) -> Iterator[FeedPage]:
+def _iter_poll_pages(branch: Branch, start: PollStart, wanted: ChangeFilter) -> Iterator[FeedPage]:
     cursor, first, page_token = start.cursor, start.start, None
     while True:
         page = branch.changes(

@@ -11,15 +11,15 @@ from typer.core import TyperGroup
 
 from omnigraph.cli.failures import (
     FAILED,
-    CommandFailed,
-    SystemFailed,
-    Unexpected,
-    asks_for_json,
-    report,
-    report_usage,
+    CommandError,
+    SystemFailureError,
+    UnexpectedError,
+    report_error,
+    report_usage_error,
+    wants_json,
 )
-from omnigraph.cli.old_spellings import modern
-from omnigraph.cli.views import OutputFailed, print_problems, print_warning
+from omnigraph.cli.old_spellings import translate_spelling
+from omnigraph.cli.views import OutputError, print_problems, print_warning
 from omnigraph.errors import OmnigraphError
 
 
@@ -29,7 +29,7 @@ class CommandLine(TyperGroup):
     # Any: commands and contexts of the library
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that a line names; an old spelling leads to its successor, with a warning."""
-        arguments, warning = modern(args)
+        arguments, warning = translate_spelling(args)
         if warning is not None and not ctx.resilient_parsing:
             print_warning(warning)
         return super().resolve_command(ctx, arguments)
@@ -47,23 +47,23 @@ class CommandLine(TyperGroup):
         settings = {"windows_expand_args": windows_expand_args, **extra}
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, False, **settings)
-        is_json = asks_for_json(sys.argv[1:] if args is None else args)
+        is_json = wants_json(sys.argv[1:] if args is None else args)
         try:
             code = super().main(args, prog_name, complete_var, False, **settings)
         except typer.TyperException as error:
-            code = report_usage(error, is_json=is_json)
-        except (OmnigraphError, CommandFailed) as error:
-            code = report(error, is_json=is_json)
+            code = report_usage_error(error, is_json=is_json)
+        except (OmnigraphError, CommandError) as error:
+            code = report_error(error, is_json=is_json)
         except OSError as error:
-            code = report(SystemFailed(str(error)), is_json=is_json)
+            code = report_error(SystemFailureError(str(error)), is_json=is_json)
         except typer.Abort:
             print_problems(["aborted"])
             code = FAILED
-        except OutputFailed:
+        except OutputError:
             raise
         except Exception as error:
             # The traceback is for people; a program gets its document all the same.
             if is_json:
-                report(Unexpected(f"{type(error).__name__}: {error}"), is_json=True)
+                report_error(UnexpectedError(f"{type(error).__name__}: {error}"), is_json=True)
             raise
         sys.exit(code)

@@ -18,16 +18,16 @@ from omnigraph.cli.options import (
     URI_OPTION,
 )
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.verbs import STORE, group, verb
+from omnigraph.cli.verbs import STORE, add_group, register_command
 from omnigraph.cli.views.documents import Commits, OneCommit, show
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    below = group(app, "commit", "Look at the history.")
-    verb(below, Capability.DATA, takes=STORE, names=("list",))(list_)
-    verb(below, Capability.DATA, takes=STORE, names=("show",))(show_commit)
-    verb(below, Capability.DATA, takes=STORE, names=("changes",))(commit_changes)
+    below = add_group(app, "commit", "Look at the history.")
+    register_command(below, Capability.DATA, takes=STORE, names=("list",))(list_)
+    register_command(below, Capability.DATA, takes=STORE, names=("show",))(show_commit)
+    register_command(below, Capability.DATA, takes=STORE, names=("changes",))(commit_changes)
 
 
 def list_(
@@ -40,7 +40,7 @@ def list_(
     is_json: JSON = False,
 ) -> None:
     """List the commits of a branch, newest first, with those it started from."""
-    with open_graph(scope, scope.address(uri, ways=POSITIONAL_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
         show(Commits(list(graph.branch(branch).commits(limit=limit))), is_json=is_json)
 
 
@@ -51,5 +51,5 @@ def show_commit(
     is_json: JSON = False,
 ) -> None:
     """Say what is known of a commit."""
-    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
         show(OneCommit(graph.commit(commit_id)), is_json=is_json)

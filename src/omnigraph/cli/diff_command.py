@@ -12,7 +12,7 @@ from omnigraph.cli.blob_commands import Kind
 from omnigraph.cli.graphs import open_graph
 from omnigraph.cli.options import MAIN_BRANCH, OPTION_WAYS, URI_OPTION
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.verbs import STORE, verb
+from omnigraph.cli.verbs import STORE, register_command
 from omnigraph.cli.views.differences import print_diff, print_page, print_summary
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _STATES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class States:
+class DiffStates:
     """The states to compare."""
 
     names: Annotated[
@@ -48,7 +48,7 @@ class States:
                 f"{len(self.names)} states cannot be compared: name one or two"
             )
 
-    def diff(self, graph: Graph, wanted: Wanted) -> Diff:
+    def compute_diff(self, graph: Graph, wanted: ChangeFilter) -> Diff:
         """The difference that is asked for."""
         kinds, types, ops = wanted.kinds, wanted.types, wanted.ops
         old, new = [MAIN_BRANCH, *self.names][-_STATES:]
@@ -57,7 +57,7 @@ class States:
         return graph.diff(old, new, kinds=kinds, types=types, ops=ops)
 
 
-class Op(StrEnum):
+class ChangeOp(StrEnum):
     """What happened to an entity."""
 
     INSERT = "insert"
@@ -66,7 +66,7 @@ class Op(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ChangeFilter:
     """Which changes are shown."""
 
     kinds: Annotated[
@@ -78,13 +78,13 @@ class Wanted:
         typer.Option("--type", metavar="TYPE", help="Only this type; may be repeated."),
     ] = None
     ops: Annotated[
-        list[Op] | None,
+        list[ChangeOp] | None,
         typer.Option("--op", metavar="OP", help="Only insert, update or delete; may be repeated."),
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
-class Views:
+class DiffFormat:
     """How a diff is printed."""
 
     is_summary: Annotated[bool, typer.Option("--stat", help="Print only the counts.")] = False
@@ -98,19 +98,19 @@ class Views:
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the command tree."""
-    verb(app, Capability.DATA, takes=STORE)(diff)
+    register_command(app, Capability.DATA, takes=STORE)(diff)
 
 
 def diff(
     scope: Scope,
-    states: States,
-    wanted: Wanted,
-    views: Views,
+    states: DiffStates,
+    wanted: ChangeFilter,
+    views: DiffFormat,
     uri: URI_OPTION = None,
 ) -> None:
     """Show what changed between two states: `diff OLD NEW`, or `diff BRANCH` to review it."""
-    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
-        found = states.diff(graph, wanted)
+    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+        found = states.compute_diff(graph, wanted)
         if views.is_html:
             print_page(found)
         elif views.is_summary:

@@ -13,10 +13,10 @@ from omnigraph.cli.blob_commands import Kind
 from omnigraph.cli.graphs import open_graph
 from omnigraph.cli.options import BRANCH, JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.verbs import STORE, verb
+from omnigraph.cli.verbs import STORE, register_command
 from omnigraph.cli.views import print_json, print_lines
-from omnigraph.cli.views.changes import blame_lines, version_lines
-from omnigraph.errors import EntityNotFound
+from omnigraph.cli.views.changes import format_blame, format_version
+from omnigraph.errors import EntityNotFoundError
 
 if TYPE_CHECKING:
     from omnigraph.engine.entity_change import EntityChange
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class EntitySelector:
     """Whom it is about."""
 
     type_name: Annotated[str, typer.Argument(metavar="TYPE", help="Its type.")]
@@ -49,13 +49,13 @@ class Subject:
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    verb(app, Capability.DATA, takes=STORE)(history)
-    verb(app, Capability.DATA, takes=STORE)(blame)
+    register_command(app, Capability.DATA, takes=STORE)(history)
+    register_command(app, Capability.DATA, takes=STORE)(blame)
 
 
 def history(
     scope: Scope,
-    subject: Subject,
+    subject: EntitySelector,
     uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     limit: Annotated[
@@ -64,28 +64,28 @@ def history(
     is_json: JSON = False,
 ) -> None:
     """Show who changed an entity, when and in which commits, the newest first."""
-    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
         kind = subject.entity_kind
         found = graph.branch(branch).history(subject.type_name, subject.entity_id, kind=kind)
         versions = list(islice(found, None if limit is None else min(limit, sys.maxsize)))
     if not versions:
-        raise EntityNotFound(subject.type_name, subject.entity_id)
+        raise EntityNotFoundError(subject.type_name, subject.entity_id)
     if is_json:
         print_json({**subject.to_json(), "versions": [each.to_json() for each in versions]})
         return
     for version in versions:
-        print_lines(version_lines(version, _as_change(subject, version)))
+        print_lines(format_version(version, _as_change(subject, version)))
 
 
 def blame(
     scope: Scope,
-    subject: Subject,
+    subject: EntitySelector,
     uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     is_json: JSON = False,
 ) -> None:
     """Show which commit gave each property of an entity its value."""
-    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
         kind = subject.entity_kind
         at = graph.branch(branch)
         blamed = at.blame(subject.type_name, subject.entity_id, kind=kind)
@@ -96,10 +96,10 @@ def blame(
         }
         print_json({**subject.to_json(), "properties": commits})
     else:
-        print_lines(blame_lines(blamed, _values(image)))
+        print_lines(format_blame(blamed, _extract_values(image)))
 
 
-def _as_change(subject: Subject, version: EntityVersion) -> EntityChange:
+def _as_change(subject: EntitySelector, version: EntityVersion) -> EntityChange:
     from omnigraph.engine.entity_change import EntityChange  # noqa: PLC0415 — loads the engine
 
     image: Any = version.after or version.before  # Any: a JSON document
@@ -115,7 +115,7 @@ def _as_change(subject: Subject, version: EntityVersion) -> EntityChange:
     )
 
 
-def _values(image: Any) -> dict[str, object]:  # Any: a JSON document
+def _extract_values(image: Any) -> dict[str, object]:  # Any: a JSON document
     if image is None:
         return {}
     ends = image.get("endpoints", {})

@@ -11,16 +11,16 @@ from typing import ClassVar, Final, NoReturn
 import typer
 
 from omnigraph.cli.views import print_diagnostics, print_hint, print_json, print_problems
-from omnigraph.cli.views.merges import conflict_lines
-from omnigraph.cli.views.streams import counted
+from omnigraph.cli.views.merges import format_conflicts
+from omnigraph.cli.views.streams import format_count
 from omnigraph.errors import (
     CompileError,
-    MergeConflict,
+    MergeConflictError,
     OmnigraphError,
-    PreconditionFailed,
-    WriteRefused,
+    PreconditionFailedError,
+    WriteRefusedError,
 )
-from omnigraph.errors.documents import ErrorCode, error_document
+from omnigraph.errors.documents import ErrorCode, describe_error
 
 FAILED: Final = 1
 LOST_PRECONDITION: Final = 4
@@ -34,7 +34,7 @@ _PICK_HINT: Final = (
 )
 
 
-class CommandFailed(Exception):
+class CommandError(Exception):
     """A command that cannot go on: why, what to do, and what programs call it."""
 
     code: ClassVar[ErrorCode] = ErrorCode.BAD_REQUEST
@@ -46,20 +46,20 @@ class CommandFailed(Exception):
         self.hint = hint
 
 
-class WrongUsage(CommandFailed):
+class UsageError(CommandError):
     """A command line that cannot be parsed."""
 
     reason = "usage_error"
 
 
-class SystemFailed(CommandFailed):
+class SystemFailureError(CommandError):
     """The operating system refused a step, such as writing a file."""
 
     code = ErrorCode.INTERNAL
     reason = "system_error"
 
 
-class Unexpected(CommandFailed):
+class UnexpectedError(CommandError):
     """A mistake of this program."""
 
     code = ErrorCode.INTERNAL
@@ -68,28 +68,28 @@ class Unexpected(CommandFailed):
 
 def fail(message: str, *, hint: str | None = None) -> NoReturn:
     """End the command with exit code 1, saying why it cannot go on and what to do."""
-    raise CommandFailed(message, hint=hint)
+    raise CommandError(message, hint=hint)
 
 
 class Terminated(KeyboardInterrupt):
     """Somebody asks this process to end: `kill`, or a system that stops its services."""
 
 
-def answer_termination() -> None:
+def handle_termination() -> None:
     """Let a command that is asked to end do what it does on Ctrl-C."""
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, _raise_terminated)
 
 
-def stopped_code(stop: KeyboardInterrupt) -> int:
+def exit_code_of(stop: KeyboardInterrupt) -> int:
     """The exit code of a command that was stopped."""
     return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
 
 
-def _terminate(_number: int, _frame: FrameType | None) -> None:
+def _raise_terminated(_number: int, _frame: FrameType | None) -> None:
     raise Terminated
 
 
-def asks_for_json(arguments: Sequence[str]) -> bool:
+def wants_json(arguments: Sequence[str]) -> bool:
     """Whether a command line asks for JSON; known also where the line cannot be parsed."""
     given = list(arguments)
     options = given[: given.index("--")] if "--" in given else given
@@ -97,16 +97,16 @@ def asks_for_json(arguments: Sequence[str]) -> bool:
     return is_format or "--json" in options or "--format=json" in options
 
 
-def report(error: OmnigraphError | CommandFailed, *, is_json: bool) -> int:
+def report_error(error: OmnigraphError | CommandError, *, is_json: bool) -> int:
     """Say why a command failed, in words or as one document, and return the exit code."""
     if is_json:
-        print_json(_document(error))
+        print_json(_build_document(error))
     else:
-        _print(error)
-    return LOST_PRECONDITION if isinstance(error, PreconditionFailed) else FAILED
+        _print_error(error)
+    return LOST_PRECONDITION if isinstance(error, PreconditionFailedError) else FAILED
 
 
-def report_usage(error: typer.TyperException, *, is_json: bool) -> int:
+def report_usage_error(error: typer.TyperException, *, is_json: bool) -> int:
     """Say what is wrong with a command line, and return the exit code."""
     message = " ".join(error.format_message().split())
     if not message.strip():
@@ -118,53 +118,53 @@ def report_usage(error: typer.TyperException, *, is_json: bool) -> int:
         hint = f"try '{context.command_path} {context.help_option_names[-1]}'"
         if not is_json:
             typer.echo(context.get_usage(), err=True)
-    report(WrongUsage(message, hint=hint), is_json=is_json)
+    report_error(UsageError(message, hint=hint), is_json=is_json)
     return error.exit_code
 
 
-def _print(error: OmnigraphError | CommandFailed) -> None:
+def _print_error(error: OmnigraphError | CommandError) -> None:
     match error:
         case CompileError():
             print_diagnostics(error.diagnostics)
-        case WriteRefused() if error.violations:
+        case WriteRefusedError() if error.violations:
             _print_violations(error)
-        case MergeConflict():
-            conflicts = counted(error.count, f"{error.operation} conflict")
+        case MergeConflictError():
+            conflicts = format_count(error.count, f"{error.operation} conflict")
             print_problems([f"{conflicts}: nothing was written"])
-            typer.echo("\n".join(conflict_lines(error.conflicts, error.count)), err=True)
+            typer.echo("\n".join(format_conflicts(error.conflicts, error.count)), err=True)
         case _:
             print_problems([error.message])
-    hint = _hint(error)
+    hint = _build_hint(error)
     if hint is not None:
         print_hint(hint)
 
 
-def _hint(error: OmnigraphError | CommandFailed) -> str | None:
+def _build_hint(error: OmnigraphError | CommandError) -> str | None:
     """What to do, in the options of the command line."""
-    if not isinstance(error, MergeConflict) or not error.is_preferable:
+    if not isinstance(error, MergeConflictError) or not error.is_preferable:
         return error.hint
     is_merge = error.operation == "merge"
     return _PREFER_HINT if is_merge else _PICK_HINT.format(error.operation)
 
 
-def _document(error: OmnigraphError | CommandFailed) -> dict[str, object]:
+def _build_document(error: OmnigraphError | CommandError) -> dict[str, object]:
     if isinstance(error, OmnigraphError):
-        document = error_document(error)
+        document = describe_error(error)
     else:
         code, reason = str(error.code), error.reason
         document = {"error": error.message, "code": code, "reason": reason, "retryable": False}
-    hint = _hint(error)
+    hint = _build_hint(error)
     return document if hint is None else document | {"hint": hint}
 
 
-def _print_violations(error: WriteRefused) -> None:
-    print_problems(_violation_lines(error))
+def _print_violations(error: WriteRefusedError) -> None:
+    print_problems(_format_violations(error))
     more = error.count - len(error.violations)
     if more > 0:
         typer.echo(f"… and {more} more", err=True)
     typer.echo("nothing was written", err=True)
 
 
-def _violation_lines(error: WriteRefused) -> Iterator[str]:
+def _format_violations(error: WriteRefusedError) -> Iterator[str]:
     for violation in error.violations:
         yield f"{violation} [{violation.rule}]"

@@ -14,7 +14,7 @@ TEXT_BYTES_MAX = 64 * 1024 * 1024
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
-class FileProblem(Exception):
+class FileError(Exception):
     """A file that cannot be read or replaced; the message names it."""
 
 
@@ -22,7 +22,7 @@ def read_source(path: Path) -> bytes:
     """The bytes of a schema or query file; the command fails if there is a problem."""
     try:
         return read_bytes(path)
-    except FileProblem as problem:
+    except FileError as problem:
         fail(str(problem))
 
 
@@ -33,9 +33,9 @@ def read_bytes(path: Path) -> bytes:
             # Sizes are not asked for: a device has none and never ends.
             data = file.read(TEXT_BYTES_MAX + 1)
     except OSError as failure:
-        raise FileProblem(f"{path}: {failure.strerror or failure}") from failure
+        raise FileError(f"{path}: {failure.strerror or failure}") from failure
     if len(data) > TEXT_BYTES_MAX:
-        raise FileProblem(f"{path}: larger than the {TEXT_BYTES_MAX} bytes a text file may have")
+        raise FileError(f"{path}: larger than the {TEXT_BYTES_MAX} bytes a text file may have")
     return data
 
 
@@ -46,7 +46,7 @@ def replace_text(path: Path, text: str) -> None:
     try:
         mode = target.stat().st_mode
         if not mode & _WRITABLE:
-            raise FileProblem(f"{path}: the file is read-only")
+            raise FileError(f"{path}: the file is read-only")
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(text.encode())
@@ -57,4 +57,4 @@ def replace_text(path: Path, text: str) -> None:
     except OSError as failure:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
-        raise FileProblem(f"{path}: {failure.strerror or failure}") from failure
+        raise FileError(f"{path}: {failure.strerror or failure}") from failure

@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.failures import FAILED
-from omnigraph.cli.files import FileProblem, read_bytes, replace_text
+from omnigraph.cli.files import FileError, read_bytes, replace_text
 from omnigraph.cli.options import JSON
 from omnigraph.cli.scope import Capability
-from omnigraph.cli.verbs import verb
+from omnigraph.cli.verbs import register_command
 from omnigraph.cli.views import print_diagnostics, print_json, print_lines, print_problems
-from omnigraph.diagnostics import Diagnostic, to_json
+from omnigraph.diagnostics import Diagnostic, describe_diagnostic
 from omnigraph.errors import CompileError
 from omnigraph.errors.documents import ErrorCode
 from omnigraph.query import format_queries
@@ -37,7 +37,7 @@ class _Outcome:
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the command tree."""
-    verb(app, Capability.LOCAL)(fmt)
+    register_command(app, Capability.LOCAL)(fmt)
 
 
 def fmt(
@@ -56,24 +56,24 @@ def fmt(
     """
     outcome = _Outcome()
     is_dry = is_check or is_diff
-    for path in _expand(paths, outcome):
+    for path in _expand_paths(paths, outcome):
         try:
-            _format(path, outcome, is_dry=is_dry)
+            _format_file(path, outcome, is_dry=is_dry)
         except CompileError as failure:
             outcome.findings.extend(failure.diagnostics)
-        except FileProblem as problem:
+        except FileError as problem:
             outcome.problems.append(str(problem))
     is_failed = bool(outcome.findings or outcome.problems or (is_check and outcome.changed))
     if is_json:
         code = {"code": str(ErrorCode.BAD_REQUEST)} if is_failed else {}
-        print_json(_document(outcome) | code)
+        print_json(_build_document(outcome) | code)
     else:
-        _print(outcome, is_dry=is_dry, is_diff=is_diff)
+        _print_outcome(outcome, is_dry=is_dry, is_diff=is_diff)
     if is_failed:
         raise typer.Exit(FAILED)
 
 
-def _format(path: Path, outcome: _Outcome, *, is_dry: bool) -> None:
+def _format_file(path: Path, outcome: _Outcome, *, is_dry: bool) -> None:
     old = read_bytes(path)
     new = _FORMATTERS[path.suffix](old, name=str(path))
     if new.encode() == old:
@@ -81,10 +81,10 @@ def _format(path: Path, outcome: _Outcome, *, is_dry: bool) -> None:
     if not is_dry:
         replace_text(path, new)
     outcome.changed.append(str(path))
-    outcome.differences.extend(_difference(path, old.decode(), new))
+    outcome.differences.extend(_diff_texts(path, old.decode(), new))
 
 
-def _expand(paths: list[Path], outcome: _Outcome) -> Iterator[Path]:
+def _expand_paths(paths: list[Path], outcome: _Outcome) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
             found = [each for each in path.rglob("*") if each.suffix in _FORMATTERS]
@@ -98,15 +98,15 @@ def _expand(paths: list[Path], outcome: _Outcome) -> Iterator[Path]:
             outcome.problems.append(f"{path}: not a .pg or .gq file")
 
 
-def _document(outcome: _Outcome) -> dict[str, object]:
+def _build_document(outcome: _Outcome) -> dict[str, object]:
     return {
         "changed": outcome.changed,
-        "diagnostics": [to_json(found) for found in outcome.findings],
+        "diagnostics": [describe_diagnostic(found) for found in outcome.findings],
         "problems": outcome.problems,
     }
 
 
-def _print(outcome: _Outcome, *, is_dry: bool, is_diff: bool) -> None:
+def _print_outcome(outcome: _Outcome, *, is_dry: bool, is_diff: bool) -> None:
     print_diagnostics(outcome.findings)
     print_problems(outcome.problems)
     if is_diff:
@@ -115,6 +115,6 @@ def _print(outcome: _Outcome, *, is_dry: bool, is_diff: bool) -> None:
     print_lines(f"{verb} {path}" for path in outcome.changed)
 
 
-def _difference(path: Path, old: str, new: str) -> Iterator[str]:
+def _diff_texts(path: Path, old: str, new: str) -> Iterator[str]:
     names = (f"{path} (now)", f"{path} (formatted)")
     return difflib.unified_diff(old.splitlines(), new.splitlines(), *names, lineterm="")

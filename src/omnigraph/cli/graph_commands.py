@@ -13,7 +13,7 @@ import typer
 
 import omnigraph
 from omnigraph.cli.failures import FAILED, fail
-from omnigraph.cli.graphs import answering_interrupts, echo_write, open_graph
+from omnigraph.cli.graphs import echo_write, handle_interrupts, open_graph
 from omnigraph.cli.options import (
     BRANCH,
     JSON,
@@ -22,15 +22,15 @@ from omnigraph.cli.options import (
     POSITIONAL_WAYS,
     ReadTarget,
 )
-from omnigraph.cli.schema_files import schema_text
+from omnigraph.cli.schema_files import read_schema_text
 from omnigraph.cli.scope import Capability, Scope, is_local
-from omnigraph.cli.spark_options import ReadEngine, SparkPlace
-from omnigraph.cli.verbs import ACTOR, STORE, STORE_AND_ACTOR, verb
+from omnigraph.cli.spark_options import ReadEngine, SparkTarget
+from omnigraph.cli.verbs import ACTOR, STORE, STORE_AND_ACTOR, register_command
 from omnigraph.cli.views import print_bytes, print_lines, print_warning
-from omnigraph.cli.views.alignment import aligned
-from omnigraph.cli.views.documents import Checked, Pins, Tables, show
-from omnigraph.cli.views.progress import load_bars
-from omnigraph.errors import GraphExists, GraphNotFound
+from omnigraph.cli.views.alignment import align_columns
+from omnigraph.cli.views.documents import CheckOutcome, Pins, Tables, show
+from omnigraph.cli.views.progress import show_load_bars
+from omnigraph.errors import GraphExistsError, GraphNotFoundError
 from omnigraph.errors.documents import ErrorCode
 
 
@@ -49,11 +49,11 @@ GRAPH_FOLDERS: Final = frozenset({"__manifest", "t"})
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    verb(app, Capability.DIRECT, takes=ACTOR)(init)
-    verb(app, Capability.DATA, takes=STORE_AND_ACTOR)(snapshot)
-    verb(app, Capability.DATA, takes=STORE_AND_ACTOR)(export)
-    verb(app, Capability.DIRECT, takes=STORE)(pins)
-    verb(app, Capability.DIRECT, takes=STORE)(check)
+    register_command(app, Capability.DIRECT, takes=ACTOR)(init)
+    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(snapshot)
+    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(export)
+    register_command(app, Capability.DIRECT, takes=STORE)(pins)
+    register_command(app, Capability.DIRECT, takes=STORE)(check)
 
 
 def init(
@@ -67,13 +67,13 @@ def init(
     ] = False,
 ) -> None:
     """Create a graph."""
-    address = scope.address(uri)
-    schema = schema_text(schema_path)
+    address = scope.resolve_address(uri)
+    schema = read_schema_text(schema_path)
     if not is_forced and is_local(address):
-        _refuse_other_files(address)
+        _require_no_other_files(address)
     echo_write(scope, "init", address)
     with (
-        answering_interrupts(lambda: f"`omnigraph snapshot {address}` tells whether it exists"),
+        handle_interrupts(lambda: f"`omnigraph snapshot {address}` tells whether it exists"),
         omnigraph.create(address, schema=schema, actor=scope.actor) as graph,
     ):
         print_lines([f"created {address}: commit {graph.branch(MAIN_BRANCH).head.id}"])
@@ -86,12 +86,12 @@ def snapshot(
     is_json: JSON = False,
 ) -> None:
     """List the tables of a branch: types, entities, versions."""
-    with open_graph(scope, scope.address(uri, ways=POSITIONAL_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
         show(Tables(graph.branch(branch).snapshot()), is_json=is_json)
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class ExportOptions:
     """Files of an export, which Spark writes."""
 
     engine: Annotated[
@@ -121,8 +121,8 @@ class Files:
 def export(
     scope: Scope,
     target: ReadTarget,
-    files: Files,
-    spark: SparkPlace,
+    files: ExportOptions,
+    spark: SparkTarget,
     uri: POSITIONAL_URI = None,
     type_names: Annotated[
         list[str] | None,
@@ -136,13 +136,13 @@ def export(
     is_spark = files.engine is ReadEngine.SPARK
     if spark.is_given and not is_spark:
         raise typer.BadParameter("options about Spark need --engine spark")
-    with open_graph(scope, scope.address(uri, ways=POSITIONAL_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
         state = target.open(graph)
         if not is_spark:
             print_bytes(state.export(types=type_names or None))
             return
         assert files.out is not None, "checked with the options"
-        with spark.chosen(), load_bars() as bars:
+        with spark.use_session(), show_load_bars() as bars:
             result = graph.spark.export(
                 files.out,
                 format=(files.format or ExportFormat.PARQUET).value,
@@ -152,14 +152,14 @@ def export(
             )
     rows = [("node", name, str(count)) for name, count in sorted(result.nodes.items())]
     rows += [("edge", name, str(count)) for name, count in sorted(result.edges.items())]
-    print_lines([*aligned(rows, right={2}), f"wrote {result.files} files to {result.uri}"])
+    print_lines([*align_columns(rows, right={2}), f"wrote {result.files} files to {result.uri}"])
 
 
 def pins(
     scope: Scope, target: ReadTarget, uri: POSITIONAL_URI = None, is_json: JSON = False
 ) -> None:
     """List the address and version of every table, for other tools that read Lance."""
-    with open_graph(scope, scope.address(uri, ways=POSITIONAL_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
         show(Pins(graph.uri, target.open(graph)), is_json=is_json)
 
 
@@ -183,17 +183,17 @@ def check(
     It reads all records, opens every table version of every kept commit and tag, and reads all rows
     of the newest commits. Flipped bits in large files that still decode are found by --deep.
     """
-    address = scope.address(uri, ways=POSITIONAL_WAYS)
+    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
     with open_graph(scope, address) as graph:
         check = partial(graph.check, commits_max=None) if is_all else graph.check
         report = check(deep=is_deep)
     failure = ErrorCode.INTERNAL if report.problems else None
-    show(Checked(address, report), is_json=is_json, failure=failure)
+    show(CheckOutcome(address, report), is_json=is_json, failure=failure)
     if failure:
         raise typer.Exit(FAILED)
 
 
-def _refuse_other_files(address: str) -> None:
+def _require_no_other_files(address: str) -> None:
     """A folder with files that are no graph was probably not meant."""
     folder = Path(unquote(urlsplit(address).path) if "://" in address else address)
     try:
@@ -204,11 +204,11 @@ def _refuse_other_files(address: str) -> None:
         return
     try:
         omnigraph.open(address).close()
-    except GraphNotFound:
+    except GraphNotFoundError:
         if found <= GRAPH_FOLDERS:
             return
         fail(
             f"{address}: the folder is not empty, and it is not a graph",
             hint="choose another one, or create the graph beside what is there with --force",
         )
-    raise GraphExists(address)
+    raise GraphExistsError(address)

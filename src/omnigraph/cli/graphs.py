@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 import omnigraph
-from omnigraph.cli.failures import fail, stopped_code
+from omnigraph.cli.failures import exit_code_of, fail
 from omnigraph.cli.scope import Scope, is_local
 from omnigraph.cli.views import print_problems
 from omnigraph.errors import OmnigraphError
-from omnigraph.errors.interruptions import raising_interruptions
+from omnigraph.errors.interruptions import raise_interruptions
 
 if TYPE_CHECKING:
     from omnigraph import Branch, Graph
@@ -54,11 +54,11 @@ def is_terminal() -> bool:
 
 
 @contextmanager
-def writing(branch: Branch) -> Iterator[None]:
+def guard_write(branch: Branch) -> Iterator[None]:
     """Around a write to a branch: if Ctrl-C stops it, say whether it happened."""
     before = branch.head.id
 
-    def verdict() -> str:
+    def describe_outcome() -> str:
         # A store elsewhere may still be busy with the request that was given up.
         is_known = is_local(branch.graph.uri)
         try:
@@ -67,16 +67,16 @@ def writing(branch: Branch) -> Iterator[None]:
             is_same = False
         return NOTHING_WRITTEN if is_same else _UNSURE
 
-    with answering_interrupts(verdict):
+    with handle_interrupts(describe_outcome):
         yield
 
 
 @contextmanager
-def answering_interrupts(verdict: Callable[[], str]) -> Iterator[None]:
+def handle_interrupts(verdict: Callable[[], str]) -> Iterator[None]:
     """Around work that Ctrl-C may stop: say what became of it, and exit as shells expect."""
     try:
-        with raising_interruptions():
+        with raise_interruptions():
             yield
     except KeyboardInterrupt as stop:
         print_problems([f"interrupted; {verdict()}"])
-        raise typer.Exit(stopped_code(stop)) from stop
+        raise typer.Exit(exit_code_of(stop)) from stop

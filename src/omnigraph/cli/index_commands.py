@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.graphs import echo_write, open_graph, writing
+from omnigraph.cli.graphs import echo_write, guard_write, open_graph
 from omnigraph.cli.options import BRANCH, JSON, MAIN_BRANCH, POSITIONAL_URI, POSITIONAL_WAYS
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.spark_options import ReadEngine, SparkPlace
-from omnigraph.cli.verbs import STORE, group, verb
+from omnigraph.cli.spark_options import ReadEngine, SparkTarget
+from omnigraph.cli.verbs import STORE, add_group, register_command
 from omnigraph.cli.views.documents import show
 from omnigraph.cli.views.maintenance import Indexes, IndexesBuilt, Optimized
-from omnigraph.cli.views.progress import load_bars
+from omnigraph.cli.views.progress import show_load_bars
 
 WORKERS = Annotated[
     ReadEngine, typer.Option("--engine", help="Work in this process, or by tasks on Spark.")
@@ -23,27 +23,27 @@ WORKERS = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    verb(app, Capability.DIRECT, takes=STORE)(optimize)
-    below = group(app, "index", "Work with the indexes that the schema declares.")
-    verb(below, Capability.DIRECT, takes=STORE)(status)
-    verb(below, Capability.DIRECT, takes=STORE)(build)
+    register_command(app, Capability.DIRECT, takes=STORE)(optimize)
+    below = add_group(app, "index", "Work with the indexes that the schema declares.")
+    register_command(below, Capability.DIRECT, takes=STORE)(status)
+    register_command(below, Capability.DIRECT, takes=STORE)(build)
 
 
 def optimize(
     scope: Scope,
-    spark: SparkPlace,
+    spark: SparkTarget,
     uri: POSITIONAL_URI = None,
     branch: BRANCH = MAIN_BRANCH,
     engine: WORKERS = ReadEngine.LOCAL,
     is_json: JSON = False,
 ) -> None:
     """Join small fragments and extend the declared indexes to all rows; no entity changes."""
-    _require_spark(engine, spark)
-    address = scope.address(uri, ways=POSITIONAL_WAYS)
+    _require_spark_engine(engine, spark)
+    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
     with open_graph(scope, address) as graph:
         place = graph.branch(branch)
         echo_write(scope, "optimize", address)
-        with writing(place), _workers(engine, spark), load_bars() as bars:
+        with guard_write(place), _use_engine(engine, spark), show_load_bars() as bars:
             if engine is ReadEngine.LOCAL:
                 result = place.optimize()
             else:
@@ -58,26 +58,26 @@ def status(
     is_json: JSON = False,
 ) -> None:
     """List the declared indexes, and how many rows each of them covers."""
-    address = scope.address(uri, ways=POSITIONAL_WAYS)
+    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
     with open_graph(scope, address) as graph:
         show(Indexes(address, branch, graph.index_status(branch)), is_json=is_json)
 
 
 def build(
     scope: Scope,
-    spark: SparkPlace,
+    spark: SparkTarget,
     uri: POSITIONAL_URI = None,
     branch: BRANCH = MAIN_BRANCH,
     engine: WORKERS = ReadEngine.LOCAL,
     is_json: JSON = False,
 ) -> None:
     """Build the declared indexes that are missing; no answer depends on them."""
-    _require_spark(engine, spark)
-    address = scope.address(uri, ways=POSITIONAL_WAYS)
+    _require_spark_engine(engine, spark)
+    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
     with open_graph(scope, address) as graph:
         place = graph.branch(branch)
         echo_write(scope, "index build", address)
-        with writing(place), _workers(engine, spark), load_bars() as bars:
+        with guard_write(place), _use_engine(engine, spark), show_load_bars() as bars:
             if engine is ReadEngine.LOCAL:
                 result = place.ensure_indices()
             else:
@@ -85,11 +85,11 @@ def build(
     show(IndexesBuilt(address, result), is_json=is_json)
 
 
-def _workers(engine: ReadEngine, spark: SparkPlace) -> AbstractContextManager[None]:
+def _use_engine(engine: ReadEngine, spark: SparkTarget) -> AbstractContextManager[None]:
     """Let Spark do the work, if it is to."""
-    return nullcontext() if engine is ReadEngine.LOCAL else spark.chosen()
+    return nullcontext() if engine is ReadEngine.LOCAL else spark.use_session()
 
 
-def _require_spark(engine: ReadEngine, spark: SparkPlace) -> None:
+def _require_spark_engine(engine: ReadEngine, spark: SparkTarget) -> None:
     if engine is ReadEngine.LOCAL and spark.is_given:
         raise typer.BadParameter("options about Spark need --engine spark")

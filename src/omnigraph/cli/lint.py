@@ -13,10 +13,10 @@ from omnigraph.cli.files import read_source
 from omnigraph.cli.graphs import open_graph
 from omnigraph.cli.options import JSON, MAIN_BRANCH, POSITIONAL_URI
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.verbs import STORE, verb
-from omnigraph.cli.views import counted, print_diagnostics
+from omnigraph.cli.verbs import STORE, register_command
+from omnigraph.cli.views import format_count, print_diagnostics
 from omnigraph.cli.views.documents import JsonObject, show
-from omnigraph.diagnostics import Severity, Source, shown
+from omnigraph.diagnostics import Severity, Source, sanitize_text
 from omnigraph.errors.documents import ErrorCode
 from omnigraph.query import lint_file
 from omnigraph.query.ast import MutationBody
@@ -24,12 +24,14 @@ from omnigraph.query.lint import LintFinding, LintReport, SchemaSource
 from omnigraph.schema import compile_schema
 from omnigraph.syntax import Mode
 
-_WAYS = "a schema file with --schema, or a graph: its address as the argument, or --store URI"
+_SCHEMA_WAYS = (
+    "a schema file with --schema, or a graph: its address as the argument, or --store URI"
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the command tree."""
-    verb(app, Capability.DIRECT, takes=STORE)(lint)
+    register_command(app, Capability.DIRECT, takes=STORE)(lint)
 
 
 def lint(
@@ -47,7 +49,7 @@ def lint(
     is_json: JSON = False,
 ) -> None:
     """Check the queries of a file against a schema or a graph; exit with 1 if one has an error."""
-    schema_source, text = _schema(scope, uri, schema_path)
+    schema_source, text = _read_schema(scope, uri, schema_path)
     schema = compile_schema(text, name=schema_source.path or "schema.pg")
     if schema.catalog is None:
         report = LintReport(
@@ -69,15 +71,17 @@ def lint(
     if not is_json:
         print_diagnostics(report.diagnostics)
     failure = ErrorCode.BAD_REQUEST if report.has_errors else None
-    show(_Linted(report), is_json=is_json, failure=failure)
+    show(_LintView(report), is_json=is_json, failure=failure)
     if failure:
         raise typer.Exit(FAILED)
 
 
-def _schema(scope: Scope, uri: str | None, path: Path | None) -> tuple[SchemaSource, str | bytes]:
+def _read_schema(
+    scope: Scope, uri: str | None, path: Path | None
+) -> tuple[SchemaSource, str | bytes]:
     """Where the schema is from, and its text."""
     if path is None:
-        address = scope.address(uri, ways=_WAYS)
+        address = scope.resolve_address(uri, ways=_SCHEMA_WAYS)
         with open_graph(scope, address) as graph:
             return SchemaSource(uri=address), graph.branch(MAIN_BRANCH).schema
     if uri is not None or scope.store is not None:
@@ -85,7 +89,7 @@ def _schema(scope: Scope, uri: str | None, path: Path | None) -> tuple[SchemaSou
     return SchemaSource(path=str(path)), read_source(path)
 
 
-class _Linted:
+class _LintView:
     """The report, in both views."""
 
     def __init__(self, report: LintReport) -> None:
@@ -99,11 +103,11 @@ class _Linted:
         for result in report.results:
             kind = "mutation" if isinstance(result.query.body, MutationBody) else "read"
             status = "ok" if result.checked is not None else "error"
-            yield f"{status:<6} {kind:<9} {shown(result.query.name.text)}"
+            yield f"{status:<6} {kind:<9} {sanitize_text(result.query.name.text)}"
         if report.dropped_count:
-            yield f"{counted(report.dropped_count, 'more finding')} not shown"
+            yield f"{format_count(report.dropped_count, 'more finding')} not shown"
         errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
         yield (
-            f"{report.source.name}: {counted(len(report.results), 'query', plural='queries')}, "
-            f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
+            f"{report.source.name}: {format_count(len(report.results), 'query', plural='queries')}, "
+            f"{format_count(errors, 'error')}, {format_count(warnings, 'warning')}"
         )

@@ -13,27 +13,27 @@ import typer
 from omnigraph.cli.failures import fail
 from omnigraph.cli.graphs import (
     NOTHING_WRITTEN,
-    answering_interrupts,
     confirm,
     echo_write,
+    guard_write,
+    handle_interrupts,
     open_graph,
-    writing,
 )
 from omnigraph.cli.options import IF_COMMIT, JSON, KEY, MAIN_BRANCH, POSITIONAL_URI, POSITIONAL_WAYS
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.spark_options import SparkPlace
-from omnigraph.cli.verbs import STORE_AND_ACTOR, verb
+from omnigraph.cli.spark_options import SparkTarget
+from omnigraph.cli.verbs import STORE_AND_ACTOR, register_command
 from omnigraph.cli.views.documents import Loaded, show
-from omnigraph.cli.views.progress import load_bars
-from omnigraph.diagnostics.shown import escaped
-from omnigraph.errors import BranchNotFound
+from omnigraph.cli.views.progress import show_load_bars
+from omnigraph.diagnostics.shown import escape_unprintable
+from omnigraph.errors import BranchNotFoundError
 
 if TYPE_CHECKING:
     from omnigraph import Branch, Graph
     from omnigraph.engine import LoadResult
 
 
-class Mode(StrEnum):
+class LoadMode(StrEnum):
     """What happens to entities that exist."""
 
     OVERWRITE = "overwrite"
@@ -41,14 +41,14 @@ class Mode(StrEnum):
     MERGE = "merge"
 
 
-class Dialect(StrEnum):
+class InputDialect(StrEnum):
     """How JSON input is read."""
 
     STRICT = "strict"
     COMPATIBLE = "compatible"
 
 
-class Engine(StrEnum):
+class LoadEngine(StrEnum):
     """Who makes the load."""
 
     AUTO = "auto"
@@ -64,7 +64,7 @@ class OnError(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class LoadInput:
     """The data and how to read it."""
 
     path: Annotated[
@@ -77,7 +77,7 @@ class Input:
         ),
     ]
     mode: Annotated[
-        Mode,
+        LoadMode,
         typer.Option(
             "--mode",
             help="append: only new entities. merge: existing ones are replaced, or changed in the"
@@ -89,22 +89,22 @@ class Input:
         typer.Option("--type", metavar="TYPE", help="The type of the rows of a table file."),
     ] = None
     dialect: Annotated[
-        Dialect,
+        InputDialect,
         typer.Option("--dialect", help="strict: one entity per line. compatible: any JSON."),
-    ] = Dialect.STRICT
+    ] = InputDialect.STRICT
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class LoadExecution:
     """Who makes the load, and what becomes of records that cannot be written."""
 
     engine: Annotated[
-        Engine,
+        LoadEngine,
         typer.Option(
             "--engine",
             help="local: in this process. spark: by tasks on Spark. auto: large files by Spark.",
         ),
-    ] = Engine.AUTO
+    ] = LoadEngine.AUTO
     on_error: Annotated[
         OnError,
         typer.Option(
@@ -142,59 +142,59 @@ class WriteTarget:
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the command tree."""
-    verb(app, Capability.DATA, takes=STORE_AND_ACTOR)(load)
+    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(load)
 
 
 def load(  # noqa: PLR0913 — one group of options for each concern
     scope: Scope,
-    data: Input,
+    data: LoadInput,
     target: WriteTarget,
-    running: Running,
-    spark: SparkPlace,
+    running: LoadExecution,
+    spark: SparkTarget,
     uri: POSITIONAL_URI = None,
     is_json: JSON = False,
 ) -> None:
     """Load entities into a branch: all of them in one commit, or none."""
-    address = scope.address(uri, ways=POSITIONAL_WAYS)
+    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
     if data.path == "-":
         fail("standard input is not read", hint="write the data to a file and name that")
-    if spark.is_given and running.engine is Engine.LOCAL:
+    if spark.is_given and running.engine is LoadEngine.LOCAL:
         raise typer.BadParameter("options about Spark need --engine spark")
     _require_strict(data, running, spark)
-    if data.mode is Mode.OVERWRITE:
+    if data.mode is LoadMode.OVERWRITE:
         confirm(scope, address, "load --mode overwrite", is_json=is_json)
     echo_write(scope, "load", address)
     outcome = NOTHING_WRITTEN
-    with answering_interrupts(lambda: outcome), open_graph(scope, address) as graph:
-        branch, is_created = _branch(graph, target)
+    with handle_interrupts(lambda: outcome), open_graph(scope, address) as graph:
+        branch, is_created = _open_branch(graph, target)
         try:
-            result = _load(branch, data, target, running, spark)
+            result = _load_branch(branch, data, target, running, spark)
         except BaseException:
             # It is not deleted: somebody may have written to it meanwhile.
             if is_created:
-                _say_it_stays(branch.name)
+                _report_kept_branch(branch.name)
             raise
         outcome = f"commit {result.commit.id} was written"
     show(Loaded(address, result, target.base, is_created), is_json=is_json)
 
 
-def _require_strict(data: Input, running: Running, spark: SparkPlace) -> None:
+def _require_strict(data: LoadInput, running: LoadExecution, spark: SparkTarget) -> None:
     """Refuse the compatible dialect where records are read in units."""
-    is_spark = spark.is_given or running.engine is Engine.SPARK
+    is_spark = spark.is_given or running.engine is LoadEngine.SPARK
     is_lenient = running.on_error is OnError.QUARANTINE or running.rejects is not None
-    if data.dialect is Dialect.COMPATIBLE and (is_spark or is_lenient):
+    if data.dialect is InputDialect.COMPATIBLE and (is_spark or is_lenient):
         raise typer.BadParameter(
             "--dialect compatible excludes --engine spark, --on-error quarantine and --rejects"
         )
 
 
-def _load(
-    branch: Branch, data: Input, target: WriteTarget, running: Running, spark: SparkPlace
+def _load_branch(
+    branch: Branch, data: LoadInput, target: WriteTarget, running: LoadExecution, spark: SparkTarget
 ) -> LoadResult:
-    engine = Engine.SPARK if spark.is_given else running.engine
-    chosen = spark.chosen() if engine is Engine.SPARK else nullcontext()
+    engine = LoadEngine.SPARK if spark.is_given else running.engine
+    chosen = spark.use_session() if engine is LoadEngine.SPARK else nullcontext()
     source = data.path if "://" in data.path else Path(data.path)
-    with writing(branch), chosen, load_bars() as bars:
+    with guard_write(branch), chosen, show_load_bars() as bars:
         return branch.load(
             source,
             mode=data.mode.value,
@@ -211,12 +211,12 @@ def _load(
         )
 
 
-def _branch(graph: Graph, target: WriteTarget) -> tuple[Branch, bool]:
+def _open_branch(graph: Graph, target: WriteTarget) -> tuple[Branch, bool]:
     """The branch to load into, and whether it was created for that."""
     try:
         branch = graph.branch(target.branch)
         _ = branch.head
-    except BranchNotFound as missing:
+    except BranchNotFoundError as missing:
         if target.base is None:
             missing.hint = "create it, or give the branch it shall start from with --from"
             raise
@@ -224,6 +224,6 @@ def _branch(graph: Graph, target: WriteTarget) -> tuple[Branch, bool]:
     return branch, False
 
 
-def _say_it_stays(name: str) -> None:
-    text = f"branch {escaped(name)} was created for this load and stays; repeat the load, or delete"
+def _report_kept_branch(name: str) -> None:
+    text = f"branch {escape_unprintable(name)} was created for this load and stays; repeat the load, or delete"
     typer.echo(f"{text} the branch with `omnigraph branch delete`", err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnigraph.cli.failures import FAILED
-from omnigraph.cli.graphs import answering_interrupts, echo_write, open_graph
+from omnigraph.cli.graphs import echo_write, handle_interrupts, open_graph
 from omnigraph.cli.options import (
     BRANCH,
     IF_COMMIT,
@@ -19,13 +19,13 @@ from omnigraph.cli.options import (
     URI_OPTION,
 )
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.verbs import STORE_AND_ACTOR, verb
+from omnigraph.cli.verbs import STORE_AND_ACTOR, register_command
 from omnigraph.cli.views import print_problems
 from omnigraph.cli.views.documents import show
-from omnigraph.cli.views.merges import Merged, Planned
-from omnigraph.errors import InvalidArgument
+from omnigraph.cli.views.merges import Merged, PlannedMerge
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.errors.documents import ErrorCode
-from omnigraph.writers.merge.preference import preferences
+from omnigraph.writers.merge.preference import parse_preferences
 
 if TYPE_CHECKING:
     from omnigraph.engine import MergePlan
@@ -48,8 +48,10 @@ _PREFER = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    verb(app, Capability.DATA, takes=STORE_AND_ACTOR)(revert)
-    verb(app, Capability.DATA, takes=STORE_AND_ACTOR, names=("cherry-pick",))(cherry_pick)
+    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(revert)
+    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR, names=("cherry-pick",))(
+        cherry_pick
+    )
 
 
 def merge(  # noqa: PLR0913 — one parameter for each option
@@ -73,14 +75,14 @@ def merge(  # noqa: PLR0913 — one parameter for each option
 ) -> None:
     """Bring what a branch changed into another one, in one commit."""
     _require_no_commit(is_dry_run, is_deleted or None, message, if_commit, key)
-    address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
+    address, preferred = scope.resolve_address(uri, ways=OPTION_WAYS), _parse_preferences(prefer)
     with open_graph(scope, address) as graph:
         branch = graph.branch(target)
         if is_dry_run:
             _show_plan(branch.plan_merge(source, prefer=preferred), is_json=is_json)
             return
         echo_write(scope, "branch merge", address)
-        with answering_interrupts(lambda: _UNSURE):
+        with handle_interrupts(lambda: _UNSURE):
             result = branch.merge(
                 source,
                 prefer=preferred,
@@ -108,14 +110,14 @@ def revert(  # noqa: PLR0913 — one parameter for each option
 ) -> None:
     """Undo what a commit changed, in a new commit."""
     _require_no_commit(is_dry_run, message, if_commit, key)
-    address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
+    address, preferred = scope.resolve_address(uri, ways=OPTION_WAYS), _parse_preferences(prefer)
     with open_graph(scope, address) as graph:
         target = graph.branch(branch)
         if is_dry_run:
             _show_plan(target.plan_revert(commit, prefer=preferred), is_json=is_json)
             return
         echo_write(scope, "revert", address)
-        with answering_interrupts(lambda: _UNSURE):
+        with handle_interrupts(lambda: _UNSURE):
             result = target.revert(
                 commit, prefer=preferred, message=message, if_commit=if_commit, key=key
             )
@@ -136,14 +138,14 @@ def cherry_pick(  # noqa: PLR0913 — one parameter for each option
 ) -> None:
     """Change on a branch what a commit of another one changed there, in a new commit."""
     _require_no_commit(is_dry_run, message, if_commit, key)
-    address, preferred = scope.address(uri, ways=OPTION_WAYS), _preferred(prefer)
+    address, preferred = scope.resolve_address(uri, ways=OPTION_WAYS), _parse_preferences(prefer)
     with open_graph(scope, address) as graph:
         target = graph.branch(branch)
         if is_dry_run:
             _show_plan(target.plan_cherry_pick(commit, prefer=preferred), is_json=is_json)
             return
         echo_write(scope, "cherry-pick", address)
-        with answering_interrupts(lambda: _UNSURE):
+        with handle_interrupts(lambda: _UNSURE):
             result = target.cherry_pick(
                 commit, prefer=preferred, message=message, if_commit=if_commit, key=key
             )
@@ -159,12 +161,12 @@ def _require_no_commit(is_dry_run: bool, *given: object) -> None:
 def _show_plan(plan: MergePlan, *, is_json: bool) -> None:
     """Print what would happen; conflicts are a failure, as they would be without a dry run."""
     failure = ErrorCode.CONFLICT if plan.conflict_count else None
-    show(Planned(plan), is_json=is_json, failure=failure)
+    show(PlannedMerge(plan), is_json=is_json, failure=failure)
     if failure:
         raise typer.Exit(FAILED)
 
 
-def _preferred(given: list[str] | None) -> dict[str, str] | None:
+def _parse_preferences(given: list[str] | None) -> dict[str, str] | None:
     """The side for each kind of conflict; one alone stands for all kinds."""
     words = [each.partition("=") for each in given or []]
     sides = [kind for kind, equals, _ in words if not equals]
@@ -176,7 +178,7 @@ def _preferred(given: list[str] | None) -> dict[str, str] | None:
     if not sides and len(found) < len(words):
         raise typer.BadParameter("--prefer takes one side for each kind of conflict")
     try:
-        return preferences(sides[0] if sides else found)
-    except InvalidArgument as error:
+        return parse_preferences(sides[0] if sides else found)
+    except InvalidArgumentError as error:
         hint = "" if error.hint is None else f"; {error.hint}"
         raise typer.BadParameter(f"--{error.message}{hint}") from error

@@ -13,10 +13,10 @@ import typer
 
 from omnigraph.cli.failures import fail
 from omnigraph.cli.files import read_source
-from omnigraph.errors import QueryNotFound
+from omnigraph.errors import QueryNotFoundError
 from omnigraph.query import ParsedFile
 from omnigraph.query.ast import File, Query
-from omnigraph.query.compile import find_query, read_file
+from omnigraph.query.compile import parse_file, select_query
 from omnigraph.query.parameters import require_declared
 
 if TYPE_CHECKING:
@@ -81,37 +81,37 @@ class QuerySource:
 
     def __post_init__(self) -> None:
         if self.path is not None and self.inline is not None:
-            _refuse_both("--query", "-e")
+            _raise_exclusive("--query", "-e")
         if self.params is not None and self.params_path is not None:
-            _refuse_both("--params", "--params-file")
+            _raise_exclusive("--params", "--params-file")
 
-    def parsed(self) -> ParsedFile:
+    def parse(self) -> ParsedFile:
         """The text and its tree; raises what is wrong with the grammar."""
-        return read_file(self._data(), name=self.text_name)
+        return parse_file(self._read_data(), name=self.text_name)
 
     @property
     def text_name(self) -> str:
         """What diagnostics call the text."""
         return "-e" if self.path is None else str(self.path)
 
-    def query(self, file: File) -> Query:
+    def select_query(self, file: File) -> Query:
         """The query of a text that is meant; a parameter that it does not declare is refused."""
         try:
-            found = find_query(file, self.name)
-        except QueryNotFound as missing:
+            found = select_query(file, self.name)
+        except QueryNotFoundError as missing:
             if self.name in _LINT_NAMES:
                 missing.hint = "check the queries of a file with `omnigraph lint --query PATH`"
             raise
-        require_declared([each.name.text for each in found.parameters], self.parameters())
+        require_declared([each.name.text for each in found.parameters], self.read_parameters())
         return found
 
-    def parameters(self) -> Mapping[str, object] | None:
+    def read_parameters(self) -> Mapping[str, object] | None:
         """The parameters, as JSON has them."""
         if self.params_path is not None:
-            return _json_object(read_source(self.params_path), str(self.params_path))
-        return None if self.params is None else _json_object(self.params, "--params")
+            return _decode_json_object(read_source(self.params_path), str(self.params_path))
+        return None if self.params is None else _decode_json_object(self.params, "--params")
 
-    def _data(self) -> str | bytes:
+    def _read_data(self) -> str | bytes:
         if self.path is not None:
             return read_source(self.path)
         if self.inline is None:
@@ -147,7 +147,7 @@ class ReadTarget:
 
     def __post_init__(self) -> None:
         if self.branch is not None and self.snapshot is not None:
-            _refuse_both("--branch", "--snapshot")
+            _raise_exclusive("--branch", "--snapshot")
 
     def open(self, graph: Graph) -> Snapshot:
         """The immutable state to read."""
@@ -169,7 +169,7 @@ class ReadTarget:
         return f"branch {self.branch or MAIN_BRANCH}"
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """How rows are printed."""
 
     TABLE = "table"
@@ -184,27 +184,28 @@ class RowFormat:
     """How the rows of a query are printed."""
 
     format: Annotated[
-        Format | None, typer.Option("--format", show_default="table", help="How to print rows.")
+        OutputFormat | None,
+        typer.Option("--format", show_default="table", help="How to print rows."),
     ] = None
     is_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False
 
     def __post_init__(self) -> None:
         if self.format is not None and self.is_json:
-            _refuse_both("--format", "--json")
+            _raise_exclusive("--format", "--json")
 
     @property
-    def chosen(self) -> Format:
+    def chosen(self) -> OutputFormat:
         """The format in force."""
-        return Format.JSON if self.is_json else self.format or Format.TABLE
+        return OutputFormat.JSON if self.is_json else self.format or OutputFormat.TABLE
 
 
-def _refuse_both(one: str, other: str) -> NoReturn:
+def _raise_exclusive(one: str, other: str) -> NoReturn:
     raise typer.BadParameter(f"{one} and {other} exclude each other")
 
 
-def _json_object(text: str | bytes, name: str) -> Mapping[str, object] | None:
+def _decode_json_object(text: str | bytes, name: str) -> Mapping[str, object] | None:
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_raise_not_json)
     except (ValueError, RecursionError) as failure:
         fail(f"{name}: not JSON: {failure}")
     if value is not None and not isinstance(value, dict):
@@ -212,5 +213,5 @@ def _json_object(text: str | bytes, name: str) -> Mapping[str, object] | None:
     return value
 
 
-def _refuse_constant(word: str) -> NoReturn:
+def _raise_not_json(word: str) -> NoReturn:
     raise ValueError(f"{word} is not a JSON value")

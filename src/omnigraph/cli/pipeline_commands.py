@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from omnigraph.cli.failures import FAILED, fail
-from omnigraph.cli.graphs import answering_interrupts
+from omnigraph.cli.graphs import handle_interrupts
 from omnigraph.cli.options import JSON
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.spark_options import SparkPlace, spark_module
-from omnigraph.cli.verbs import ACTOR, group, verb
+from omnigraph.cli.spark_options import SparkTarget, import_spark_module
+from omnigraph.cli.verbs import ACTOR, add_group, register_command
 from omnigraph.cli.views import print_problems
 from omnigraph.cli.views.documents import show
 from omnigraph.cli.views.pipelines import (
-    CheckedPipelines,
     PipelinePlan,
     PipelineRun,
     PipelineRuns,
-    PipelinesRan,
     PipelineStatuses,
+    ScheduledRuns,
+    ValidatedPipelines,
 )
-from omnigraph.cli.views.progress import load_bars
-from omnigraph.errors import PipelineInvalid
+from omnigraph.cli.views.progress import show_load_bars
+from omnigraph.errors import PipelineInvalidError
 from omnigraph.errors.documents import ErrorCode
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _UNSURE: Final = "run it again: what is in the graph already is not written twice"
 # A schedule that is followed looks at least this often, so that a clock that is set is seen.
-_NAP_S: Final = 30.0
+_POLL_S: Final = 30.0
 
 _NAME = Annotated[
     str, typer.Argument(metavar="NAME", help="The pipeline: its name, or the path of its file.")
@@ -53,7 +53,7 @@ _DEFAULT_FOLDER: Final = Path("pipelines")
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class RunRequest:
     """What a run stands for, who approved it, and whether it takes files as they come."""
 
     slot: Annotated[
@@ -84,13 +84,13 @@ class Occasion:
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    below = group(app, "pipeline", "Load graphs from sources by definitions, on Spark.")
-    verb(below, Capability.DIRECT)(validate)
-    verb(below, Capability.DIRECT)(plan)
-    verb(below, Capability.DIRECT, takes=ACTOR)(run)
-    verb(below, Capability.DIRECT)(status)
-    verb(below, Capability.DIRECT)(runs)
-    verb(below, Capability.DIRECT, takes=ACTOR)(schedule)
+    below = add_group(app, "pipeline", "Load graphs from sources by definitions, on Spark.")
+    register_command(below, Capability.DIRECT)(validate)
+    register_command(below, Capability.DIRECT)(plan)
+    register_command(below, Capability.DIRECT, takes=ACTOR)(run)
+    register_command(below, Capability.DIRECT)(status)
+    register_command(below, Capability.DIRECT)(runs)
+    register_command(below, Capability.DIRECT, takes=ACTOR)(schedule)
 
 
 def validate(
@@ -101,12 +101,12 @@ def validate(
     All problems of all files are told at once. Spark is started on this machine if there are
     expressions to read; the columns of files are looked up, but no other source is asked.
     """
-    validation = _module("validation")
-    asked = names or map(str, _paths(None, folder))
+    validation = _import_module("validation")
+    asked = names or map(str, _list_paths(None, folder))
     found = validation.all_validated(asked, folder)
     problems = [str(problem) for each in found for problem in each.problems]
     failure = ErrorCode.BAD_REQUEST if problems else None
-    show(CheckedPipelines(found), is_json=is_json, failure=failure)
+    show(ValidatedPipelines(found), is_json=is_json, failure=failure)
     if failure:
         if not is_json:
             print_problems(problems)
@@ -118,8 +118,8 @@ def plan(name: _NAME, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) 
 
     What `validate` checks is checked too, except the columns of files: no source is asked.
     """
-    path = _module("reading").find_definition(name, folder)
-    found = _module("review").planned(path, datetime.now(UTC))
+    path = _import_module("reading").find_definition(name, folder)
+    found = _import_module("review").planned(path, datetime.now(UTC))
     failure = ErrorCode.BAD_REQUEST if found.checked.problems else None
     show(PipelinePlan(found), is_json=is_json, failure=failure)
     if failure:
@@ -131,22 +131,22 @@ def plan(name: _NAME, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) 
 def run(
     scope: Scope,
     name: _NAME,
-    occasion: Occasion,
-    spark: SparkPlace,
+    occasion: RunRequest,
+    spark: SparkTarget,
     folder: _FOLDER = _DEFAULT_FOLDER,
     is_json: JSON = False,
 ) -> None:
     """Run a pipeline: one commit for each target, once for each slot."""
-    pipeline = _one(name, folder)
-    with answering_interrupts(lambda: _UNSURE), load_bars() as bars:
-        options = _module("run").RunOptions(
+    pipeline = _read_pipeline(name, folder)
+    with handle_interrupts(lambda: _UNSURE), show_load_bars() as bars:
+        options = _import_module("run").RunOptions(
             slot=occasion.slot,
             approve=occasion.approve,
             actor=scope.actor,
-            spark=_spark_options(spark),
+            spark=_build_spark_options(spark),
             progress=bars.stages,
         )
-        ended = _ended(pipeline, options, occasion)
+        ended = _run_pipeline(pipeline, options, occasion)
     if occasion.is_stream:
         show(PipelineRuns(ended), is_json=is_json)
         return
@@ -156,22 +156,24 @@ def run(
         raise typer.Exit(FAILED)
 
 
-def _ended(pipeline: Pipeline, options: Any, occasion: Occasion) -> Any:  # Any: as `_module`
+def _run_pipeline(
+    pipeline: Pipeline, options: Any, occasion: RunRequest
+) -> Any:  # Any: as `_module`
     """The run, or those of a stream."""
     if not occasion.is_stream:
-        return _module("run").run_pipeline(pipeline, options)
-    stream = _module("stream")
+        return _import_module("run").run_pipeline(pipeline, options)
+    stream = _import_module("stream")
     return stream.stream_pipeline(pipeline, options, is_available_now=occasion.is_available_now)
 
 
 def status(names: _NAMES = None, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) -> None:
     """Show the last run of pipelines, and when they run again."""
-    review, now = _module("review"), datetime.now(UTC)
-    pipelines, problems = _all(names, folder)
+    review, now = _import_module("review"), datetime.now(UTC)
+    pipelines, problems = _read_pipelines(names, folder)
     found = []
     for each in pipelines:
-        resolver = _resolver(each)
-        with resolver.hiding():
+        resolver = _make_resolver(each)
+        with resolver.hide_secrets_in_errors():
             found.append(review.status_of(each, resolver, now))
     failure = ErrorCode.BAD_REQUEST if problems else None
     show(PipelineStatuses(found), is_json=is_json, failure=failure)
@@ -189,16 +191,16 @@ def runs(
     is_json: JSON = False,
 ) -> None:
     """List the newest runs of a pipeline, and what became of their targets."""
-    pipeline = _one(name, folder)
-    resolver = _resolver(pipeline)
-    with resolver.hiding():
-        found = _module("review").runs_of(pipeline, resolver, limit=limit)
+    pipeline = _read_pipeline(name, folder)
+    resolver = _make_resolver(pipeline)
+    with resolver.hide_secrets_in_errors():
+        found = _import_module("review").runs_of(pipeline, resolver, limit=limit)
     show(PipelineRuns(found), is_json=is_json)
 
 
 def schedule(
     scope: Scope,
-    spark: SparkPlace,
+    spark: SparkTarget,
     folder: _FOLDER = _DEFAULT_FOLDER,
     is_followed: Annotated[
         bool, typer.Option("--follow", help="Go on with what becomes due, until interrupted.")
@@ -206,19 +208,19 @@ def schedule(
     is_json: JSON = False,
 ) -> None:
     """Run the pipelines of a folder whose schedule says that they are due."""
-    due = _module("due")
-    options = _module("run").RunOptions(actor=scope.actor, spark=_spark_options(spark))
-    with answering_interrupts(lambda: _UNSURE):
+    due = _import_module("due")
+    options = _import_module("run").RunOptions(actor=scope.actor, spark=_build_spark_options(spark))
+    with handle_interrupts(lambda: _UNSURE):
         while True:
             # Definitions may be changed while a schedule is followed.
-            pipelines, problems = _all(None, folder)
+            pipelines, problems = _read_pipelines(None, folder)
             # One that cannot be read stops no other.
             print_problems(problems)
             found = list(due.run_due(pipelines, datetime.now(UTC), options))
             is_done = all(each.run and each.run.status == "succeeded" for each in found)
             failure = None if is_done and not problems else ErrorCode.INTERNAL
             if found or not is_followed:
-                show(PipelinesRan(found), is_json=is_json, failure=failure)
+                show(ScheduledRuns(found), is_json=is_json, failure=failure)
             if not is_followed:
                 break
             _wait_for(due.next_due(pipelines, datetime.now(UTC)))
@@ -230,10 +232,10 @@ def _wait_for(slot: datetime | None) -> None:
     if slot is None:
         fail("no pipeline of the folder has a schedule")
     left = (slot - datetime.now(UTC)).total_seconds()
-    time.sleep(min(max(left, 0.0), _NAP_S))
+    time.sleep(min(max(left, 0.0), _POLL_S))
 
 
-def _module(name: str) -> Any:  # Any: a module that is imported when it is needed
+def _import_module(name: str) -> Any:  # Any: a module that is imported when it is needed
     try:
         return importlib.import_module(f"omnigraph.pipelines.{name}")
     except ModuleNotFoundError as missing:
@@ -242,15 +244,15 @@ def _module(name: str) -> Any:  # Any: a module that is imported when it is need
         fail(f"pipelines need {missing.name}", hint="pip install 'omnigraph[pipelines]'")
 
 
-def _one(name: str, folder: Path) -> Pipeline:
-    reading = _module("reading")
+def _read_pipeline(name: str, folder: Path) -> Pipeline:
+    reading = _import_module("reading")
     pipeline: Pipeline = reading.read_pipeline(reading.find_definition(name, folder))
     return pipeline
 
 
-def _paths(names: Sequence[str] | None, folder: Path) -> list[Path]:
+def _list_paths(names: Sequence[str] | None, folder: Path) -> list[Path]:
     """The files of the pipelines that are named, or of all in a folder."""
-    reading = _module("reading")
+    reading = _import_module("reading")
     if names:
         return [reading.find_definition(name, folder) for name in names]
     if not folder.is_dir():
@@ -259,25 +261,27 @@ def _paths(names: Sequence[str] | None, folder: Path) -> list[Path]:
     return paths
 
 
-def _all(names: Sequence[str] | None, folder: Path) -> tuple[list[Pipeline], list[str]]:
+def _read_pipelines(names: Sequence[str] | None, folder: Path) -> tuple[list[Pipeline], list[str]]:
     """The pipelines that can be read, and what is wrong with the others."""
     problems: list[str] = []
     pipelines: list[Pipeline] = []
-    for path in _paths(names, folder):
+    for path in _list_paths(names, folder):
         try:
-            pipelines.append(_module("reading").read_pipeline(path))
-        except PipelineInvalid as failure:
+            pipelines.append(_import_module("reading").read_pipeline(path))
+        except PipelineInvalidError as failure:
             problems += map(str, failure.problems)
     return pipelines, problems
 
 
-def _resolver(pipeline: Pipeline) -> Resolver:
-    found: Resolver = _module("resolving").Resolver.of(pipeline)
+def _make_resolver(pipeline: Pipeline) -> Resolver:
+    found: Resolver = _import_module("resolving").Resolver.of(pipeline)
     return found
 
 
-def _spark_options(spark: SparkPlace) -> Any:  # Any: options of a module that may not be there
+def _build_spark_options(
+    spark: SparkTarget,
+) -> Any:  # Any: options of a module that may not be there
     if not spark.is_given:
         return None
-    module = spark_module("session")
+    module = import_spark_module("session")
     return module.SparkOptions(spark.master, spark.remote, spark.settings)

@@ -10,27 +10,32 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.failures import fail
-from omnigraph.cli.graphs import NOTHING_WRITTEN, answering_interrupts, open_graph, writing
+from omnigraph.cli.graphs import NOTHING_WRITTEN, guard_write, handle_interrupts, open_graph
 from omnigraph.cli.options import (
     IF_COMMIT,
     JSON,
     KEY,
     MAIN_BRANCH,
     MESSAGE,
-    Format,
+    OutputFormat,
     QuerySource,
     ReadTarget,
     RowFormat,
 )
-from omnigraph.cli.read_options import Bounds, TableOptions
+from omnigraph.cli.read_options import ReadLimits, TableOptions
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.spark_options import ReadPlace
-from omnigraph.cli.statements import check_lone, reading_name, statement_rows, write_statement
-from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, verb
+from omnigraph.cli.spark_options import ReadExecution
+from omnigraph.cli.statements import (
+    execute_statement,
+    require_no_query_options,
+    resolve_statement_name,
+    write_statement,
+)
+from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, register_command
 from omnigraph.cli.views import print_json, print_lines
 from omnigraph.cli.views.documents import Mutated, show
 from omnigraph.cli.views.explanation import Explanation
-from omnigraph.cli.views.rows import LINE_FORMATS, Rows, table_lines
+from omnigraph.cli.views.rows import LINE_FORMATS, ResultRows, format_table
 from omnigraph.diagnostics import Source
 from omnigraph.errors import CompileError
 from omnigraph.query.ast import Explain
@@ -38,37 +43,37 @@ from omnigraph.query.ast import Explain
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    verb(app, Capability.DATA, takes=STORE)(query)
-    verb(app, Capability.DATA, takes=STORE)(explain)
-    verb(app, Capability.DATA, takes=STORE_AND_ACTOR)(mutate)
+    register_command(app, Capability.DATA, takes=STORE)(query)
+    register_command(app, Capability.DATA, takes=STORE)(explain)
+    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(mutate)
 
 
 def query(  # noqa: PLR0913 — one group for each decision of the caller
     scope: Scope,
     source: QuerySource,
     target: ReadTarget,
-    bounds: Bounds,
+    bounds: ReadLimits,
     output: RowFormat,
     table: TableOptions,
-    place: ReadPlace,
+    place: ReadExecution,
 ) -> None:
     """Run a query that reads, and print its rows."""
-    parsed, params = source.parsed(), source.parameters()
+    parsed, params = source.parse(), source.read_parameters()
     file, text = parsed.file, parsed.source.text
     if file.statement is None:
-        name = source.query(file).name.text
+        name = source.select_query(file).name.text
     else:
-        check_lone(
+        require_no_query_options(
             source,
             ("--branch", target.branch),
             ("--snapshot", target.snapshot),
-            ("--engine", place.asked),
+            ("--engine", place.engine_name),
         )
-        name = reading_name(file.statement)
+        name = resolve_statement_name(file.statement)
     with (
-        _naming(source.text_name),
-        place.prepared(),
-        open_graph(scope, scope.address()) as graph,
+        _name_source(source.text_name),
+        place.use_engine(),
+        open_graph(scope, scope.resolve_address()) as graph,
     ):
         snapshot = target.open(graph)
         if file.statement is None:
@@ -82,15 +87,15 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
             )
             columns, rows = [each.name for each in result.columns], result.to_json_rows()
         else:
-            columns, rows = statement_rows(graph, text)
+            columns, rows = execute_statement(graph, text)
         is_of_branch = file.statement is None or isinstance(file.statement, Explain)
         read = (target.to_json(), snapshot.commit.id) if is_of_branch else (None, None)
-        answer = Rows(name, read[0], columns, rows, read[1])
+        answer = ResultRows(name, read[0], columns, rows, read[1])
     match output.chosen:
-        case Format.JSON:
+        case OutputFormat.JSON:
             print_json(answer.to_json())
-        case Format.TABLE:
-            print_lines(table_lines(answer, table.layout))
+        case OutputFormat.TABLE:
+            print_lines(format_table(answer, table.layout))
         case other:
             print_lines(LINE_FORMATS[other.value](answer))
 
@@ -99,7 +104,7 @@ def explain(
     scope: Scope,
     source: QuerySource,
     target: ReadTarget,
-    bounds: Bounds,
+    bounds: ReadLimits,
     is_run: Annotated[
         bool,
         typer.Option(
@@ -109,11 +114,11 @@ def explain(
     is_json: JSON = False,
 ) -> None:
     """Say how a query is answered: its steps, where they read, their rows and times."""
-    parsed, params = source.parsed(), source.parameters()
+    parsed, params = source.parse(), source.read_parameters()
     if parsed.file.statement is not None:
         fail("the text is a statement, not a query", hint="run it with `omnigraph query`")
-    name = source.query(parsed.file).name.text
-    with _naming(source.text_name), open_graph(scope, scope.address()) as graph:
+    name = source.select_query(parsed.file).name.text
+    with _name_source(source.text_name), open_graph(scope, scope.resolve_address()) as graph:
         snapshot = target.open(graph)
         explained = snapshot.explain(
             parsed.source.text,
@@ -142,22 +147,22 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
     is_json: JSON = False,
 ) -> None:
     """Run a query that inserts, updates or deletes, as one commit."""
-    parsed, params = source.parsed(), source.parameters()
+    parsed, params = source.parse(), source.read_parameters()
     file, text = parsed.file, parsed.source.text
     if file.statement is not None:
         flags = (("--branch", branch), ("--if-commit", expected), ("--message", message))
-        check_lone(source, *flags, ("--key", key))
+        require_no_query_options(source, *flags, ("--key", key))
         write_statement(scope, file.statement, is_json=is_json)
         return
-    source.query(file)
+    source.select_query(file)
     outcome = NOTHING_WRITTEN
     with (
-        _naming(source.text_name),
-        answering_interrupts(lambda: outcome),
-        open_graph(scope, scope.address()) as graph,
+        _name_source(source.text_name),
+        handle_interrupts(lambda: outcome),
+        open_graph(scope, scope.resolve_address()) as graph,
     ):
         target = graph.branch(branch or MAIN_BRANCH)
-        with writing(target):
+        with guard_write(target):
             result = target.mutate(
                 text, name=source.name, params=params, if_commit=expected, message=message, key=key
             )
@@ -167,7 +172,7 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
 
 
 @contextmanager
-def _naming(name: str) -> Iterator[None]:
+def _name_source(name: str) -> Iterator[None]:
     """Let the diagnostics of a text name the file it came from."""
     try:
         yield

@@ -16,7 +16,7 @@ _UNITS: Final = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ReadLimits:
     """What a read may use."""
 
     timeout: Annotated[

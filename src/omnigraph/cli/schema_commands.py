@@ -12,10 +12,10 @@ from omnigraph.cli.failures import FAILED
 from omnigraph.cli.files import read_source
 from omnigraph.cli.graphs import (
     NOTHING_WRITTEN,
-    answering_interrupts,
     echo_write,
+    guard_write,
+    handle_interrupts,
     open_graph,
-    writing,
 )
 from omnigraph.cli.options import (
     BRANCH,
@@ -25,23 +25,23 @@ from omnigraph.cli.options import (
     POSITIONAL_URI,
     POSITIONAL_WAYS,
 )
-from omnigraph.cli.schema_files import schema_catalog, schema_text
+from omnigraph.cli.schema_files import read_schema_catalog, read_schema_text
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, group, verb
+from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, add_group, register_command
 from omnigraph.cli.views import print_diagnostics, print_json, print_lines
-from omnigraph.cli.views.documents import Applied, Fields, Planned, show
-from omnigraph.diagnostics import to_json
+from omnigraph.cli.views.documents import Applied, Fields, SchemaPlan, show
+from omnigraph.diagnostics import describe_diagnostic
 from omnigraph.errors.documents import ErrorCode
 from omnigraph.schema import Catalog, CompiledSchema, compile_schema
 from omnigraph.schema.identity import accept_schema
 from omnigraph.schema.migration import MigrationPlan, plan_migration
 from omnigraph.schema.migration.planner import DATA_LOSS_IGNORED
-from omnigraph.schema.shape import shape_hash
+from omnigraph.schema.shape import hash_shape
 from omnigraph.syntax import Mode
 
 
 @dataclass(frozen=True, slots=True)
-class Desired:
+class DesiredSchema:
     """The schema that shall be in force."""
 
     path: Annotated[
@@ -54,11 +54,13 @@ class Desired:
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    below = group(app, "schema", "Work with schema files and the schema of a graph.")
-    verb(below, Capability.LOCAL)(check)
-    verb(below, Capability.DATA, takes=STORE_AND_ACTOR, names=("show", "get"))(show_schema)
-    verb(below, Capability.DIRECT, takes=STORE)(plan)
-    verb(below, Capability.DATA, takes=STORE_AND_ACTOR)(apply)
+    below = add_group(app, "schema", "Work with schema files and the schema of a graph.")
+    register_command(below, Capability.LOCAL)(check)
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR, names=("show", "get"))(
+        show_schema
+    )
+    register_command(below, Capability.DIRECT, takes=STORE)(plan)
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(apply)
 
 
 def check(
@@ -73,11 +75,11 @@ def check(
     compiled = compile_schema(read_source(path), name=str(path), mode=mode)
     if is_json:
         failure = {"code": str(ErrorCode.BAD_REQUEST)} if compiled.catalog is None else {}
-        print_json(_check_document(path, compiled) | failure)
+        print_json(_build_check_document(path, compiled) | failure)
     else:
         print_diagnostics(compiled.diagnostics)
         if compiled.catalog is not None:
-            print_lines(_summary(path, compiled.catalog))
+            print_lines(_format_summary(path, compiled.catalog))
     if compiled.catalog is None:
         raise typer.Exit(FAILED)
 
@@ -89,14 +91,14 @@ def show_schema(
     is_json: JSON = False,
 ) -> None:
     """Print the schema in force on a branch."""
-    with open_graph(scope, scope.address(uri, ways=POSITIONAL_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
         source = graph.branch(branch).schema
     show(Fields({"schema_source": source}, source.rstrip("\n")), is_json=is_json)
 
 
 def plan(
     scope: Scope,
-    desired: Desired,
+    desired: DesiredSchema,
     uri: POSITIONAL_URI = None,
     old_path: Annotated[
         Path | None,
@@ -112,31 +114,33 @@ def plan(
     if old_path is not None:
         if uri is not None or scope.store is not None:
             raise typer.BadParameter("--from and a graph exclude each other")
-        address, planned = str(old_path), _plan_of_files(old_path, desired.path)
+        address, planned = str(old_path), _plan_from_files(old_path, desired.path)
     else:
-        address = scope.address(uri, ways=f"{POSITIONAL_WAYS}, or a schema file with --from")
+        address = scope.resolve_address(
+            uri, ways=f"{POSITIONAL_WAYS}, or a schema file with --from"
+        )
         with open_graph(scope, address) as graph:
-            planned = graph.branch(branch).plan_schema(schema_text(desired.path))
+            planned = graph.branch(branch).plan_schema(read_schema_text(desired.path))
     _print_remarks(planned, allows_data_loss=desired.allows_data_loss)
-    show(Planned(address, planned), is_json=is_json)
+    show(SchemaPlan(address, planned), is_json=is_json)
 
 
 def apply(
     scope: Scope,
-    desired: Desired,
+    desired: DesiredSchema,
     uri: POSITIONAL_URI = None,
     branch: BRANCH = MAIN_BRANCH,
     key: KEY = None,
     is_json: JSON = False,
 ) -> None:
     """Change the schema of a branch, as one commit; other branches keep theirs."""
-    address = scope.address(uri, ways=POSITIONAL_WAYS)
-    text = schema_text(desired.path)
+    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    text = read_schema_text(desired.path)
     echo_write(scope, "schema apply", address)
     outcome = NOTHING_WRITTEN
-    with answering_interrupts(lambda: outcome), open_graph(scope, address) as graph:
+    with handle_interrupts(lambda: outcome), open_graph(scope, address) as graph:
         target = graph.branch(branch)
-        with writing(target):
+        with guard_write(target):
             result = target.apply_schema(text, key=key)
         if result.commit is not None:
             outcome = f"commit {result.commit.id} was written"
@@ -144,8 +148,8 @@ def apply(
     show(Applied(address, result), is_json=is_json)
 
 
-def _plan_of_files(old_path: Path, new_path: Path) -> MigrationPlan:
-    old, new = schema_catalog(old_path), schema_catalog(new_path)
+def _plan_from_files(old_path: Path, new_path: Path) -> MigrationPlan:
+    old, new = read_schema_catalog(old_path), read_schema_catalog(new_path)
     return plan_migration(accept_schema(old).schema, new)
 
 
@@ -157,7 +161,7 @@ def _print_remarks(planned: MigrationPlan, *, allows_data_loss: bool) -> None:
         typer.echo(f"warning: {warning}", err=True)
 
 
-def _check_document(path: Path, compiled: CompiledSchema) -> dict[str, object]:
+def _build_check_document(path: Path, compiled: CompiledSchema) -> dict[str, object]:
     catalog = compiled.catalog or Catalog()
     return {
         "status": "error" if compiled.catalog is None else "ok",
@@ -165,16 +169,16 @@ def _check_document(path: Path, compiled: CompiledSchema) -> dict[str, object]:
         "interfaces": list(catalog.interfaces),
         "nodes": list(catalog.nodes),
         "edges": list(catalog.edges),
-        "shape_hash": shape_hash(catalog) if compiled.catalog else None,
-        "diagnostics": [to_json(found) for found in compiled.diagnostics],
+        "shape_hash": hash_shape(catalog) if compiled.catalog else None,
+        "diagnostics": [describe_diagnostic(found) for found in compiled.diagnostics],
     }
 
 
-def _summary(path: Path, catalog: Catalog) -> list[str]:
+def _format_summary(path: Path, catalog: Catalog) -> list[str]:
     return [
         f"{path}: ok",
         f"interfaces: {len(catalog.interfaces)}",
         f"node types: {len(catalog.nodes)}",
         f"edge types: {len(catalog.edges)}",
-        f"shape: {shape_hash(catalog)}",
+        f"shape: {hash_shape(catalog)}",
     ]

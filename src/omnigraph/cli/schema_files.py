@@ -10,19 +10,19 @@ from omnigraph.errors import CompileError
 from omnigraph.schema import Catalog, compile_schema
 
 
-def schema_text(path: Path) -> str:
+def read_schema_text(path: Path) -> str:
     """The text of a schema file; raises `CompileError` if it has errors."""
     text = read_source(path)
-    _compiled(path, text)
+    _compile_catalog(path, text)
     return text.decode()
 
 
-def schema_catalog(path: Path) -> Catalog:
+def read_schema_catalog(path: Path) -> Catalog:
     """What a schema file declares; raises `CompileError` if it has errors."""
-    return _compiled(path, read_source(path))
+    return _compile_catalog(path, read_source(path))
 
 
-def _compiled(path: Path, text: bytes) -> Catalog:
+def _compile_catalog(path: Path, text: bytes) -> Catalog:
     compiled = compile_schema(text, name=str(path))
     if compiled.catalog is None:
         raise CompileError(compiled.diagnostics)

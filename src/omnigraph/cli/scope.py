@@ -90,7 +90,7 @@ class Scope:
     graph_id: Annotated[str | None, typer.Option(Flag.GRAPH.spelling, hidden=True)] = None
     profile: Annotated[str | None, typer.Option(Flag.PROFILE.spelling, hidden=True)] = None
 
-    def joined(self, outer: Scope) -> Scope:
+    def merge(self, outer: Scope) -> Scope:
         """These flags and those given before the command; one given twice must say the same."""
         given = {
             each.name: getattr(outer, each.name)
@@ -103,7 +103,7 @@ class Scope:
                 raise typer.BadParameter(f"a global option is given twice: {value!r} and {own!r}")
         return replace(self, **given)
 
-    def given(self) -> Iterator[Flag]:
+    def iter_flags(self) -> Iterator[Flag]:
         """The flags of this run that not every verb takes, in the order they are refused in."""
         values = (
             self.server,
@@ -117,9 +117,9 @@ class Scope:
             if value is not None:
                 yield flag
 
-    def check(self, verb: str, capability: Capability, takes: frozenset[Flag]) -> None:
+    def require_supported(self, verb: str, capability: Capability, takes: frozenset[Flag]) -> None:
         """Refuse a flag that the verb cannot use, before anything is read or written."""
-        for flag in self.given():
+        for flag in self.iter_flags():
             if flag in takes:
                 continue
             named = f"'{verb}' is a {capability} verb and does not take {flag.spelling}"
@@ -128,16 +128,16 @@ class Scope:
                     f"{flag.spelling} ({flag.meaning}) is not supported in this version",
                     hint="address the graph's storage directly, with --store URI",
                 )
-            fail(f"{named} ({flag.meaning})", hint=_remedy(flag, capability))
+            fail(f"{named} ({flag.meaning})", hint=_suggest_remedy(flag, capability))
 
-    def address(self, uri: str | None = None, *, ways: str = "--store URI") -> str:
+    def resolve_address(self, uri: str | None = None, *, ways: str = "--store URI") -> str:
         """The one graph that is addressed, by an argument of the verb or by `--store`."""
         given = [each for each in (uri, self.store) if each is not None]
         if len(given) > 1:
             fail(f"{given[0]} and --store {given[1]} are mutually exclusive: give one of them")
         if not given or not given[0]:
-            fail("no graph is addressed", hint=_ways_hint(ways))
-        return _direct(given[0])
+            fail("no graph is addressed", hint=_format_ways_hint(ways))
+        return _require_direct(given[0])
 
 
 def is_local(uri: str) -> bool:
@@ -145,7 +145,7 @@ def is_local(uri: str) -> bool:
     return "://" not in uri or uri.startswith("file://")
 
 
-def _direct(uri: str) -> str:
+def _require_direct(uri: str) -> str:
     if uri.lower().startswith(_SERVED_SCHEMES):
         fail(
             f"{uri} is the address of a server; a server is addressed with --server, which is not"
@@ -155,7 +155,7 @@ def _direct(uri: str) -> str:
     return uri
 
 
-def _remedy(flag: Flag, capability: Capability) -> str:
+def _suggest_remedy(flag: Flag, capability: Capability) -> str:
     if flag is Flag.AS:
         return f"leave out {flag.spelling}: nothing is written"
     if capability is Capability.LOCAL:
@@ -163,7 +163,7 @@ def _remedy(flag: Flag, capability: Capability) -> str:
     return "give the address as the argument"
 
 
-def _ways_hint(ways: str) -> str:
+def _format_ways_hint(ways: str) -> str:
     hint = f"give {ways}"
     if os.environ.get(_PROFILE_VARIABLE):
         hint += f"; ${_PROFILE_VARIABLE} is set, but profiles are not supported in this version"

@@ -8,21 +8,21 @@ import typer
 
 from omnigraph.cli.options import JSON
 from omnigraph.cli.scope import Capability
-from omnigraph.cli.spark_options import spark_module
-from omnigraph.cli.verbs import group, verb
+from omnigraph.cli.spark_options import import_spark_module
+from omnigraph.cli.verbs import add_group, register_command
 from omnigraph.cli.views.documents import Fields, show
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    below = group(app, "spark", "Look at what Spark runs on.")
-    verb(below, Capability.LOCAL)(warm)
-    verb(below, Capability.LOCAL)(info)
+    below = add_group(app, "spark", "Look at what Spark runs on.")
+    register_command(below, Capability.LOCAL)(warm)
+    register_command(below, Capability.LOCAL)(info)
 
 
 def warm(is_json: JSON = False) -> None:
     """Make the cache with which Spark starts in half the time; takes a minute or more."""
-    made = spark_module("java").warm()
+    made = import_spark_module("java").warm()
     if made is None:
         sentence = "this Java is too old for a start-up cache; Spark runs without"
     else:
@@ -32,7 +32,7 @@ def warm(is_json: JSON = False) -> None:
 
 def info(is_json: JSON = False) -> None:
     """Print the versions of Spark and Java, and where they are."""
-    java = spark_module("java")
+    java = import_spark_module("java")
     found, cache = java.find_java(), java.start_up_cache()
     document = {
         "spark": version("pyspark"),

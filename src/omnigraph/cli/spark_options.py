@@ -20,7 +20,7 @@ class ReadEngine(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SparkPlace:
+class SparkTarget:
     """Where Spark runs."""
 
     master: Annotated[
@@ -71,15 +71,15 @@ class SparkPlace:
         return found
 
     @contextmanager
-    def chosen(self) -> Iterator[None]:
+    def use_session(self) -> Iterator[None]:
         """Let what needs Spark meanwhile start it there: nothing else starts it."""
-        module = spark_module("session")
+        module = import_spark_module("session")
         with module.made_with(module.SparkOptions(self.master, self.remote, self.settings)):
             yield
 
 
 @dataclass(frozen=True, slots=True)
-class ReadPlace(SparkPlace):
+class ReadExecution(SparkTarget):
     """Who answers a read, and where Spark runs if it does."""
 
     engine: Annotated[
@@ -88,25 +88,25 @@ class ReadPlace(SparkPlace):
 
     def __post_init__(self) -> None:
         # Without arguments, super() does not know a class that was made anew for its slots.
-        SparkPlace.__post_init__(self)
+        SparkTarget.__post_init__(self)
         if self.is_given and self.engine is ReadEngine.LOCAL:
             raise typer.BadParameter("options about Spark need --engine spark")
 
     @property
-    def asked(self) -> str | None:
+    def engine_name(self) -> str | None:
         """The engine, if it is another one than this process."""
         return None if self.engine is ReadEngine.LOCAL else self.engine.value
 
     @contextmanager
-    def prepared(self) -> Iterator[None]:
+    def use_engine(self) -> Iterator[None]:
         """Let Spark answer meanwhile, if it is to."""
-        with self.chosen() if self.engine is ReadEngine.SPARK else nullcontext():
+        with self.use_session() if self.engine is ReadEngine.SPARK else nullcontext():
             yield
 
 
-def spark_module(name: str) -> ModuleType:
+def import_spark_module(name: str) -> ModuleType:
     """A module of `omnigraph.spark`."""
     # The engine takes time to import, which help and mistakes need not wait for.
     from omnigraph.engine import distributed  # noqa: PLC0415
 
-    return distributed.spark_module(name)
+    return distributed.import_spark_module(name)

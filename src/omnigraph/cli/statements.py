@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from omnigraph import Graph
 
 
-def check_lone(source: QuerySource, *others: tuple[str, object]) -> None:
+def require_no_query_options(source: QuerySource, *others: tuple[str, object]) -> None:
     """Refuse what only a query takes: a name, parameters, and the flags with a value."""
     given = [
         ("NAME", source.name),
@@ -35,7 +35,7 @@ def check_lone(source: QuerySource, *others: tuple[str, object]) -> None:
             fail(f"the text is a statement, which does not take {flag}")
 
 
-def reading_name(statement: Statement) -> str:
+def resolve_statement_name(statement: Statement) -> str:
     """What the rows of a statement are called; a statement that writes is refused."""
     if isinstance(statement, BranchCreate | BranchDelete | BranchMerge):
         fail("the statement writes", hint="run it with `omnigraph mutate`")
@@ -50,7 +50,7 @@ def reading_name(statement: Statement) -> str:
             assert_never(statement)
 
 
-def statement_rows(
+def execute_statement(
     graph: Graph, text: str
 ) -> tuple[list[str], list[dict[str, Any]]]:  # Any: JSON values
     """The columns and rows that a reading statement answers."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.failures import FAILED, fail
-from omnigraph.cli.graphs import answering_interrupts, confirm, echo_write, open_graph
+from omnigraph.cli.graphs import confirm, echo_write, handle_interrupts, open_graph
 from omnigraph.cli.options import (
     JSON,
     MAIN_BRANCH,
@@ -18,10 +18,10 @@ from omnigraph.cli.options import (
     URI_OPTION,
 )
 from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, group, verb
+from omnigraph.cli.verbs import STORE, STORE_AND_ACTOR, add_group, register_command
 from omnigraph.cli.views.documents import Fields, show
 from omnigraph.cli.views.upkeep import Cleaned, Repaired, Tagged, TagList
-from omnigraph.durations import seconds_of, span_of
+from omnigraph.durations import format_duration, parse_duration
 from omnigraph.errors.documents import ErrorCode
 
 _UNSURE = "what was removed is gone, the rest can go next time; run it again"
@@ -30,7 +30,7 @@ _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The tag.")]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RetentionOptions:
     """How much of each branch stays."""
 
     keep: Annotated[
@@ -56,15 +56,15 @@ class Kept:
         ),
     ] = None
 
-    def seconds(self) -> float | None:
+    def parse_age(self) -> float | None:
         """The time span that stays, in seconds."""
-        return _seconds(self.older_than)
+        return _parse_seconds(self.older_than)
 
-    def grace_seconds(self) -> float | None:
+    def parse_grace(self) -> float | None:
         """The grace, in seconds."""
-        return _seconds(self.grace)
+        return _parse_seconds(self.grace)
 
-    def require_some(self) -> None:
+    def require_any(self) -> None:
         """Refuse a clean-up that is not told what to keep."""
         if self.keep is None and self.older_than is None:
             fail(
@@ -74,16 +74,18 @@ class Kept:
             )
 
     def __str__(self) -> str:
-        seconds = self.seconds()
+        seconds = self.parse_age()
         bounds = [] if self.keep is None else [f"not among the newest {self.keep}"]
-        bounds += [] if seconds is None else [f"superseded more than {span_of(seconds)} ago"]
+        bounds += (
+            [] if seconds is None else [f"superseded more than {format_duration(seconds)} ago"]
+        )
         return " and ".join(bounds)
 
 
-def _seconds(span: str | None) -> float | None:
+def _parse_seconds(span: str | None) -> float | None:
     if span is None:
         return None
-    found = seconds_of(span)
+    found = parse_duration(span)
     if found is None:
         fail(f"'{span}' is not a time span", hint="write 90, 30s, 15m, 12h, 7d or 2w")
     return float(found)
@@ -91,17 +93,17 @@ def _seconds(span: str | None) -> float | None:
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    verb(app, Capability.DIRECT, takes=STORE)(cleanup)
-    verb(app, Capability.DIRECT, takes=STORE)(repair)
-    below = group(app, "tag", "Work with tags, which keep commits from being cleaned up.")
-    verb(below, Capability.DATA, takes=STORE_AND_ACTOR)(create)
-    verb(below, Capability.DATA, takes=STORE, names=("list",))(list_)
-    verb(below, Capability.DATA, takes=STORE_AND_ACTOR)(delete)
+    register_command(app, Capability.DIRECT, takes=STORE)(cleanup)
+    register_command(app, Capability.DIRECT, takes=STORE)(repair)
+    below = add_group(app, "tag", "Work with tags, which keep commits from being cleaned up.")
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(create)
+    register_command(below, Capability.DATA, takes=STORE, names=("list",))(list_)
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(delete)
 
 
 def cleanup(
     scope: Scope,
-    kept: Kept,
+    kept: RetentionOptions,
     uri: POSITIONAL_URI = None,
     is_real: Annotated[
         bool, typer.Option("--confirm", help="Remove it; without, only say what would go.")
@@ -109,15 +111,15 @@ def cleanup(
     is_json: JSON = False,
 ) -> None:
     """Remove old commits of every branch, and what nothing refers to any more."""
-    address = scope.address(uri, ways=POSITIONAL_WAYS)
-    kept.require_some()
-    seconds, grace = kept.seconds(), kept.grace_seconds()
+    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    kept.require_any()
+    seconds, grace = kept.parse_age(), kept.parse_grace()
     if is_real:
         confirm(scope, address, "cleanup --confirm", is_json=is_json)
         echo_write(scope, "cleanup", address)
     else:
         typer.echo(f"commits go that are {kept}; this is a preview, --confirm removes", err=True)
-    with open_graph(scope, address) as graph, answering_interrupts(lambda: _UNSURE):
+    with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE):
         report = graph.cleanup(keep=kept.keep, older_than=seconds, dry_run=not is_real, grace=grace)
     failure = ErrorCode.INTERNAL if report.errors else None
     show(Cleaned(address, report), is_json=is_json, failure=failure)
@@ -139,7 +141,7 @@ def repair(
     """Look for what others wrote to the tables, and for derived objects that are stale."""
     if is_forced and not is_real:
         raise typer.BadParameter("--force needs --confirm")
-    address = scope.address(uri, ways=POSITIONAL_WAYS)
+    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
     if is_real:
         echo_write(scope, "repair", address)
     with open_graph(scope, address) as graph:
@@ -161,24 +163,24 @@ def create(
     is_json: JSON = False,
 ) -> None:
     """Name a commit, which keeps it readable until the tag is deleted."""
-    address = scope.address(uri, ways=OPTION_WAYS)
+    address = scope.resolve_address(uri, ways=OPTION_WAYS)
     echo_write(scope, "tag create", address)
-    with open_graph(scope, address) as graph, answering_interrupts(lambda: _UNSURE_TAG):
+    with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE_TAG):
         tag = graph.tag(name, at)
     show(Tagged(tag), is_json=is_json)
 
 
 def list_(scope: Scope, uri: URI_OPTION = None, is_json: JSON = False) -> None:
     """List the tags."""
-    with open_graph(scope, scope.address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
         show(TagList(graph.tags()), is_json=is_json)
 
 
 def delete(scope: Scope, name: _NAME, uri: URI_OPTION = None, is_json: JSON = False) -> None:
     """Free a name; the commit goes with the next clean-up that does not keep it."""
-    address = scope.address(uri, ways=OPTION_WAYS)
+    address = scope.resolve_address(uri, ways=OPTION_WAYS)
     echo_write(scope, "tag delete", address)
-    with open_graph(scope, address) as graph, answering_interrupts(lambda: _UNSURE_TAG):
+    with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE_TAG):
         graph.delete_tag(name)
     document = {"uri": address, "name": name, "actor_id": scope.actor}
     show(Fields(document, f"deleted tag {name}"), is_json=is_json)

@@ -9,13 +9,13 @@ from typing import Any, TypeAlias, get_type_hints
 
 import typer
 
-from omnigraph.cli.failures import stopped_code
+from omnigraph.cli.failures import exit_code_of
 from omnigraph.cli.scope import Capability, Flag, Scope
 from omnigraph.cli.views import print_problems
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 # What verbs take of the scope.
-NOTHING: frozenset[Flag] = frozenset()
+NO_FLAGS: frozenset[Flag] = frozenset()
 STORE = frozenset({Flag.STORE})
 ACTOR = frozenset({Flag.AS})
 STORE_AND_ACTOR = STORE | ACTOR
@@ -25,11 +25,11 @@ Command: TypeAlias = Callable[..., Any]
 _CONTEXT = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
-def verb(
+def register_command(
     app: typer.Typer,
     capability: Capability,
     *,
-    takes: frozenset[Flag] = NOTHING,
+    takes: frozenset[Flag] = NO_FLAGS,
     names: tuple[str, ...] = (),
 ) -> Callable[[Command], Command]:
     """Register a function as a command; a parameter `scope` receives the global flags.
@@ -42,42 +42,42 @@ def verb(
         wants_scope = "scope" in inspect.signature(function).parameters
 
         def run(ctx: typer.Context, scope: Scope, **arguments: object) -> None:
-            whole = _joined(ctx, scope)
-            whole.check(ctx.command_path.partition(" ")[2], capability, takes)
+            whole = _merge_scope(ctx, scope)
+            whole.require_supported(ctx.command_path.partition(" ")[2], capability, takes)
             given = arguments | ({"scope": whole} if wants_scope else {})
-            _run(function, given)
+            _run_command(function, given)
 
         for position, name in enumerate(names or (None,)):
-            app.command(name, hidden=position > 0)(expanded(run, like=function))
+            app.command(name, hidden=position > 0)(expand_options(run, like=function))
         return function
 
     return register
 
 
-def group(app: typer.Typer, name: str, help_text: str) -> typer.Typer:
+def add_group(app: typer.Typer, name: str, help_text: str) -> typer.Typer:
     """A command with commands below it, which takes the global flags too."""
     below = typer.Typer(help=help_text, no_args_is_help=True, context_settings=HELP_NAMES)
 
     def keep(ctx: typer.Context, scope: Scope) -> None:
-        ctx.obj = _joined(ctx, scope)
+        ctx.obj = _merge_scope(ctx, scope)
 
     keep.__doc__ = help_text
-    below.callback()(expanded(keep))
+    below.callback()(expand_options(keep))
     app.add_typer(below, name=name)
     return below
 
 
-def expanded(function: Command, *, like: Command | None = None) -> Command:
+def expand_options(function: Command, *, like: Command | None = None) -> Command:
     """The function with every group of options replaced by the options themselves.
 
     `like` declares the parameters that the function takes as `**arguments`.
     """
     groups: dict[str, Any] = {}  # Any: dataclasses of options
     parameters: dict[str, inspect.Parameter] = {}
-    for parameter in _declared(function, like):
+    for parameter in _iter_parameters(function, like):
         if is_dataclass(parameter.annotation):
             groups[parameter.name] = parameter.annotation
-            parameters |= {option.name: option for option in _options(parameter.annotation)}
+            parameters |= {option.name: option for option in _iter_options(parameter.annotation)}
         else:
             kept = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             parameters[parameter.name] = kept
@@ -96,7 +96,7 @@ def expanded(function: Command, *, like: Command | None = None) -> Command:
     return command
 
 
-def _declared(function: Command, like: Command | None) -> Iterator[inspect.Parameter]:
+def _iter_parameters(function: Command, like: Command | None) -> Iterator[inspect.Parameter]:
     if like is None:
         yield from inspect.signature(function, eval_str=True).parameters.values()
         return
@@ -106,7 +106,7 @@ def _declared(function: Command, like: Command | None) -> Iterator[inspect.Param
     yield from (scope, _CONTEXT)
 
 
-def _options(kind: Any) -> Iterator[inspect.Parameter]:  # Any: a dataclass of options
+def _iter_options(kind: Any) -> Iterator[inspect.Parameter]:  # Any: a dataclass of options
     hints = get_type_hints(kind, include_extras=True)
     for each in fields(kind):
         yield inspect.Parameter(
@@ -117,13 +117,13 @@ def _options(kind: Any) -> Iterator[inspect.Parameter]:  # Any: a dataclass of o
         )
 
 
-def _joined(ctx: typer.Context, scope: Scope) -> Scope:
-    return scope.joined(ctx.obj) if isinstance(ctx.obj, Scope) else scope
+def _merge_scope(ctx: typer.Context, scope: Scope) -> Scope:
+    return scope.merge(ctx.obj) if isinstance(ctx.obj, Scope) else scope
 
 
-def _run(function: Command, arguments: dict[str, object]) -> None:
+def _run_command(function: Command, arguments: dict[str, object]) -> None:
     try:
         function(**arguments)
     except KeyboardInterrupt as stop:
         print_problems(["interrupted"])
-        raise typer.Exit(stopped_code(stop)) from stop
+        raise typer.Exit(exit_code_of(stop)) from stop

@@ -19,10 +19,10 @@ from omnigraph.diagnostics.diagnostic import (
     Suggestion,
 )
 from omnigraph.diagnostics.finding import Finding
-from omnigraph.diagnostics.render import render_human, to_json
-from omnigraph.diagnostics.shown import shown
+from omnigraph.diagnostics.render import describe_diagnostic, render_human
+from omnigraph.diagnostics.shown import sanitize_text
 from omnigraph.diagnostics.source import Position, Source, Span
-from omnigraph.diagnostics.suggest import did_you_mean
+from omnigraph.diagnostics.suggest import suggest_similar
 
 __all__ = [
     "CODES",
@@ -37,8 +37,8 @@ __all__ = [
     "Source",
     "Span",
     "Suggestion",
-    "did_you_mean",
+    "describe_diagnostic",
     "render_human",
-    "shown",
-    "to_json",
+    "sanitize_text",
+    "suggest_similar",
 ]

@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from omnigraph.diagnostics.codes import CODES
-from omnigraph.diagnostics.shown import readable
+from omnigraph.diagnostics.shown import sanitize_message
 from omnigraph.diagnostics.source import Position, Source, Span
-from omnigraph.diagnostics.suggest import did_you_mean
+from omnigraph.diagnostics.suggest import suggest_similar
 
 # What compilers call every few steps: it raises to end a compilation that may not go on.
 Poll: TypeAlias = Callable[[], None]
@@ -65,14 +65,14 @@ class Diagnostic:
     def __post_init__(self) -> None:
         assert self.code in CODES, f"diagnostic code {self.code} is not registered"
         # Messages quote names of the source, which may be of any length and of any characters.
-        object.__setattr__(self, "message", readable(self.message))
+        object.__setattr__(self, "message", sanitize_message(self.message))
         if self.hint is not None:
-            object.__setattr__(self, "hint", readable(self.hint))
+            object.__setattr__(self, "hint", sanitize_message(self.hint))
 
     @property
     def position(self) -> Position:
         """Where the finding starts."""
-        return self.source.position(self.span.start)
+        return self.source.locate(self.span.start)
 
     def __str__(self) -> str:
         place = self.position
@@ -94,7 +94,7 @@ class Collector:
         for diagnostic in found:
             self.add(diagnostic)
 
-    def error(
+    def report_error(
         self,
         code: str,
         span: Span,
@@ -106,7 +106,7 @@ class Collector:
         """Report something that makes the text unusable."""
         self.add(Diagnostic(code, Severity.ERROR, message, span, self.source, hint, suggestion))
 
-    def warning(
+    def report_warning(
         self,
         code: str,
         span: Span,
@@ -125,16 +125,16 @@ class Collector:
         ):
             self._found.append(diagnostic)
 
-    def did_you_mean(self, word: str, candidates: Iterable[str]) -> str | None:
+    def suggest_similar(self, word: str, candidates: Iterable[str]) -> str | None:
         """A hint for an unknown name, unless the finding would not be kept."""
-        return None if len(self._found) >= DIAGNOSTICS_MAX else did_you_mean(word, candidates)
+        return None if len(self._found) >= DIAGNOSTICS_MAX else suggest_similar(word, candidates)
 
     @property
     def has_errors(self) -> bool:
         """Whether any finding is an error."""
         return any(found.severity is Severity.ERROR for found in self._found)
 
-    def all(self) -> tuple[Diagnostic, ...]:
+    def list_diagnostics(self) -> tuple[Diagnostic, ...]:
         """Every kept finding once, in source order."""
         unique = dict.fromkeys(self._found)
         return tuple(sorted(unique, key=lambda found: (found.span.start, found.code)))

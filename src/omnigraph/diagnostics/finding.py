@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from omnigraph.diagnostics.codes import CODES
 from omnigraph.diagnostics.diagnostic import Severity
-from omnigraph.diagnostics.shown import readable
+from omnigraph.diagnostics.shown import sanitize_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Finding:
 
     def __post_init__(self) -> None:
         assert self.code in CODES, f"diagnostic code {self.code} is not registered"
-        object.__setattr__(self, "message", readable(self.message))
+        object.__setattr__(self, "message", sanitize_message(self.message))
 
     def __str__(self) -> str:
         return f"{self.severity}[{self.code}]: {self.entity}: {self.message}"

@@ -18,13 +18,13 @@ class Span:
     start: int
     end: int
 
-    def to(self, other: Span) -> Span:
+    def join(self, other: Span) -> Span:
         """The smallest span that covers both."""
         return Span(min(self.start, other.start), max(self.end, other.end))
 
 
 # A tree built by hand, not by a parser, has no place in a text.
-NOWHERE = Span(0, 0)
+NO_SPAN = Span(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +64,30 @@ class Source:
     def _block_bytes(self) -> list[int]:
         """Where each block of characters starts in the UTF-8 form of the text."""
         blocks = range(0, len(self.text), _BLOCK_CHARACTERS)
-        lengths = (_byte_length(self.text[at : at + _BLOCK_CHARACTERS]) for at in blocks)
+        lengths = (_count_bytes(self.text[at : at + _BLOCK_CHARACTERS]) for at in blocks)
         return list(accumulate(lengths, initial=0))
 
-    def position(self, offset: int) -> Position:
+    def locate(self, offset: int) -> Position:
         """Line, column and byte of a character offset; offsets past the end mean the end."""
         offset = max(0, min(offset, len(self.text)))
         line = bisect_right(self._line_starts, offset)
         column = offset - self._line_starts[line - 1] + 1
-        return Position(line, column, self.byte_offset(offset))
+        return Position(line, column, self.to_byte_offset(offset))
 
-    def byte_offset(self, offset: int) -> int:
+    def to_byte_offset(self, offset: int) -> int:
         """Where a character starts in the UTF-8 form of the text."""
         if self._is_ascii:
             return offset
         block = min(offset, len(self.text)) // _BLOCK_CHARACTERS
         rest = self.text[block * _BLOCK_CHARACTERS : offset]
-        return self._block_bytes[block] + _byte_length(rest)
+        return self._block_bytes[block] + _count_bytes(rest)
 
-    def line(self, number: int) -> str:
+    def get_line(self, number: int) -> str:
         """One line, counted from 1, without its line end."""
         start = self._line_starts[number - 1]
         end = self._line_starts[number] - 1 if number < len(self._line_starts) else len(self.text)
         return self.text[start:end].rstrip("\r")
 
 
-def _byte_length(text: str) -> int:
+def _count_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))

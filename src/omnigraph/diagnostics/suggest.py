@@ -10,7 +10,7 @@ CANDIDATES_MAX = 500
 _SIMILARITY_MIN = 0.6
 
 
-def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
+def suggest_similar(word: str, candidates: Iterable[str]) -> str | None:
     """A hint naming the closest candidate, or None when nothing is close."""
     known = {name.lower(): name for name in sorted(set(candidates))[:CANDIDATES_MAX]}
     found = get_close_matches(word.lower()[:64], known, n=1, cutoff=_SIMILARITY_MIN)

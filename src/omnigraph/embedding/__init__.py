@@ -6,7 +6,7 @@ for tests. `vectors` checks and normalises what an embedder returns.
 """
 
 from omnigraph.embedding.configured import ConfiguredEmbedder
-from omnigraph.embedding.embedder import NamedEmbedder, PatientEmbedder
+from omnigraph.embedding.embedder import NamedEmbedder, TimeLimitedEmbedder
 from omnigraph.embedding.mock import MockEmbedder
 
-__all__ = ["ConfiguredEmbedder", "MockEmbedder", "NamedEmbedder", "PatientEmbedder"]
+__all__ = ["ConfiguredEmbedder", "MockEmbedder", "NamedEmbedder", "TimeLimitedEmbedder"]

@@ -13,7 +13,7 @@ from typing import Any, Final, assert_never
 from urllib.parse import quote
 
 from omnigraph.embedding.profile import Profile, Provider
-from omnigraph.embedding.vectors import unit_vector
+from omnigraph.embedding.vectors import normalize_vector
 from omnigraph.errors import EmbeddingError
 
 # A component takes about 25 bytes of JSON; the rest is room for what providers say about usage.
@@ -23,7 +23,7 @@ _READ_BYTES: Final = 64 * 1024
 # Of the text of a refusal, what is worth showing.
 _SHOWN_CHARACTERS: Final = 200
 # Too many requests, and what a server or a gateway says when it could not do it this time.
-_WORTH_ANOTHER_TRY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_RETRYABLE_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _BACKOFF_GROWTH: Final = 2
 
 
@@ -50,46 +50,54 @@ class HttpEmbedder:
         """The name of the model."""
         return self.profile.model
 
-    def within(self, seconds: float) -> HttpEmbedder:
+    def with_timeout(self, seconds: float) -> HttpEmbedder:
         """The same embedder, which gives up after so many seconds if not before."""
-        profile = replace(self.profile, patience=self.profile.patience.within(seconds))
+        profile = replace(
+            self.profile, retry_policy=self.profile.retry_policy.with_timeout(seconds)
+        )
         return replace(self, profile=profile)
 
     def __call__(self, text: str, dimension: int) -> tuple[float, ...]:
         """The unit vector of a text."""
-        patience = self.profile.patience
+        patience = self.profile.retry_policy
         started = self.clock()
         until = started + patience.deadline_s if patience.deadline_s else None
         backoff = patience.backoff_s
         for attempt in range(1, patience.attempts + 1):
             try:
-                answer = self._asked(text, dimension, until)
+                answer = self._request_embedding(text, dimension, until)
                 break
             except _Unavailable as problem:
                 is_over = until is not None and self.clock() + backoff >= until
                 if attempt == patience.attempts or is_over:
-                    raise self._given_up(problem, attempt, self.clock() - started) from problem
+                    raise self._build_unavailable_error(
+                        problem, attempt, self.clock() - started
+                    ) from problem
             self.sleep(backoff)
             backoff *= _BACKOFF_GROWTH
-        return unit_vector(self._components(answer), dimension=dimension)
+        return normalize_vector(self._parse_embedding(answer), dimension=dimension)
 
-    def _asked(self, text: str, dimension: int, until: float | None) -> Any:  # Any: JSON
-        timeout = self.profile.patience.timeout_s
+    def _request_embedding(
+        self, text: str, dimension: int, until: float | None
+    ) -> Any:  # Any: JSON
+        timeout = self.profile.retry_policy.timeout_s
         if until is not None:
             timeout = max(min(timeout, until - self.clock()), 0.001)
         last = self.clock() + timeout
         try:
-            with self._opener.open(self._request(text, dimension), timeout=timeout) as response:
+            with self._opener.open(
+                self._build_request(text, dimension), timeout=timeout
+            ) as response:
                 data = self._read(response, dimension, last)
         except urllib.error.HTTPError as refusal:
             with refusal:
-                raise self._refused(refusal) from None
+                raise self._build_refusal(refusal) from None
         except (OSError, http.client.HTTPException) as failure:
-            raise _Unavailable(_reason(failure)) from failure
+            raise _Unavailable(_format_failure(failure)) from failure
         try:
             return json.loads(data)
         except ValueError as failure:
-            raise self._bad_answer("it is not JSON") from failure
+            raise self._build_answer_error("it is not JSON") from failure
 
     def _read(self, response: http.client.HTTPResponse, dimension: int, last: float) -> bytes:
         """The body. A socket times out between two bytes only, so the whole is timed here."""
@@ -98,14 +106,14 @@ class HttpEmbedder:
         while part := response.read1(_READ_BYTES):
             data += part
             if len(data) > most:
-                raise self._bad_answer(f"it is longer than {most} bytes")
+                raise self._build_answer_error(f"it is longer than {most} bytes")
             if self.clock() > last:
                 raise _Unavailable("timed out while it answered")
         if response.length:
             raise _Unavailable(f"broke off {response.length} bytes before the end")
         return bytes(data)
 
-    def _request(self, text: str, dimension: int) -> urllib.request.Request:
+    def _build_request(self, text: str, dimension: int) -> urllib.request.Request:
         profile = self.profile
         body: dict[str, Any]
         match profile.provider:
@@ -134,21 +142,21 @@ class HttpEmbedder:
         # The scheme is http or https: a profile has no other.
         return urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310
 
-    def _components(self, answer: Any) -> list[float]:
+    def _parse_embedding(self, answer: Any) -> list[float]:
         try:
             if self.profile.provider is Provider.GEMINI:
                 found = answer["embedding"]["values"]
             else:
                 found = answer["data"][0]["embedding"]
         except (KeyError, IndexError, TypeError):
-            raise self._bad_answer("it holds no embedding") from None
+            raise self._build_answer_error("it holds no embedding") from None
         if not isinstance(found, list) or not all(type(each) in (int, float) for each in found):
-            raise self._bad_answer("its embedding is not a list of numbers")
+            raise self._build_answer_error("its embedding is not a list of numbers")
         return [float(each) for each in found]
 
-    def _refused(self, refusal: urllib.error.HTTPError) -> Exception:
+    def _build_refusal(self, refusal: urllib.error.HTTPError) -> Exception:
         said = f"HTTP {refusal.code} {refusal.reason}"
-        if refusal.code in _WORTH_ANOTHER_TRY:
+        if refusal.code in _RETRYABLE_STATUSES:
             return _Unavailable(said)
         try:
             text = refusal.read(_READ_BYTES).decode(errors="replace").strip()
@@ -161,14 +169,16 @@ class HttpEmbedder:
             hint="check the key, the model and the address of the provider",
         )
 
-    def _given_up(self, problem: _Unavailable, attempts: int, seconds: float) -> EmbeddingError:
+    def _build_unavailable_error(
+        self, problem: _Unavailable, attempts: int, seconds: float
+    ) -> EmbeddingError:
         return EmbeddingError(
             f"{self._who} gave no answer in {attempts} attempts and {seconds:.1f} s: {problem}",
             reason="unavailable",
             hint="try again later, or search by a vector",
         )
 
-    def _bad_answer(self, problem: str) -> EmbeddingError:
+    def _build_answer_error(self, problem: str) -> EmbeddingError:
         return EmbeddingError(
             f"the answer of {self._who} cannot be used: {problem}", reason="bad_answer"
         )
@@ -182,6 +192,6 @@ class _Unavailable(Exception):
     """A failure that may not happen again."""
 
 
-def _reason(failure: Exception) -> str:
+def _format_failure(failure: Exception) -> str:
     cause = failure.reason if isinstance(failure, urllib.error.URLError) else failure
     return str(cause) or type(cause).__name__

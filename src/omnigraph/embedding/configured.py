@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from omnigraph.embedding.embedder import NamedEmbedder, PatientEmbedder
+from omnigraph.embedding.embedder import NamedEmbedder, TimeLimitedEmbedder
 from omnigraph.embedding.mock import MockEmbedder
-from omnigraph.embedding.profile import Provider, is_mock_forced, profile_of
+from omnigraph.embedding.profile import Provider, is_mock_forced, read_profile
 
 _log = logging.getLogger(__name__)
 
@@ -29,14 +29,14 @@ class ConfiguredEmbedder:
         """The unit vector of a text."""
         return tuple(self._embedder(text, dimension))
 
-    def within(self, seconds: float) -> NamedEmbedder:
+    def with_timeout(self, seconds: float) -> NamedEmbedder:
         """The same embedder, which gives up after so many seconds if not before."""
         known = self._embedder
-        return known.within(seconds) if isinstance(known, PatientEmbedder) else known
+        return known.with_timeout(seconds) if isinstance(known, TimeLimitedEmbedder) else known
 
     @cached_property
     def _embedder(self) -> NamedEmbedder:
-        profile = profile_of(self.environment)
+        profile = read_profile(self.environment)
         if profile.provider is not Provider.MOCK:
             # The libraries of HTTP take longer to import than most queries take.
             from omnigraph.embedding.client import HttpEmbedder  # noqa: PLC0415

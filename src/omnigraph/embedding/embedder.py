@@ -19,8 +19,8 @@ class NamedEmbedder(Protocol):
 
 
 @runtime_checkable
-class PatientEmbedder(NamedEmbedder, Protocol):
+class TimeLimitedEmbedder(NamedEmbedder, Protocol):
     """An embedder that waits for somebody, and can be told how long."""
 
-    def within(self, seconds: float) -> NamedEmbedder:
+    def with_timeout(self, seconds: float) -> NamedEmbedder:
         """The same embedder, which gives up after so many seconds if not before."""

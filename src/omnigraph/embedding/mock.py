@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.embedding.vectors import unit_vector
+from omnigraph.embedding.vectors import normalize_vector
 from omnigraph.schema.values import round_to_f32
 
 _FNV_OFFSET = 14695981039346656037
@@ -20,28 +20,28 @@ class MockEmbedder:
 
     def __call__(self, text: str, dimension: int) -> tuple[float, ...]:
         """The unit vector of a text."""
-        return mock_embedding(text, dimension)
+        return compute_mock_embedding(text, dimension)
 
 
-def mock_embedding(text: str, dimension: int) -> tuple[float, ...]:
+def compute_mock_embedding(text: str, dimension: int) -> tuple[float, ...]:
     """A unit vector that depends on the text alone."""
-    state = _fnv1a(text.encode())
+    state = _hash_fnv1a(text.encode())
     components = []
     for _ in range(dimension):
-        state = _next(state)
+        state = _advance_state(state)
         share = round_to_f32(float(state) / float(_WORD))
         components.append(round_to_f32(round_to_f32(share * 2) - 1))
-    return unit_vector(components, dimension=dimension)
+    return normalize_vector(components, dimension=dimension)
 
 
-def _fnv1a(data: bytes) -> int:
+def _hash_fnv1a(data: bytes) -> int:
     state = _FNV_OFFSET
     for byte in data:
         state = (state ^ byte) * _FNV_PRIME & _WORD
     return state
 
 
-def _next(state: int) -> int:
+def _advance_state(state: int) -> int:
     state ^= state << 13 & _WORD
     state ^= state >> 7
     return state ^ (state << 17 & _WORD)

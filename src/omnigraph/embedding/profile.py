@@ -51,7 +51,7 @@ _NO: Final = frozenset({"", "0", "false", "no", "off"})
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How long to wait for a vector; a deadline of zero never comes."""
 
     deadline_s: float = 60.0
@@ -59,7 +59,7 @@ class Patience:
     attempts: int = 4
     backoff_s: float = 0.2
 
-    def within(self, seconds: float) -> Patience:
+    def with_timeout(self, seconds: float) -> RetryPolicy:
         """The same patience, but not for longer than so many seconds."""
         least = max(seconds, _DEADLINE_S_MIN)
         return replace(self, deadline_s=min(self.deadline_s or least, least))
@@ -73,31 +73,33 @@ class Profile:
     base_url: str
     model: str
     key: str
-    patience: Patience = Patience()
+    retry_policy: RetryPolicy = RetryPolicy()
 
     def __repr__(self) -> str:
         return f"Profile({self.provider}, {self.base_url!r}, {self.model!r})"
 
 
-def profile_of(environment: Mapping[str, str]) -> Profile:
+def read_profile(environment: Mapping[str, str]) -> Profile:
     """The profile that the environment describes."""
-    provider = _provider(environment)
+    provider = _read_provider(environment)
     defaults = _DEFAULTS[provider]
     base_url = environment.get(f"{_PREFIX}BASE_URL", "").strip() or defaults.base_url
     model = environment.get(f"{_PREFIX}MODEL", "").strip() or defaults.model
     if provider is Provider.MOCK:
         return Profile(provider, "", model, "")
     if urlsplit(base_url).scheme not in {"http", "https"}:
-        raise _bad_setting("BASE_URL", base_url, "an address that starts with https:// or http://")
-    usual = Patience()
-    patience = Patience(
-        deadline_s=_milliseconds(environment, "DEADLINE_MS", usual.deadline_s),
-        timeout_s=_milliseconds(environment, "TIMEOUT_MS", usual.timeout_s, minimum=1),
-        attempts=_integer(environment, "RETRY_ATTEMPTS", usual.attempts, minimum=1),
-        backoff_s=_milliseconds(environment, "RETRY_BACKOFF_MS", usual.backoff_s),
+        raise _build_setting_error(
+            "BASE_URL", base_url, "an address that starts with https:// or http://"
+        )
+    usual = RetryPolicy()
+    patience = RetryPolicy(
+        deadline_s=_read_milliseconds(environment, "DEADLINE_MS", usual.deadline_s),
+        timeout_s=_read_milliseconds(environment, "TIMEOUT_MS", usual.timeout_s, minimum=1),
+        attempts=_read_integer(environment, "RETRY_ATTEMPTS", usual.attempts, minimum=1),
+        backoff_s=_read_milliseconds(environment, "RETRY_BACKOFF_MS", usual.backoff_s),
     )
     return Profile(
-        provider, base_url.rstrip("/"), model, _key(environment, defaults, provider), patience
+        provider, base_url.rstrip("/"), model, _read_key(environment, defaults, provider), patience
     )
 
 
@@ -106,17 +108,17 @@ def is_mock_forced(environment: Mapping[str, str]) -> bool:
     return environment.get(_MOCK_FLAG, "").strip().lower() not in _NO
 
 
-def _provider(environment: Mapping[str, str]) -> Provider:
+def _read_provider(environment: Mapping[str, str]) -> Provider:
     if is_mock_forced(environment):
         return Provider.MOCK
     name = environment.get(f"{_PREFIX}PROVIDER", "").strip() or Provider.OPENAI_COMPATIBLE
     try:
         return Provider(name)
     except ValueError:
-        raise _bad_setting("PROVIDER", name, f"one of {', '.join(Provider)}") from None
+        raise _build_setting_error("PROVIDER", name, f"one of {', '.join(Provider)}") from None
 
 
-def _key(environment: Mapping[str, str], defaults: _Defaults, provider: Provider) -> str:
+def _read_key(environment: Mapping[str, str], defaults: _Defaults, provider: Provider) -> str:
     known = {name: environment.get(name, "").strip() for name in defaults.keys}
     name, found = next(((name, key) for name, key in known.items() if key), ("", ""))
     if not (found.isascii() and found.isprintable()):
@@ -132,22 +134,22 @@ def _key(environment: Mapping[str, str], defaults: _Defaults, provider: Provider
     return found
 
 
-def _milliseconds(
+def _read_milliseconds(
     environment: Mapping[str, str], name: str, default_s: float, *, minimum: int = 0
 ) -> float:
-    return _integer(environment, name, round(default_s * 1000), minimum=minimum) / 1000
+    return _read_integer(environment, name, round(default_s * 1000), minimum=minimum) / 1000
 
 
-def _integer(environment: Mapping[str, str], name: str, default: int, *, minimum: int) -> int:
+def _read_integer(environment: Mapping[str, str], name: str, default: int, *, minimum: int) -> int:
     text = environment.get(f"{_PREFIX}{name}", "").strip()
     if not text:
         return default
     if not (text.isascii() and text.isdigit()) or int(text) < minimum:
-        raise _bad_setting(name, text, f"an integer of at least {minimum}")
+        raise _build_setting_error(name, text, f"an integer of at least {minimum}")
     return int(text)
 
 
-def _bad_setting(name: str, value: str, wanted: str) -> EmbeddingError:
+def _build_setting_error(name: str, value: str, wanted: str) -> EmbeddingError:
     return EmbeddingError(
         f"{_PREFIX}{name} is '{value}'", reason="bad_setting", hint=f"set it to {wanted}"
     )

@@ -9,7 +9,7 @@ from omnigraph.errors import EmbeddingError
 from omnigraph.schema.values import round_to_f32
 
 
-def unit_vector(values: Sequence[float], *, dimension: int) -> tuple[float, ...]:
+def normalize_vector(values: Sequence[float], *, dimension: int) -> tuple[float, ...]:
     """The vector scaled to length one; its dimension must fit and its length be a number."""
     if len(values) != dimension:
         raise EmbeddingError(

@@ -121,7 +121,7 @@ class _Jobs:
             self._waiting.append(job)
             if self._thread is None:
                 self._thread = threading.Thread(
-                    target=self._work, name="omnigraph-background", daemon=True
+                    target=self._run_jobs, name="omnigraph-background", daemon=True
                 )
                 self._thread.start()
 
@@ -136,12 +136,12 @@ class _Jobs:
             if self._thread is not threading.current_thread():
                 self._changed.wait_for(lambda: self._thread is None, timeout_s)
 
-    def _work(self) -> None:
-        while (job := self._next()) is not None:
+    def _run_jobs(self) -> None:
+        while (job := self._take_next()) is not None:
             job.run()
             del job
 
-    def _next(self) -> _Job | None:
+    def _take_next(self) -> _Job | None:
         with self._changed:
             self._is_working = bool(self._waiting)
             if self._waiting:

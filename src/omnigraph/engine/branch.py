@@ -18,20 +18,20 @@ from omnigraph.engine.bulk_loading import (
     load_source,
 )
 from omnigraph.engine.commit import Commit, commit_of
-from omnigraph.engine.diff import Diff, Place, diff_between, place_of
-from omnigraph.engine.entity_change.filters import filters_of
-from omnigraph.engine.history import EntityVersion, blame_of, entity_of, history_of
+from omnigraph.engine.diff import Diff, StateRef, compute_diff, resolve_ref
+from omnigraph.engine.entity_change.filters import parse_filters
+from omnigraph.engine.history import EntityVersion, compute_blame, entity_of, iter_history
 from omnigraph.engine.maintenance import IndexBuildResult, OptimizeResult
 from omnigraph.engine.merge_results import MergePlan, MergeResult
 from omnigraph.engine.merging import Mergeable, Merger, Prefer
-from omnigraph.engine.operations import Migrating, Mutating
-from omnigraph.engine.reads import ReadEngine, read_request
+from omnigraph.engine.operations import MigrationOperation, MutationOperation
+from omnigraph.engine.reads import ReadEngine, build_read_request
 from omnigraph.engine.results import LoadResult, MutationResult, SchemaResult
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import EntityKind, Snapshot
 from omnigraph.engine.writing import Terms, write
 from omnigraph.engine.written import counts_of
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.execution.budget import Cancellation
 from omnigraph.execution.planner.explain import Explained
 from omnigraph.execution.result import Result
@@ -83,7 +83,7 @@ class Branch:
 
     def snapshot(self) -> Snapshot:
         """The graph as it is now, pinned."""
-        return Snapshot(self._session, self._session.head(self._stream))
+        return Snapshot(self._session, self._session.read_head(self._stream))
 
     def load(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
@@ -116,19 +116,19 @@ class Branch:
         local load, `stages` how far each step of a larger one is.
         """
         request = LoadRequest(
-            mode=_choice(LoadMode, "mode", mode),
+            mode=_parse_choice(LoadMode, "mode", mode),
             options=InputOptions(
-                _choice(Dialect, "dialect", dialect),
-                arguments.text_or_none("type", type),
+                _parse_choice(Dialect, "dialect", dialect),
+                arguments.require_optional_text("type", type),
                 progress,
                 is_patch=mode == LoadMode.MERGE.value,
             ),
-            engine=_choice(LoadEngine, "engine", engine),
-            on_error=_choice(OnError, "on_error", on_error),
-            rejects=None if rejects is None else arguments.address(rejects),
+            engine=_parse_choice(LoadEngine, "engine", engine),
+            on_error=_parse_choice(OnError, "on_error", on_error),
+            rejects=None if rejects is None else arguments.require_address(rejects),
             stages=stages,
         )
-        terms = _terms(if_commit, message=message, key=key)
+        terms = _build_terms(if_commit, message=message, key=key)
         return load_source(self._session, self._stream, source, request, terms)
 
     def mutate(
@@ -146,12 +146,12 @@ class Branch:
         A call repeated with its `key` does nothing, and answers with the commit of the first one,
         as in `load`.
         """
-        arguments.text("text", text)
-        arguments.text_or_none("name", name)
-        terms = _terms(if_commit, message=message, key=key)
-        operation = Mutating(self._session.resources, text, name=name, params=params)
+        arguments.require_text("text", text)
+        arguments.require_optional_text("name", name)
+        terms = _build_terms(if_commit, message=message, key=key)
+        operation = MutationOperation(self._session.resources, text, name=name, params=params)
         written = write(self._session, self._stream, operation, terms)
-        nodes, edges = operation.affected(written)
+        nodes, edges = operation.count_affected(written)
         return MutationResult(
             branch=self.name,
             query_name=operation.query_name,
@@ -175,7 +175,7 @@ class Branch:
         engine: ReadEngine = "local",
     ) -> Result:
         """Run a read on the newest snapshot; see `Snapshot.query`."""
-        request = read_request(
+        request = build_read_request(
             text,
             name=name,
             params=params,
@@ -199,7 +199,7 @@ class Branch:
         cancel: Cancellation | None = None,
     ) -> Explained:
         """How a read of the newest snapshot is answered: its operators, paths, rows and times."""
-        request = read_request(
+        request = build_read_request(
             text,
             name=name,
             params=params,
@@ -216,7 +216,7 @@ class Branch:
 
     def diff(
         self,
-        other: Place,
+        other: StateRef,
         *,
         kinds: Collection[str] | None = None,
         types: Collection[str] | None = None,
@@ -228,25 +228,27 @@ class Branch:
         so what this branch did meanwhile is not told. `Graph.diff` compares two states directly.
         """
         session = self._session
-        new = place_of(session, "other", other)
-        base = session.resources.lineage.base(session.head(self._stream), new)
-        return diff_between(session, base, new, filters_of(kinds, types, ops))
+        new = resolve_ref(session, "other", other)
+        base = session.resources.lineage.find_merge_base(session.read_head(self._stream), new)
+        return compute_diff(session, base, new, parse_filters(kinds, types, ops))
 
     def commits(self, *, limit: int | None = None) -> Iterator[Commit]:
         """Its commits, newest first, with those it started from and those of maintenance."""
-        count = arguments.count_or_none("limit", limit)
-        self._session.head(self._stream)
-        return islice(map(commit_of, self._session.resources.history.commits(self._stream)), count)
+        count = arguments.require_optional_count("limit", limit)
+        self._session.read_head(self._stream)
+        return islice(
+            map(commit_of, self._session.resources.history.iter_commits(self._stream)), count
+        )
 
     def commit_with_key(self, key: str, *, after: int | None = None) -> Commit | None:
         """The commit that a load with this key made here, if it is among the newest 1,000.
 
         With `after`, all commits above that version are looked at too.
         """
-        self._session.head(self._stream)
-        arguments.text("key", key)
-        arguments.count_or_none("after", after)
-        found = self._session.resources.history.by_key(self._stream, key, after=after)
+        self._session.read_head(self._stream)
+        arguments.require_text("key", key)
+        arguments.require_optional_count("after", after)
+        found = self._session.resources.history.find_by_key(self._stream, key, after=after)
         return None if found is None else commit_of(found)
 
     def commits_since(self, version: int | None = None) -> Iterator[tuple[Commit, Commit]]:
@@ -255,14 +257,16 @@ class Branch:
         Beside each is the commit of this branch that brought it: itself, or the merge. Without a
         version they are the newest 1,000 of this branch and what those merged.
         """
-        self._session.head(self._stream)
-        arguments.count_or_none("version", version)
-        found = self._session.resources.history.since(self._stream, version)
+        self._session.read_head(self._stream)
+        arguments.require_optional_count("version", version)
+        found = self._session.resources.history.iter_since(self._stream, version)
         return ((commit_of(each), commit_of(by)) for each, by in found)
 
     def entities_written(self, commit: str) -> dict[str, int]:
         """How many entities a commit wrote, by type: `node:Person`, `edge:Knows`."""
-        record = self._session.resources.history.commit(arguments.text("commit", commit))
+        record = self._session.resources.history.read_commit(
+            arguments.require_text("commit", commit)
+        )
         nodes, edges = counts_of(record)
         found = {f"node:{name}": count for name, count in sorted(nodes.items())}
         return found | {f"edge:{name}": count for name, count in sorted(edges.items())}
@@ -287,9 +291,9 @@ class Branch:
         was there when the poll began, a cursor. A commit may be told again after a failure, so
         apply it by its id.
         """
-        origin = feed.origin_of(start, cursor, page_token)
-        limits = feed.limits_of(limit, bytes_max=bytes_max, commits_max=commits_max)
-        filters = filters_of(kinds, types, ops)
+        origin = feed.parse_origin(start, cursor, page_token)
+        limits = feed.parse_limits(limit, bytes_max=bytes_max, commits_max=commits_max)
+        filters = parse_filters(kinds, types, ops)
         return feed.Feed(self._session, self._stream, filters).poll(origin, limits)
 
     def span(self, start: str, *, rows_max: int) -> tuple[str, str]:
@@ -298,13 +302,13 @@ class Branch:
         The answer names the commit before them and the last of them; `Graph.spark.changes` reads
         what they changed. `start` is `now`, `beginning`, or `after:` and the id of a commit.
         """
-        every = feed.Feed(self._session, self._stream, filters_of(None, None, None))
-        return every.span(arguments.text("start", start), rows_max=rows_max)
+        every = feed.Feed(self._session, self._stream, parse_filters(None, None, None))
+        return every.find_span(arguments.require_text("start", start), rows_max=rows_max)
 
     def commit_of(self, cursor: str) -> str:
         """The commit that a cursor of the feed is behind, whatever filters it was made with."""
-        every = feed.Feed(self._session, self._stream, filters_of(None, None, None))
-        return every.commit_of(arguments.text("cursor", cursor))
+        every = feed.Feed(self._session, self._stream, parse_filters(None, None, None))
+        return every.commit_of(arguments.require_text("cursor", cursor))
 
     def follow(
         self,
@@ -321,8 +325,8 @@ class Branch:
         Keep the `cursor` of a block when you are done with it, to go on there after a failure. A
         commit that is larger than a page comes in several blocks; the last one has the cursor.
         """
-        origin = feed.origin_of(start, cursor, None)
-        followed = feed.Feed(self._session, self._stream, filters_of(kinds, types, ops))
+        origin = feed.parse_origin(start, cursor, None)
+        followed = feed.Feed(self._session, self._stream, parse_filters(kinds, types, ops))
         return feed.follow(followed, origin, limits=feed.Limits(), poll_s=poll_s)
 
     def baseline(
@@ -333,7 +337,7 @@ class Branch:
         ops: Collection[str] | None = None,
     ) -> feed.Baseline:
         """Every entity as of now, and then the cursor to follow the branch from there."""
-        return feed.Baseline(self._session, self._stream, filters_of(kinds, types, ops))
+        return feed.Baseline(self._session, self._stream, parse_filters(kinds, types, ops))
 
     def history(
         self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
@@ -341,9 +345,9 @@ class Branch:
         """What commits made of one entity, newest first, with those that merges brought."""
         snapshot = self.snapshot()
         type_key = snapshot.type_key(type_name, kind)
-        arguments.text("entity_id", entity_id)
+        arguments.require_text("entity_id", entity_id)
         entity = entity_of(snapshot.view, type_key, entity_id)
-        return history_of(self._session, self._stream, entity)
+        return iter_history(self._session, self._stream, entity)
 
     def blame(
         self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
@@ -355,9 +359,9 @@ class Branch:
         """
         snapshot = self.snapshot()
         type_key = snapshot.type_key(type_name, kind)
-        arguments.text("entity_id", entity_id)
+        arguments.require_text("entity_id", entity_id)
         entity = entity_of(snapshot.view, type_key, entity_id)
-        return blame_of(self._session, self._stream, entity)
+        return compute_blame(self._session, self._stream, entity)
 
     def merge(
         self,
@@ -376,7 +380,7 @@ class Branch:
         `delete_branch` ends the merged branch, unless it has got newer commits. A call repeated
         with its `key` answers with the commit of the first one, also when the branch is gone.
         """
-        terms = _terms(if_commit, message=message, key=key)
+        terms = _build_terms(if_commit, message=message, key=key)
         return self._merger.merge(source, prefer=prefer, delete_branch=delete_branch, terms=terms)
 
     def plan_merge(self, source: Mergeable, *, prefer: Prefer = None) -> MergePlan:
@@ -393,7 +397,7 @@ class Branch:
         key: str | None = None,
     ) -> MergeResult:
         """Undo what a commit changed, in a new commit; what changed since then is a conflict."""
-        terms = _terms(if_commit, message=message, key=key)
+        terms = _build_terms(if_commit, message=message, key=key)
         return self._merger.revert(commit, prefer=prefer, terms=terms)
 
     def plan_revert(self, commit: Commit | str, *, prefer: Prefer = None) -> MergePlan:
@@ -410,7 +414,7 @@ class Branch:
         key: str | None = None,
     ) -> MergeResult:
         """Change here what a commit of any branch changed there, in a new commit."""
-        terms = _terms(if_commit, message=message, key=key)
+        terms = _build_terms(if_commit, message=message, key=key)
         return self._merger.cherry_pick(commit, prefer=prefer, terms=terms)
 
     def plan_cherry_pick(self, commit: Commit | str, *, prefer: Prefer = None) -> MergePlan:
@@ -430,7 +434,7 @@ class Branch:
 
     def plan_schema(self, text: str) -> MigrationPlan:
         """The steps that would bring a schema into force, supported or not; nothing is written."""
-        arguments.text("text", text)
+        arguments.require_text("text", text)
         mode = self._session.resources.environment.mode
         return plan_migration(self.snapshot().view.accepted, load_catalog(text, mode=mode))
 
@@ -441,9 +445,9 @@ class Branch:
 
         A call repeated with its `key` does nothing, and answers with the commit of the first one.
         """
-        arguments.text("text", text)
-        terms = _terms(None, message=message, key=key)
-        operation = Migrating(self._session.resources, text)
+        arguments.require_text("text", text)
+        terms = _build_terms(None, message=message, key=key)
+        operation = MigrationOperation(self._session.resources, text)
         written = write(self._session, self._stream, operation, terms)
         record = written.record
         return SchemaResult(
@@ -476,18 +480,20 @@ class Branch:
         return Merger(self.graph, self._session, self._stream)
 
 
-def _choice(kind: type[_Choice], argument: str, value: str) -> _Choice:
+def _parse_choice(kind: type[_Choice], argument: str, value: str) -> _Choice:
     try:
         return kind(value)
     except ValueError:
         known = ", ".join(f"'{each.value}'" for each in kind)
-        raise InvalidArgument(argument, f"'{value}' is not one of {known}") from None
+        raise InvalidArgumentError(argument, f"'{value}' is not one of {known}") from None
 
 
-def _terms(if_commit: Commit | str | None, *, message: str | None, key: str | None = None) -> Terms:
+def _build_terms(
+    if_commit: Commit | str | None, *, message: str | None, key: str | None = None
+) -> Terms:
     commit = if_commit.id if isinstance(if_commit, Commit) else if_commit
     return Terms(
-        arguments.text_or_none("if_commit", commit),
-        arguments.text_or_none("message", message),
-        arguments.key_or_none(key),
+        arguments.require_optional_text("if_commit", commit),
+        arguments.require_optional_text("message", message),
+        arguments.require_optional_key(key),
     )

@@ -14,25 +14,31 @@ from enum import Enum
 from typing import Final, TypeAlias, TypeGuard, cast
 
 from omnigraph.engine.commit import commit_of
-from omnigraph.engine.distributed import has_spark, spark_module
-from omnigraph.engine.operations import Loading
+from omnigraph.engine.distributed import has_spark, import_spark_module
+from omnigraph.engine.operations import LoadOperation
 from omnigraph.engine.resources import Resources
 from omnigraph.engine.results import LoadResult
 from omnigraph.engine.session import Session
-from omnigraph.engine.writing import SchemaMoved, Terms, Written, write
+from omnigraph.engine.writing import SchemaChanged, Terms, WriteOutcome, write
 from omnigraph.engine.written import counts_of
-from omnigraph.errors import InvalidArgument, StorageError
+from omnigraph.errors import InvalidArgumentError, StorageError
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKind
-from omnigraph.storage.source_files import S3, source_files
+from omnigraph.storage.source_files import S3, list_source_files
 from omnigraph.versioning import Stream, Transaction
-from omnigraph.writers.bulk.load import BulkLoad, BulkTerms
-from omnigraph.writers.bulk.runner import InProcess, Runner, StageProgress
-from omnigraph.writers.bulk.sources import BulkSource, Files, FilesByType, TableRows, TextLines
+from omnigraph.writers.bulk.load import BulkLoad, BulkOptions
+from omnigraph.writers.bulk.runner import LocalRunner, Runner, StageProgress
+from omnigraph.writers.bulk.sources import (
+    BulkSource,
+    FileSource,
+    JsonLinesSource,
+    TableSource,
+    TypedFileSource,
+)
 from omnigraph.writers.bulk.stores import Stores
-from omnigraph.writers.bulk.units import GraphPlace
-from omnigraph.writers.inputs import Dialect, InputOptions, Source, Text
-from omnigraph.writers.inputs.read import table_reader
+from omnigraph.writers.bulk.units import GraphLocation
+from omnigraph.writers.inputs import Dialect, InputOptions, InputSource, Text
+from omnigraph.writers.inputs.read import find_table_reader
 from omnigraph.writers.load import LoadMode
 from omnigraph.writers.prepare import Request
 
@@ -45,7 +51,7 @@ _CLUSTER_VARIABLES: Final = ("SPARK_MASTER_URL", "SPARK_REMOTE")
 
 
 # What a load reads: besides the sources of one process, files by type, and whatever can be cut.
-AnySource: TypeAlias = Source | Mapping[str, str | os.PathLike[str]] | BulkSource
+AnySource: TypeAlias = InputSource | Mapping[str, str | os.PathLike[str]] | BulkSource
 
 
 class LoadEngine(Enum):
@@ -91,33 +97,33 @@ def load_source(
     """Load a source into a branch, by the engine that is asked for or fits its size."""
     resources = session.resources
     if not _is_bulk(source, request, resources):
-        return _load_here(session, stream, source, request, terms)
+        return _load_locally(session, stream, source, request, terms)
     _require_strict(request)
-    bulk = _bulk_source(source, request, resources)
-    runner = _runner(request, resources, source)
-    place = _place(resources)
+    bulk = _build_bulk_source(source, request, resources)
+    runner = _create_runner(request, resources, source)
+    place = _build_graph_location(resources)
     is_quarantine = request.on_error is OnError.QUARANTINE
-    bulk_terms = BulkTerms(request.mode, is_quarantine, request.rejects)
+    bulk_terms = BulkOptions(request.mode, is_quarantine, request.rejects)
     load = BulkLoad(place, bulk, terms=bulk_terms, runner=runner, keys=resources.keys)
-    operation = BulkLoading(load, request.mode)
+    operation = BulkLoadOperation(load, request.mode)
     try:
         written = write(session, stream, operation, terms)
     finally:
         load.finish()
     counts = operation.counts if operation.counts is not None and not written.is_repeated else None
-    result = _result(session, stream, request, written, counts)
+    result = _build_result(session, stream, request, written, counts)
     if not is_quarantine:
         return result
     return replace(result, rejected=load.rejected, rejects=load.rejects)
 
 
-class BulkLoading:
+class BulkLoadOperation:
     """A bulk load as a write: its rows are written once for each schema."""
 
     def __init__(self, load: BulkLoad, mode: LoadMode) -> None:
         self._load = load
         self._mode = mode
-        self.counts: Counts | None = None
+        self.counts: LoadCounts | None = None
 
     @property
     def may_repeat(self) -> bool:
@@ -127,24 +133,24 @@ class BulkLoading:
     def prepare(self, view: View, request: Request) -> Transaction:
         """The load on a view; an empty one is a commit too."""
         if self._load.digest not in (None, view.schema.digest):
-            self._load.forget()
-            raise SchemaMoved
+            self._load.discard_rows()
+            raise SchemaChanged
         transaction = self._load.prepare(view, request)
         self.counts = (
-            self._load.counts(TypeKind.NODE, view),
-            self._load.counts(TypeKind.EDGE, view),
+            self._load.count_records(TypeKind.NODE, view),
+            self._load.count_records(TypeKind.EDGE, view),
         )
         return transaction
 
     def abandon(self) -> None:
         """Remove what was written for a load that will never be a commit."""
-        self._load.forget()
+        self._load.discard_rows()
 
 
-Counts: TypeAlias = tuple[Mapping[str, int], Mapping[str, int]]
+LoadCounts: TypeAlias = tuple[Mapping[str, int], Mapping[str, int]]
 
 
-def _load_here(
+def _load_locally(
     session: Session,
     stream: Stream,
     source: AnySource,
@@ -153,18 +159,22 @@ def _load_here(
 ) -> LoadResult:
     assert not isinstance(source, BulkSource), "what is cut into pieces is a bulk load"
     assert not _are_files_by_type(source), "files by type are a bulk load"
-    operation = Loading(
-        session.resources, cast("Source", source), mode=request.mode, options=request.options
+    operation = LoadOperation(
+        session.resources, cast("InputSource", source), mode=request.mode, options=request.options
     )
     written = write(session, stream, operation, terms)
     # A record may hold the loads of others too, unless it was made by a request with a key.
     loaded = None if written.is_repeated else operation.loaded
     counts = None if loaded is None else (loaded.nodes, loaded.edges)
-    return _result(session, stream, request, written, counts)
+    return _build_result(session, stream, request, written, counts)
 
 
-def _result(
-    session: Session, stream: Stream, request: LoadRequest, written: Written, counts: Counts | None
+def _build_result(
+    session: Session,
+    stream: Stream,
+    request: LoadRequest,
+    written: WriteOutcome,
+    counts: LoadCounts | None,
 ) -> LoadResult:
     assert written.record is not None, "an empty load is a commit too"
     nodes, edges = counts_of(written.record) if counts is None else counts
@@ -186,85 +196,87 @@ def _is_bulk(source: AnySource, request: LoadRequest, resources: Resources) -> b
         return True
     if request.engine is LoadEngine.LOCAL or request.options.dialect is not Dialect.STRICT:
         return False
-    return _path_bytes(source, resources) >= _auto_bytes_min()
+    return _measure_paths(source, resources) >= _choose_bulk_bytes_min()
 
 
-def _auto_bytes_min() -> int:
+def _choose_bulk_bytes_min() -> int:
     is_cluster_named = any(os.environ.get(name) for name in _CLUSTER_VARIABLES)
     return AUTO_CLUSTER_BYTES_MIN if is_cluster_named else AUTO_BYTES_MIN
 
 
-def _path_bytes(source: object, resources: Resources) -> int:
+def _measure_paths(source: object, resources: Resources) -> int:
     """The size of the files of paths; nothing for what is no path or leads to no file."""
     paths = list(source.values()) if _are_files_by_type(source) else [source]
     found = 0
     for path in paths:
         if isinstance(path, str | os.PathLike):
             with suppress(OSError, ValueError, StorageError):
-                files, _ = source_files(os.fspath(path), resources.storage.options)
+                files, _ = list_source_files(os.fspath(path), resources.storage.options)
                 found += sum(file.size for file in files)
     return found
 
 
 def _require_strict(request: LoadRequest) -> None:
     if request.options.dialect is not Dialect.STRICT:
-        raise InvalidArgument(
+        raise InvalidArgumentError(
             "dialect", "only a local load that fails on errors reads the compatible dialect"
         )
 
 
-def _runner(request: LoadRequest, resources: Resources, source: object) -> Runner:
+def _create_runner(request: LoadRequest, resources: Resources, source: object) -> Runner:
     """Spark where it is asked for; else threads of this process."""
-    wants_spark = request.engine is LoadEngine.SPARK or _is_of_spark(source)
-    is_large = _path_bytes(source, resources) >= _auto_bytes_min()
+    wants_spark = request.engine is LoadEngine.SPARK or _needs_spark(source)
+    is_large = _measure_paths(source, resources) >= _choose_bulk_bytes_min()
     in_memory = resources.storage.objects.uri.startswith(_MEMORY)
     if request.engine is LoadEngine.AUTO and is_large and has_spark() and not in_memory:
         wants_spark = True
     if not wants_spark:
-        return InProcess(request.stages)
+        return LocalRunner(request.stages)
     if in_memory:
-        raise InvalidArgument(
+        raise InvalidArgumentError(
             "engine", "executors cannot reach a graph in the memory of this process"
         )
-    runner: Runner = spark_module("load").runner_for(source, request.stages)
+    runner: Runner = import_spark_module("load").runner_for(source, request.stages)
     return runner
 
 
-def _place(resources: Resources) -> GraphPlace:
+def _build_graph_location(resources: Resources) -> GraphLocation:
     """Where the graph is; units that run in this process use what it is open with."""
     storage = resources.storage
     here = Stores(storage.tables, storage.objects, resources.schemas)
-    return GraphPlace(storage.objects.uri, storage.options, storage.is_durable, here)
+    return GraphLocation(storage.objects.uri, storage.options, storage.is_durable, here)
 
 
-def _bulk_source(source: AnySource, request: LoadRequest, resources: Resources) -> BulkSource:
+def _build_bulk_source(source: AnySource, request: LoadRequest, resources: Resources) -> BulkSource:
     """A source that can be cut into pieces."""
     if isinstance(source, BulkSource):
         return source
     type_name = request.options.type
     if isinstance(source, str | os.PathLike):
-        return Files(os.fspath(source), type_name, resources.storage.options)
+        return FileSource(os.fspath(source), type_name, resources.storage.options)
     if _are_files_by_type(source):
         uris = {name: os.fspath(path) for name, path in source.items()}
-        return FilesByType(uris, resources.storage.options)
+        return TypedFileSource(uris, resources.storage.options)
     if isinstance(source, Text):
         text = source.text
         data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
-        return TextLines(data, source.name)
+        return JsonLinesSource(data, source.name)
     if is_spark_frame(source):
-        found: BulkSource = spark_module("load").FrameSource(((_named(type_name), source),))
+        found: BulkSource = import_spark_module("load").FrameSource(
+            ((_require_type_name(type_name), source),)
+        )
         return found
-    reader = table_reader(source)
+    reader = find_table_reader(source)
     if reader is None:
-        raise InvalidArgument(
+        raise InvalidArgumentError(
             "source", "a bulk load takes a path, Text, a table or a frame, not single records"
         )
-    return TableRows(reader, _named(type_name))
+    return TableSource(reader, _require_type_name(type_name))
 
 
-def _named(type_name: str | None) -> str:
+def _require_type_name(type_name: str | None) -> str:
     if type_name is None:
-        raise InvalidArgument("type", "a table does not say of which type its rows are")
+        raise InvalidArgumentError("type", "a table does not say of which type its rows are")
     return type_name
 
 
@@ -286,7 +298,7 @@ def _are_files_by_type(source: object) -> TypeGuard[Mapping[str, str | os.PathLi
     )
 
 
-def _is_of_spark(source: object) -> bool:
+def _needs_spark(source: object) -> bool:
     """Whether the rows of a source can only be had from Spark."""
     is_ours = type(source).__module__.startswith("omnigraph.spark.")
     return is_spark_frame(source) or is_ours

@@ -12,10 +12,10 @@ from omnigraph.engine.checks.damage import TornFiles
 from omnigraph.engine.checks.digests import DigestCheck
 from omnigraph.engine.checks.entities import EntityCheck
 from omnigraph.engine.checks.pins import PinCheck
-from omnigraph.engine.checks.problems import Notice, Problem, Problems, honouring_interrupts
-from omnigraph.engine.checks.refs import check_refs, notice_nameless
+from omnigraph.engine.checks.problems import Notice, Problem, Problems, translate_interrupts
+from omnigraph.engine.checks.refs import check_refs, report_nameless_streams
 from omnigraph.engine.checks.schemas import SchemaCheck
-from omnigraph.engine.checks.streams import StreamCheck, Walked, lines_of
+from omnigraph.engine.checks.streams import StreamCheck, WalkedStream, list_needed_streams
 from omnigraph.execution.view import View
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
@@ -90,11 +90,13 @@ def check_graph(
     A deep check reads every file of every kept commit and compares it with its digest.
     A graph may be written meanwhile: the commits of the moment of the check are looked at.
     """
-    with honouring_interrupts():
+    with translate_interrupts():
         for _ in range(_COLLECTIONS_MAX):
-            report, roots = _checked(objects, tables, commits_max, is_deep=is_deep)
+            report, roots = _run_check(objects, tables, commits_max, is_deep=is_deep)
             # What a collector let go during the check is missing, and does not matter.
-            if report.is_healthy or not _is_reduced(roots, _roots(objects, tables, Problems())):
+            if report.is_healthy or not _is_reduced(
+                roots, _read_roots(objects, tables, Problems())
+            ):
                 break
         return report
 
@@ -108,12 +110,12 @@ class _Roots:
     tags: tuple[Tag, ...]
 
 
-def _roots(objects: Objects, tables: Tables, problems: Problems) -> _Roots:
+def _read_roots(objects: Objects, tables: Tables, problems: Problems) -> _Roots:
     branches = Branches(Committer(Log(objects), tables))
     streams = tuple(check_refs(objects, branches, problems))
     floors = Floors(objects)
     reached = {
-        stream.id: problems.attempt("floor", stream.branch, partial(floors.of, stream)) or 0
+        stream.id: problems.attempt("floor", stream.branch, partial(floors.read_floor, stream)) or 0
         for stream in streams
     }
     tags = problems.attempt("tag", layout.BRANCHES, lambda: tuple(branches.tags.list()))
@@ -124,24 +126,24 @@ def _is_reduced(before: _Roots, after: _Roots) -> bool:
     """Whether some commit is not held any more."""
     return any(
         after.floors.get(name, floor + 1) > floor for name, floor in before.floors.items()
-    ) or not set(map(_name, before.tags)) <= set(map(_name, after.tags))
+    ) or not set(map(_build_tag_key, before.tags)) <= set(map(_build_tag_key, after.tags))
 
 
-def _name(tag: Tag) -> tuple[str, int]:
+def _build_tag_key(tag: Tag) -> tuple[str, int]:
     return tag.name, tag.created_at
 
 
-def _checked(
+def _run_check(
     objects: Objects, tables: Tables, commits_max: int | None, *, is_deep: bool
 ) -> tuple[CheckReport, _Roots]:
     problems = Problems()
     log = Log(objects)
     problems.attempt("format", layout.FORMAT, log.require_format)
-    roots = _roots(objects, tables, problems)
+    roots = _read_roots(objects, tables, problems)
     streams = roots.streams
-    notice_nameless(objects, problems)
+    report_nameless_streams(objects, problems)
     schemas = SchemaCheck(objects, problems)
-    lines = lines_of(streams, roots.floors)
+    lines = list_needed_streams(streams, roots.floors)
     walker = StreamCheck(objects, schemas, problems, lines)
     walked = {line.stream.id: walker.walk(line) for line in lines}
     torn = TornFiles(objects, tables)
@@ -151,16 +153,16 @@ def _checked(
         stored = None if head is None else schemas.get(head.schema)
         if head is not None and stored is not None:
             entities.check(View(head, stored, tables))
-    pinned = [*walked.values(), *map(_tagged, roots.tags)]
+    pinned = [*walked.values(), *map(_walk_tag, roots.tags)]
     PinCheck(objects, torn, schemas, problems).check(pinned, read=entities.read)
-    newest = [each for stream in streams for each in _newest(walked, stream.id, commits_max)]
-    compared = _compare(newest, ChangeSetCheck(objects, torn, schemas, problems))
+    newest = [each for stream in streams for each in _select_newest(walked, stream.id, commits_max)]
+    compared = _compare_change_sets(newest, ChangeSetCheck(objects, torn, schemas, problems))
     digests = DigestCheck(objects, tables, problems) if is_deep else None
     if digests is not None:
         digests.check(pinned)
     report = CheckReport(
-        problems=problems.all(),
-        notices=problems.all_notices(),
+        problems=problems.list_problems(),
+        notices=problems.list_notices(),
         branches=len(streams),
         commits=sum(len(line.records) for line in walked.values()),
         compared=compared,
@@ -170,30 +172,32 @@ def _checked(
     return report, roots
 
 
-def _tagged(tag: Tag) -> Walked:
+def _walk_tag(tag: Tag) -> WalkedStream:
     """The commit of a tag, as if it were a line of its own."""
     at = tag.snapshot
-    return Walked(at.stream, None, snapshots={at.seq: at})
+    return WalkedStream(at.stream, None, snapshots={at.seq: at})
 
 
-def _compare(commits: list[tuple[Walked, int]], change_sets: ChangeSetCheck) -> int:
+def _compare_change_sets(
+    commits: list[tuple[WalkedStream, int]], change_sets: ChangeSetCheck
+) -> int:
     """Compare commits with their change sets, each once; how many there were."""
     seen: set[tuple[str, int]] = set()
     for line, seq in commits:
-        before, after = line.before(seq), line.snapshots.get(seq)
+        before, after = line.find_snapshot_before(seq), line.snapshots.get(seq)
         if before and after and (line.stream.id, seq) not in seen:
             change_sets.check(line.records[seq], before, after)
         seen.add((line.stream.id, seq))
     return len(seen)
 
 
-def _newest(
-    walked: dict[str, Walked], stream_id: str, commits_max: int | None
-) -> list[tuple[Walked, int]]:
+def _select_newest(
+    walked: dict[str, WalkedStream], stream_id: str, commits_max: int | None
+) -> list[tuple[WalkedStream, int]]:
     """The newest records of a branch with those it started from, the older first."""
-    line: Walked | None = walked[stream_id]
+    line: WalkedStream | None = walked[stream_id]
     last: int | None = None
-    found: list[tuple[Walked, int]] = []
+    found: list[tuple[WalkedStream, int]] = []
     while line is not None and (commits_max is None or len(found) < commits_max):
         own = [seq for seq in sorted(line.records, reverse=True) if last is None or seq <= last]
         found += [(line, seq) for seq in own]

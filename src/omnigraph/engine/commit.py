@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from omnigraph.engine.arguments import datetime_of, microseconds
+from omnigraph.engine.arguments import datetime_of, to_microseconds
 from omnigraph.schema.shape import JsonObject
 from omnigraph.versioning.record import MAIN_BRANCH, Record
 from omnigraph.versioning.stamps import time_of
@@ -43,7 +43,7 @@ class Commit:
             "parent_commit_id": parent,
             "merged_parent_commit_id": merged,
             "actor_id": self.actor,
-            "created_at": microseconds(self.created_at),
+            "created_at": to_microseconds(self.created_at),
         }
         if self.message is not None:
             document["message"] = self.message

@@ -6,7 +6,7 @@ import importlib
 from importlib.util import find_spec
 from types import ModuleType
 
-from omnigraph.errors import SparkMissing
+from omnigraph.errors import SparkMissingError
 
 
 def has_spark() -> bool:
@@ -14,13 +14,13 @@ def has_spark() -> bool:
     return find_spec("pyspark") is not None
 
 
-def spark_entry() -> ModuleType:
+def import_spark_api() -> ModuleType:
     """What graphs offer on Spark, imported when it is first needed."""
-    return spark_module("entry")
+    return import_spark_module("entry")
 
 
-def spark_module(name: str) -> ModuleType:
+def import_spark_module(name: str) -> ModuleType:
     """A module of `omnigraph.spark`, imported when it is first needed."""
     if not has_spark():
-        raise SparkMissing
+        raise SparkMissingError
     return importlib.import_module(f"omnigraph.spark.{name}")

@@ -12,16 +12,21 @@ from omnigraph.engine import arguments, feed, statements
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.check import COMMITS_MAX, CheckReport, check_graph
 from omnigraph.engine.commit import Commit, commit_of
-from omnigraph.engine.diff import Diff, Place, diff_between, named_place, place_of
-from omnigraph.engine.distributed import spark_entry
-from omnigraph.engine.entity_change.filters import filters_of
+from omnigraph.engine.diff import Diff, StateRef, compute_diff, resolve_name, resolve_ref
+from omnigraph.engine.distributed import import_spark_api
+from omnigraph.engine.entity_change.filters import parse_filters
 from omnigraph.engine.repair import RepairReport, repair
-from omnigraph.engine.resources import Environment, Storage, storage_at
+from omnigraph.engine.resources import Environment, Storage, open_storage
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.sources import source_named
-from omnigraph.engine.upkeep import CleanupReport, Tag, cleanup, policy_of, tag_of
-from omnigraph.errors import GraphExists, GraphNotFound, InvalidArgument, StorageRefused
+from omnigraph.engine.sources import resolve_source
+from omnigraph.engine.upkeep import CleanupReport, Tag, build_policy, cleanup, tag_of
+from omnigraph.errors import (
+    GraphExistsError,
+    GraphNotFoundError,
+    InvalidArgumentError,
+    StorageRefusedError,
+)
 from omnigraph.query.settings import SettingValue
 from omnigraph.schema import load_catalog
 from omnigraph.schema.shape import JsonObject
@@ -29,11 +34,11 @@ from omnigraph.storage import require_exclusive_puts
 from omnigraph.storage.reserve import keep_reserve
 from omnigraph.versioning import Signature
 from omnigraph.versioning.record import MAIN_BRANCH
-from omnigraph.writers.maintain import IndexStatus, index_status
-from omnigraph.writers.migrate import SchemaText, creation
+from omnigraph.writers.maintain import IndexStatus, list_index_status
+from omnigraph.writers.migrate import SchemaText, create_initial_tables
 
 if TYPE_CHECKING:
-    from omnigraph.spark.entry import GraphOnSpark
+    from omnigraph.spark.entry import GraphSpark
 
 
 def create_graph(
@@ -48,7 +53,7 @@ def create_graph(
 
     `durable` writes survive a power loss; without, local writes are faster and may not.
     """
-    storage = _storage(uri, is_durable=durable, options=storage_options)
+    storage = _open_storage(uri, is_durable=durable, options=storage_options)
     return create_on(storage, schema=schema, actor=actor)
 
 
@@ -60,7 +65,7 @@ def open_graph(
     storage_options: Mapping[str, str] | None = None,
 ) -> Graph:
     """Open an existing graph; `actor` signs whatever is committed through it."""
-    storage = _storage(uri, is_durable=durable, options=storage_options)
+    storage = _open_storage(uri, is_durable=durable, options=storage_options)
     return open_on(storage, actor=actor)
 
 
@@ -72,9 +77,9 @@ def connect(
     storage_options: Mapping[str, str] | None = None,
 ) -> Graph:
     """Open a graph wherever it is."""
-    address = arguments.address(uri)
+    address = arguments.require_address(uri)
     if address.startswith(("http://", "https://")):
-        raise StorageRefused(
+        raise StorageRefusedError(
             "connect",
             address,
             "graphs on a server need the server extra, which this version does not have",
@@ -94,10 +99,14 @@ def create_on(
     session = Session(storage, actor=actor, environment=environment)
     resources = session.resources
     # A text with errors is refused before anything is written.
-    catalog = load_catalog(arguments.text("schema", schema), mode=resources.environment.mode)
+    catalog = load_catalog(
+        arguments.require_text("schema", schema), mode=resources.environment.mode
+    )
     _require_absent(session)
     require_exclusive_puts(storage.objects)
-    made = creation(SchemaText(schema, catalog), tables=storage.tables, schemas=resources.schemas)
+    made = create_initial_tables(
+        SchemaText(schema, catalog), tables=storage.tables, schemas=resources.schemas
+    )
     resources.committer.create_graph(
         schema=made.schema.digest, pins=made.pins, signature=Signature(actor=actor)
     )
@@ -116,20 +125,22 @@ def open_on(
     return Graph(session)
 
 
-def _storage(
+def _open_storage(
     uri: str | os.PathLike[str], *, is_durable: bool, options: Mapping[str, str] | None
 ) -> Storage:
-    return storage_at(
-        arguments.address(uri), is_durable=is_durable, options=arguments.options(options)
+    return open_storage(
+        arguments.require_address(uri),
+        is_durable=is_durable,
+        options=arguments.require_options(options),
     )
 
 
 def _require_absent(session: Session) -> None:
     try:
         session.resources.log.require_graph()
-    except GraphNotFound:
+    except GraphNotFoundError:
         return
-    raise GraphExists(session.uri)
+    raise GraphExistsError(session.uri)
 
 
 class Graph:
@@ -149,14 +160,14 @@ class Graph:
         return self._session.actor
 
     @property
-    def spark(self) -> GraphOnSpark:
+    def spark(self) -> GraphSpark:
         """The graph on Spark: types as DataFrames, and bulk work done by tasks."""
-        made: GraphOnSpark = spark_entry().GraphOnSpark(self, self._session)
+        made: GraphSpark = import_spark_api().GraphOnSpark(self, self._session)
         return made
 
     def branch(self, name: str = MAIN_BRANCH) -> Branch:
         """A branch that exists."""
-        arguments.text("name", name)
+        arguments.require_text("name", name)
         return Branch(self, self._session, self._session.resources.branches.resolve(name))
 
     def branches(self) -> list[str]:
@@ -167,14 +178,14 @@ class Graph:
         self, name: str, *, source: Branch | Snapshot | Commit | str = MAIN_BRANCH
     ) -> Branch:
         """Start a branch at another one, given itself or by name, at a snapshot or at a commit."""
-        arguments.text("name", name)
-        at = self._source(source)
+        arguments.require_text("name", name)
+        at = self._resolve_source(source)
         stream = self._session.resources.branches.create(name, at=at, actor=self.actor)
         return Branch(self, self._session, stream)
 
     def delete_branch(self, name: str) -> None:
         """End a branch; what other branches started from it keeps its commits."""
-        arguments.text("name", name)
+        arguments.require_text("name", name)
         self._session.resources.branches.delete(name, actor=self.actor)
 
     def snapshot(self, at: str | int | datetime | Commit, *, branch: str = MAIN_BRANCH) -> Snapshot:
@@ -183,13 +194,13 @@ class Graph:
         A text is the name of a branch or of a tag, the id of a commit, or a version, a time or a
         date of the branch. One in whole seconds covers its second; a date is its start in UTC.
         """
-        arguments.text("branch", branch)
-        return Snapshot(self._session, self._found(at, branch))
+        arguments.require_text("branch", branch)
+        return Snapshot(self._session, self._resolve_snapshot(at, branch))
 
     def commit(self, commit_id: str) -> Commit:
         """A commit of any branch."""
-        arguments.text("commit_id", commit_id)
-        return commit_of(self._session.resources.history.commit(commit_id))
+        arguments.require_text("commit_id", commit_id)
+        return commit_of(self._session.resources.history.read_commit(commit_id))
 
     def commit_changes(
         self,
@@ -202,19 +213,21 @@ class Graph:
         ops: Collection[str] | None = None,
     ) -> feed.ChangesPage:
         """A page of what a commit changed, relative to its first parent, with images."""
-        commit_id = commit.id if isinstance(commit, Commit) else arguments.text("commit", commit)
-        return feed.commit_changes(
+        commit_id = (
+            commit.id if isinstance(commit, Commit) else arguments.require_text("commit", commit)
+        )
+        return feed.read_commit_changes(
             self._session,
             commit_id,
-            page_token=arguments.text_or_none("page_token", page_token),
-            filters=filters_of(kinds, types, ops),
-            limits=feed.limits_of(limit),
+            page_token=arguments.require_optional_text("page_token", page_token),
+            filters=parse_filters(kinds, types, ops),
+            limits=feed.parse_limits(limit),
         )
 
     def diff(
         self,
-        old: Place,
-        new: Place,
+        old: StateRef,
+        new: StateRef,
         *,
         kinds: Collection[str] | None = None,
         types: Collection[str] | None = None,
@@ -226,8 +239,8 @@ class Graph:
         and `edge`; `ops` are `insert`, `update` and `delete`.
         """
         session = self._session
-        states = place_of(session, "old", old), place_of(session, "new", new)
-        return diff_between(session, *states, filters_of(kinds, types, ops))
+        states = resolve_ref(session, "old", old), resolve_ref(session, "new", new)
+        return compute_diff(session, *states, parse_filters(kinds, types, ops))
 
     def execute(
         self,
@@ -240,13 +253,15 @@ class Graph:
 
         `settings` are those of the request, which `show` tells.
         """
-        arguments.text("text", text)
-        arguments.text("branch", branch)
-        return statements.execute(self, self._session, text, branch=branch, settings=settings)
+        arguments.require_text("text", text)
+        arguments.require_text("branch", branch)
+        return statements.execute_statement(
+            self, self._session, text, branch=branch, settings=settings
+        )
 
     def index_status(self, branch: str = MAIN_BRANCH) -> list[IndexStatus]:
         """Every index that the schema of a branch declares, and how much of its type it covers."""
-        return index_status(self.branch(branch).snapshot().view)
+        return list_index_status(self.branch(branch).snapshot().view)
 
     def check(self, *, commits_max: int | None = COMMITS_MAX, deep: bool = False) -> CheckReport:
         """Verify every structural invariant of the graph, from what is stored.
@@ -254,9 +269,9 @@ class Graph:
         Of each branch, the newest commits are compared with what they say they changed: so many,
         or all of them if None. A deep check also reads every file and compares it with its digest.
         """
-        arguments.count_or_none("commits_max", commits_max)
+        arguments.require_optional_count("commits_max", commits_max)
         storage = self._session.resources.storage
-        tables = storage.tables if storage.reopened is None else storage.reopened()
+        tables = storage.tables if storage.reopen is None else storage.reopen()
         return check_graph(storage.objects, tables, commits_max=commits_max, is_deep=deep)
 
     def cleanup(
@@ -275,7 +290,7 @@ class Graph:
         a day by default. A shorter one loses no commit; readers of what goes fail with
         `SnapshotGone`, and writes under way start again. A dry run only reports what would go.
         """
-        policy = policy_of(keep, older_than)
+        policy = build_policy(keep, older_than)
         return cleanup(self._session, policy, is_dry=dry_run, grace=grace)
 
     def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
@@ -288,8 +303,8 @@ class Graph:
 
     def tag(self, name: str, at: Branch | Snapshot | Commit | str = MAIN_BRANCH) -> Tag:
         """Name a commit, which keeps it readable for good: the head of a branch, or any other."""
-        arguments.text("name", name)
-        place = place_of(self._session, "at", at)
+        arguments.require_text("name", name)
+        place = resolve_ref(self._session, "at", at)
         return tag_of(
             self._session.resources.branches.tags.create(name, at=place, actor=self.actor)
         )
@@ -300,7 +315,7 @@ class Graph:
 
     def delete_tag(self, name: str) -> None:
         """Free the name of a tag; its commit stays only as long as its branch keeps it."""
-        arguments.text("name", name)
+        arguments.require_text("name", name)
         self._session.resources.branches.tags.delete(name, actor=self.actor)
 
     def close(self) -> None:
@@ -316,43 +331,45 @@ class Graph:
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
 
-    def _source(self, source: Branch | Snapshot | Commit | str) -> versioning.Snapshot:
+    def _resolve_source(self, source: Branch | Snapshot | Commit | str) -> versioning.Snapshot:
         match source:
             case Snapshot():
-                return self._own(source).at
+                return self._require_own(source).at
             case Branch():
-                return self._own(source.snapshot()).at
+                return self._require_own(source.snapshot()).at
             case Commit():
-                return self._found(source, MAIN_BRANCH)
+                return self._resolve_snapshot(source, MAIN_BRANCH)
             case str():
-                return source_named(self._session, arguments.text("source", source))[0]
+                return resolve_source(self._session, arguments.require_text("source", source))[0]
             case _:
-                raise InvalidArgument(
+                raise InvalidArgumentError(
                     "source",
                     f"a {type(source).__name__} is no place to start from",
                     hint="pass a branch or its name, a tag, a snapshot or a commit",
                 )
 
-    def _own(self, snapshot: Snapshot) -> Snapshot:
+    def _require_own(self, snapshot: Snapshot) -> Snapshot:
         if snapshot.uri != self.uri:
-            raise InvalidArgument("source", f"{snapshot!r} is of the graph at {snapshot.uri}")
+            raise InvalidArgumentError("source", f"{snapshot!r} is of the graph at {snapshot.uri}")
         return snapshot
 
-    def _found(self, at: str | int | datetime | Commit, branch: str) -> versioning.Snapshot:
+    def _resolve_snapshot(
+        self, at: str | int | datetime | Commit, branch: str
+    ) -> versioning.Snapshot:
         resources = self._session.resources
         match at:
             case Commit():
-                return resources.history.by_commit(at.id)
+                return resources.history.read_by_commit(at.id)
             case str():
-                return named_place(self._session, arguments.text("at", at), branch=branch)
+                return resolve_name(self._session, arguments.require_text("at", at), branch=branch)
             case bool():
-                raise InvalidArgument("at", f"{at} is not a version")
+                raise InvalidArgumentError("at", f"{at} is not a version")
             case int():
-                return resources.history.by_seq(resources.branches.resolve(branch), at)
+                return resources.history.read_by_seq(resources.branches.resolve(branch), at)
             case datetime():
                 stream = resources.branches.resolve(branch)
-                return resources.history.by_time(stream, arguments.microseconds(at))
+                return resources.history.read_by_time(stream, arguments.to_microseconds(at))
             case _:
-                raise InvalidArgument(
+                raise InvalidArgumentError(
                     "at", f"a {type(at).__name__} names no commit", hint="pass a commit or its id"
                 )

@@ -11,13 +11,18 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import Final
 
-from omnigraph.durations import seconds_of
-from omnigraph.errors import CorruptObject, FormatTooNew, InvalidArgument, OmnigraphError
+from omnigraph.durations import parse_duration
+from omnigraph.errors import (
+    CorruptObjectError,
+    FormatTooNewError,
+    InvalidArgumentError,
+    OmnigraphError,
+)
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning import Snapshot
 from omnigraph.versioning.collect import Policy
-from omnigraph.versioning.fields import read_fields, write_fields
+from omnigraph.versioning.fields import decode_fields, encode_fields
 
 VARIABLE: Final = "OMNIGRAPH_CLEANUP"
 OFF: Final = "off"
@@ -30,7 +35,7 @@ INTERVAL_S: Final = 6 * 3600.0
 COMMITS_MIN: Final = 100
 
 
-def policy_from(environment: Mapping[str, str]) -> Policy | None:
+def read_policy(environment: Mapping[str, str]) -> Policy | None:
     """What the environment asks for, such as `keep=100,older-than=7d`; None if it is off."""
     text = environment.get(VARIABLE, OFF).strip().lower()
     if text in ("", OFF):
@@ -39,16 +44,16 @@ def policy_from(environment: Mapping[str, str]) -> Policy | None:
         return DEFAULT
     bounds = dict(part.partition("=")[::2] for part in text.split(","))
     keep, older = bounds.pop("keep", None), bounds.pop("older-than", None)
-    seconds = None if older is None else seconds_of(older)
+    seconds = None if older is None else parse_duration(older)
     is_wrong = bool(bounds) or (older is not None and seconds is None)
     if is_wrong or (keep is not None and not (keep.isascii() and keep.isdigit() and int(keep))):
-        raise InvalidArgument(
+        raise InvalidArgumentError(
             VARIABLE, f"'{text}' says no policy", hint="write off, on, or keep=100,older-than=7d"
         )
     return Policy(None if keep is None else int(keep), None if seconds is None else float(seconds))
 
 
-class Janitor:
+class AutoCleanup:
     """Runs a clean-up now and then."""
 
     def __init__(
@@ -86,7 +91,7 @@ class Janitor:
         try:
             if self._is_due():
                 # Said first: a collection that fails is not tried after every commit.
-                data = write_fields(layout.CLEANUP, {"at": self._now_us()})
+                data = encode_fields(layout.CLEANUP, {"at": self._now_us()})
                 self._objects.put(layout.CLEANUP, data)
                 self._clean()
         except OmnigraphError as error:
@@ -97,7 +102,7 @@ class Janitor:
     def _is_due(self) -> bool:
         data = self._objects.get(layout.CLEANUP)
         try:
-            at = 0 if data is None else read_fields(layout.CLEANUP, data).integer("at")
-        except (CorruptObject, FormatTooNew):
+            at = 0 if data is None else decode_fields(layout.CLEANUP, data).get_integer("at")
+        except (CorruptObjectError, FormatTooNewError):
             at = 0
         return self._now_us() - at >= INTERVAL_S * 1_000_000

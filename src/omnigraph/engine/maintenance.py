@@ -48,39 +48,39 @@ class OptimizeResult:
         return {
             "uri": self.uri,
             "branch": self.branch,
-            "datasets": [_dataset(table) for table in self.tables],
+            "datasets": [_describe_table(table) for table in self.tables],
             "commit": None if self.commit is None else self.commit.to_json(),
         }
 
 
 def ensure_indices(
-    session: Session, stream: Stream, workers: maintain.Workers | None = None
+    session: Session, stream: Stream, workers: maintain.MaintenanceWorkers | None = None
 ) -> IndexBuildResult:
     """Build the declared indexes that a branch lacks; workers may do it elsewhere."""
     publishers = session.resources.publishers
-    done = maintain.ensure_indices(_newest(session, stream), publishers, workers)
+    done = maintain.ensure_indices(_make_newest_view(session, stream), publishers, workers)
     commit = None if done.record is None else commit_of(done.record)
     return IndexBuildResult(session.uri, stream.branch, done.built, done.pending, commit)
 
 
 def optimize(
-    session: Session, stream: Stream, workers: maintain.Workers | None = None
+    session: Session, stream: Stream, workers: maintain.MaintenanceWorkers | None = None
 ) -> OptimizeResult:
     """Join the fragments of a branch, and extend its indexes to all rows."""
     publishers = session.resources.publishers
-    done = maintain.optimize(_newest(session, stream), publishers, workers)
+    done = maintain.optimize_tables(_make_newest_view(session, stream), publishers, workers)
     commit = None if done.record is None else commit_of(done.record)
     return OptimizeResult(session.uri, stream.branch, done.tables, commit)
 
 
-def _newest(session: Session, stream: Stream) -> maintain.Newest:
+def _make_newest_view(session: Session, stream: Stream) -> maintain.NewestView:
     def view() -> View:
-        return session.view(session.head(stream))
+        return session.open_view(session.read_head(stream))
 
     return view
 
 
-def _dataset(table: OptimizedTable) -> JsonObject:
+def _describe_table(table: OptimizedTable) -> JsonObject:
     return {
         "type_key": str(table.type_key),
         "fragments_removed": table.fragments_removed,

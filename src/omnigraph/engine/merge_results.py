@@ -10,12 +10,12 @@ from omnigraph.errors import EntityConflict
 from omnigraph.execution.changes import Counts
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.shape import JsonObject
-from omnigraph.writers.merge.publication import Checked
+from omnigraph.writers.merge.publication import CheckedMerge
 from omnigraph.writers.merge.three_way import MergedChange
 
 
 @dataclass(frozen=True, slots=True)
-class MergeDone:
+class MergeSummary:
     """What a merge does to its target: entities by type, and the schema, told for people."""
 
     counts: Mapping[TypeKey, Counts] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class MergeResult:
     target: str
     actor: str | None
     commit: Commit | None
-    done: MergeDone
+    done: MergeSummary
     branch_deleted: bool | None = None
     branch_delete_error: str | None = None
     # Whether an earlier request with its key had made the commit; the answer is the same.
@@ -105,7 +105,7 @@ class MergePlan:
     source: str
     target: str
     base: Commit
-    done: MergeDone
+    done: MergeSummary
     conflicts: tuple[EntityConflict, ...] = ()
     conflict_count: int = 0
 
@@ -127,22 +127,22 @@ class MergePlan:
         }
 
 
-def done_by(checked: Checked | None) -> MergeDone:
+def summarize_merge(checked: CheckedMerge | None) -> MergeSummary:
     """What a merge does, as far as it was found out."""
     if checked is None:
-        return MergeDone()
+        return MergeSummary()
     merged = checked.merged
     steps = tuple(map(str, merged.schema.steps))
-    return MergeDone(merged.counts, steps, tuple(_warnings(merged)), merged.preferred)
+    return MergeSummary(merged.counts, steps, tuple(_list_warnings(merged)), merged.preferred)
 
 
-def _warnings(merged: MergedChange) -> Iterator[str]:
+def _list_warnings(merged: MergedChange) -> Iterator[str]:
     """What is gone after the merge although one side still has it."""
     told = {(each.type_key, each.property): each.by for each in merged.schema.dropped}
     for key in merged.counts:
         theirs = merged.schema.types[key].theirs
         if theirs is not None:
-            kept, shape = set(theirs.columns.values()), merged.sides.theirs.shape(theirs.key)
+            kept, shape = set(theirs.columns.values()), merged.sides.theirs.get_shape(theirs.key)
             lost = (name for name, column in shape.columns.items() if column not in kept)
             told |= {(theirs.key, name): "ours" for name in lost}
     for (key, name), side in told.items():

@@ -12,30 +12,30 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from omnigraph import versioning
 from omnigraph.engine import arguments
 from omnigraph.engine.commit import Commit, commit_of
-from omnigraph.engine.merge_results import MergeDone, MergePlan, MergeResult, done_by
+from omnigraph.engine.merge_results import MergePlan, MergeResult, MergeSummary, summarize_merge
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.sources import source_named
+from omnigraph.engine.sources import resolve_source
 from omnigraph.engine.writing import Terms, write
 from omnigraph.engine.written import changes_of
 from omnigraph.errors import (
-    BranchNotFound,
-    BranchRefused,
-    CommitHasNoParent,
-    CommitNotFound,
-    InvalidArgument,
+    BranchNotFoundError,
+    BranchRefusedError,
+    CommitHasNoParentError,
+    CommitNotFoundError,
+    InvalidArgumentError,
     OmnigraphError,
-    SnapshotGone,
+    SnapshotGoneError,
 )
 from omnigraph.execution.view import View
 from omnigraph.versioning import BranchAt, Record, Retained, Stream, Transaction
-from omnigraph.writers.merge.preference import preferences
-from omnigraph.writers.merge.publication import Checked, checked, transaction
-from omnigraph.writers.merge.sides import Sides
-from omnigraph.writers.merge.three_way import three_way
-from omnigraph.writers.merge.wording import Action
+from omnigraph.writers.merge.preference import parse_preferences
+from omnigraph.writers.merge.publication import CheckedMerge, build_merge_transaction, check_merge
+from omnigraph.writers.merge.sides import MergeSides
+from omnigraph.writers.merge.three_way import merge_three_way
+from omnigraph.writers.merge.wording import MergeAction
 from omnigraph.writers.prepare import Request
-from omnigraph.writers.staging import Staging
+from omnigraph.writers.staging import RowStaging
 
 if TYPE_CHECKING:
     from omnigraph.engine.branch import Branch
@@ -50,18 +50,18 @@ MERGED = "merged"
 REVERTED = "reverted"
 CHERRY_PICKED = "cherry_picked"
 NOTHING_TO_DO = "nothing_to_do"
-_OUTCOMES: Final = {Action.REVERT: REVERTED, Action.CHERRY_PICK: CHERRY_PICKED}
+_OUTCOMES: Final = {MergeAction.REVERT: REVERTED, MergeAction.CHERRY_PICK: CHERRY_PICKED}
 
 # The message of a commit that was picked without one: what it did, and what that had done before.
 _PICKED: Final = re.compile(
-    rf"(?P<action>{Action.REVERT}|{Action.CHERRY_PICK}) (?P<commit>[0-9A-Z]{{26}})"
+    rf"(?P<action>{MergeAction.REVERT}|{MergeAction.CHERRY_PICK}) (?P<commit>[0-9A-Z]{{26}})"
     r"(, the [a-z-]+ of [0-9A-Z]{26})?(: (?P<text>.*))?",
     re.DOTALL,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _MergeSource:
     """What is merged: a commit, and the name callers know it by, which may be that of a branch."""
 
     name: str
@@ -70,18 +70,18 @@ class _Source:
 
 
 @dataclass(frozen=True, slots=True)
-class _Picked:
+class _PickedCommit:
     """A commit and its first parent, what is done with them, and how the commit is called."""
 
     own: versioning.Snapshot
     parent: versioning.Snapshot
-    action: Action
+    action: MergeAction
     title: str
 
     @property
     def between(self) -> tuple[versioning.Snapshot, versioning.Snapshot]:
         """Where what is done starts, and where it leads."""
-        is_revert = self.action is Action.REVERT
+        is_revert = self.action is MergeAction.REVERT
         return (self.own, self.parent) if is_revert else (self.parent, self.own)
 
     @property
@@ -91,7 +91,7 @@ class _Picked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _MergeState:
     """How a merge or a pick stands on one head of its target.
 
     Without `checked` the target has the commit itself.
@@ -99,10 +99,10 @@ class _Found:
 
     outcome: str
     base: versioning.Snapshot
-    checked: Checked | None = None
+    checked: CheckedMerge | None = None
 
 
-class Merging:
+class MergeOperation:
     """A merge of one commit into whatever its target is by then."""
 
     # Another commit on the target changes what is merged into, never what is merged.
@@ -114,32 +114,32 @@ class Merging:
         self._session = session
         self._source = source
         self._preferences = chosen
-        self._staging = Staging(session.resources.storage.tables)
-        self._found: _Found | None = None
+        self._staging = RowStaging(session.resources.storage.tables)
+        self._found: _MergeState | None = None
 
     @property
-    def found(self) -> _Found:
+    def state(self) -> _MergeState:
         """How the merge stood when it was last looked at."""
         assert self._found is not None, "a merge is asked for after its preparation"
         return self._found
 
-    def look(self, view: View) -> _Found:
+    def evaluate(self, view: View) -> _MergeState:
         """How the merge stands on a view of its target."""
         resources = self._session.resources
-        base = resources.lineage.base(self._source, view.snapshot)
+        base = resources.lineage.find_merge_base(self._source, view.snapshot)
         if resources.log.is_at(self._source, base.commit):
-            return _Found(UP_TO_DATE, base)
+            return _MergeState(UP_TO_DATE, base)
         is_forward = resources.log.is_at(view.snapshot, base.commit)
         between, chosen = (base, self._source), self._preferences
-        found = _checked(self._session, between, view, chosen, is_forward=is_forward)
-        return _Found(FAST_FORWARD if is_forward else MERGED, base, found)
+        found = _check_merge(self._session, between, view, chosen, is_forward=is_forward)
+        return _MergeState(FAST_FORWARD if is_forward else MERGED, base, found)
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The merge on a view; None when the target has it already."""
-        self._found = found = self.look(view)
+        self._found = found = self.evaluate(view)
         if found.checked is None:
             return None
-        return transaction(
+        return build_merge_transaction(
             found.checked,
             self._staging,
             request,
@@ -152,7 +152,7 @@ class Merging:
         self._staging.abandon()
 
 
-class Picking:
+class PickOperation:
     """What lies between two neighbouring commits, done again or undone on another head."""
 
     may_repeat = True
@@ -160,60 +160,62 @@ class Picking:
     def __init__(
         self,
         session: Session,
-        picked: _Picked,
+        picked: _PickedCommit,
         chosen: Mapping[str, str],
     ) -> None:
         self._session = session
         self._picked = picked
         self._preferences = chosen
-        self._staging = Staging(session.resources.storage.tables)
-        self._found: _Found | None = None
+        self._staging = RowStaging(session.resources.storage.tables)
+        self._found: _MergeState | None = None
 
     @property
-    def found(self) -> _Found:
+    def state(self) -> _MergeState:
         """How the change stood when it was last looked at."""
         assert self._found is not None, "a change is asked for after its preparation"
         return self._found
 
-    def look(self, view: View) -> _Found:
+    def evaluate(self, view: View) -> _MergeState:
         """How the change stands on a view of its target."""
         picked = self._picked
         between, chosen = picked.between, self._preferences
-        found = _checked(self._session, between, view, chosen, action=picked.action)
+        found = _check_merge(self._session, between, view, chosen, action=picked.action)
         # Numbers alone, of what both sides call the same, are nothing that anybody could see.
         is_same_schema = found.merged.schema.source == view.schema.source
         is_nothing = is_same_schema and not found.merged.change and not found.conflicts.count
-        return _Found(NOTHING_TO_DO if is_nothing else picked.outcome, between[0], found)
+        return _MergeState(NOTHING_TO_DO if is_nothing else picked.outcome, between[0], found)
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The change on a view; None when there is nothing left of it."""
-        self._found = found = self.look(view)
+        self._found = found = self.evaluate(view)
         if found.checked is None or found.outcome == NOTHING_TO_DO:
             return None
         schemas = self._session.resources.schemas
-        return transaction(found.checked, self._staging, request, source=None, schemas=schemas)
+        return build_merge_transaction(
+            found.checked, self._staging, request, source=None, schemas=schemas
+        )
 
     def abandon(self) -> None:
         """Remove what was written for a change that will never be a commit."""
         self._staging.abandon()
 
 
-def _checked(
+def _check_merge(
     session: Session,
     between: tuple[versioning.Snapshot, versioning.Snapshot],
     view: View,
     chosen: Mapping[str, str],
     *,
     is_forward: bool = False,
-    action: Action = Action.MERGE,
-) -> Checked:
+    action: MergeAction = MergeAction.MERGE,
+) -> CheckedMerge:
     """What happened between two commits, brought to a view."""
     resources = session.resources
-    base, theirs = map(session.view, between)
-    sides = Sides(base, ours=view, theirs=theirs, lineage=resources.lineage, action=action)
-    with session.reading(base.snapshot), session.reading(theirs.snapshot):
-        merged = three_way(sides, chosen, is_forward=is_forward)
-        return checked(merged, keys=resources.keys, is_forward=is_forward)
+    base, theirs = map(session.open_view, between)
+    sides = MergeSides(base, ours=view, theirs=theirs, lineage=resources.lineage, action=action)
+    with session.guard_reads(base.snapshot), session.guard_reads(theirs.snapshot):
+        merged = merge_three_way(sides, chosen, is_forward=is_forward)
+        return check_merge(merged, keys=resources.keys, is_forward=is_forward)
 
 
 class Merger:
@@ -229,21 +231,21 @@ class Merger:
     ) -> MergeResult:
         """Bring a commit into the branch."""
         # Before the source is looked for: an earlier request with this key may have ended it.
-        if (made := self._made(terms)) is not None:
-            return self._repeated_merge(source, made, delete_branch=delete_branch)
-        found = self._source(source)
+        if (made := self._find_repeated(terms)) is not None:
+            return self._answer_repeated_merge(source, made, delete_branch=delete_branch)
+        found = self._resolve_source(source)
         if delete_branch and not found.is_branch:
-            raise InvalidArgument(
+            raise InvalidArgumentError(
                 "delete_branch", f"{found.name} is no branch", hint="pass the branch that is to end"
             )
-        operation = Merging(self._session, found.at, preferences(prefer))
-        with self._held(found) as retained:
+        operation = MergeOperation(self._session, found.at, parse_preferences(prefer))
+        with self._acquire_lease(found) as retained:
             terms = replace(terms, requires=(retained,))
             written = write(self._session, self._stream, operation, terms)
         if written.is_repeated and written.record is not None:
-            return self._repeated_merge(source, written.record, delete_branch=delete_branch)
-        looked = operation.found
-        result = self._result(looked.outcome, looked.checked, found.name, written.record)
+            return self._answer_repeated_merge(source, written.record, delete_branch=delete_branch)
+        looked = operation.state
+        result = self._build_result(looked.outcome, looked.checked, found.name, written.record)
         if not delete_branch:
             return result
         error = self._delete(found.name, found.at.commit)
@@ -251,78 +253,80 @@ class Merger:
 
     def plan(self, source: Mergeable, *, prefer: Prefer) -> MergePlan:
         """What a merge would do now; nothing is published."""
-        found = self._source(source)
-        return self._plan(Merging(self._session, found.at, preferences(prefer)), found.name)
+        found = self._resolve_source(source)
+        return self._plan(
+            MergeOperation(self._session, found.at, parse_preferences(prefer)), found.name
+        )
 
     def revert(self, commit: Commit | str, *, prefer: Prefer, terms: Terms) -> MergeResult:
         """Undo what a commit changed, as a commit of its own."""
-        return self._pick(commit, Action.REVERT, prefer, terms)
+        return self._pick(commit, MergeAction.REVERT, prefer, terms)
 
     def cherry_pick(self, commit: Commit | str, *, prefer: Prefer, terms: Terms) -> MergeResult:
         """Do what a commit changed on this branch too, as a commit of its own."""
-        return self._pick(commit, Action.CHERRY_PICK, prefer, terms)
+        return self._pick(commit, MergeAction.CHERRY_PICK, prefer, terms)
 
     def plan_revert(self, commit: Commit | str, *, prefer: Prefer) -> MergePlan:
         """What a revert would do now; nothing is published."""
-        return self._plan_pick(self._picked(commit, Action.REVERT), prefer)
+        return self._plan_pick(self._resolve_pick(commit, MergeAction.REVERT), prefer)
 
     def plan_cherry_pick(self, commit: Commit | str, *, prefer: Prefer) -> MergePlan:
         """What a cherry-pick would do now; nothing is published."""
-        return self._plan_pick(self._picked(commit, Action.CHERRY_PICK), prefer)
+        return self._plan_pick(self._resolve_pick(commit, MergeAction.CHERRY_PICK), prefer)
 
-    def _plan_pick(self, picked: _Picked, prefer: Prefer) -> MergePlan:
-        operation = Picking(self._session, picked, preferences(prefer))
+    def _plan_pick(self, picked: _PickedCommit, prefer: Prefer) -> MergePlan:
+        operation = PickOperation(self._session, picked, parse_preferences(prefer))
         return self._plan(operation, picked.own.commit)
 
-    def _plan(self, operation: Merging | Picking, source: str) -> MergePlan:
-        looked = operation.look(self._session.view(self._session.head(self._stream)))
+    def _plan(self, operation: MergeOperation | PickOperation, source: str) -> MergePlan:
+        looked = operation.evaluate(self._session.open_view(self._session.read_head(self._stream)))
         return MergePlan(
             outcome=looked.outcome,
             source=source,
             target=self._stream.branch,
-            base=self._session.commit(looked.base),
-            done=done_by(looked.checked),
+            base=self._session.read_commit(looked.base),
+            done=summarize_merge(looked.checked),
             conflicts=() if looked.checked is None else looked.checked.conflicts.listed,
             conflict_count=0 if looked.checked is None else looked.checked.conflicts.count,
         )
 
     def _pick(
-        self, commit: Commit | str, action: Action, prefer: Prefer, terms: Terms
+        self, commit: Commit | str, action: MergeAction, prefer: Prefer, terms: Terms
     ) -> MergeResult:
-        if (made := self._made(terms)) is not None:
-            return self._repeated(_OUTCOMES[action], _name_of(commit), made)
-        picked = self._picked(commit, action)
+        if (made := self._find_repeated(terms)) is not None:
+            return self._build_repeated_result(_OUTCOMES[action], _name_of(commit), made)
+        picked = self._resolve_pick(commit, action)
         message = terms.message or f"{picked.action} {picked.title}"
-        reverts = picked.own.commit if picked.action is Action.REVERT else None
+        reverts = picked.own.commit if picked.action is MergeAction.REVERT else None
         terms = replace(terms, message=message, reverts=reverts)
-        operation = Picking(self._session, picked, preferences(prefer))
-        with self._session.resources.branches.holds.held(picked.own, picked.parent) as retained:
+        operation = PickOperation(self._session, picked, parse_preferences(prefer))
+        with self._session.resources.branches.holds.acquire(picked.own, picked.parent) as retained:
             terms = replace(terms, requires=(retained,))
             written = write(self._session, self._stream, operation, terms)
         record = written.record
         if written.is_repeated and record is not None:
-            return self._repeated(picked.outcome, picked.own.commit, record)
+            return self._build_repeated_result(picked.outcome, picked.own.commit, record)
         outcome = NOTHING_TO_DO if record is None else picked.outcome
-        return self._result(outcome, operation.found.checked, picked.own.commit, record)
+        return self._build_result(outcome, operation.state.checked, picked.own.commit, record)
 
-    def _made(self, terms: Terms) -> Record | None:
+    def _find_repeated(self, terms: Terms) -> Record | None:
         """The commit that an earlier request with the same key made."""
         if terms.key is None:
             return None
-        self._session.head(self._stream)
-        return self._session.resources.history.by_key(self._stream, terms.key)
+        self._session.read_head(self._stream)
+        return self._session.resources.history.find_by_key(self._stream, terms.key)
 
-    def _repeated_merge(
+    def _answer_repeated_merge(
         self, source: Mergeable, made: Record, *, delete_branch: bool
     ) -> MergeResult:
         """The answer of a merge that was made before; what it left undone is done now."""
         name = _name_of(source)
         outcome = FAST_FORWARD if self._was_forward(made) else MERGED
-        result = self._repeated(outcome, name, made)
+        result = self._build_repeated_result(outcome, name, made)
         if not delete_branch:
             return result
         error = None
-        with suppress(BranchNotFound, CommitNotFound):
+        with suppress(BranchNotFoundError, CommitNotFoundError):
             at = self._session.resources.branches.resolve(name)
             # Another branch of that name was never merged by this request.
             if made.merged is not None and at.id == made.merged.stream:
@@ -337,25 +341,25 @@ class Merger:
         stream = resources.branches.stream_of(merged.branch, merged.stream)
         if stream is None:
             return False
-        with suppress(CommitNotFound, SnapshotGone):
-            theirs = resources.log.at(stream, merged.seq)
-            ours = resources.history.by_commit(made.parent)
-            return resources.log.is_at(ours, resources.lineage.base(theirs, ours).commit)
+        with suppress(CommitNotFoundError, SnapshotGoneError):
+            theirs = resources.log.read_snapshot(stream, merged.seq)
+            ours = resources.history.read_by_commit(made.parent)
+            return resources.log.is_at(ours, resources.lineage.find_merge_base(theirs, ours).commit)
         return False
 
-    def _repeated(self, outcome: str, source: str, made: Record) -> MergeResult:
+    def _build_repeated_result(self, outcome: str, source: str, made: Record) -> MergeResult:
         return MergeResult(
             outcome=outcome,
             source=source,
             target=self._stream.branch,
             actor=self._session.actor,
             commit=commit_of(made),
-            done=MergeDone(counts=changes_of(made), preferred=made.preferred),
+            done=MergeSummary(counts=changes_of(made), preferred=made.preferred),
             is_repeated=True,
         )
 
-    def _result(
-        self, outcome: str, checked: Checked | None, source: str, record: Record | None
+    def _build_result(
+        self, outcome: str, checked: CheckedMerge | None, source: str, record: Record | None
     ) -> MergeResult:
         return MergeResult(
             outcome=outcome,
@@ -363,48 +367,52 @@ class Merger:
             target=self._stream.branch,
             actor=self._session.actor,
             commit=None if record is None else commit_of(record),
-            done=done_by(checked),
+            done=summarize_merge(checked),
         )
 
-    def _source(self, source: Mergeable) -> _Source:
+    def _resolve_source(self, source: Mergeable) -> _MergeSource:
         """The commit that is merged: captured now, whatever happens to its branch later."""
         match source:
             case Snapshot():
                 if source.uri != self._session.uri:
-                    raise InvalidArgument("source", f"{source!r} is of the graph at {source.uri}")
-                self._session.resources.branches.require_held(source.at)
-                return _Source(source.at.commit, source.at)
+                    raise InvalidArgumentError(
+                        "source", f"{source!r} is of the graph at {source.uri}"
+                    )
+                self._session.resources.branches.require_retained(source.at)
+                return _MergeSource(source.at.commit, source.at)
             case Commit():
-                return _Source(source.id, self._session.resources.history.by_commit(source.id))
+                return _MergeSource(
+                    source.id, self._session.resources.history.read_by_commit(source.id)
+                )
             case str():
-                return self._named(arguments.text("source", source))
+                return self._resolve_name(arguments.require_text("source", source))
             case _ if isinstance(name := getattr(source, "name", None), str):
                 if source.graph.uri != self._session.uri:
-                    raise InvalidArgument("source", f"{source!r} is of another graph")
-                return self._of_branch(name, source.snapshot().at)
-        raise InvalidArgument(
+                    raise InvalidArgumentError("source", f"{source!r} is of another graph")
+                return self._build_branch_source(name, source.snapshot().at)
+        raise InvalidArgumentError(
             "source",
             f"a {type(source).__name__} cannot be merged",
             hint="pass a branch or its name, a tag, a snapshot or a commit",
         )
 
-    def _held(self, source: _Source) -> AbstractContextManager[Retained]:
+    def _acquire_lease(self, source: _MergeSource) -> AbstractContextManager[Retained]:
         """Around a merge: what it is made from is not collected, or the merge is refused."""
         branches = self._session.resources.branches
         # The newest commit of a branch stays for the grace, whatever happens to the branch.
         if source.is_branch:
-            return nullcontext(Retained(partial(branches.require_held, source.at)))
-        return branches.holds.held(source.at)
+            return nullcontext(Retained(partial(branches.require_retained, source.at)))
+        return branches.holds.acquire(source.at)
 
-    def _named(self, name: str) -> _Source:
+    def _resolve_name(self, name: str) -> _MergeSource:
         """A branch or a tag by its name, or a commit by its id."""
-        at, is_branch = source_named(self._session, name)
-        return self._of_branch(name, at) if is_branch else _Source(name, at)
+        at, is_branch = resolve_source(self._session, name)
+        return self._build_branch_source(name, at) if is_branch else _MergeSource(name, at)
 
-    def _of_branch(self, name: str, at: versioning.Snapshot) -> _Source:
+    def _build_branch_source(self, name: str, at: versioning.Snapshot) -> _MergeSource:
         if at.stream.id == self._stream.id:
-            raise BranchRefused(f"branch '{name}' cannot be merged into itself", branch=name)
-        return _Source(name, at, is_branch=True)
+            raise BranchRefusedError(f"branch '{name}' cannot be merged into itself", branch=name)
+        return _MergeSource(name, at, is_branch=True)
 
     def _delete(self, name: str, merged: str) -> str | None:
         """End a merged branch; why not, if it cannot be. What it got meanwhile is not lost."""
@@ -415,22 +423,24 @@ class Merger:
             return error.message
         return None
 
-    def _picked(self, commit: Commit | str, action: Action) -> _Picked:
-        name = arguments.text("commit", commit.id if isinstance(commit, Commit) else commit)
+    def _resolve_pick(self, commit: Commit | str, action: MergeAction) -> _PickedCommit:
+        name = arguments.require_text("commit", commit.id if isinstance(commit, Commit) else commit)
         resources = self._session.resources
-        commit_id = resources.history.by_name(name).commit
-        record = resources.history.commit(commit_id)
+        commit_id = resources.history.read_by_name(name).commit
+        record = resources.history.read_commit(commit_id)
         if record.parent is None:
-            raise CommitHasNoParent(commit_id)
-        own = resources.history.by_commit(commit_id)
+            raise CommitHasNoParentError(commit_id)
+        own = resources.history.read_by_commit(commit_id)
         # The stream of a snapshot owns its record; what it started from is below its first seq.
         try:
-            parent = resources.log.at(own.stream, own.seq - 1)
-            resources.branches.require_held(parent)
-        except CommitNotFound as error:
+            parent = resources.log.read_snapshot(own.stream, own.seq - 1)
+            resources.branches.require_retained(parent)
+        except CommitNotFoundError as error:
             what = f"the commit before '{commit_id}' was collected: what it changed is not known"
-            raise SnapshotGone(what, oldest=resources.history.oldest(own.stream)) from error
-        return _Picked(own, parent, action, title_of(commit_id, record.signature.message))
+            raise SnapshotGoneError(
+                what, oldest=resources.history.find_oldest(own.stream)
+            ) from error
+        return _PickedCommit(own, parent, action, title_of(commit_id, record.signature.message))
 
 
 def _name_of(source: Mergeable) -> str:

@@ -9,26 +9,26 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.dataset as pds
 
-from omnigraph.engine.arguments import plain_parameters
+from omnigraph.engine.arguments import normalize_parameters
 from omnigraph.engine.resources import Resources
 from omnigraph.engine.session import Session
-from omnigraph.engine.writing import SchemaMoved, Written
+from omnigraph.engine.writing import SchemaChanged, WriteOutcome
 from omnigraph.engine.written import changes_of
-from omnigraph.errors import Conflict, InvalidArgument, WrongQueryKind
+from omnigraph.errors import ConflictError, InvalidArgumentError, WrongQueryKindError
 from omnigraph.execution.view import View
 from omnigraph.query import bind_parameters
-from omnigraph.query.compile import find_query, read_file
+from omnigraph.query.compile import parse_file, select_query
 from omnigraph.query.typed import Mutation
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted import TypeKind
 from omnigraph.schema.migration import MigrationPlan, plan_migration
 from omnigraph.versioning import Transaction
-from omnigraph.writers.inputs import InputOptions, Source, Text, read_input
-from omnigraph.writers.load import Loaded, LoadMode, load_change
-from omnigraph.writers.migrate import Migrated, SchemaText, migration
-from omnigraph.writers.mutate import Mutated, mutation_change
-from omnigraph.writers.prepare import Request, prepare
-from omnigraph.writers.staging import Staging
+from omnigraph.writers.inputs import InputOptions, InputSource, Text, read_input
+from omnigraph.writers.load import LoadChange, LoadMode, build_load_change
+from omnigraph.writers.migrate import Migration, SchemaText, build_migration
+from omnigraph.writers.mutate import MutationChange, run_mutation
+from omnigraph.writers.prepare import Request, prepare_transaction
+from omnigraph.writers.staging import RowStaging
 
 _REPEATABLE: Final = (
     str,
@@ -44,21 +44,21 @@ _REPEATABLE: Final = (
 _FRAMES: Final = ("pandas", "polars")
 
 
-class Loading:
+class LoadOperation:
     """A load: its source is read once for each schema, however often it is prepared."""
 
     def __init__(
-        self, resources: Resources, source: Source, *, mode: LoadMode, options: InputOptions
+        self, resources: Resources, source: InputSource, *, mode: LoadMode, options: InputOptions
     ) -> None:
         self._resources = resources
         self._source = source
         self._mode = mode
         self._options = options
-        self._staging = Staging(resources.storage.tables)
-        self._read: _Read | None = None
+        self._staging = RowStaging(resources.storage.tables)
+        self._read: _LoadedRows | None = None
 
     @property
-    def loaded(self) -> Loaded:
+    def loaded(self) -> LoadChange:
         """What the source holds, once it is prepared."""
         assert self._read is not None, "a load is asked for after its preparation"
         return self._read.loaded
@@ -70,35 +70,37 @@ class Loading:
 
     def prepare(self, view: View, request: Request) -> Transaction:
         """The load on a view; an empty one is a commit too."""
-        change = self._rows(view).change
+        change = self._read_rows(view).change
         keys = self._resources.keys
-        return prepare(change, view, keys, staging=self._staging, request=request)
+        return prepare_transaction(change, view, keys, staging=self._staging, request=request)
 
     def abandon(self) -> None:
         """Remove what was written for a load that will never be a commit."""
         self._staging.abandon()
 
-    def _rows(self, view: View) -> Loaded:
+    def _read_rows(self, view: View) -> LoadChange:
         """The rows under the schema of a view: the same ones until that changes."""
         digest = view.schema.digest
         if self._read is None:
             found = read_input(self._source, view.accepted, self._options)
-            self._read = _Read(digest, load_change(found, self._mode))
+            self._read = _LoadedRows(digest, build_load_change(found, self._mode))
         elif self._read.digest != digest:
             self._read = None
             if _can_be_read_again(self._source):
-                raise SchemaMoved
+                raise SchemaChanged
             branch = view.snapshot.stream.branch
-            raise Conflict(f"another schema came into force on branch '{branch}' during this load")
+            raise ConflictError(
+                f"another schema came into force on branch '{branch}' during this load"
+            )
         return self._read.loaded
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _LoadedRows:
     """The rows of a source under one schema."""
 
     digest: str
-    loaded: Loaded
+    loaded: LoadChange
 
 
 def _can_be_read_again(source: object) -> bool:
@@ -111,7 +113,7 @@ def _can_be_read_again(source: object) -> bool:
     return type(source).__module__.partition(".")[0] in _FRAMES and hasattr(source, "columns")
 
 
-class Mutating:
+class MutationOperation:
     """A mutation: all its statements happen at one instant."""
 
     def __init__(
@@ -120,11 +122,11 @@ class Mutating:
         self._resources = resources
         self._text = text
         self._name = name
-        self._params = plain_parameters(params)
+        self._params = normalize_parameters(params)
         self._now = resources.environment.now_ms()
-        self._staging = Staging(resources.storage.tables)
+        self._staging = RowStaging(resources.storage.tables)
         self.query_name = ""
-        self.mutated: Mutated | None = None
+        self.mutated: MutationChange | None = None
 
     @property
     def may_repeat(self) -> bool:
@@ -138,20 +140,22 @@ class Mutating:
         mode = self._resources.environment.mode
         params = bind_parameters(plan.parameters, self._params, strictness=mode)
         keys = self._resources.keys
-        self.mutated = mutation_change(plan, params, now=self._now, view=view, keys=keys)
+        self.mutated = run_mutation(plan, params, now=self._now, view=view, keys=keys)
         if not self.mutated.change:
             return None
         request = Request(request.signature, self.mutated.reads, request.requires)
-        return prepare(self.mutated.change, view, keys, staging=self._staging, request=request)
+        return prepare_transaction(
+            self.mutated.change, view, keys, staging=self._staging, request=request
+        )
 
     def abandon(self) -> None:
         """Remove what was written for a mutation that will never be a commit."""
         self._staging.abandon()
 
-    def affected(self, written: Written) -> tuple[int, int]:
+    def count_affected(self, written: WriteOutcome) -> tuple[int, int]:
         """How many nodes and edges were touched: for a repeated request, those of its commit."""
         if written.record is not None and (written.is_repeated or self.mutated is None):
-            self.query_name = find_query(read_file(self._text).file, self._name).name.text
+            self.query_name = select_query(parse_file(self._text).file, self._name).name.text
             found = changes_of(written.record)
             nodes = sum(each.total for key, each in found.items() if key.kind is TypeKind.NODE)
             return nodes, sum(each.total for each in found.values()) - nodes
@@ -162,11 +166,11 @@ class Mutating:
         plans = self._resources.plans
         plan = plans.get(self._text, name=self._name, schema=view.schema).plan
         if not isinstance(plan, Mutation):
-            raise WrongQueryKind(plan.name, is_mutation=False)
+            raise WrongQueryKindError(plan.name, is_mutation=False)
         return plan
 
 
-class Migrating:
+class MigrationOperation:
     """A schema change: planned once, because another schema in between is for its author."""
 
     may_repeat = True
@@ -175,7 +179,7 @@ class Migrating:
         self._resources = resources
         self._source = source
         self._catalog = load_catalog(source, mode=resources.environment.mode)
-        self._migrated: Migrated | None = None
+        self._migrated: Migration | None = None
         self._after_sweep = 0
 
     @property
@@ -184,7 +188,7 @@ class Migrating:
         assert self._migrated is not None, "a plan is asked for after its preparation"
         return self._migrated.plan
 
-    def plan_of(self, written: Written, session: Session) -> MigrationPlan:
+    def plan_of(self, written: WriteOutcome, session: Session) -> MigrationPlan:
         """The steps of what was written: for a repeated request, those that its commit took."""
         record = written.record
         if self._migrated is not None or record is None:
@@ -192,20 +196,22 @@ class Migrating:
         if self._resources.schemas.get(record.schema).source != self._source:
             # It would look as if this schema were in force.
             reason = f"commit {record.commit} has it, which brought another schema"
-            raise InvalidArgument("key", reason, hint="use a word of its own for every request")
-        before = self._resources.history.by_commit(record.parent or record.commit)
-        return plan_migration(session.view(before).accepted, self._catalog)
+            raise InvalidArgumentError(
+                "key", reason, hint="use a word of its own for every request"
+            )
+        before = self._resources.history.read_by_commit(record.parent or record.commit)
+        return plan_migration(session.open_view(before).accepted, self._catalog)
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The change on a view; None when the schema is in force already."""
-        newest = self._resources.committer.sweeps.newest()
+        newest = self._resources.committer.sweeps.find_newest()
         if self._migrated is not None:
-            transaction = self._migrated.again(view.snapshot)
+            transaction = self._migrated.rebuild_transaction(view.snapshot)
             # A clean-up since then may be removing the tables of new types: they are made anew.
             if newest == self._after_sweep:
                 return transaction
         self._after_sweep = newest
-        self._migrated = migration(
+        self._migrated = build_migration(
             view,
             SchemaText(self._source, self._catalog),
             tables=self._resources.storage.tables,

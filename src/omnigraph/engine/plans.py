@@ -20,7 +20,7 @@ TEXT_LENGTH_MAX: Final = 64 * 1024
 COMPILED_BYTES: Final = 128
 
 
-class Plans:
+class CompiledQueryCache:
     """The compiled queries of one graph; safe to share between threads."""
 
     def __init__(self, mode: Mode) -> None:
@@ -40,7 +40,7 @@ class Plans:
         budget = budget or Budget()
         with budget.reserve(COMPILED_BYTES * len(text)):
             compiled = compile_query(
-                text, schema.catalog, name=name, mode=self._mode, poll=budget.check
+                text, schema.catalog, name=name, mode=self._mode, poll=budget.check_interrupts
             )
         if len(text) <= TEXT_LENGTH_MAX:
             self._keep(place, compiled)

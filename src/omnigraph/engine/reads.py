@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from omnigraph.engine import arguments
-from omnigraph.engine.distributed import spark_module
+from omnigraph.engine.distributed import import_spark_module
 from omnigraph.engine.resources import Resources
-from omnigraph.errors import InvalidArgument, WrongQueryKind
+from omnigraph.errors import InvalidArgumentError, WrongQueryKindError
 from omnigraph.execution.budget import WORK, Budget, Cancellation
 from omnigraph.execution.expressions import Params
 from omnigraph.execution.options import ReadOptions
 from omnigraph.execution.planner.explain import Explained
-from omnigraph.execution.read import Reads
+from omnigraph.execution.read import QueryExecutor
 from omnigraph.execution.result import Result
-from omnigraph.execution.topology.memory import default_bytes
+from omnigraph.execution.topology.memory import compute_default_bytes
 from omnigraph.execution.view import View
 from omnigraph.query import bind_parameters
 from omnigraph.query.ast import Setting
 from omnigraph.query.plan import ReadPlan
-from omnigraph.query.settings import EffectiveSetting, SettingValue, effective_settings
+from omnigraph.query.settings import EffectiveSetting, SettingValue, resolve_settings
 
 # Who answers a read: this process, or the tasks of a Spark session.
 ReadEngine: TypeAlias = Literal["local", "spark"]
@@ -44,7 +44,7 @@ class ReadRequest:
 class PreparedRead:
     """A read of one snapshot, ready to run."""
 
-    reads: Reads
+    reads: QueryExecutor
     view: View
     plan: ReadPlan
     params: Params
@@ -57,8 +57,8 @@ class PreparedRead:
 
     def run_on_spark(self) -> Result:
         """Its result, found by tasks of the Spark session of this process."""
-        sessions = spark_module("session").session
-        result: Result = spark_module("query").run_query(
+        sessions = import_spark_module("session").session
+        result: Result = import_spark_module("query").run_query(
             sessions, self.plan, self.view, self.params, now=self.now, options=self.options
         )
         return result
@@ -75,7 +75,7 @@ class PreparedRead:
         )
 
 
-def read_request(  # noqa: PLR0913 — one keyword for each decision of the caller
+def build_read_request(  # noqa: PLR0913 — one keyword for each decision of the caller
     text: object,
     *,
     name: object = None,
@@ -86,27 +86,27 @@ def read_request(  # noqa: PLR0913 — one keyword for each decision of the call
     cancel: object = None,
 ) -> ReadRequest:
     """What a caller asked for; its time starts here."""
-    seconds = _seconds_or_none("timeout", timeout)
-    bytes_max = arguments.count_or_none("memory", memory)
+    seconds = _require_optional_seconds("timeout", timeout)
+    bytes_max = arguments.require_optional_count("memory", memory)
     if cancel is not None and not isinstance(cancel, Cancellation):
-        raise InvalidArgument(
+        raise InvalidArgumentError(
             "cancel", f"a {type(cancel).__name__} is not an omnigraph.Cancellation"
         )
     budget = Budget(
-        default_bytes() if bytes_max is None else bytes_max,
+        compute_default_bytes() if bytes_max is None else bytes_max,
         None if seconds is None else time.monotonic() + seconds,
         cancellation=cancel,
     )
     return ReadRequest(
-        arguments.text("text", text),
-        arguments.text_or_none("name", name),
-        arguments.plain_parameters(params),
+        arguments.require_text("text", text),
+        arguments.require_optional_text("name", name),
+        arguments.normalize_parameters(params),
         settings,
         budget,
     )
 
 
-def prepared_read(
+def prepare_read(
     resources: Resources, view: View, request: ReadRequest, *, is_partial: bool = False
 ) -> PreparedRead:
     """The read of a text, compiled and with its parameters: all, or those there are, to explain."""
@@ -116,7 +116,7 @@ def prepared_read(
     )
     plan = compiled.plan
     if not isinstance(plan, ReadPlan):
-        raise WrongQueryKind(plan.name, is_mutation=True)
+        raise WrongQueryKindError(plan.name, is_mutation=True)
     _limit_work(request, compiled.settings)
     bound = bind_parameters(
         plan.parameters, request.params, strictness=environment.mode, is_partial=is_partial
@@ -127,29 +127,29 @@ def prepared_read(
 
 def _limit_work(request: ReadRequest, lines: tuple[Setting, ...]) -> None:
     if lines or request.settings:
-        settings = effective_settings(lines, request=request.settings)
-        request.budget.limit_work(_number(settings[WORK]))
+        settings = resolve_settings(lines, request=request.settings)
+        request.budget.limit_work(_require_number(settings[WORK]))
 
 
-def _number(setting: EffectiveSetting) -> int:
+def _require_number(setting: EffectiveSetting) -> int:
     assert isinstance(setting.value, int), f"{setting.name} is a number"
     return setting.value
 
 
-def _seconds_or_none(argument: str, value: object) -> float | None:
+def _require_optional_seconds(argument: str, value: object) -> float | None:
     if value is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise InvalidArgument(argument, f"a {type(value).__name__} is not a number of seconds")
+        raise InvalidArgumentError(argument, f"a {type(value).__name__} is not a number of seconds")
     if math.isnan(value) or value < 0:
-        raise InvalidArgument(argument, f"{value} is not a time to wait")
+        raise InvalidArgumentError(argument, f"{value} is not a time to wait")
     return float(value)
 
 
-def checked_engine(engine: object) -> ReadEngine:
+def require_engine(engine: object) -> ReadEngine:
     """The engine that a caller named."""
     match engine:
         case "local" | "spark":
             return engine
         case _:
-            raise InvalidArgument("engine", f"{engine!r} is neither 'local' nor 'spark'")
+            raise InvalidArgumentError("engine", f"{engine!r} is neither 'local' nor 'spark'")

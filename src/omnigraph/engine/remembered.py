@@ -13,7 +13,7 @@ import pyarrow as pa
 BYTES_MAX: Final = 128 * 1024 * 1024
 
 
-class Remembered:
+class ArrayCache:
     """Arrays by key, the least recently used forgotten first; safe to share between threads."""
 
     def __init__(self, bytes_max: int = BYTES_MAX) -> None:

@@ -13,17 +13,17 @@ from enum import StrEnum
 
 from omnigraph.engine.session import Session
 from omnigraph.errors import (
-    CommitNotFound,
-    CorruptObject,
-    FormatTooNew,
-    InvalidArgument,
+    CommitNotFoundError,
+    CorruptObjectError,
+    FormatTooNewError,
+    InvalidArgumentError,
     StorageError,
 )
 from omnigraph.schema.shape import JsonObject
 from omnigraph.storage import layout
-from omnigraph.storage.linear import Linear
+from omnigraph.storage.linear import LinearHistory
 from omnigraph.versioning import Log, Record, Snapshot, Stream
-from omnigraph.versioning.fields import read_fields
+from omnigraph.versioning.fields import decode_fields
 from omnigraph.versioning.log import REMOTE_HINT_EVERY
 from omnigraph.versioning.snapshot import decode_checkpoint, snapshot_of
 
@@ -117,19 +117,23 @@ class RepairReport:
 def repair(session: Session, *, confirm: bool, force: bool) -> RepairReport:
     """Look at the tables and the derived objects of all branches, and put them right."""
     if force and not confirm:
-        raise InvalidArgument("force", "it says how to repair", hint="pass confirm=True as well")
+        raise InvalidArgumentError(
+            "force", "it says how to repair", hint="pass confirm=True as well"
+        )
     resources = session.resources
     streams = [resources.branches.resolve(name) for name in resources.branches.list()]
-    heads = [resources.log.head(stream).snapshot for stream in streams]
+    heads = [resources.log.read_head(stream).snapshot for stream in streams]
     tables = [
-        _table(session, type_key, head, confirm=confirm, force=force)
-        for type_key, head in _tables(heads)
+        _repair_table(session, type_key, head, confirm=confirm, force=force)
+        for type_key, head in _list_tables(heads)
     ]
-    derived = [each for stream in streams for each in _derived(session, stream, confirm=confirm)]
+    derived = [
+        each for stream in streams for each in _repair_derived(session, stream, confirm=confirm)
+    ]
     return RepairReport(session.uri, confirm, force, heads[0].seq, tuple(tables), tuple(derived))
 
 
-def _tables(heads: list[Snapshot]) -> Iterator[tuple[str, Snapshot]]:
+def _list_tables(heads: list[Snapshot]) -> Iterator[tuple[str, Snapshot]]:
     """Every table once, by the first branch that has it; main is the first one."""
     seen: set[str] = set()
     for head in heads:
@@ -139,18 +143,18 @@ def _tables(heads: list[Snapshot]) -> Iterator[tuple[str, Snapshot]]:
             seen.add(pin.path)
 
 
-def _table(
+def _repair_table(
     session: Session, type_key: str, head: Snapshot, *, confirm: bool, force: bool
 ) -> RepairedTable:
     storage = session.resources.storage
     pin = head.pins[type_key]
     failure: str | None = None
     try:
-        linear = storage.tables.linear(pin.path)
+        linear = storage.tables.read_linear_history(pin.path)
     except StorageError as error:
-        linear, failure = Linear(0, None), error.reason
-    classification = _classified(linear)
-    action = _action(classification, confirm=confirm, force=force)
+        linear, failure = LinearHistory(0, None), error.reason
+    classification = _classify_history(linear)
+    action = _choose_action(classification, confirm=confirm, force=force)
     if action in (Action.HEALED, Action.FORCED):
         # The versions of others go; their files follow with the next clean-up.
         storage.objects.delete(f"{pin.path}/{name}" for name in linear.manifests)
@@ -166,7 +170,7 @@ def _table(
     )
 
 
-def _classified(linear: Linear) -> Classification:
+def _classify_history(linear: LinearHistory) -> Classification:
     if not linear.is_foreign and linear.operations is not None:
         return Classification.NO_DRIFT
     if linear.operations is None:
@@ -174,7 +178,7 @@ def _classified(linear: Linear) -> Classification:
     return Classification.MAINTENANCE if linear.is_maintenance else Classification.SUSPICIOUS
 
 
-def _action(classification: Classification, *, confirm: bool, force: bool) -> Action:
+def _choose_action(classification: Classification, *, confirm: bool, force: bool) -> Action:
     if classification is Classification.NO_DRIFT:
         return Action.NONE
     if not confirm:
@@ -184,30 +188,30 @@ def _action(classification: Classification, *, confirm: bool, force: bool) -> Ac
     return Action.FORCED if force else Action.REFUSED
 
 
-def _derived(session: Session, stream: Stream, *, confirm: bool) -> Iterator[RepairedObject]:
+def _repair_derived(session: Session, stream: Stream, *, confirm: bool) -> Iterator[RepairedObject]:
     """The hint and the checkpoints of a branch that do not tell what its records tell."""
     log = session.resources.log
-    found = {**dict(_stale_checkpoints(log, stream)), **_missing_checkpoint(log, stream)}
-    reason = _hint_problem(log, stream)
+    found = {**dict(_find_stale_checkpoints(log, stream)), **_missing_checkpoint(log, stream)}
+    reason = _find_hint_problem(log, stream)
     if reason is not None:
-        found[layout.hint(stream.id)] = reason
+        found[layout.build_hint_path(stream.id)] = reason
     if found and confirm:
-        log.objects.delete(path for path in found if path != layout.hint(stream.id))
+        log.objects.delete(path for path in found if path != layout.build_hint_path(stream.id))
         log.rebuild(stream)
     action = Action.HEALED if confirm else Action.PREVIEW
     yield from (RepairedObject(path, reason, action) for path, reason in sorted(found.items()))
 
 
-def _hint_problem(log: Log, stream: Stream) -> str | None:
-    last = log.head(stream).next_seq - 1
-    path = layout.hint(stream.id)
+def _find_hint_problem(log: Log, stream: Stream) -> str | None:
+    last = log.read_head(stream).next_seq - 1
+    path = layout.build_hint_path(stream.id)
     data = log.objects.get(path)
     if data is None:
         # A branch with few commits of its own may have none yet.
         return "it is missing" if last - stream.first_seq >= REMOTE_HINT_EVERY else None
     try:
-        seq = read_fields(path, data).integer("seq")
-    except (CorruptObject, FormatTooNew):
+        seq = decode_fields(path, data).get_integer("seq")
+    except (CorruptObjectError, FormatTooNewError):
         return "it is torn"
     is_near = 0 <= last - seq < REMOTE_HINT_EVERY
     return None if is_near else f"it names version {seq}, and the newest is {last}"
@@ -215,27 +219,27 @@ def _hint_problem(log: Log, stream: Stream) -> str | None:
 
 def _missing_checkpoint(log: Log, stream: Stream) -> dict[str, str]:
     """The first checkpoint of a branch, if it is missing and can be made again."""
-    path = layout.checkpoint(stream.id, max(stream.first_seq - 1, 0))
+    path = layout.build_checkpoint_path(stream.id, max(stream.first_seq - 1, 0))
     if stream.origins and log.objects.get(path) is None:
-        with suppress(CommitNotFound, CorruptObject):
-            log.at(stream, stream.first_seq - 1)
+        with suppress(CommitNotFoundError, CorruptObjectError):
+            log.read_snapshot(stream, stream.first_seq - 1)
             return {path: "it is missing"}
     return {}
 
 
-def _stale_checkpoints(log: Log, stream: Stream) -> Iterator[tuple[str, str]]:
+def _find_stale_checkpoints(log: Log, stream: Stream) -> Iterator[tuple[str, str]]:
     """Those that are not what their record says; without a whole record nobody can tell."""
-    for entry in log.objects.list(layout.checkpoint_folder(stream.id)):
-        seq = layout.seq_of_checkpoint(entry.path)
+    for entry in log.objects.list(layout.build_checkpoint_folder(stream.id)):
+        seq = layout.parse_checkpoint_path(entry.path)
         data = log.objects.get(entry.path)
         if seq is None or data is None:
             continue
-        record = log.read(stream.owner(seq).id, seq)
+        record = log.read(stream.owner_of(seq).id, seq)
         if not (isinstance(record, Record) and record.is_whole):
             continue
         try:
             kept = decode_checkpoint(stream, seq, data)
-        except (CorruptObject, FormatTooNew):
+        except (CorruptObjectError, FormatTooNewError):
             yield entry.path, "it is torn"
         else:
             if kept != snapshot_of(record, stream):

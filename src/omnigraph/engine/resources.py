@@ -14,15 +14,15 @@ from typing import Final
 
 from omnigraph.embedding import ConfiguredEmbedder
 from omnigraph.engine.background import Background, TableThreads
-from omnigraph.engine.janitor import Janitor, policy_from
-from omnigraph.engine.plans import Plans
-from omnigraph.engine.remembered import Remembered
-from omnigraph.errors import CorruptObject, FormatTooNew
+from omnigraph.engine.janitor import AutoCleanup, read_policy
+from omnigraph.engine.plans import CompiledQueryCache
+from omnigraph.engine.remembered import ArrayCache
+from omnigraph.errors import CorruptObjectError, FormatTooNewError
 from omnigraph.execution.options import Access
-from omnigraph.execution.read import Reads
+from omnigraph.execution.read import QueryExecutor
 from omnigraph.execution.reading import Embedder
 from omnigraph.execution.search import share_memory
-from omnigraph.execution.sources import sources_of
+from omnigraph.execution.sources import create_source_cache
 from omnigraph.execution.view import open_view
 from omnigraph.storage import Objects, Tables, open_objects
 from omnigraph.syntax import Mode
@@ -42,8 +42,8 @@ from omnigraph.versioning import (
 from omnigraph.versioning.collect import Collector, Policy
 from omnigraph.versioning.record import GENESIS_SEQ
 from omnigraph.versioning.schemas import Schemas
-from omnigraph.writers.keys import Keys
-from omnigraph.writers.maintain import IndexKeeper
+from omnigraph.writers.keys import KeyCache
+from omnigraph.writers.maintain import IndexBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Storage:
     objects: Objects
     tables: Tables
     key: Hashable | None = field(default=None, repr=False)
-    reopened: Callable[[], Tables] | None = None
+    reopen: Callable[[], Tables] | None = None
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_durable: bool = True
 
@@ -78,7 +78,7 @@ class Environment:
     embed: Embedder | None = field(default_factory=lambda: ConfiguredEmbedder(os.environ))
 
 
-def storage_at(uri: str, *, is_durable: bool, options: Mapping[str, str] | None) -> Storage:
+def open_storage(uri: str, *, is_durable: bool, options: Mapping[str, str] | None) -> Storage:
     """The storage at an address."""
     objects = open_objects(uri, is_durable=is_durable, options=options)
     # Hashed, so that no secret can be read from a key.
@@ -95,7 +95,7 @@ class Resources:
     """One graph in one process, shared by all who have it open there."""
 
     _shared: Final[weakref.WeakValueDictionary[Hashable, Resources]] = weakref.WeakValueDictionary()
-    _sharing: Final = threading.Lock()
+    _shared_lock: Final = threading.Lock()
 
     def __init__(self, storage: Storage, environment: Environment | None = None) -> None:
         self.storage = storage
@@ -110,51 +110,53 @@ class Resources:
         self.branches = Branches(self.committer)
         self.history = History(self.log, self.branches)
         self.lineage = Lineage(self.log, self.branches, self.schemas)
-        self.plans = Plans(self.environment.mode)
-        sources = sources_of(self.log, os.environ)
+        self.plans = CompiledQueryCache(self.environment.mode)
+        sources = create_source_cache(self.log, os.environ)
         share_memory(storage.tables, sources.memory, sources.files)
-        self.reads = Reads(sources, embed=self.environment.embed)
+        self.reads = QueryExecutor(sources, embed=self.environment.embed)
         self.publishers = Publishers(self.committer)
         self.background = Background()
-        self.keys = Keys(self.log, self.background)
+        self.keys = KeyCache(self.log, self.background)
         self.compactor = Compactor(self.publishers, self.background)
-        self.keeper = _kept(self.publishers, self.background, self.schemas, storage.tables)
-        self.janitor = self._janitor(policy_from(os.environ))
-        self.candidate_ids = Remembered()
+        self.keeper = _create_index_maintainer(
+            self.publishers, self.background, self.schemas, storage.tables
+        )
+        self.janitor = self._create_auto_cleanup(read_policy(os.environ))
+        self.candidate_ids = ArrayCache()
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
 
-    def collector(self) -> Collector:
+    def create_collector(self) -> Collector:
         """What cleans the graph up."""
         storage = self.storage
         return Collector(
             storage.objects,
             storage.tables,
-            tracer=storage.reopened or (lambda: storage.tables),
+            tracer=storage.reopen or (lambda: storage.tables),
             settings=self.committer.settings,
         )
 
-    def _janitor(self, policy: Policy | None) -> Janitor | None:
+    def _create_auto_cleanup(self, policy: Policy | None) -> AutoCleanup | None:
         if policy is None:
             return None
-        janitor = Janitor(
+        janitor = AutoCleanup(
             self.storage.objects,
             self.background,
-            clean=lambda: self.collector().collect(policy, is_dry=False),
+            clean=lambda: self.create_collector().collect(policy, is_dry=False),
             now_us=self.committer.settings.now_us,
         )
-        _tell_also(self.publishers, janitor.consider)
+        _add_commit_listener(self.publishers, janitor.consider)
         return janitor
 
-    def joined(self, user: object) -> Resources:
+    def join_shared(self, user: object) -> Resources:
         """The resources of this process for the graph that is at the storage, found or these.
 
         What nobody uses any more is not found: an address may come to hold an older copy of the
         graph. Nothing is shared with an environment of its own.
         """
-        key = self._identity() if self._is_shared else None
+        key = self._read_identity() if self._is_shared else None
         known = None if key is None else self._shared.get(key)
-        is_current = known is not None and self._agrees_with(known)
-        with self._sharing:
+        is_current = known is not None and self._is_consistent_with(known)
+        with self._shared_lock:
             found = None if key is None else self._shared.get(key)
             if found is None or not found.users or (found is known and not is_current):
                 found = self
@@ -166,7 +168,7 @@ class Resources:
 
     def leave(self, user: object) -> None:
         """End the use by one handle; the last one stops what runs behind the scenes."""
-        with self._sharing:
+        with self._shared_lock:
             self.users.discard(user)
             if self.users:
                 return
@@ -176,45 +178,45 @@ class Resources:
         self.reads.sources.close()
         self._table_threads.shutdown(wait=False)
 
-    def _identity(self) -> Hashable | None:
+    def _read_identity(self) -> Hashable | None:
         """What tells this graph from others that were or will be at its address.
 
         None, so that nothing is shared, where the first record cannot be read.
         """
         try:
             genesis = self.log.read(MAIN.id, GENESIS_SEQ)
-        except (CorruptObject, FormatTooNew):
+        except (CorruptObjectError, FormatTooNewError):
             return None
         return (self.storage.key, genesis.commit) if isinstance(genesis, Record) else None
 
-    def _agrees_with(self, known: Resources) -> bool:
+    def _is_consistent_with(self, known: Resources) -> bool:
         """Whether what other resources know of the graph is what is stored."""
-        head = known.log.known_head(MAIN)
+        head = known.log.get_known_head(MAIN)
         if head is None:
             return True
         try:
             stored = self.log.read(MAIN.id, head.snapshot.seq)
-        except (CorruptObject, FormatTooNew):
+        except (CorruptObjectError, FormatTooNewError):
             return False
         return isinstance(stored, Record) and stored.commit == head.snapshot.commit
 
 
-def _kept(
+def _create_index_maintainer(
     publishers: Publishers, background: Background, schemas: Schemas, tables: Tables
-) -> IndexKeeper:
+) -> IndexBuilder:
     """A keeper of indexes that hears of commits after whoever hears of them already."""
     log = publishers.committer.log
-    keeper = IndexKeeper(
+    keeper = IndexBuilder(
         publishers,
-        lambda stream: open_view(log.head(stream).snapshot, schemas, tables),
+        lambda stream: open_view(log.read_head(stream).snapshot, schemas, tables),
         background,
         background.has_time,
     )
-    _tell_also(publishers, keeper.consider)
+    _add_commit_listener(publishers, keeper.consider_snapshot)
     return keeper
 
 
-def _tell_also(publishers: Publishers, hear: Callable[[Snapshot], None]) -> None:
+def _add_commit_listener(publishers: Publishers, hear: Callable[[Snapshot], None]) -> None:
     """Let somebody hear of commits, after whoever hears of them already."""
     first = publishers.on_published
 

@@ -42,16 +42,16 @@ class LoadResult:
             "branch": self.branch,
             "branch_created": False,
             "mode": self.mode,
-            "nodes": _counts(self.nodes),
-            "edges": _counts(self.edges),
+            "nodes": _describe_counts(self.nodes),
+            "edges": _describe_counts(self.edges),
             "total_entities": self.total_entities,
             "actor_id": self.commit.actor,
             "commit": self.commit.to_json(),
-            **({} if self.rejected is None else _rejected(self.rejected, self.rejects)),
+            **({} if self.rejected is None else _describe_rejected(self.rejected, self.rejects)),
         }
 
 
-def _rejected(count: int, file: str | None) -> JsonObject:
+def _describe_rejected(count: int, file: str | None) -> JsonObject:
     return {"rejected": count, "rejects": file}
 
 
@@ -130,5 +130,5 @@ class TableInfo:
         }
 
 
-def _counts(counts: Mapping[str, int]) -> list[JsonObject]:
+def _describe_counts(counts: Mapping[str, int]) -> list[JsonObject]:
     return [{"name": name, "entities_loaded": counts[name]} for name in sorted(counts)]

@@ -9,30 +9,30 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from omnigraph import versioning
-from omnigraph.diagnostics import did_you_mean
+from omnigraph.diagnostics import suggest_similar
 from omnigraph.engine import arguments
 from omnigraph.engine.blobs import Blob, open_blob
 from omnigraph.engine.commit import Commit
-from omnigraph.engine.diff import Diff, Place, diff_between, place_of
-from omnigraph.engine.entity_change.filters import filters_of
+from omnigraph.engine.diff import Diff, StateRef, compute_diff, resolve_ref
+from omnigraph.engine.entity_change.filters import parse_filters
 from omnigraph.engine.reads import (
     ReadEngine,
     ReadRequest,
-    checked_engine,
-    prepared_read,
-    read_request,
+    build_read_request,
+    prepare_read,
+    require_engine,
 )
 from omnigraph.engine.results import TableInfo
 from omnigraph.engine.session import Session
-from omnigraph.errors import InvalidArgument, TypeNotFound
+from omnigraph.errors import InvalidArgumentError, TypeNotFoundError
 from omnigraph.execution.budget import Cancellation
-from omnigraph.execution.changes import decoded, image_texts, rows_at
+from omnigraph.execution.changes import decode_images, encode_images, fetch_rows
 from omnigraph.execution.export import export_lines
 from omnigraph.execution.networks import to_networkx
 from omnigraph.execution.planner.explain import Explained
 from omnigraph.execution.result import Result
 from omnigraph.execution.type_dataset import TypeDataset
-from omnigraph.execution.view import View, tabled_types
+from omnigraph.execution.view import View, table_types_of
 from omnigraph.query.settings import SettingValue
 from omnigraph.schema.accepted import IR_VERSION, TypeKey, TypeKind
 from omnigraph.schema.shape import JsonObject
@@ -70,7 +70,7 @@ class Snapshot:
     @property
     def commit(self) -> Commit:
         """The commit that made it."""
-        return self._session.commit(self._at)
+        return self._session.read_commit(self._at)
 
     @property
     def schema(self) -> str:
@@ -85,7 +85,7 @@ class Snapshot:
 
     @cached_property
     def _view(self) -> View:
-        return self._session.view(self._at)
+        return self._session.open_view(self._at)
 
     def query(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
@@ -106,7 +106,7 @@ class Snapshot:
         thread stop it. `settings` hold unless the text changes them. The `spark` engine answers the
         same by tasks of the active Spark session, or of one it makes; it does not rank.
         """
-        request = read_request(
+        request = build_read_request(
             text,
             name=name,
             params=params,
@@ -119,9 +119,9 @@ class Snapshot:
 
     def answer(self, request: ReadRequest, engine: ReadEngine = "local") -> Result:
         """Run the read of a request, for the layers above."""
-        chosen = checked_engine(engine)
-        with self._session.reading(self._at):
-            read = prepared_read(self._session.resources, self.view, request)
+        chosen = require_engine(engine)
+        with self._session.guard_reads(self._at):
+            read = prepare_read(self._session.resources, self.view, request)
             return read.run_on_spark() if chosen == "spark" else read.run()
 
     def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
@@ -141,7 +141,7 @@ class Snapshot:
         To analyze it, it is run, within the bounds of `query`; then rows and times are measured.
         Otherwise no parameter is needed.
         """
-        request = read_request(
+        request = build_read_request(
             text,
             name=name,
             params=params,
@@ -154,10 +154,8 @@ class Snapshot:
 
     def describe(self, request: ReadRequest, *, analyze: bool) -> Explained:
         """How the read of a request is answered, for the layers above."""
-        with self._session.reading(self._at):
-            read = prepared_read(
-                self._session.resources, self.view, request, is_partial=not analyze
-            )
+        with self._session.guard_reads(self._at):
+            read = prepare_read(self._session.resources, self.view, request, is_partial=not analyze)
             return read.explain(analyze=analyze)
 
     def dataset(
@@ -178,7 +176,7 @@ class Snapshot:
         Loaded with `mode="merge"`, it changes nothing but what was changed in it: properties for
         which it has no column, such as blobs, keep their values.
         """
-        with self._session.reading(self._at):
+        with self._session.guard_reads(self._at):
             return self.dataset(type_name, kind, blobs=blobs).to_table()
 
     def to_networkx(self, types: Collection[str] | None = None) -> Any:  # networkx is optional
@@ -187,7 +185,7 @@ class Snapshot:
         A node is called `(type, id)` and an edge has `(type, id)` as its key; properties are
         attributes.
         """
-        names = arguments.texts_or_none("types", types)
+        names = arguments.require_optional_texts("types", types)
         known = self.view.types
         if names is None:
             return to_networkx(self.view, known)
@@ -197,16 +195,16 @@ class Snapshot:
 
     def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""
-        lines = export_lines(self.view, types=arguments.texts_or_none("types", types))
-        return self._guarded(lines)
+        lines = export_lines(self.view, types=arguments.require_optional_texts("types", types))
+        return self._guard_lines(lines)
 
-    def _guarded(self, lines: Iterator[bytes]) -> Iterator[bytes]:
-        with self._session.reading(self._at):
+    def _guard_lines(self, lines: Iterator[bytes]) -> Iterator[bytes]:
+        with self._session.guard_reads(self._at):
             yield from lines
 
     def diff(
         self,
-        new: Place,
+        new: StateRef,
         *,
         kinds: Collection[str] | None = None,
         types: Collection[str] | None = None,
@@ -214,8 +212,8 @@ class Snapshot:
     ) -> Diff:
         """What changed from this state to another one; see `Graph.diff`."""
         session = self._session
-        state = place_of(session, "new", new)
-        return diff_between(session, self._at, state, filters_of(kinds, types, ops))
+        state = resolve_ref(session, "new", new)
+        return compute_diff(session, self._at, state, parse_filters(kinds, types, ops))
 
     def blob(
         self,
@@ -225,10 +223,10 @@ class Snapshot:
         property: str,  # noqa: A002
     ) -> Blob:
         """The blob of a property; one that is null or missing is not found."""
-        type_key = self.type_key(type_name, arguments.text("kind", kind))
-        arguments.text("entity_id", entity_id)
-        arguments.text("property", property)
-        with self._session.reading(self._at):
+        type_key = self.type_key(type_name, arguments.require_text("kind", kind))
+        arguments.require_text("entity_id", entity_id)
+        arguments.require_text("property", property)
+        with self._session.guard_reads(self._at):
             return open_blob(self.view, type_key, entity_id=entity_id, property_name=property)
 
     def entity(
@@ -236,9 +234,11 @@ class Snapshot:
     ) -> JsonObject | None:
         """One entity as the change feed shows it: `properties` and, for an edge, `endpoints`."""
         type_key = self.type_key(type_name, kind)
-        ids = pa.array([arguments.text("entity_id", entity_id)], pa.large_string())
-        rows = rows_at(self.view, type_key, ids)
-        found: list[JsonObject | None] = decoded(image_texts(rows, self.view.shape(type_key)))
+        ids = pa.array([arguments.require_text("entity_id", entity_id)], pa.large_string())
+        rows = fetch_rows(self.view, type_key, ids)
+        found: list[JsonObject | None] = decode_images(
+            encode_images(rows, self.view.get_shape(type_key))
+        )
         return found[0] if found else None
 
     def count(self, type_name: str, kind: EntityKind | None = None) -> int:
@@ -249,7 +249,7 @@ class Snapshot:
         """The table of every type, edges before nodes, then by name."""
         return [
             TableInfo(str(key.kind), key.name, pin.path, pin.version, pin.rows)
-            for key in sorted(tabled_types(self.view.catalog), key=str)
+            for key in sorted(table_types_of(self.view.catalog), key=str)
             for pin in [self._at.pins[str(key)]]
         ]
 
@@ -265,7 +265,7 @@ class Snapshot:
     def type_key(self, type_name: str, kind: str | None = None) -> TypeKey:
         """The type of a name, for the layers below; without a kind, a node wins over an edge."""
         catalog = self.view.catalog
-        arguments.text("type_name", type_name)
+        arguments.require_text("type_name", type_name)
         match kind:
             case None:
                 is_node = type_name in catalog.nodes or type_name not in catalog.edges
@@ -273,11 +273,11 @@ class Snapshot:
             case "node" | "edge":
                 type_key = TypeKey(TypeKind(kind), type_name)
             case _:
-                raise InvalidArgument("kind", f"'{kind}' is neither 'node' nor 'edge'")
-        types = tabled_types(catalog)
+                raise InvalidArgumentError("kind", f"'{kind}' is neither 'node' nor 'edge'")
+        types = table_types_of(catalog)
         if type_key not in types:
             names = sorted({known.name for known in types})
-            raise TypeNotFound(type_name, hint=did_you_mean(type_name, names))
+            raise TypeNotFoundError(type_name, hint=suggest_similar(type_name, names))
         return type_key
 
     def __repr__(self) -> str:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from omnigraph import versioning
 from omnigraph.engine.session import Session
-from omnigraph.errors import BranchNotFound, CommitNotFound
-from omnigraph.ids import ulid_milliseconds
+from omnigraph.errors import BranchNotFoundError, CommitNotFoundError
+from omnigraph.ids import decode_ulid_ms
 
 
-def source_named(session: Session, name: str) -> tuple[versioning.Snapshot, bool]:
+def resolve_source(session: Session, name: str) -> tuple[versioning.Snapshot, bool]:
     """The commit that a text names, and whether it is that of a branch."""
     try:
-        return session.head(session.resources.branches.resolve(name)), True
-    except BranchNotFound as missing:
+        return session.read_head(session.resources.branches.resolve(name)), True
+    except BranchNotFoundError as missing:
         try:
-            return session.resources.history.by_name(name), False
-        except CommitNotFound:
-            if ulid_milliseconds(name) is not None:
+            return session.resources.history.read_by_name(name), False
+        except CommitNotFoundError:
+            if decode_ulid_ms(name) is not None:
                 raise
             missing.hint = "name a branch, a tag or the id of a commit"
         raise

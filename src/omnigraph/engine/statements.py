@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from omnigraph.engine.session import Session
-from omnigraph.errors import ExecutionError, InvalidArgument
+from omnigraph.errors import ExecutionError, InvalidArgumentError
 from omnigraph.query.ast import (
     BranchCreate,
     BranchDelete,
@@ -16,11 +16,11 @@ from omnigraph.query.ast import (
     Query,
     Show,
 )
-from omnigraph.query.compile import compile_declaration, read_file
-from omnigraph.query.explain import explain
+from omnigraph.query.compile import compile_declaration, parse_file
+from omnigraph.query.explain import explain_plan
 from omnigraph.query.parser import ParsedFile
 from omnigraph.query.plan import ReadPlan
-from omnigraph.query.settings import SettingValue, effective_settings, show_rows
+from omnigraph.query.settings import SettingValue, list_shown_settings, resolve_settings
 from omnigraph.schema.shape import JsonObject
 from omnigraph.syntax import Mode
 from omnigraph.versioning.record import MAIN_BRANCH
@@ -32,7 +32,7 @@ _SETTING_COLUMNS = ("name", "value", "default", "source", "scope")
 _PLAN_COLUMNS = ("tree", "depth", "node", "detail")
 
 
-def execute(
+def execute_statement(
     graph: Graph,
     session: Session,
     text: str,
@@ -42,7 +42,7 @@ def execute(
 ) -> list[JsonObject]:
     """Run the statement of a text; its rows, or none for one that only does something."""
     mode = session.resources.environment.mode
-    parsed = read_file(text, mode=mode)
+    parsed = parse_file(text, mode=mode)
     statement = parsed.file.statement
     match statement:
         case BranchCreate():
@@ -56,29 +56,31 @@ def execute(
             return [{"name": name} for name in sorted(graph.branches())]
         case BranchMerge():
             target = MAIN_BRANCH if statement.target is None else statement.target.text
-            return _merged(graph, statement.source.text, target)
+            return _merge_branches(graph, statement.source.text, target)
         case Show():
-            known = effective_settings(parsed.file.settings, request=settings)
-            rows = show_rows(statement, known)
+            known = resolve_settings(parsed.file.settings, request=settings)
+            rows = list_shown_settings(statement, known)
             return [{name: str(getattr(row, name)) for name in _SETTING_COLUMNS} for row in rows]
         case Explain(query):
-            return _explained(graph, query, parsed, branch=branch, mode=mode)
+            return _explain_query(graph, query, parsed, branch=branch, mode=mode)
         case None:
-            raise InvalidArgument("text", "it holds no statement", hint="run queries with query")
+            raise InvalidArgumentError(
+                "text", "it holds no statement", hint="run queries with query"
+            )
         case _:
             assert_never(statement)
 
 
-def _merged(graph: Graph, source: str, target: str) -> list[JsonObject]:
+def _merge_branches(graph: Graph, source: str, target: str) -> list[JsonObject]:
     result = graph.branch(target).merge(source)
     return [{"source": source, "target": target, "outcome": result.outcome, "commit": result.id}]
 
 
-def _explained(
+def _explain_query(
     graph: Graph, query: Query, parsed: ParsedFile, *, branch: str, mode: Mode
 ) -> list[JsonObject]:
     catalog = graph.branch(branch).snapshot().view.catalog
     plan = compile_declaration(query, parsed, catalog, mode=mode).plan
     if not isinstance(plan, ReadPlan):
         raise ExecutionError("explain shows the plan of a read, not of a mutation")
-    return [{name: getattr(row, name) for name in _PLAN_COLUMNS} for row in explain(plan)]
+    return [{name: getattr(row, name) for name in _PLAN_COLUMNS} for row in explain_plan(plan)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from omnigraph.engine.arguments import count_or_none, datetime_of, microseconds
+from omnigraph.engine.arguments import datetime_of, require_optional_count, to_microseconds
 from omnigraph.engine.session import Session
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.schema.shape import JsonObject
 from omnigraph.versioning import tags
 from omnigraph.versioning.collect import Collected, Policy, Swept
@@ -33,7 +33,7 @@ class Tag:
             "graph_branch": None if self.branch == MAIN_BRANCH else self.branch,
             "graph_manifest_version": self.version,
             "actor_id": self.actor,
-            "created_at": microseconds(self.created_at),
+            "created_at": to_microseconds(self.created_at),
         }
 
 
@@ -69,7 +69,7 @@ class CleanupReport:
     @property
     def commits(self) -> int:
         """How many commits of live branches cannot be read any more."""
-        return self.collected.let_go
+        return self.collected.released_commits
 
     @property
     def objects(self) -> int:
@@ -98,8 +98,8 @@ class CleanupReport:
             "commits_removed": self.commits,
             "bytes_removed": self.bytes,
             "oldest_versions": self.oldest,
-            "datasets": [_dataset(each) for each in self.tables],
-            "other": None if self.other is None else _other(self.other),
+            "datasets": [_describe_table(each) for each in self.tables],
+            "other": None if self.other is None else _describe_other(self.other),
         }
 
 
@@ -112,20 +112,22 @@ def cleanup(
 ) -> CleanupReport:
     """Remove what the policy lets go and what nothing refers to."""
     resources = session.resources
-    seconds = _seconds("grace", grace)
+    seconds = _require_seconds("grace", grace)
     grace_s = resources.committer.settings.grace_s if seconds is None else seconds
-    collected = resources.collector().collect(policy, is_dry=is_dry, grace_s=grace_s)
+    collected = resources.create_collector().collect(policy, is_dry=is_dry, grace_s=grace_s)
     return CleanupReport(session.uri, policy, is_dry, grace_s, collected)
 
 
-def policy_of(keep: int | None, older_than: timedelta | float | None) -> Policy:
+def build_policy(keep: int | None, older_than: timedelta | float | None) -> Policy:
     """The policy that a caller asks for; one without any bound is no policy."""
-    count_or_none("keep", keep)
+    require_optional_count("keep", keep)
     if keep == 0:
-        raise InvalidArgument("keep", "the newest commit of a branch always stays", hint="keep 1")
-    seconds = _seconds("older_than", older_than)
+        raise InvalidArgumentError(
+            "keep", "the newest commit of a branch always stays", hint="keep 1"
+        )
+    seconds = _require_seconds("older_than", older_than)
     if keep is None and seconds is None:
-        raise InvalidArgument(
+        raise InvalidArgumentError(
             "keep", "a clean-up needs to know what to keep", hint="pass keep, older_than, or both"
         )
     return Policy(keep, seconds)
@@ -138,18 +140,18 @@ def tag_of(tag: tags.Tag) -> Tag:
     return Tag(tag.name, ref.commit, ref.branch, ref.seq, created_at, tag.actor)
 
 
-def _seconds(argument: str, value: timedelta | float | None) -> float | None:
+def _require_seconds(argument: str, value: timedelta | float | None) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, timedelta | int | float):
-        raise InvalidArgument(argument, f"a {type(value).__name__} is not a time span")
+        raise InvalidArgumentError(argument, f"a {type(value).__name__} is not a time span")
     seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
     if not 0 <= seconds < float("inf"):
-        raise InvalidArgument(argument, f"{seconds:g} s are no time span")
+        raise InvalidArgumentError(argument, f"{seconds:g} s are no time span")
     return seconds
 
 
-def _dataset(swept: Swept) -> JsonObject:
+def _describe_table(swept: Swept) -> JsonObject:
     return {
         "type_key": swept.type_key or swept.table,
         "bytes_removed": swept.bytes,
@@ -159,7 +161,7 @@ def _dataset(swept: Swept) -> JsonObject:
     }
 
 
-def _other(swept: Swept) -> JsonObject:
+def _describe_other(swept: Swept) -> JsonObject:
     return {
         "bytes_removed": swept.bytes,
         "objects_removed": dict(swept.objects),

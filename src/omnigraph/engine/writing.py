@@ -7,21 +7,21 @@ from typing import Final, Protocol
 
 from omnigraph.engine.session import Session
 from omnigraph.errors import (
-    BranchRefused,
-    Conflict,
-    CorruptObject,
-    InDoubt,
-    MergeConflict,
+    BranchRefusedError,
+    ConflictError,
+    CorruptObjectError,
+    InDoubtError,
+    MergeConflictError,
     OmnigraphError,
-    PreconditionFailed,
-    SnapshotGone,
-    StagingExpired,
+    PreconditionFailedError,
+    SnapshotGoneError,
+    StagingExpiredError,
     StorageError,
-    StorageUnknown,
-    WriteRefused,
+    StorageUnknownError,
+    WriteRefusedError,
 )
 from omnigraph.execution.view import View
-from omnigraph.ids import new_ulid
+from omnigraph.ids import generate_ulid
 from omnigraph.versioning import (
     BranchAt,
     Log,
@@ -39,18 +39,18 @@ from omnigraph.writers.prepare import Request
 STARTS_MAX: Final = 32
 # Errors that say for sure that no commit was made. After any other, the log is asked.
 _REFUSALS: Final = (
-    BranchRefused,
-    Conflict,
-    MergeConflict,
-    PreconditionFailed,
-    SnapshotGone,
-    StagingExpired,
-    WriteRefused,
+    BranchRefusedError,
+    ConflictError,
+    MergeConflictError,
+    PreconditionFailedError,
+    SnapshotGoneError,
+    StagingExpiredError,
+    WriteRefusedError,
 )
 # After these a commit may still come.
-_UNDECIDED: Final = (InDoubt, StorageUnknown)
+_UNDECIDED: Final = (InDoubtError, StorageUnknownError)
 # What a write meets that reads files while a clean-up removes them, and what damage gives as well.
-_MISSING: Final = (CorruptObject, StorageError)
+_MISSING: Final = (CorruptObjectError, StorageError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteOutcome:
     """What became of a write: its commit, if there was anything to write.
 
     `is_repeated` says that an earlier request with the same key made the commit.
@@ -94,7 +94,7 @@ class Operation(Protocol):
         """Remove what was written for a write that will never be a commit."""
 
 
-class SchemaMoved(Exception):
+class SchemaChanged(Exception):
     """A preparation that another schema overtook, to be started anew from the newest snapshot.
 
     Preparations are repeated where others wait for them. What a write has to do for another
@@ -106,17 +106,17 @@ class _Overtaken(Exception):
     """A write that failed, and made no commit, while a clean-up may have removed its files."""
 
 
-def write(session: Session, stream: Stream, operation: Operation, terms: Terms) -> Written:
+def write(session: Session, stream: Stream, operation: Operation, terms: Terms) -> WriteOutcome:
     """Prepare an operation on the newest snapshot of a branch and publish it."""
     for _ in range(STARTS_MAX):
-        snapshot = session.head(stream)
+        snapshot = session.read_head(stream)
         try:
             written = _write(session, snapshot, operation, terms)
-        except (SchemaMoved, _Overtaken):
+        except (SchemaChanged, _Overtaken):
             continue
-        except SnapshotGone:
+        except SnapshotGoneError:
             # A process that slept through a clean-up starts from the commit that is newest now.
-            if session.head(stream).seq > snapshot.seq:
+            if session.read_head(stream).seq > snapshot.seq:
                 continue
             operation.abandon()
             raise
@@ -128,21 +128,25 @@ def write(session: Session, stream: Stream, operation: Operation, terms: Terms) 
             operation.abandon()
         return written
     operation.abandon()
-    raise Conflict(
+    raise ConflictError(
         f"branch '{stream.branch}' changed its schema or was cleaned up {STARTS_MAX} times"
     )
 
 
-def _write(session: Session, snapshot: Snapshot, operation: Operation, terms: Terms) -> Written:
+def _write(
+    session: Session, snapshot: Snapshot, operation: Operation, terms: Terms
+) -> WriteOutcome:
     resources, stream = session.resources, snapshot.stream
     if terms.key is not None:
-        made = resources.history.by_key(stream, terms.key)
+        made = resources.history.find_by_key(stream, terms.key)
         if made is not None:
-            return Written(made, is_repeated=True)
+            return WriteOutcome(made, is_repeated=True)
     # Also a write that finds nothing to do must not say so about another head.
     if terms.if_commit is not None and not resources.log.is_at(snapshot, terms.if_commit):
-        raise PreconditionFailed(stream.branch, expected=terms.if_commit, actual=snapshot.commit)
-    name = new_ulid()
+        raise PreconditionFailedError(
+            stream.branch, expected=terms.if_commit, actual=snapshot.commit
+        )
+    name = generate_ulid()
     request = Request(
         signature=Signature(
             session.actor, terms.message, terms.key, operations=(name,), reverts=terms.reverts
@@ -151,20 +155,20 @@ def _write(session: Session, snapshot: Snapshot, operation: Operation, terms: Te
     )
 
     def again(newer: Snapshot) -> Transaction | None:
-        with session.reading(newer):
-            return operation.prepare(session.view(newer), request)
+        with session.guard_reads(newer):
+            return operation.prepare(session.open_view(newer), request)
 
     try:
         transaction = again(snapshot)
-    except SchemaMoved:
+    except SchemaChanged:
         raise
     except BaseException as error:
         # Nothing was offered to the log: what was written ahead, up to a full disk, is garbage.
         _abandon(operation, error, resources.log, snapshot)
         raise
     if transaction is None:
-        return Written(None)
-    publisher = resources.publishers.of(stream)
+        return WriteOutcome(None)
+    publisher = resources.publishers.get_publisher(stream)
     try:
         record = publisher.publish(
             transaction, prepare_again=again if operation.may_repeat else None
@@ -174,7 +178,7 @@ def _write(session: Session, snapshot: Snapshot, operation: Operation, terms: Te
             _abandon(operation, error, resources.log, snapshot)
         raise
     is_repeated = record is not None and name not in record.signature.operations
-    return Written(record, is_repeated=is_repeated)
+    return WriteOutcome(record, is_repeated=is_repeated)
 
 
 def _abandon(operation: Operation, error: BaseException, log: Log, since: Snapshot) -> None:
@@ -192,7 +196,7 @@ def _is_cleaned_up(log: Log, since: Snapshot) -> bool:
     try:
         if log.is_collected(since.stream.id, since.seq):
             return True
-        newer = log.after(since.stream, since.seq)
+        newer = log.read_after(since.stream, since.seq)
     except OmnigraphError:
         return False
     return any(isinstance(entry, Record) and entry.is_fence for entry in newer)
@@ -201,7 +205,7 @@ def _is_cleaned_up(log: Log, since: Snapshot) -> bool:
 def _is_absent(log: Log, since: Snapshot, operation: str) -> bool:
     """Whether no commit after a snapshot is that of an operation, as far as can be read."""
     try:
-        newer = log.after(since.stream, since.seq)
+        newer = log.read_after(since.stream, since.seq)
         # Its commit may be among those that a clean-up let go since.
         if log.is_collected(since.stream.id, since.seq + 1):
             return False

@@ -23,13 +23,13 @@ def changes_of(record: Record) -> dict[TypeKey, Counts]:
     """How many entities of which types a commit changed; a bulk load does not say what it ended."""
     found: dict[TypeKey, Counts] = {}
     for name, change in sorted(record.changes.items(), key=lambda each: each[0], reverse=True):
-        if (counts := _counts(change)).total:
+        if (counts := _count_changes(change)).total:
             kind, _, type_name = name.partition(":")
             found[TypeKey(TypeKind(kind), type_name)] = counts
     return found
 
 
-def _counts(change: ChangeSet) -> Counts:
+def _count_changes(change: ChangeSet) -> Counts:
     match change:
         case Changed():
             return Counts(len(change.inserted), len(change.updated), len(change.deleted))

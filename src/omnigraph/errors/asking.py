@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from omnigraph.diagnostics import Diagnostic, Severity, render_human, shown
+from omnigraph.diagnostics import Diagnostic, Severity, render_human, sanitize_text
 from omnigraph.errors.base import OmnigraphError
 
 _NAMES_MAX: Final = 12
@@ -22,7 +22,7 @@ class CompileError(OmnigraphError):
         super().__init__("\n".join(render_human(found) for found in errors))
 
 
-class QueryNotFound(OmnigraphError):
+class QueryNotFoundError(OmnigraphError):
     """No query of that name is in the text."""
 
     code = "query_not_found"
@@ -33,7 +33,7 @@ class QueryNotFound(OmnigraphError):
         self.name = name
 
 
-class WrongQueryKind(OmnigraphError):
+class WrongQueryKindError(OmnigraphError):
     """A mutation that was to be queried, or a read that was to mutate."""
 
     code = "wrong_query_kind"
@@ -50,7 +50,7 @@ class ParameterError(OmnigraphError):
     code = "parameter_error"
 
 
-class UnknownParameter(ParameterError):
+class UnknownParameterError(ParameterError):
     """A supplied parameter that the query does not declare; `name` and `declared` say which."""
 
     code = "unknown_parameter"
@@ -59,12 +59,14 @@ class UnknownParameter(ParameterError):
         known = ", ".join(f"${each}" for each in declared[:_NAMES_MAX])
         more = ", …" if len(declared) > _NAMES_MAX else ""
         has = f"it has {known}{more}" if declared else "it has no parameters"
-        super().__init__(f"the query declares no parameter '{shown(name)}'; {has}", hint=hint)
+        super().__init__(
+            f"the query declares no parameter '{sanitize_text(name)}'; {has}", hint=hint
+        )
         self.name = name
         self.declared = tuple(declared)
 
 
-class InvalidArgument(OmnigraphError):
+class InvalidArgumentError(OmnigraphError):
     """An argument of a call that has no meaning; `argument` names it."""
 
     code = "invalid_argument"
@@ -74,7 +76,7 @@ class InvalidArgument(OmnigraphError):
         self.argument = argument
 
 
-class LibraryMissing(OmnigraphError):
+class LibraryMissingError(OmnigraphError):
     """Something that only works with a library that is not installed; `library` is its name."""
 
     code = "library_missing"
@@ -90,7 +92,7 @@ class ExecutionError(OmnigraphError):
     code = "execution_error"
 
 
-class TypeNotFound(ExecutionError):
+class TypeNotFoundError(ExecutionError):
     """The schema has no node or edge type of that name."""
 
     code = "type_not_found"
@@ -114,7 +116,7 @@ class EmbeddingError(ExecutionError):
         self.reason = reason
 
 
-class EngineUnsupported(ExecutionError):
+class EngineUnsupportedError(ExecutionError):
     """A query that an engine cannot run; `engine` and `what` say which, and why not."""
 
     code = "engine_unsupported"
@@ -127,20 +129,20 @@ class EngineUnsupported(ExecutionError):
         self.what = what
 
 
-class QueryTimeout(ExecutionError):
+class QueryTimeoutError(ExecutionError):
     """A query that was not done when its time was over; `timeout_s` is what it had."""
 
     code = "query_timeout"
 
     def __init__(self, timeout_s: float) -> None:
         super().__init__(
-            f"the query was not done after {_duration(timeout_s)}",
+            f"the query was not done after {_format_duration(timeout_s)}",
             hint="give it more time (--timeout, or timeout=), or ask for less",
         )
         self.timeout_s = timeout_s
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     milliseconds = round(seconds * 1000)
     if milliseconds < 1:
         return "less than a millisecond"
@@ -149,7 +151,7 @@ def _duration(seconds: float) -> str:
     return "1 second" if milliseconds == 1000 else f"{milliseconds / 1000:.12g} seconds"
 
 
-class QueryCancelled(ExecutionError):
+class QueryCancelledError(ExecutionError):
     """A query that was stopped by its `Cancellation` before its end."""
 
     code = "query_cancelled"
@@ -158,7 +160,7 @@ class QueryCancelled(ExecutionError):
         super().__init__("the query was cancelled")
 
 
-class ResourceLimit(OmnigraphError):
+class ResourceLimitError(OmnigraphError):
     """A bound that was exceeded before anything durable happened."""
 
     code = "resource_limit"

@@ -19,10 +19,10 @@ class OmnigraphError(Exception):
 
     def __reduce__(self) -> tuple[Callable[..., OmnigraphError], tuple[Any, ...]]:
         """Pickled by its fields: errors cross processes, and each has arguments of its own."""
-        return _rebuilt, (type(self), self.args, self.__dict__)
+        return _rebuild_error, (type(self), self.args, self.__dict__)
 
 
-def _rebuilt(
+def _rebuild_error(
     error: type[OmnigraphError], args: tuple[Any, ...], fields: dict[str, Any]
 ) -> OmnigraphError:
     made = error.__new__(error, *args)

@@ -10,58 +10,58 @@ from dataclasses import asdict
 from enum import StrEnum
 from typing import Any, Final
 
-from omnigraph.diagnostics import to_json
+from omnigraph.diagnostics import describe_diagnostic
 from omnigraph.errors.asking import (
     CompileError,
     EmbeddingError,
     ExecutionError,
-    InvalidArgument,
+    InvalidArgumentError,
     ParameterError,
-    QueryNotFound,
-    ResourceLimit,
-    WrongQueryKind,
+    QueryNotFoundError,
+    ResourceLimitError,
+    WrongQueryKindError,
 )
 from omnigraph.errors.base import OmnigraphError
 from omnigraph.errors.following import (
-    ChangeCursorRejected,
-    ChangeFeedGap,
-    ChangeSchemaBoundary,
-    CommitHasNoParent,
-    EntityNotFound,
+    ChangeCursorRejectedError,
+    ChangeFeedGapError,
+    ChangeSchemaBoundaryError,
+    CommitHasNoParentError,
+    EntityNotFoundError,
 )
-from omnigraph.errors.merging import MergeConflict
+from omnigraph.errors.merging import MergeConflictError
 from omnigraph.errors.pipelines import (
-    ApprovalRequired,
-    PipelineInvalid,
-    PipelineNotFound,
-    SecretMissing,
-    SourceRefused,
-    TooFewRows,
-    TooManyRejected,
+    ApprovalRequiredError,
+    PipelineInvalidError,
+    PipelineNotFoundError,
+    SecretMissingError,
+    SourceRefusedError,
+    TooFewRowsError,
+    TooManyRejectedError,
 )
 from omnigraph.errors.stored import (
-    BlobNotFound,
-    BranchExists,
-    BranchGone,
-    BranchNotFound,
-    BranchRefused,
-    CommitNotFound,
-    GraphClosed,
-    GraphExists,
-    GraphNotFound,
-    HistoryGone,
-    RangeNotSatisfiable,
-    StorageRefused,
-    TagExists,
-    TagNotFound,
+    BlobNotFoundError,
+    BranchExistsError,
+    BranchGoneError,
+    BranchNotFoundError,
+    BranchRefusedError,
+    CommitNotFoundError,
+    GraphClosedError,
+    GraphExistsError,
+    GraphNotFoundError,
+    HistoryGoneError,
+    RangeNotSatisfiableError,
+    StorageRefusedError,
+    TagExistsError,
+    TagNotFoundError,
 )
 from omnigraph.errors.writing import (
-    Conflict,
-    KeyConflict,
-    MigrationUnsupported,
-    PreconditionFailed,
-    StagingExpired,
-    WriteRefused,
+    ConflictError,
+    KeyConflictError,
+    MigrationUnsupportedError,
+    PreconditionFailedError,
+    StagingExpiredError,
+    WriteRefusedError,
 )
 
 JsonObject = dict[str, Any]  # Any: a JSON document
@@ -86,122 +86,122 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
     OmnigraphError: ErrorCode.INTERNAL,
     **dict.fromkeys(
         (
-            BranchRefused,
-            ChangeCursorRejected,
+            BranchRefusedError,
+            ChangeCursorRejectedError,
             CompileError,
             ExecutionError,
-            InvalidArgument,
-            MigrationUnsupported,
+            InvalidArgumentError,
+            MigrationUnsupportedError,
             ParameterError,
-            PipelineInvalid,
-            QueryNotFound,
-            RangeNotSatisfiable,
-            ResourceLimit,
-            SecretMissing,
-            SourceRefused,
-            StorageRefused,
-            TooFewRows,
-            TooManyRejected,
-            WriteRefused,
-            WrongQueryKind,
+            PipelineInvalidError,
+            QueryNotFoundError,
+            RangeNotSatisfiableError,
+            ResourceLimitError,
+            SecretMissingError,
+            SourceRefusedError,
+            StorageRefusedError,
+            TooFewRowsError,
+            TooManyRejectedError,
+            WriteRefusedError,
+            WrongQueryKindError,
         ),
         ErrorCode.BAD_REQUEST,
     ),
     **dict.fromkeys(
         (
-            BlobNotFound,
-            BranchNotFound,
-            CommitNotFound,
-            EntityNotFound,
-            GraphNotFound,
-            HistoryGone,
-            PipelineNotFound,
-            TagNotFound,
+            BlobNotFoundError,
+            BranchNotFoundError,
+            CommitNotFoundError,
+            EntityNotFoundError,
+            GraphNotFoundError,
+            HistoryGoneError,
+            PipelineNotFoundError,
+            TagNotFoundError,
         ),
         ErrorCode.NOT_FOUND,
     ),
     **dict.fromkeys(
         (
-            ApprovalRequired,
-            BranchExists,
-            BranchGone,
-            ChangeSchemaBoundary,
-            CommitHasNoParent,
-            Conflict,
-            GraphClosed,
-            GraphExists,
-            KeyConflict,
-            MergeConflict,
-            StagingExpired,
-            TagExists,
+            ApprovalRequiredError,
+            BranchExistsError,
+            BranchGoneError,
+            ChangeSchemaBoundaryError,
+            CommitHasNoParentError,
+            ConflictError,
+            GraphClosedError,
+            GraphExistsError,
+            KeyConflictError,
+            MergeConflictError,
+            StagingExpiredError,
+            TagExistsError,
         ),
         ErrorCode.CONFLICT,
     ),
     EmbeddingError: ErrorCode.INTERNAL,
     # Clients know these two by their detail alone.
-    ChangeFeedGap: None,
-    PreconditionFailed: None,
+    ChangeFeedGapError: None,
+    PreconditionFailedError: None,
 }
 
 
-def error_code(error: type[OmnigraphError]) -> ErrorCode | None:
+def error_code_of(error: type[OmnigraphError]) -> ErrorCode | None:
     """The code of an error; two that clients know by their detail have none."""
     return next(_CODES[base] for base in error.__mro__ if base in _CODES)
 
 
-def error_document(error: OmnigraphError) -> JsonObject:
+def describe_error(error: OmnigraphError) -> JsonObject:
     """The document of a failure."""
-    code = error_code(type(error))
+    code = error_code_of(type(error))
     document: JsonObject = {"error": error.message}
     if code is not None:
         document["code"] = str(code)
     document |= {"reason": error.code, "retryable": error.retryable}
     if error.hint is not None:
         document["hint"] = error.hint
-    return document | _detail(error)
+    return document | _describe_detail(error)
 
 
-def _detail(error: OmnigraphError) -> JsonObject:
+def _describe_detail(error: OmnigraphError) -> JsonObject:
     match error:
         case CompileError():
-            return {"diagnostics": [to_json(each) for each in error.diagnostics]}
-        case PipelineInvalid():
+            return {"diagnostics": [describe_diagnostic(each) for each in error.diagnostics]}
+        case PipelineInvalidError():
             return {"problems": [each.to_json() for each in error.problems]}
-        case WriteRefused():
+        case WriteRefusedError():
             violations = [asdict(violation) for violation in error.violations]
-            return {"violations": violations, "count": error.count} | _key_conflict(error)
-        case MergeConflict():
+            return {"violations": violations, "count": error.count} | _describe_key_conflict(error)
+        case MergeConflictError():
             conflicts = [each.to_json() for each in error.conflicts]
             return {"merge_conflicts": conflicts, "count": error.count}
-        case PreconditionFailed():
+        case PreconditionFailedError():
             detail = {"expected": error.expected, "actual": error.actual}
             return {"precondition_failure": detail}
-        case ResourceLimit():
+        case ResourceLimitError():
             fields = ("resource", "limit", "actual")
             return {"resource_limit": {name: getattr(error, name) for name in fields}}
-        case RangeNotSatisfiable():
+        case RangeNotSatisfiableError():
             fields = ("start", "end", "length")
             return {"blob_range": {name: getattr(error, name) for name in fields}}
         case _:
-            return _feed_detail(error)
+            return _describe_feed_error(error)
 
 
-def _key_conflict(error: WriteRefused) -> JsonObject:
-    if not isinstance(error, KeyConflict):
+def _describe_key_conflict(error: WriteRefusedError) -> JsonObject:
+    if not isinstance(error, KeyConflictError):
         return {}
     return {"key_conflict": {"type_name": error.type_name, "entity_id": error.entity_id}}
 
 
-def _feed_detail(error: OmnigraphError) -> JsonObject:
+def _describe_feed_error(error: OmnigraphError) -> JsonObject:
     match error:
-        case ChangeFeedGap():
+        case ChangeFeedGapError():
             cursor = {} if error.cursor is None else {"cursor": error.cursor}
             gap = {**cursor, "first_unreadable_commit_id": error.first_unreadable_commit}
             return {"change_feed_gap": gap}
-        case CommitHasNoParent():
+        case CommitHasNoParentError():
             refusal = {"reason": "parentless_commit", "graph_commit_id": error.commit}
             return {"change_diff_refusal": refusal}
-        case ChangeSchemaBoundary():
+        case ChangeSchemaBoundaryError():
             refusal = {
                 "reason": "schema_boundary",
                 "graph_commit_id": error.commit,

@@ -6,23 +6,23 @@ from typing import Final
 
 from omnigraph.errors.base import OmnigraphError
 
-_AGAIN: Final = (
+_RESTART_HINT: Final = (
     "start again: from a new baseline, or with the start 'beginning' or 'after:COMMIT' and the last"
     " commit that you have"
 )
 
 
-class ChangeCursorRejected(OmnigraphError):
+class ChangeCursorRejectedError(OmnigraphError):
     """A cursor or page token that does not belong here; `reason` says why."""
 
     code = "change_cursor_rejected"
 
     def __init__(self, reason: str, *, hint: str | None = None) -> None:
-        super().__init__(f"change cursor rejected: {reason}", hint=hint or _AGAIN)
+        super().__init__(f"change cursor rejected: {reason}", hint=hint or _RESTART_HINT)
         self.reason = reason
 
 
-class CommitHasNoParent(OmnigraphError):
+class CommitHasNoParentError(OmnigraphError):
     """The first commit of a graph: there is nothing to compare it with."""
 
     code = "commit_has_no_parent"
@@ -35,7 +35,7 @@ class CommitHasNoParent(OmnigraphError):
         self.commit = commit
 
 
-class ChangeSchemaBoundary(OmnigraphError):
+class ChangeSchemaBoundaryError(OmnigraphError):
     """A commit whose entities cannot be compared, because the schema changed with it."""
 
     code = "change_schema_boundary"
@@ -49,7 +49,7 @@ class ChangeSchemaBoundary(OmnigraphError):
         self.type_name = type_name
 
 
-class ChangeFeedGap(OmnigraphError):
+class ChangeFeedGapError(OmnigraphError):
     """History that was cleaned up before it was read."""
 
     code = "change_feed_gap"
@@ -63,7 +63,7 @@ class ChangeFeedGap(OmnigraphError):
         self.cursor = cursor
 
 
-class EntityNotFound(OmnigraphError):
+class EntityNotFoundError(OmnigraphError):
     """No entity of that type and id is in the graph."""
 
     code = "entity_not_found"

@@ -21,7 +21,7 @@ def interruption_of(error: BaseException) -> KeyboardInterrupt | None:
 
 
 @contextmanager
-def raising_interruptions() -> Iterator[None]:
+def raise_interruptions() -> Iterator[None]:
     """Raise the interruption itself where an error is what became of it."""
     try:
         yield

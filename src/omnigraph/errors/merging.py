@@ -9,7 +9,7 @@ from typing import Final
 from omnigraph.errors.base import OmnigraphError
 
 # How many conflicts the message of an error tells; it carries them all, or the first thousands.
-CONFLICTS_TOLD_MAX: Final = 3
+CONFLICTS_SHOWN_MAX: Final = 3
 _PREFERABLE: Final = frozenset({"divergent_insert", "divergent_update", "delete_vs_update"})
 
 
@@ -50,7 +50,7 @@ class EntityConflict:
         return f"{self.kind} {self.message}"
 
 
-class MergeConflict(OmnigraphError):
+class MergeConflictError(OmnigraphError):
     """Both sides of a merge changed the same entities, or break a rule together.
 
     So it is of a revert or a cherry-pick and what the branch has become; `operation` tells which.
@@ -70,11 +70,11 @@ class MergeConflict(OmnigraphError):
         self.operation = operation
         self.conflicts = tuple(conflicts)
         self.count = len(self.conflicts) if count is None else count
-        told = "; ".join(str(each) for each in self.conflicts[:CONFLICTS_TOLD_MAX])
-        more = self.count - min(len(self.conflicts), CONFLICTS_TOLD_MAX)
+        told = "; ".join(str(each) for each in self.conflicts[:CONFLICTS_SHOWN_MAX])
+        more = self.count - min(len(self.conflicts), CONFLICTS_SHOWN_MAX)
         super().__init__(
             f"{operation} conflicts: {told}{f'; and {more} more' if more else ''}",
-            hint=self._hint(),
+            hint=self._format_hint(),
         )
 
     @property
@@ -82,7 +82,7 @@ class MergeConflict(OmnigraphError):
         """Whether a preference for one side would decide every conflict."""
         return all(each.kind in _PREFERABLE for each in self.conflicts)
 
-    def _hint(self) -> str:
+    def _format_hint(self) -> str:
         match self.operation == "merge", self.is_preferable:
             case True, True:
                 return "change one side, or pass prefer='ours' or 'theirs'"

@@ -39,7 +39,7 @@ class Problem:
         }
 
 
-class PipelineInvalid(OmnigraphError):
+class PipelineInvalidError(OmnigraphError):
     """A definition or mapping that cannot be run; `problems` are all of them."""
 
     code = "pipeline_invalid"
@@ -49,7 +49,7 @@ class PipelineInvalid(OmnigraphError):
         super().__init__("\n".join(map(str, self.problems)))
 
 
-class PipelineNotFound(OmnigraphError):
+class PipelineNotFoundError(OmnigraphError):
     """No definition of that name is there."""
 
     code = "pipeline_not_found"
@@ -59,7 +59,7 @@ class PipelineNotFound(OmnigraphError):
         self.name = name
 
 
-class SecretMissing(OmnigraphError):
+class SecretMissingError(OmnigraphError):
     """A value that a definition takes from the environment is not set; `names` are its names."""
 
     code = "secret_missing"
@@ -70,20 +70,20 @@ class SecretMissing(OmnigraphError):
         self.names = tuple(names)
 
 
-class SourceFailed(OmnigraphError):
+class SourceFailedError(OmnigraphError):
     """A source that could not be read this time; later it may be."""
 
     code = "source_failed"
     retryable = True
 
 
-class SourceRefused(OmnigraphError):
+class SourceRefusedError(OmnigraphError):
     """A source that does not hold what the definition says."""
 
     code = "source_refused"
 
 
-class TooManyRejected(OmnigraphError):
+class TooManyRejectedError(OmnigraphError):
     """A run that would leave out more rows than its target tolerates; nothing was committed.
 
     `rejects` is the file with the reasons.
@@ -102,7 +102,7 @@ class TooManyRejected(OmnigraphError):
         self.rejects = rejects
 
 
-class TooFewRows(OmnigraphError):
+class TooFewRowsError(OmnigraphError):
     """A run that would load fewer rows than its target expects; nothing was committed."""
 
     code = "too_few_rows"
@@ -116,7 +116,7 @@ class TooFewRows(OmnigraphError):
         self.minimum = minimum
 
 
-class ApprovalRequired(OmnigraphError):
+class ApprovalRequiredError(OmnigraphError):
     """A run that would replace data and that nobody approved; `digest` is what to approve."""
 
     code = "approval_required"
@@ -129,7 +129,7 @@ class ApprovalRequired(OmnigraphError):
         self.digest = digest
 
 
-class RunFailed(OmnigraphError):
+class RunFailedError(OmnigraphError):
     """A run whose targets did not all succeed; `run_id` names it in the ledger."""
 
     code = "run_failed"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from omnigraph.errors.asking import LibraryMissing
+from omnigraph.errors.asking import LibraryMissingError
 from omnigraph.errors.base import OmnigraphError
 
 
-class SparkMissing(LibraryMissing):
+class SparkMissingError(LibraryMissingError):
     """Something that runs on Spark, where PySpark is not installed."""
 
     code = "spark_missing"
@@ -16,7 +16,7 @@ class SparkMissing(LibraryMissing):
         self.hint = "pip install 'omnigraph[spark]'"
 
 
-class JavaMissing(OmnigraphError):
+class JavaMissingError(OmnigraphError):
     """No Java that Spark can run on; `tried` says what was looked at, and what is wrong with it."""
 
     code = "java_missing"
@@ -30,7 +30,7 @@ class JavaMissing(OmnigraphError):
         self.tried = tried
 
 
-class SparkFailed(OmnigraphError):
+class SparkFailedError(OmnigraphError):
     """A job that Spark gave up; `job` is what it was to do. Nothing was committed by it."""
 
     code = "spark_failed"
@@ -45,7 +45,7 @@ class SparkFailed(OmnigraphError):
         self.reason = reason
 
 
-class SparkDriverLost(SparkFailed):
+class SparkDriverLostError(SparkFailedError):
     """The Java process of Spark's driver ended, or its server does not answer any more."""
 
     code = "spark_driver_lost"

@@ -24,14 +24,14 @@ class StorageError(OmnigraphError):
         self.reason = reason
 
 
-class StorageRefused(StorageError):
+class StorageRefusedError(StorageError):
     """A store that will say no again until its address, options or permissions change."""
 
     code = "storage_refused"
     retryable = False
 
 
-class StorageFull(StorageError):
+class StorageFullError(StorageError):
     """A disk or a quota without room for a write, which did not happen."""
 
     code = "storage_full"
@@ -41,13 +41,13 @@ class StorageFull(StorageError):
         super().__init__(operation, path, reason, hint=hint)
 
 
-class StorageUnknown(StorageError):
+class StorageUnknownError(StorageError):
     """A write whose outcome cannot be known: its acknowledgement was lost."""
 
     code = "storage_unknown"
 
 
-class BranchRefused(OmnigraphError):
+class BranchRefusedError(OmnigraphError):
     """A branch name or an operation on a branch that is not allowed."""
 
     code = "branch_refused"
@@ -57,7 +57,7 @@ class BranchRefused(OmnigraphError):
         self.branch = branch
 
 
-class BranchExists(BranchRefused):
+class BranchExistsError(BranchRefusedError):
     """A branch of that name is live."""
 
     code = "branch_exists"
@@ -66,7 +66,7 @@ class BranchExists(BranchRefused):
         super().__init__(f"branch '{branch}' already exists", branch=branch)
 
 
-class BranchNotFound(BranchRefused):
+class BranchNotFoundError(BranchRefusedError):
     """No live branch has that name."""
 
     code = "branch_not_found"
@@ -75,7 +75,7 @@ class BranchNotFound(BranchRefused):
         super().__init__(f"branch '{branch}' not found", branch=branch, hint=hint)
 
 
-class BranchGone(BranchRefused):
+class BranchGoneError(BranchRefusedError):
     """The branch was deleted while a write was under way; nothing was written."""
 
     code = "branch_gone"
@@ -88,13 +88,13 @@ class BranchGone(BranchRefused):
         )
 
 
-class CommitNotFound(OmnigraphError):
+class CommitNotFoundError(OmnigraphError):
     """No live branch holds that commit, version or time."""
 
     code = "commit_not_found"
 
 
-class SnapshotGone(CommitNotFound):
+class SnapshotGoneError(CommitNotFoundError):
     """A commit that was collected: its record may be known, its entities are gone.
 
     `oldest` is the version of the oldest commit of the branch that can be read, if it is known.
@@ -110,7 +110,7 @@ class SnapshotGone(CommitNotFound):
         self.oldest = oldest
 
 
-class TagExists(OmnigraphError):
+class TagExistsError(OmnigraphError):
     """A tag of that name is there."""
 
     code = "tag_exists"
@@ -120,7 +120,7 @@ class TagExists(OmnigraphError):
         self.tag = tag
 
 
-class TagNotFound(OmnigraphError):
+class TagNotFoundError(OmnigraphError):
     """No tag has that name."""
 
     code = "tag_not_found"
@@ -130,7 +130,7 @@ class TagNotFound(OmnigraphError):
         self.tag = tag
 
 
-class HistoryGone(OmnigraphError):
+class HistoryGoneError(OmnigraphError):
     """Commits that a question depends on were collected."""
 
     code = "history_gone"
@@ -139,7 +139,7 @@ class HistoryGone(OmnigraphError):
         super().__init__(message, hint="ask about newer commits; what was collected is gone")
 
 
-class GraphNotFound(OmnigraphError):
+class GraphNotFoundError(OmnigraphError):
     """No graph is at this address."""
 
     code = "graph_not_found"
@@ -149,7 +149,7 @@ class GraphNotFound(OmnigraphError):
         self.uri = uri
 
 
-class GraphExists(OmnigraphError):
+class GraphExistsError(OmnigraphError):
     """A graph is already at this address."""
 
     code = "graph_exists"
@@ -159,7 +159,7 @@ class GraphExists(OmnigraphError):
         self.uri = uri
 
 
-class GraphClosed(OmnigraphError):
+class GraphClosedError(OmnigraphError):
     """The graph was closed in this process, or belongs to another one."""
 
     code = "graph_closed"
@@ -169,7 +169,7 @@ class GraphClosed(OmnigraphError):
         self.uri = uri
 
 
-class BlobNotFound(OmnigraphError):
+class BlobNotFoundError(OmnigraphError):
     """No entity of that id, or a property without a value."""
 
     code = "blob_not_found"
@@ -183,7 +183,7 @@ class BlobNotFound(OmnigraphError):
         self.property = property_name
 
 
-class RangeNotSatisfiable(OmnigraphError):
+class RangeNotSatisfiableError(OmnigraphError):
     """A range that lies outside its blob; it is half open."""
 
     code = "range_not_satisfiable"
@@ -198,7 +198,7 @@ class RangeNotSatisfiable(OmnigraphError):
         self.length = length
 
 
-class CorruptObject(OmnigraphError):
+class CorruptObjectError(OmnigraphError):
     """A stored object that cannot be read; `path` names it."""
 
     code = "corrupt_object"
@@ -209,7 +209,7 @@ class CorruptObject(OmnigraphError):
         self.reason = reason
 
 
-class FormatTooNew(OmnigraphError):
+class FormatTooNewError(OmnigraphError):
     """An object written by a newer program than this one."""
 
     code = "format_too_new"

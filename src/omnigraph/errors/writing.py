@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from omnigraph.errors.base import OmnigraphError
 
 
-class MigrationUnsupported(OmnigraphError):
+class MigrationUnsupportedError(OmnigraphError):
     """A schema change that cannot be applied to existing data."""
 
     code = "migration_unsupported"
@@ -37,7 +37,7 @@ class Violation:
         return self.message if self.place is None else f"{self.place}: {self.message}"
 
 
-class WriteRefused(OmnigraphError):
+class WriteRefusedError(OmnigraphError):
     """A write that breaks rules of the schema; nothing was written.
 
     `violations` are the first of them, `count` is how many there are.
@@ -58,14 +58,14 @@ class WriteRefused(OmnigraphError):
         self.count = len(self.violations) if count is None else count
 
 
-def told(violations: Sequence[Violation], count: int) -> str:
+def format_violations(violations: Sequence[Violation], count: int) -> str:
     """The message for some violations: one line each, and how many more there are."""
     shown = violations[:VIOLATIONS_SHOWN_MAX]
     more = count - len(shown)
     return "\n".join([*map(str, shown), *([f"… and {more} more"] if more else [])])
 
 
-class KeyConflict(WriteRefused):
+class KeyConflictError(WriteRefusedError):
     """A strict insert met existing entities; `type_name` and `entity_id` name the first of them.
 
     `count` is how many there are, of which `others` are told too.
@@ -82,10 +82,10 @@ class KeyConflict(WriteRefused):
         others: Sequence[Violation] = (),
         count: int | None = None,
     ) -> None:
-        violations = [self.violation(type_name, entity_id, place), *others]
+        violations = [self.build_violation(type_name, entity_id, place), *others]
         known = len(violations) if count is None else count
         super().__init__(
-            told(violations, known),
+            format_violations(violations, known),
             violations=violations,
             count=known,
             hint="use mode 'merge' to replace existing entities",
@@ -94,7 +94,7 @@ class KeyConflict(WriteRefused):
         self.entity_id = entity_id
 
     @staticmethod
-    def violation(type_name: str, entity_id: str, place: str | None) -> Violation:
+    def build_violation(type_name: str, entity_id: str, place: str | None) -> Violation:
         """One entity that exists, and where another one of its id came from."""
         message = f"{type_name} '{entity_id}' already exists"
         return Violation(
@@ -102,7 +102,7 @@ class KeyConflict(WriteRefused):
         )
 
 
-class UnusableKey(WriteRefused):
+class UnusableKeyError(WriteRefusedError):
     """A key value that cannot identify an entity; `row` counts from 0."""
 
     code = "unusable_key"
@@ -118,7 +118,7 @@ class UnusableKey(WriteRefused):
         self.value = value
 
 
-class LoadError(WriteRefused):
+class LoadError(WriteRefusedError):
     """Input that cannot be read; `record` is the first bad one from 1, or 0 for all of it."""
 
     code = "load_error"
@@ -136,7 +136,7 @@ class LoadError(WriteRefused):
         self.record = record
 
 
-class Conflict(OmnigraphError):
+class ConflictError(OmnigraphError):
     """Another commit changed what this write depends on; nothing was written."""
 
     code = "conflict"
@@ -156,7 +156,7 @@ class Conflict(OmnigraphError):
         self.commit = commit
 
 
-class PreconditionFailed(OmnigraphError):
+class PreconditionFailedError(OmnigraphError):
     """The head of the branch is not the expected commit; nothing was written."""
 
     code = "precondition_failed"
@@ -171,14 +171,14 @@ class PreconditionFailed(OmnigraphError):
         self.actual = actual
 
 
-class StagingExpired(OmnigraphError):
+class StagingExpiredError(OmnigraphError):
     """A clean-up overtook a write, which was stopped or took longer than the grace."""
 
     code = "staging_expired"
     retryable = True
 
 
-class InDoubt(OmnigraphError):
+class InDoubtError(OmnigraphError):
     """A commit that may or may not have happened; `commit` names it."""
 
     code = "in_doubt"

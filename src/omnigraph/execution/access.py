@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from omnigraph.execution.planner.choice import choose
-from omnigraph.execution.planner.graph import pattern_graph
+from omnigraph.execution.planner.choice import choose_join_order
+from omnigraph.execution.planner.graph import build_pattern_graph
 from omnigraph.execution.planner.statistics import Statistics
-from omnigraph.execution.reading import Reading
-from omnigraph.execution.sources import Sources
-from omnigraph.execution.tail import split
+from omnigraph.execution.reading import ExecutionContext
+from omnigraph.execution.sources import SourceCache
+from omnigraph.execution.tail import split_plan
 from omnigraph.execution.view import View
 from omnigraph.query import plan as plans
 from omnigraph.query.walk import chain_of
@@ -25,25 +25,25 @@ LOOKUP_ROWS_MAX: Final = 10_000
 LOAD_ROW_SECONDS: Final = 4e-7
 
 
-class Patience:
+class WarmupPolicy:
     """When to load types: as soon as reads without them took as long as loading them would."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: SourceCache) -> None:
         self._sources = sources
         # By the path of a table: a type that was worth it stays so in later versions.
         self._spent: dict[str, float] = defaultdict(float)
 
-    def unready(self, view: View, types: Iterable[TypeKey]) -> list[TypeKey]:
+    def list_cold_types(self, view: View, types: Iterable[TypeKey]) -> list[TypeKey]:
         """The types that are neither small nor in memory."""
         return [each for each in types if not self._sources.is_ready(view, (each,))]
 
-    def is_over(self, view: View, unready: Iterable[TypeKey]) -> bool:
+    def should_load(self, view: View, unready: Iterable[TypeKey]) -> bool:
         """Whether it is time to load types."""
         pins = [view.snapshot.pins[str(each)] for each in unready]
         spent = max((self._spent[pin.path] for pin in pins), default=0.0)
         return spent >= sum(pin.rows for pin in pins) * LOAD_ROW_SECONDS
 
-    def note(self, view: View, types: Iterable[TypeKey], seconds: float) -> None:
+    def record_read(self, view: View, types: Iterable[TypeKey], seconds: float) -> None:
         """Remember how long a read took that did without these types in memory."""
         for each in types:
             # Two threads may lose a sum to each other: it only takes a little longer then.
@@ -52,12 +52,12 @@ class Patience:
 
 def types_of(root: plans.Operator) -> frozenset[TypeKey]:
     """The types that a plan and its blocks read."""
-    return frozenset(_types(root))
+    return frozenset(_iter_types(root))
 
 
-def single_scan(root: plans.Operator) -> plans.Scan | None:
+def find_single_scan(root: plans.Operator) -> plans.Scan | None:
     """The scan of a pattern that is nothing but one, with all conditions on its rows."""
-    _, *operators = chain_of(split(root).pattern)
+    _, *operators = chain_of(split_plan(root).pattern)
     filters = [each.condition for each in operators if isinstance(each, plans.Filter)]
     scans = [each for each in operators if isinstance(each, plans.Scan)]
     if len(scans) != 1 or len(filters) + 1 < len(operators):
@@ -66,20 +66,20 @@ def single_scan(root: plans.Operator) -> plans.Scan | None:
     return replace(scans[0], conditions=(*scans[0].conditions, *filters))
 
 
-def rows_met(root: plans.Operator, reading: Reading) -> float:
+def estimate_rows(root: plans.Operator, reading: ExecutionContext) -> float:
     """How many rows a plan meets on its way, as far as statistics tell."""
-    pattern = split(root).pattern
+    pattern = split_plan(root).pattern
     if isinstance(pattern, plans.Rank):
         pattern = pattern.input
-    graph, statistics = pattern_graph(pattern), Statistics(reading)
+    graph, statistics = build_pattern_graph(pattern), Statistics(reading)
     met = 0.0
-    for component in graph.components(graph.variables):
-        choice = choose(graph, statistics, needed=(), among=component, is_hanging=False)
+    for component in graph.find_components(graph.variables):
+        choice = choose_join_order(graph, statistics, needed=(), among=component, is_hanging=False)
         met += max(choice.rows)
     return met
 
 
-def _types(root: plans.Operator) -> Iterator[TypeKey]:
+def _iter_types(root: plans.Operator) -> Iterator[TypeKey]:
     for operator in chain_of(root):
         match operator:
             case plans.Scan():
@@ -90,6 +90,6 @@ def _types(root: plans.Operator) -> Iterator[TypeKey]:
                 for step in operator.steps:
                     yield TypeKey(TypeKind.EDGE, step.edge_type)
             case plans.Exists() | plans.CompareBlock():
-                yield from _types(operator.block)
+                yield from _iter_types(operator.block)
             case _:
                 pass

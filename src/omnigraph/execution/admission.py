@@ -24,7 +24,7 @@ BESIDE_GROWTH: Final = 4
 BESIDE_RUNS_MAX: Final = 64
 
 
-class Pace:
+class PlanTiming:
     """How much work the last run of a plan was, and whether it waited; at first not known."""
 
     __slots__ = ("_beside", "_left", "seconds")
@@ -52,12 +52,12 @@ class Pace:
         self._left = max(self._left - 1, 0)
 
 
-class Turn:
+class AdmissionSlot:
     """One run of a read: alone among short ones, or beside all others."""
 
     __slots__ = ("_began", "_holds", "_lane", "_pace", "_started")
 
-    def __init__(self, lane: threading.Lock, pace: Pace) -> None:
+    def __init__(self, lane: threading.Lock, pace: PlanTiming) -> None:
         self._lane = lane
         self._pace = pace
         self._holds = False

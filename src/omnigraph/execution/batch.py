@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.execution.source import Numbers, Places
+from omnigraph.execution.source import DenseIds, RowIndices
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +17,12 @@ class BoundEdges:
     """An edge per row: its type, as a place in `types`, and its number in that type."""
 
     types: tuple[str, ...]
-    members: npt.NDArray[np.int16]
-    numbers: Numbers
+    type_indices: npt.NDArray[np.int16]
+    dense_ids: DenseIds
 
-    def take(self, places: Places) -> BoundEdges:
+    def take(self, places: RowIndices) -> BoundEdges:
         """The edges of some rows."""
-        return BoundEdges(self.types, self.members.take(places), self.numbers.take(places))
+        return BoundEdges(self.types, self.type_indices.take(places), self.dense_ids.take(places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class Batch:
     """
 
     num_rows: int
-    nodes: Mapping[str, Numbers] = field(default_factory=dict)
+    nodes: Mapping[str, DenseIds] = field(default_factory=dict)
     edges: Mapping[str, BoundEdges] = field(default_factory=dict)
-    outer: Places | None = None
+    outer: RowIndices | None = None
     scores: pa.Array | None = None
 
-    def take(self, places: Places) -> Batch:
+    def take(self, places: RowIndices) -> Batch:
         """Some rows, in the order of the places."""
         return Batch(
             len(places),

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import Event
 from typing import Final
 
-from omnigraph.errors import QueryCancelled, QueryTimeout, ResourceLimit
+from omnigraph.errors import QueryCancelledError, QueryTimeoutError, ResourceLimitError
 from omnigraph.query.settings import SETTINGS
 
 MEMORY = "query_memory_bytes"
@@ -57,26 +57,26 @@ class Budget:
     @contextmanager
     def reserve(self, nbytes: int) -> Iterator[None]:
         """Hold so much memory for the time of the context."""
-        self.hold(nbytes)
+        self.allocate(nbytes)
         try:
             yield
         finally:
             self.release(nbytes)
 
-    def hold(self, nbytes: int) -> None:
+    def allocate(self, nbytes: int) -> None:
         """Hold so much memory until it is released."""
-        self.require(nbytes)
+        self.require_memory(nbytes)
         self._reserved += nbytes
 
     def release(self, nbytes: int) -> None:
         """Give memory back that was held."""
         self._reserved -= nbytes
 
-    def require(self, nbytes: int) -> None:
+    def require_memory(self, nbytes: int) -> None:
         """Refuse the query if it cannot have so much memory beside what it holds."""
         limit, actual = self._memory_bytes, self._reserved + nbytes
         if limit is not None and actual > limit:
-            raise ResourceLimit(
+            raise ResourceLimitError(
                 MEMORY,
                 limit=limit,
                 actual=actual,
@@ -84,12 +84,12 @@ class Budget:
                 " (--memory, or memory=)",
             )
 
-    def check(self) -> None:
+    def check_interrupts(self) -> None:
         """Stop the query if its time is over, or if it was cancelled."""
         if self._cancellation is not None and self._cancellation.is_cancelled:
-            raise QueryCancelled
+            raise QueryCancelledError
         if self._deadline is not None and time.monotonic() >= self._deadline:
-            raise QueryTimeout(round(max(self._deadline - self._started, 0.0), 3))
+            raise QueryTimeoutError(round(max(self._deadline - self._started, 0.0), 3))
 
     @property
     def time_left(self) -> float | None:
@@ -105,8 +105,8 @@ class Budget:
     def is_over(self) -> bool:
         """Whether a check would stop the query."""
         try:
-            self.check()
-        except (QueryCancelled, QueryTimeout):
+            self.check_interrupts()
+        except (QueryCancelledError, QueryTimeoutError):
             return True
         return False
 
@@ -119,8 +119,8 @@ class Budget:
         """How many more edges alternations and wildcards may look at."""
         return self._work_limit - self._worked
 
-    def work(self, edges: int) -> None:
+    def spend_work(self, edges: int) -> None:
         """Count edges that an alternation or a wildcard looked at."""
         self._worked += edges
         if self._worked > self._work_limit:
-            raise ResourceLimit(WORK, limit=self._work_limit, actual=self._worked)
+            raise ResourceLimitError(WORK, limit=self._work_limit, actual=self._worked)

@@ -23,7 +23,7 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind, key_order
+from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind, list_key_members
 from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType, NodeType
 from omnigraph.schema.types import (
     EnumType,
@@ -33,7 +33,7 @@ from omnigraph.schema.types import (
     ScalarType,
     VectorType,
 )
-from omnigraph.storage.blobs import blob_field
+from omnigraph.storage.blobs import make_blob_field
 from omnigraph.versioning.effects import ID_COLUMN
 
 SOURCE_COLUMN = "__src"
@@ -74,18 +74,18 @@ class TableShape:
         return frozenset({ID_COLUMN, *columns} if is_text else {ID_COLUMN})
 
 
-def table_shape(accepted: AcceptedSchema, type_key: TypeKey) -> TableShape:
+def build_table_shape(accepted: AcceptedSchema, type_key: TypeKey) -> TableShape:
     """How the rows of a node or edge type lie in its table."""
-    type_ = _tabled(accepted, type_key)
+    type_ = _get_table_type(accepted, type_key)
     ids = accepted.identities[type_key].property_ids
     columns = {name: f"c{ids[name]}" for name in sorted(type_.properties)}
-    members = key_order(accepted, type_key.name, kind=type_key.kind)
+    members = list_key_members(accepted, type_key.name, kind=type_key.kind)
     ends = (SOURCE_COLUMN, TARGET_COLUMN) if type_key.kind is TypeKind.EDGE else ()
     schema = pa.schema(
         [
             *(pa.field(name, pa.utf8(), nullable=False) for name in (ID_COLUMN, *ends)),
             *(
-                _field(columns[name], type_.properties[name].type)
+                _build_field(columns[name], type_.properties[name].type)
                 for name in sorted(columns, key=ids.__getitem__)
             ),
         ]
@@ -95,7 +95,7 @@ def table_shape(accepted: AcceptedSchema, type_key: TypeKey) -> TableShape:
     )
 
 
-def arrow_type(type_: PropertyType) -> pa.DataType:
+def arrow_type_of(type_: PropertyType) -> pa.DataType:
     """The Arrow type of a property's values as everybody above the tables sees them."""
     match type_.value:
         case ScalarType(scalar):
@@ -109,7 +109,7 @@ def arrow_type(type_: PropertyType) -> pa.DataType:
     assert_never(type_.value)
 
 
-def _tabled(accepted: AcceptedSchema, type_key: TypeKey) -> NodeType | EdgeType:
+def _get_table_type(accepted: AcceptedSchema, type_key: TypeKey) -> NodeType | EdgeType:
     match type_key.kind:
         case TypeKind.NODE:
             return accepted.catalog.nodes[type_key.name]
@@ -120,5 +120,5 @@ def _tabled(accepted: AcceptedSchema, type_key: TypeKey) -> NodeType | EdgeType:
     assert_never(type_key.kind)
 
 
-def _field(column: str, type_: PropertyType) -> pa.Field:
-    return blob_field(column) if type_.is_blob else pa.field(column, arrow_type(type_))
+def _build_field(column: str, type_: PropertyType) -> pa.Field:
+    return make_blob_field(column) if type_.is_blob else pa.field(column, arrow_type_of(type_))

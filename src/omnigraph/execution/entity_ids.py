@@ -10,17 +10,17 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import UnusableKey
+from omnigraph.errors import UnusableKeyError
 from omnigraph.execution.columns import TableShape
-from omnigraph.execution.json_text import escaped
-from omnigraph.schema.types import Scalar, scalar_type
-from omnigraph.schema.values import canonical_text
+from omnigraph.execution.json_text import escape_json
+from omnigraph.schema.types import Scalar, make_scalar_type
+from omnigraph.schema.values import format_canonical
 
 # Bounds the texts of a batch far below the 2 GiB that one Arrow array of strings can hold.
 _BATCH_ROWS = 262_144
 
 
-def entity_ids(rows: pa.Table, shape: TableShape) -> pa.ChunkedArray:
+def compute_entity_ids(rows: pa.Table, shape: TableShape) -> pa.ChunkedArray:
     """The id of each row, from the key columns among its physical columns.
 
     A null, NaN or infinite member raises `UnusableKey`. Types without a key do not belong here.
@@ -32,20 +32,20 @@ def entity_ids(rows: pa.Table, shape: TableShape) -> pa.ChunkedArray:
     for batch in keys.to_batches(max_chunksize=_BATCH_ROWS):
         for member, values in zip(shape.key, batch.columns, strict=True):
             _require_usable(values, first_row, type_key=str(shape.type_key), member=member)
-        texts = [canonical_texts(values) for values in batch.columns]
-        ids.append(texts[0] if len(texts) == 1 else _json_arrays(texts))
+        texts = [format_canonical_texts(values) for values in batch.columns]
+        ids.append(texts[0] if len(texts) == 1 else _encode_json_arrays(texts))
         first_row += batch.num_rows
     return pa.chunked_array(ids, pa.utf8())
 
 
-def canonical_texts(values: pa.Array) -> pa.Array:
+def format_canonical_texts(values: pa.Array) -> pa.Array:
     """The texts that stand for scalars in ids and uniqueness tuples; nulls stay null.
 
     Floats have to be finite.
     """
     kind = values.type
     if pa.types.is_floating(kind):
-        return _float_texts(values)
+        return _format_floats(values)
     if pa.types.is_date32(kind):
         values = values.cast(pa.int32())
     elif pa.types.is_date64(kind):
@@ -61,24 +61,24 @@ def _require_usable(values: pa.Array, first_row: int, *, type_key: str, member: 
     if row >= 0:
         value = values[row].as_py()
         shown = "null" if value is None else str(value)
-        raise UnusableKey(type_key, member=member, row=first_row + row, value=shown)
+        raise UnusableKeyError(type_key, member=member, row=first_row + row, value=shown)
 
 
-def _float_texts(values: pa.Array) -> pa.Array:
+def _format_floats(values: pa.Array) -> pa.Array:
     texts = values.cast(pa.utf8())
     texts = pc.if_else(pc.equal(values, pa.scalar(0, values.type)), "0", texts)
     has_exponent = pc.match_substring(texts, "e")
     if not pc.any(has_exponent).as_py():
         return texts
-    type_ = scalar_type(Scalar.F32 if values.type == pa.float32() else Scalar.F64)
+    type_ = make_scalar_type(Scalar.F32 if values.type == pa.float32() else Scalar.F64)
     distinct = values.filter(has_exponent).dictionary_encode()
-    spelled = [canonical_text(value, type_) for value in distinct.dictionary.to_pylist()]
+    spelled = [format_canonical(value, type_) for value in distinct.dictionary.to_pylist()]
     replaced = pa.array(spelled, pa.utf8()).take(distinct.indices)
     return pc.replace_with_mask(texts, has_exponent, replaced)
 
 
-def _json_arrays(members: list[pa.Array]) -> pa.Array:
+def _encode_json_arrays(members: list[pa.Array]) -> pa.Array:
     parts: list[pa.Array | str] = []
     for texts in members:
-        parts += ['","' if parts else '["', escaped(texts)]
+        parts += ['","' if parts else '["', escape_json(texts)]
     return pc.binary_join_element_wise(*parts, '"]', "")

@@ -32,7 +32,7 @@ _KERNELS: Final[dict[CompareOp, Callable[..., Any]]] = {  # Any: pyarrow is unty
     CompareOp.GT: pc.greater,
     CompareOp.GE: pc.greater_equal,
 }
-COMPARED: Final[dict[CompareOp, Callable[..., _Flags]]] = {
+NUMPY_COMPARISONS: Final[dict[CompareOp, Callable[..., _Flags]]] = {
     CompareOp.EQ: np.equal,
     CompareOp.NE: np.not_equal,
     CompareOp.LT: np.less,
@@ -60,38 +60,38 @@ class Comparison:
     value: bool | int | float | str
 
 
-def plain(values: Values) -> Values:
+def to_comparable(values: Values) -> Values:
     """Values as they are compared: dates and times as the integers they are."""
     if pa.types.is_date32(values.type):
         return values.cast(pa.int32())
     return values.cast(pa.int64()) if pa.types.is_date64(values.type) else values
 
 
-def plain_type(kind: pa.DataType) -> pa.DataType:
+def comparable_type_of(kind: pa.DataType) -> pa.DataType:
     """The type of `plain` values."""
     if pa.types.is_date32(kind):
         return pa.int32()
     return pa.int64() if pa.types.is_date64(kind) else kind
 
 
-def fitted(op: CompareOp, constant: Value, kind: pa.DataType) -> Comparison | bool:
+def fit_constant(op: CompareOp, constant: Value, kind: pa.DataType) -> Comparison | bool:
     """What a comparison with a constant means for a column; a bool is it for every value."""
     assert constant is not None
     assert not isinstance(constant, tuple)
-    kind = plain_type(kind)
+    kind = comparable_type_of(kind)
     if isinstance(constant, bool | str):
         return Comparison(op, constant)
     if math.isnan(constant):
         return op is CompareOp.NE
     if pa.types.is_floating(kind):
-        return _fitted_float(op, constant, is_single=pa.types.is_float32(kind))
-    return _fitted_integer(op, constant, kind)
+        return _fit_float(op, constant, is_single=pa.types.is_float32(kind))
+    return _fit_integer(op, constant, kind)
 
 
 def compare_constant(op: CompareOp, values: Values, constant: Value) -> Values:
     """Each value compared with a constant that is not null; nulls stay null."""
-    test = fitted(op, constant, values.type)
-    values = plain(values)
+    test = fit_constant(op, constant, values.type)
+    values = to_comparable(values)
     if isinstance(test, bool):
         return pc.if_else(values.is_valid(), pa.scalar(test), pa.scalar(None, pa.bool_()))
     return _KERNELS[test.op](values, pa.scalar(test.value, values.type))
@@ -99,36 +99,36 @@ def compare_constant(op: CompareOp, values: Values, constant: Value) -> Values:
 
 def compare_values(op: CompareOp, left: Values, right: Values) -> Values:
     """Pairs of values compared; null where one of them is."""
-    left, right = plain(left), plain(right)
+    left, right = to_comparable(left), to_comparable(right)
     if left.type == right.type:
         return _KERNELS[op](left, right)
     if pa.types.is_floating(left.type) and pa.types.is_floating(right.type):
         return _KERNELS[op](left.cast(pa.float64()), right.cast(pa.float64()))
-    if _width(left.type) > _width(right.type):
+    if _numeric_rank_of(left.type) > _numeric_rank_of(right.type):
         left, right, op = right, left, MIRRORED[op]
-    if _width(right.type) == 0:
+    if _numeric_rank_of(right.type) == 0:
         return _KERNELS[op](left.cast(pa.int64()), right.cast(pa.int64()))
     return _compare_mixed(op, left, right)
 
 
-def numpy_of(values: Values) -> npt.NDArray[Any]:
+def to_numpy(values: Values) -> npt.NDArray[Any]:
     """Numbers or Booleans as a numpy array, with zero or false in the place of nulls."""
-    known = flat(values)
+    known = flatten_chunks(values)
     if known.null_count:
         known = known.fill_null(False if pa.types.is_boolean(known.type) else 0)
     found: npt.NDArray[Any] = known.to_numpy(zero_copy_only=False)
     return found
 
 
-def flat(values: Values) -> pa.Array:
+def flatten_chunks(values: Values) -> pa.Array:
     """All values in one array."""
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
-def _fitted_integer(op: CompareOp, constant: int | float, kind: pa.DataType) -> Comparison | bool:
+def _fit_integer(op: CompareOp, constant: int | float, kind: pa.DataType) -> Comparison | bool:
     if isinstance(constant, float) and math.isinf(constant):
         constant = int(math.copysign(_HUGE, constant))
-    low, high = _bounds(kind)
+    low, high = _integer_bounds_of(kind)
     match op:
         case CompareOp.EQ | CompareOp.NE:
             is_possible = constant == math.floor(constant) and low <= constant <= high
@@ -147,7 +147,7 @@ def _fitted_integer(op: CompareOp, constant: int | float, kind: pa.DataType) -> 
             assert_never(op)
 
 
-def _fitted_float(op: CompareOp, constant: int | float, *, is_single: bool) -> Comparison | bool:
+def _fit_float(op: CompareOp, constant: int | float, *, is_single: bool) -> Comparison | bool:
     nearest = round_to_f32(float(constant)) if is_single else float(constant)
     if nearest == constant:
         return Comparison(op, nearest)
@@ -163,12 +163,12 @@ def _fitted_float(op: CompareOp, constant: int | float, *, is_single: bool) -> C
             assert_never(op)
 
 
-def _width(kind: pa.DataType) -> int:
+def _numeric_rank_of(kind: pa.DataType) -> int:
     """Which numbers go on the right side of a mixed comparison: floats before U64."""
     return 2 if pa.types.is_floating(kind) else 1 if pa.types.is_uint64(kind) else 0
 
 
-def _bounds(kind: pa.DataType) -> tuple[int, int]:
+def _integer_bounds_of(kind: pa.DataType) -> tuple[int, int]:
     assert pa.types.is_integer(kind), kind
     if pa.types.is_signed_integer(kind):
         return -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
@@ -177,11 +177,11 @@ def _bounds(kind: pa.DataType) -> tuple[int, int]:
 
 def _compare_mixed(op: CompareOp, left: Values, right: Values) -> pa.Array:
     """An integer with a float, or a signed integer with a U64."""
-    is_known = numpy_of(pc.and_(left.is_valid(), right.is_valid()))
+    is_known = to_numpy(pc.and_(left.is_valid(), right.is_valid()))
     if pa.types.is_floating(right.type):
-        less, equal, unordered = _with_float(left, numpy_of(right.cast(pa.float64())))
+        less, equal, unordered = _compare_with_float(left, to_numpy(right.cast(pa.float64())))
     else:
-        less, equal = _with_unsigned(numpy_of(left.cast(pa.int64())), numpy_of(right))
+        less, equal = _compare_with_unsigned(to_numpy(left.cast(pa.int64())), to_numpy(right))
         unordered = np.zeros(len(less), np.bool_)
     found = {
         CompareOp.EQ: equal,
@@ -194,10 +194,12 @@ def _compare_mixed(op: CompareOp, left: Values, right: Values) -> pa.Array:
     return pa.array(found, pa.bool_(), mask=~is_known)
 
 
-def _with_float(left: Values, numbers: npt.NDArray[np.float64]) -> tuple[_Flags, _Flags, _Flags]:
+def _compare_with_float(
+    left: Values, numbers: npt.NDArray[np.float64]
+) -> tuple[_Flags, _Flags, _Flags]:
     whole = pa.uint64() if pa.types.is_uint64(left.type) else pa.int64()
-    integers = numpy_of(left.cast(whole))
-    low, high = _bounds(whole)
+    integers = to_numpy(left.cast(whole))
+    low, high = _integer_bounds_of(whole)
     floors = np.floor(numbers)
     unordered = np.isnan(numbers)
     # Both bounds are powers of two or zero, so that as floats they are exact.
@@ -209,7 +211,7 @@ def _with_float(left: Values, numbers: npt.NDArray[np.float64]) -> tuple[_Flags,
     return less, is_at & (numbers == floors), unordered
 
 
-def _with_unsigned(
+def _compare_with_unsigned(
     left: npt.NDArray[np.int64], right: npt.NDArray[np.uint64]
 ) -> tuple[_Flags, _Flags]:
     is_negative = left < 0

@@ -14,10 +14,15 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.diagnostics import did_you_mean
-from omnigraph.errors import TypeNotFound
+from omnigraph.diagnostics import suggest_similar
+from omnigraph.errors import TypeNotFoundError
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
-from omnigraph.execution.json_text import TEXT, joined, json_strings, json_texts
+from omnigraph.execution.json_text import (
+    TEXT,
+    concatenate_texts,
+    encode_json_texts,
+    quote_json_strings,
+)
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.storage.row_ids import ROW_ID
@@ -45,63 +50,65 @@ def export_lines(
     A name means the node type and the edge type of that name; no names mean all types. A property
     without a value is left out, or null if asked for.
     """
-    wanted = [type_key for type_key in _wanted(view, types or ()) if type_key.kind in kinds]
+    wanted = [type_key for type_key in _select_types(view, types or ()) if type_key.kind in kinds]
     return (
-        chunk for type_key in wanted for chunk in _type_lines(view, type_key, with_nulls=with_nulls)
+        chunk
+        for type_key in wanted
+        for chunk in _export_type(view, type_key, with_nulls=with_nulls)
     )
 
 
-def _wanted(view: View, names: Collection[str]) -> list[TypeKey]:
+def _select_types(view: View, names: Collection[str]) -> list[TypeKey]:
     known = sorted(view.types, key=str)
     known_names = {type_key.name for type_key in known}
     if unknown := set(names) - known_names:
         name = min(unknown)
-        raise TypeNotFound(name, hint=did_you_mean(name, known_names))
+        raise TypeNotFoundError(name, hint=suggest_similar(name, known_names))
     return [type_key for type_key in known if not names or type_key.name in names]
 
 
-def _type_lines(view: View, type_key: TypeKey, *, with_nulls: bool) -> Iterator[bytes]:
-    table, shape = view.table(type_key), view.shape(type_key)
+def _export_type(view: View, type_key: TypeKey, *, with_nulls: bool) -> Iterator[bytes]:
+    table, shape = view.open_table(type_key), view.get_shape(type_key)
     if not table.count():
         return
     keys = table.scan(columns=[ID_COLUMN, ROW_ID])
     row_ids = keys[ROW_ID].take(pc.sort_indices(keys[ID_COLUMN])).combine_chunks()
     del keys
-    start, rows_max = 0, _first_rows(shape)
+    start, rows_max = 0, _choose_first_rows(shape)
     while start < len(row_ids):
         wanted = row_ids.slice(start, rows_max)
         rows = table.take(wanted, columns=shape.schema.names)
         bytes_per_row = max(1, rows.nbytes // len(rows))
-        for chunk in _chunks(rows, rows_max=max(1, CHUNK_BYTES // bytes_per_row)):
-            yield lines_of(chunk, shape, with_nulls=with_nulls)
+        for chunk in _split_rows(rows, rows_max=max(1, CHUNK_BYTES // bytes_per_row)):
+            yield encode_lines(chunk, shape, with_nulls=with_nulls)
         start += len(wanted)
         rows_max = min(max(1, READ_BYTES // bytes_per_row), GROWTH_MAX * len(wanted))
 
 
-def _chunks(rows: pa.Table, *, rows_max: int) -> Iterator[pa.Table]:
+def _split_rows(rows: pa.Table, *, rows_max: int) -> Iterator[pa.Table]:
     for start in range(0, len(rows), rows_max):
         yield rows.slice(start, rows_max)
 
 
-def _first_rows(shape: TableShape) -> int:
+def _choose_first_rows(shape: TableShape) -> int:
     has_blobs = any(pa.types.is_large_binary(field.type) for field in shape.schema)
     return FIRST_ROWS_WITH_BLOBS if has_blobs else FIRST_ROWS
 
 
-def lines_of(rows: pa.Table, shape: TableShape, *, with_nulls: bool = False) -> bytes:
+def encode_lines(rows: pa.Table, shape: TableShape, *, with_nulls: bool = False) -> bytes:
     """Rows of a type, with all columns of its table, as lines."""
     columns = {name: rows[name].combine_chunks() for name in rows.column_names}
     is_edge = shape.type_key.kind is TypeKind.EDGE
     opening = f'{{"{"edge" if is_edge else "type"}":{json.dumps(shape.type_key.name)},"id":'
-    parts: list[pa.Array | str] = [opening, json_strings(columns[ID_COLUMN])]
+    parts: list[pa.Array | str] = [opening, quote_json_strings(columns[ID_COLUMN])]
     if is_edge:
-        parts += [',"from":', json_strings(columns[SOURCE_COLUMN])]
-        parts += [',"to":', json_strings(columns[TARGET_COLUMN])]
-    members = data_texts(columns, shape, with_nulls=with_nulls)
-    return _bytes(joined(*parts, ',"data":{', *members, "}}\n"))
+        parts += [',"from":', quote_json_strings(columns[SOURCE_COLUMN])]
+        parts += [',"to":', quote_json_strings(columns[TARGET_COLUMN])]
+    members = encode_properties(columns, shape, with_nulls=with_nulls)
+    return _join_bytes(concatenate_texts(*parts, ',"data":{', *members, "}}\n"))
 
 
-def data_texts(
+def encode_properties(
     columns: Mapping[str, pa.Array], shape: TableShape, *, with_nulls: bool = False
 ) -> list[pa.Array]:
     """The members of each row's properties with commas between them, by default without nulls.
@@ -110,10 +117,10 @@ def data_texts(
     """
     members = []
     for name, column in shape.columns.items():
-        values = json_texts(columns[column])
+        values = encode_json_texts(columns[column])
         if with_nulls and values.null_count:
             values = pc.fill_null(values, pa.scalar("null", values.type))
-        members.append(joined(f"{json.dumps(name)}:", values))
+        members.append(concatenate_texts(f"{json.dumps(name)}:", values))
     if not members:
         return []
     # Arrow loses a row that has nothing to join, so every row starts with an empty text.
@@ -122,7 +129,7 @@ def data_texts(
     return [pc.ascii_ltrim(texts, ",")]
 
 
-def _bytes(lines: pa.Array) -> bytes:
+def _join_bytes(lines: pa.Array) -> bytes:
     """All texts of an array that was just computed, one after the other."""
     _, offsets, data = lines.buffers()
     ends = memoryview(offsets).cast("q")

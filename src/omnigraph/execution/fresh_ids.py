@@ -27,7 +27,7 @@ _ALPHABET = np.frombuffer("".join(encode_ulid(digit)[-1] for digit in range(32))
 _Words = np.ndarray[Any, np.dtype[np.uint64]]
 
 
-def fresh_ids(
+def generate_ids(
     count: int,
     *,
     now_ms: int | None = None,
@@ -36,20 +36,24 @@ def fresh_ids(
     """So many new ULIDs of one moment, by default now, distinct and in ascending order."""
     assert 0 <= count <= IDS_MAX, f"{count} ids do not fit into one array"
     moment = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    high, low = _words(count, moment, random_bytes)
+    high, low = _generate_words(count, moment, random_bytes)
     digits = np.empty((_DIGITS, count), np.uint8)
     for digit in range(_LOW_DIGITS):
-        digits[_DIGITS - 1 - digit] = _letters(low >> np.uint64(5 * digit))
+        digits[_DIGITS - 1 - digit] = _encode_letters(low >> np.uint64(5 * digit))
     straddling = low >> np.uint64(60) | high << np.uint64(4)
-    digits[_DIGITS - 1 - _LOW_DIGITS] = _letters(straddling)
+    digits[_DIGITS - 1 - _LOW_DIGITS] = _encode_letters(straddling)
     for digit in range(_DIGITS - 1 - _LOW_DIGITS):
-        digits[_DIGITS - 2 - _LOW_DIGITS - digit] = _letters(high >> np.uint64(1 + 5 * digit))
+        digits[_DIGITS - 2 - _LOW_DIGITS - digit] = _encode_letters(
+            high >> np.uint64(1 + 5 * digit)
+        )
     texts = np.ascontiguousarray(digits.T)
     offsets = np.arange(0, _DIGITS * (count + 1), _DIGITS, dtype=np.int32)
     return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(texts))
 
 
-def _words(count: int, moment: int, random_bytes: Callable[[int], bytes]) -> tuple[_Words, _Words]:
+def _generate_words(
+    count: int, moment: int, random_bytes: Callable[[int], bytes]
+) -> tuple[_Words, _Words]:
     """The upper and lower 64 bits of each id."""
     first = int.from_bytes(random_bytes(8))
     # The highest random bit stays clear: the steps cannot carry into the time.
@@ -61,6 +65,6 @@ def _words(count: int, moment: int, random_bytes: Callable[[int], bytes]) -> tup
     return high, low
 
 
-def _letters(words: _Words) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _encode_letters(words: _Words) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """The letter of the lowest five bits of each word."""
     return _ALPHABET[(words & np.uint64(31)).astype(np.uint8)]

@@ -15,15 +15,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.exact import Values, flat, numpy_of, plain
+from omnigraph.execution.exact import Values, flatten_chunks, to_comparable, to_numpy
 from omnigraph.execution.order import (
     Codes,
-    Places,
-    float_codes,
-    ordered_bytes,
-    ordered_codes,
+    RowIndices,
+    compute_order_codes,
+    encode_floats,
+    encode_ordered_bytes,
 )
-from omnigraph.execution.sums import float_sums, integer_sums
+from omnigraph.execution.sums import sum_floats, sum_integers
 from omnigraph.query.ast import AggregateFunction
 
 # A table of all combinations of keys may be this many times larger than the rows, or this large.
@@ -35,8 +35,8 @@ RADIX_MAX: Final = 2**20
 class Groups:
     """The group of each row, and the first row of each group."""
 
-    of_row: Places
-    first_rows: Places
+    of_row: RowIndices
+    first_rows: RowIndices
 
     @property
     def count(self) -> int:
@@ -44,62 +44,62 @@ class Groups:
         return len(self.first_rows)
 
 
-def one_group(rows: int) -> Groups:
+def make_single_group(rows: int) -> Groups:
     """All rows in one group, which is there even without any row."""
     return Groups(np.zeros(rows, np.int64), np.zeros(1, np.int64))
 
 
-def grouped(keys: Sequence[Values], rows: int) -> Groups:
+def group_rows(keys: Sequence[Values], rows: int) -> Groups:
     """Rows with equal keys together; null is a key, and so is NaN. Without rows, no groups."""
-    return grouped_codes([group_codes(key) for key in keys], rows)
+    return group_by_codes([encode_group_keys(key) for key in keys], rows)
 
 
-def grouped_codes(keys: Sequence[Codes], rows: int) -> Groups:
+def group_by_codes(keys: Sequence[Codes], rows: int) -> Groups:
     """Rows with equal codes together; codes are integers from zero."""
     room = max(RADIX_ROWS * rows, RADIX_MAX)
-    of_row: Places = np.zeros(rows, np.int64)
+    of_row: RowIndices = np.zeros(rows, np.int64)
     size = 1
     for key in keys:
         codes, count = key, int(key.max(initial=-1)) + 1
         if size * count > room:
             # Numbered anew, so that a product of many keys stays within 64 bits.
-            of_row, size = _renumbered(of_row, size, room)
-            codes, count = _renumbered(key, count, room)
+            of_row, size = _renumber_codes(of_row, size, room)
+            codes, count = _renumber_codes(key, count, room)
         of_row = of_row * count + codes if size > 1 else codes.astype(np.int64, copy=False)
         size *= count
     if size > room:
-        of_row, size = _renumbered(of_row, size, room)
-    return _packed(of_row, size)
+        of_row, size = _renumber_codes(of_row, size, room)
+    return _build_groups(of_row, size)
 
 
-def group_codes(key: Values) -> Places:
+def encode_group_keys(key: Values) -> RowIndices:
     """Small integers that are equal exactly for equal keys."""
-    key = plain(key)
+    key = to_comparable(key)
     if pa.types.is_floating(key.type):
-        codes = float_codes(numpy_of(key.cast(pa.float64())))
-        key = pa.array(codes, mask=numpy_of(key.is_null()))
+        codes = encode_floats(to_numpy(key.cast(pa.float64())))
+        key = pa.array(codes, mask=to_numpy(key.is_null()))
     elif pa.types.is_nested(key.type):
-        key = ordered_bytes(flat(key))
+        key = encode_ordered_bytes(flatten_chunks(key))
     # Numbers from zero without gaps, in the order of first appearance.
-    encoded = flat(key).dictionary_encode(null_encoding="encode")
-    return numpy_of(encoded.indices).astype(np.int64)
+    encoded = flatten_chunks(key).dictionary_encode(null_encoding="encode")
+    return to_numpy(encoded.indices).astype(np.int64)
 
 
-def aggregated(function: AggregateFunction, values: Values, groups: Groups) -> pa.Array:
+def aggregate_groups(function: AggregateFunction, values: Values, groups: Groups) -> pa.Array:
     """An aggregate of the values that are not null in each group; all but a count may be null."""
     of_known = groups.of_row
     if values.null_count:
-        of_known = of_known[numpy_of(values.is_valid())]
+        of_known = of_known[to_numpy(values.is_valid())]
     counts = np.bincount(of_known, minlength=groups.count)
     match function:
         case AggregateFunction.COUNT:
             return pa.array(counts, pa.int64())
         case AggregateFunction.MIN | AggregateFunction.MAX:
-            return _extremes(function, values, groups)
+            return _select_extremes(function, values, groups)
         case AggregateFunction.SUM | AggregateFunction.AVG:
-            known = flat(values).drop_null()
+            known = flatten_chunks(values).drop_null()
             divisors = np.maximum(counts, 1) if function is AggregateFunction.AVG else None
-            sums = _sums(known, of_known, groups.count, divisors)
+            sums = _sum_groups(known, of_known, groups.count, divisors)
             return pa.array(sums, pa.float64(), mask=counts == 0)
         case _:
             assert_never(function)
@@ -115,7 +115,7 @@ def with_one_zero(values: Values) -> Values:
 # ---- keys ----
 
 
-def _renumbered(codes: Codes, size: int, room: int) -> tuple[Places, int]:
+def _renumber_codes(codes: Codes, size: int, room: int) -> tuple[RowIndices, int]:
     """The same codes, all below a size, without gaps, and how many there are."""
     if size <= room:
         is_there = np.zeros(size, np.bool_)
@@ -126,7 +126,7 @@ def _renumbered(codes: Codes, size: int, room: int) -> tuple[Places, int]:
     return places.astype(np.int64, copy=False), len(known)
 
 
-def _packed(of_row: Places, size: int) -> Groups:
+def _build_groups(of_row: RowIndices, size: int) -> Groups:
     """The groups of codes below a size that may have gaps."""
     first_rows = np.full(size, -1, np.int64)
     # The last assignment to a place wins: that of its first row.
@@ -140,10 +140,10 @@ def _packed(of_row: Places, size: int) -> Groups:
 # ---- aggregates ----
 
 
-def _extremes(function: AggregateFunction, values: Values, groups: Groups) -> pa.Array:
+def _select_extremes(function: AggregateFunction, values: Values, groups: Groups) -> pa.Array:
     """The least or greatest values of groups that have any."""
-    is_known = numpy_of(values.is_valid())
-    codes, of_known = ordered_codes(values)[is_known], groups.of_row[is_known]
+    is_known = to_numpy(values.is_valid())
+    codes, of_known = compute_order_codes(values)[is_known], groups.of_row[is_known]
     chosen = np.full(groups.count, -1, np.int64)
     if function is AggregateFunction.MIN:
         best = np.full(groups.count, np.iinfo(codes.dtype).max, codes.dtype)
@@ -153,13 +153,13 @@ def _extremes(function: AggregateFunction, values: Values, groups: Groups) -> pa
         np.maximum.at(best, of_known, codes)
     is_best = codes == best.take(of_known)
     chosen[of_known[is_best]] = np.flatnonzero(is_known)[is_best]
-    return with_one_zero(flat(values).take(pa.array(chosen, mask=chosen < 0)))
+    return with_one_zero(flatten_chunks(values).take(pa.array(chosen, mask=chosen < 0)))
 
 
-def _sums(
-    known: pa.Array, groups: Places, count: int, divisors: Places | None
+def _sum_groups(
+    known: pa.Array, groups: RowIndices, count: int, divisors: RowIndices | None
 ) -> npt.NDArray[np.float64]:
-    numbers = numpy_of(known)
+    numbers = to_numpy(known)
     if pa.types.is_floating(known.type):
-        return float_sums(numbers.astype(np.float64), groups, count, divisors)
-    return integer_sums(numbers, groups, count, divisors)
+        return sum_floats(numbers.astype(np.float64), groups, count, divisors)
+    return sum_integers(numbers, groups, count, divisors)

@@ -22,7 +22,7 @@ _LAST_FACTOR: Final = 0xC4CEB9FE1A85EC53
 _HALF: Final = 32
 
 
-def hash_of(text: str) -> int:
+def hash_text(text: str) -> int:
     """The hash of one text."""
     data = text.encode()
     found = len(data) * _LENGTH_FACTOR & _ALL_BITS
@@ -34,7 +34,7 @@ def hash_of(text: str) -> int:
     return found
 
 
-def hashes_of(texts: pa.Array | pa.ChunkedArray) -> Hashes | None:
+def hash_texts(texts: pa.Array | pa.ChunkedArray) -> Hashes | None:
     """The hash of each text, none of them null; None if one of them is too long for it."""
     chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
     found: Hashes = np.empty(len(texts), np.uint64)
@@ -84,15 +84,15 @@ def _hash_block(
         if shortest >= done + _WORD_BYTES:
             _mix(found, words[starts + done])
         elif shortest > done:
-            _mix(found, _last_words(words, starts + done, lengths - done))
+            _mix(found, _mask_last_words(words, starts + done, lengths - done))
         else:
             rows = np.flatnonzero(lengths > done)
             mixed = found[rows]
-            _mix(mixed, _last_words(words, starts[rows] + done, lengths[rows] - done))
+            _mix(mixed, _mask_last_words(words, starts[rows] + done, lengths[rows] - done))
             found[rows] = mixed
 
 
-def _last_words(
+def _mask_last_words(
     words: Hashes, places: npt.NDArray[np.int64], left: npt.NDArray[np.int64]
 ) -> Hashes:
     """Words of which only so many bytes belong to their text."""

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.schema.values import format_date, shortest_f32
+from omnigraph.schema.values import compute_shortest_f32, format_date
 
 # Texts of a column may be longer than the 2 GiB that 32-bit offsets can reach: a blob alone can.
 TEXT = pa.large_utf8()
@@ -37,31 +37,31 @@ _COMMON = '\\"\n\r\t'
 _CHARACTERS = [_COMMON, "".join(chr(code) for code in range(0x20) if chr(code) not in _COMMON)]
 
 
-def json_texts(values: pa.Array) -> pa.Array:
+def encode_json_texts(values: pa.Array) -> pa.Array:
     """The JSON text of each value; nulls stay null, but in a list they become `null`."""
     kind = values.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return json_strings(values)
+        return quote_json_strings(values)
     if pa.types.is_floating(kind):
-        return _float_texts(values)
+        return _format_floats(values)
     if pa.types.is_date32(kind):
-        return _date_texts(values)
+        return _format_dates(values)
     if pa.types.is_date64(kind):
-        return _datetime_texts(values)
+        return _format_datetimes(values)
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
-        return _list_texts(values)
+        return _format_lists(values)
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return _blob_texts(values)
+        return _format_blobs(values)
     assert pa.types.is_integer(kind) or pa.types.is_boolean(kind), f"no property holds {kind}"
     return values.cast(TEXT)
 
 
-def json_strings(texts: pa.Array) -> pa.Array:
+def quote_json_strings(texts: pa.Array) -> pa.Array:
     """Texts in quotes, escaped; nulls stay null."""
-    return joined('"', escaped(texts.cast(TEXT)), '"')
+    return concatenate_texts('"', escape_json(texts.cast(TEXT)), '"')
 
 
-def escaped(texts: pa.Array) -> pa.Array:
+def escape_json(texts: pa.Array) -> pa.Array:
     """Texts as they stand between the quotes of JSON, of the same type; nulls stay null."""
     for pattern, characters in zip(_ESCAPED, _CHARACTERS, strict=True):
         needed = pc.match_substring_regex(texts, pattern)
@@ -75,15 +75,15 @@ def escaped(texts: pa.Array) -> pa.Array:
     return texts
 
 
-def joined(*parts: pa.Array | str) -> pa.Array:
+def concatenate_texts(*parts: pa.Array | str) -> pa.Array:
     """Texts and constants one after the other, row by row; null where a text is null."""
     texts = [pa.scalar(part, TEXT) if isinstance(part, str) else part for part in parts]
     return pc.binary_join_element_wise(*texts, pa.scalar("", TEXT))
 
 
-def _float_texts(values: pa.Array) -> pa.Array:
+def _format_floats(values: pa.Array) -> pa.Array:
     texts = values.cast(TEXT)
-    texts = pc.if_else(pc.equal(pc.floor(values), values), joined(texts, ".0"), texts)
+    texts = pc.if_else(pc.equal(pc.floor(values), values), concatenate_texts(texts, ".0"), texts)
     # Both write an exponent, but neither from the same magnitude on nor in the same way.
     is_tiny = pc.and_(
         pc.less(pc.abs(values), pa.scalar(_PLAIN_MIN, values.type)),
@@ -92,37 +92,39 @@ def _float_texts(values: pa.Array) -> pa.Array:
     has_exponent = pc.match_substring(texts, "e")
     is_plain = pc.and_not(pc.is_finite(values), pc.or_(is_tiny, has_exponent))
     is_single = values.type == pa.float32()
-    return _respelled(texts, values, is_plain, _spell_single if is_single else _spell_double)
+    return _reformat_rare(texts, values, is_plain, _format_single if is_single else _format_double)
 
 
-def _spell_double(value: float) -> str:
+def _format_double(value: float) -> str:
     if math.isfinite(value):
         return repr(value)
     return _NON_FINITE.get(value, '"NaN"')
 
 
-def _spell_single(value: float) -> str:
-    return _spell_double(shortest_f32(value))
+def _format_single(value: float) -> str:
+    return _format_double(compute_shortest_f32(value))
 
 
-def _date_texts(values: pa.Array) -> pa.Array:
+def _format_dates(values: pa.Array) -> pa.Array:
     days = values.view(pa.int32())
     is_plain = pc.and_(
         pc.greater_equal(days, pa.scalar(_FOUR_DIGITS_MIN, pa.int32())),
         pc.less_equal(days, pa.scalar(_FOUR_DIGITS_MAX, pa.int32())),
     )
-    return joined('"', _respelled(values.cast(TEXT), days, is_plain, format_date), '"')
+    return concatenate_texts(
+        '"', _reformat_rare(values.cast(TEXT), days, is_plain, format_date), '"'
+    )
 
 
-def _datetime_texts(values: pa.Array) -> pa.Array:
+def _format_datetimes(values: pa.Array) -> pa.Array:
     moments = values.view(pa.timestamp("ms")).cast(TEXT)
     texts = pc.utf8_replace_slice(
         moments, start=_DATE_LENGTH, stop=_DATE_LENGTH + 1, replacement="T"
     )
-    return joined('"', texts, 'Z"')
+    return concatenate_texts('"', texts, 'Z"')
 
 
-def _respelled(
+def _reformat_rare(
     texts: pa.Array, values: pa.Array, is_plain: pa.Array, spell: Callable[[Any], str]
 ) -> pa.Array:
     """The texts, but those of values that are not plain spelled by a function."""
@@ -134,18 +136,18 @@ def _respelled(
     return pc.replace_with_mask(texts, is_rare, spelled.take(distinct.indices))
 
 
-def _list_texts(values: pa.Array) -> pa.Array:
-    items = pc.fill_null(json_texts(values.flatten()), pa.scalar("null", TEXT))
+def _format_lists(values: pa.Array) -> pa.Array:
+    items = pc.fill_null(encode_json_texts(values.flatten()), pa.scalar("null", TEXT))
     lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
     lists = pa.LargeListArray.from_arrays(pa.array(offsets), items)
-    texts = joined("[", pc.binary_join(lists, pa.scalar(",", TEXT)), "]")
+    texts = concatenate_texts("[", pc.binary_join(lists, pa.scalar(",", TEXT)), "]")
     return pc.if_else(values.is_valid(), texts, pa.scalar(None, TEXT))
 
 
-def _blob_texts(values: pa.Array) -> pa.Array:
+def _format_blobs(values: pa.Array) -> pa.Array:
     # One by one: a blob is so much larger than the step around it that a loop costs nothing.
     texts = [
         None if blob is None else base64.b64encode(blob).decode() for blob in values.to_pylist()
     ]
-    return joined('"base64:', pa.array(texts, TEXT), '"')
+    return concatenate_texts('"base64:', pa.array(texts, TEXT), '"')

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import repeat
 from typing import Any, TypeAlias
 
-from omnigraph.errors import ExecutionError, LibraryMissing
+from omnigraph.errors import ExecutionError, LibraryMissingError
 from omnigraph.execution.result_types import ID_FIELD
 from omnigraph.execution.type_dataset import TypeDataset
 from omnigraph.execution.view import View
@@ -30,26 +30,29 @@ def to_networkx(view: View, types: Collection[TypeKey]) -> Any:  # networkx is o
         # Only who asks for it needs it.
         import networkx  # type: ignore[import-untyped]  # noqa: PLC0415
     except ImportError as failure:
-        raise LibraryMissing("networkx") from failure
+        raise LibraryMissingError("networkx") from failure
     graph = networkx.MultiDiGraph()
     for type_key in sorted(types, key=lambda each: (each.kind is TypeKind.EDGE, each.name)):
-        entities = list(_entities(view, type_key))
+        entities = list(_read_entities(view, type_key))
         ids = [entity[ID_FIELD] for entity in entities]
         names = zip(repeat(type_key.name), ids)
         type_ = view.types[type_key]
         if isinstance(type_, EdgeType):
-            ends = (_ends(entities, SOURCE, type_.source), _ends(entities, TARGET, type_.target))
+            ends = (
+                _pop_ends(entities, SOURCE, type_.source),
+                _pop_ends(entities, TARGET, type_.target),
+            )
             graph.add_edges_from(zip(*ends, names, entities, strict=True))
         else:
             graph.add_nodes_from(zip(names, entities, strict=True))
     return graph
 
 
-def _ends(edges: Sequence[Attributes], field: str, type_name: str) -> Iterator[tuple[str, str]]:
+def _pop_ends(edges: Sequence[Attributes], field: str, type_name: str) -> Iterator[tuple[str, str]]:
     return zip(repeat(type_name), [edge.pop(field) for edge in edges])
 
 
-def _entities(view: View, type_key: TypeKey) -> Iterator[Attributes]:
+def _read_entities(view: View, type_key: TypeKey) -> Iterator[Attributes]:
     for batch in TypeDataset(view, type_key).to_batches():
         try:
             rows = batch.to_pylist()

@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.source import Numbers, Places, Reached
+from omnigraph.execution.source import DenseIds, Neighbours, RowIndices
 
 # A place and a number in 64 bits: pairs sort as integers, which is many times faster than by two
 # columns.
@@ -15,8 +15,8 @@ Pairs: TypeAlias = npt.NDArray[np.int64]
 
 _Integer = TypeVar("_Integer", np.int32, np.int64)
 
-NO_PLACES: Places = np.zeros(0, np.int64)
-NO_NUMBERS: Numbers = np.zeros(0, np.int32)
+NO_ROW_INDICES: RowIndices = np.zeros(0, np.int64)
+NO_DENSE_IDS: DenseIds = np.zeros(0, np.int32)
 
 _LOW_BITS = np.int64(32)
 _LOW_MASK = np.int64(2**32 - 1)
@@ -31,7 +31,7 @@ _WORD_BITS = 64
 _HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
-def distinct(numbers: Numbers) -> tuple[Numbers, Places]:
+def find_distinct(numbers: DenseIds) -> tuple[DenseIds, RowIndices]:
     """The distinct numbers, ascending, and the place of each given number among them."""
     if len(numbers) <= 1:
         return numbers, np.zeros(len(numbers), np.int64)
@@ -47,31 +47,31 @@ def distinct(numbers: Numbers) -> tuple[Numbers, Places]:
     return kept.astype(np.int32), place_of.take(at)
 
 
-def distinct_sorted(numbers: Numbers) -> Numbers:
+def sort_distinct(numbers: DenseIds) -> DenseIds:
     """The distinct numbers, ascending."""
-    return _without_neighbours(np.sort(numbers))
+    return _drop_repeated(np.sort(numbers))
 
 
-def counts_of(places: Places, numbers: Numbers) -> Places:
+def count_occurrences(places: RowIndices, numbers: DenseIds) -> RowIndices:
     """How often each place stands for its number."""
     return np.bincount(places, minlength=len(numbers))
 
 
-def packed(places: Places, ends: Numbers) -> Pairs:
+def pack_pairs(places: RowIndices, ends: DenseIds) -> Pairs:
     """Pairs of a place and a number, in the order of places, then of numbers."""
     pairs: Pairs = (places << _LOW_BITS) | ends
     return pairs
 
 
-def unpacked(pairs: Pairs) -> Reached:
+def unpack_pairs(pairs: Pairs) -> Neighbours:
     """The places and the numbers of pairs."""
-    return Reached(pairs >> _LOW_BITS, (pairs & _LOW_MASK).astype(np.int32))
+    return Neighbours(pairs >> _LOW_BITS, (pairs & _LOW_MASK).astype(np.int32))
 
 
-def sorted_distinct(pairs: Pairs) -> Pairs:
+def sort_distinct_pairs(pairs: Pairs) -> Pairs:
     """The distinct pairs, ascending; the given ones are sorted in place."""
     pairs.sort()
-    return _without_neighbours(pairs)
+    return _drop_repeated(pairs)
 
 
 def is_among(pairs: Pairs, known: Pairs) -> npt.NDArray[np.bool_]:
@@ -84,14 +84,14 @@ def is_among(pairs: Pairs, known: Pairs) -> npt.NDArray[np.bool_]:
     # table of hashes, and only the others are searched.
     bits = min(max(_MARKS_PER_PAIR * len(known), 2).bit_length(), _MARK_BITS_MAX)
     is_marked = np.zeros(1 << bits, np.bool_)
-    is_marked[_hashes(known, bits)] = True
-    found = is_marked.take(_hashes(pairs, bits))
+    is_marked[_hash_pairs(known, bits)] = True
+    found = is_marked.take(_hash_pairs(pairs, bits))
     candidates = np.flatnonzero(found)
     found[candidates] = _is_found(pairs.take(candidates), known)
     return found
 
 
-def runs(counts: Places) -> tuple[Places, Places]:
+def expand_runs(counts: RowIndices) -> tuple[RowIndices, RowIndices]:
     """For runs of these lengths, the run of each item, and its place within the run."""
     ends = np.cumsum(counts)
     of_run = np.repeat(np.arange(len(counts)), counts)
@@ -99,7 +99,7 @@ def runs(counts: Places) -> tuple[Places, Places]:
     return of_run, within
 
 
-def _without_neighbours(ascending: npt.NDArray[_Integer]) -> npt.NDArray[_Integer]:
+def _drop_repeated(ascending: npt.NDArray[_Integer]) -> npt.NDArray[_Integer]:
     """Sorted values without repetitions."""
     if len(ascending) <= 1:
         return ascending
@@ -116,7 +116,7 @@ def _is_found(pairs: Pairs, known: Pairs) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _hashes(pairs: Pairs, bits: int) -> Places:
+def _hash_pairs(pairs: Pairs, bits: int) -> RowIndices:
     hashes = pairs.view(np.uint64) * _HASH_FACTOR
     hashes >>= np.uint64(_WORD_BITS - bits)
     return hashes.view(np.int64)

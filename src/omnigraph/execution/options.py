@@ -25,4 +25,4 @@ class ReadOptions:
     budget: Budget | None = None
 
 
-DEFAULTS: Final = ReadOptions()
+DEFAULT_OPTIONS: Final = ReadOptions()

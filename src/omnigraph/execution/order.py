@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.exact import Values, flat, numpy_of, plain
+from omnigraph.execution.exact import Values, flatten_chunks, to_comparable, to_numpy
 
 Codes: TypeAlias = npt.NDArray[Any]  # Any: integers of any kind; their order is all that counts
-Places: TypeAlias = npt.NDArray[np.int64]
+RowIndices: TypeAlias = npt.NDArray[np.int64]
 
 _PACKED_BITS_MAX: Final = 63
 _WORD_BITS: Final = 64
@@ -35,7 +35,7 @@ class SortKey(Protocol):
     def is_descending(self) -> bool:
         """Whether the greatest comes first."""
 
-    def codes(self, places: Places | None) -> list[Codes]:
+    def compute_codes(self, places: RowIndices | None) -> list[Codes]:
         """What to compare at some rows, or at all of them, the most important first."""
 
 
@@ -46,31 +46,35 @@ class ValuesKey:
     values: Values
     is_descending: bool = False
 
-    def codes(self, places: Places | None) -> list[Codes]:
+    def compute_codes(self, places: RowIndices | None) -> list[Codes]:
         """Codes in the order of the values, after whether there is one."""
-        return value_codes(self.values if places is None else self.values.take(pa.array(places)))
+        return compute_value_codes(
+            self.values if places is None else self.values.take(pa.array(places))
+        )
 
 
-def sorted_places(keys: Sequence[SortKey], count: int, *, limit: int | None = None) -> Places:
+def sort_row_indices(
+    keys: Sequence[SortKey], count: int, *, limit: int | None = None
+) -> RowIndices:
     """The places of `count` rows in the order of the keys, or of the first rows in it.
 
     Each key is looked at only where the ones before it leave ties: the last one is mostly an id,
     whose order is expensive and seldom needed.
     """
-    chosen: Places | None = None
+    chosen: RowIndices | None = None
     if limit is not None and limit <= count * _CHOSEN_SHARE_MAX:
-        chosen = _first_places(keys, count, limit)
+        chosen = _select_first_rows(keys, count, limit)
     places = np.arange(count) if chosen is None else chosen
     # The number of the tie that each row is part of, in the order of rows so far.
-    ties: Places = np.zeros(len(places), np.int64)
+    ties: RowIndices = np.zeros(len(places), np.int64)
     waiting = deque(keys)
     while waiting:
         tied = np.flatnonzero(_is_tied(ties))
         if not len(tied):
             break
         is_all = len(tied) == count and len(waiting) == len(keys)
-        codes = _next_codes(waiting, None if is_all else places[tied], ties[tied])
-        order = _order(codes)
+        codes = _take_next_codes(waiting, None if is_all else places[tied], ties[tied])
+        order = _sort_codes(codes)
         places[tied] = places[tied].take(order)
         if not waiting:
             break
@@ -82,47 +86,55 @@ def sorted_places(keys: Sequence[SortKey], count: int, *, limit: int | None = No
     return places[:limit]
 
 
-def _next_codes(waiting: deque[SortKey], places: Places | None, ties: Places) -> list[Codes]:
+def _take_next_codes(
+    waiting: deque[SortKey], places: RowIndices | None, ties: RowIndices
+) -> list[Codes]:
     """Ties, and the codes of the next keys: of more than one, where one leaves many ties."""
     codes: list[Codes] = [ties] if ties[-1] else []
     while waiting:
-        codes += _directed(waiting.popleft(), places)
-        if sum(_bits(span + 1) for _, span in map(_span, codes)) >= _bits(len(ties)):
+        codes += _compute_directed_codes(waiting.popleft(), places)
+        if sum(_count_bits(span + 1) for _, span in map(_code_range_of, codes)) >= _count_bits(
+            len(ties)
+        ):
             break
     return codes
 
 
-def value_codes(values: Values) -> list[Codes]:
+def compute_value_codes(values: Values) -> list[Codes]:
     """What to compare values by, the most important first: whether there is one, then which."""
-    codes = [ordered_codes(values)]
+    codes = [compute_order_codes(values)]
     if values.null_count:
-        codes = [numpy_of(values.is_valid()).astype(np.int8), *codes]
+        codes = [to_numpy(values.is_valid()).astype(np.int8), *codes]
     return codes
 
 
-def ordered_codes(values: Values) -> Codes:
+def compute_order_codes(values: Values) -> Codes:
     """Integers in the order of values, equal exactly for equal ones; all nulls have the same."""
-    values = plain(values)
+    values = to_comparable(values)
     kind = values.type
     if pa.types.is_floating(kind):
-        return float_codes(numpy_of(values.cast(pa.float64())))
+        return encode_floats(to_numpy(values.cast(pa.float64())))
     if pa.types.is_integer(kind):
-        return numpy_of(values)
+        return to_numpy(values)
     if pa.types.is_boolean(kind):
-        return numpy_of(values).astype(np.int8)
-    return _text_codes(ordered_bytes(flat(values)) if pa.types.is_nested(kind) else flat(values))
+        return to_numpy(values).astype(np.int8)
+    return _rank_texts(
+        encode_ordered_bytes(flatten_chunks(values))
+        if pa.types.is_nested(kind)
+        else flatten_chunks(values)
+    )
 
 
-def ordered_bytes(lists: pa.Array) -> pa.Array:
+def encode_ordered_bytes(lists: pa.Array) -> pa.Array:
     """Bytes in the order of lists: element by element, and a shorter list before its extensions."""
     if pa.types.is_fixed_size_list(lists.type):
         lists = lists.cast(pa.list_(lists.type.value_type))
     starts = lists.offsets.to_numpy().astype(np.int64)
     elements = lists.values.slice(starts[0], starts[-1] - starts[0])
-    codes = ordered_codes(elements)
+    codes = compute_order_codes(elements)
     if codes.dtype != np.uint64:
         codes = codes.astype(np.int64).view(np.uint64) ^ _SIGN_BIT
-    is_valid = numpy_of(elements.is_valid())
+    is_valid = to_numpy(elements.is_valid())
     # Two words per element: whether there is one, and which.
     words = np.stack([is_valid, np.where(is_valid, codes, 0)], axis=1).astype(">u8")
     ends = pa.array((starts - starts[0]) * words.itemsize * 2, pa.int64())
@@ -132,7 +144,7 @@ def ordered_bytes(lists: pa.Array) -> pa.Array:
     return pc.if_else(lists.is_valid(), found, pa.scalar(None, found.type))
 
 
-def float_codes(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def encode_floats(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     """Integers in the order of floats: one zero, and one NaN after everything else."""
     bits = (numbers + 0.0).view(np.int64)
     codes = bits ^ ((bits >> _SIGN) & _ALL_BUT_SIGN)
@@ -140,33 +152,33 @@ def float_codes(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     return codes
 
 
-def floats_of_codes(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def decode_floats(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """The floats of `float_codes`."""
     return (codes ^ ((codes >> _SIGN) & _ALL_BUT_SIGN)).view(np.float64)
 
 
-def _text_codes(values: pa.Array) -> Codes:
+def _rank_texts(values: pa.Array) -> Codes:
     encoded = values.dictionary_encode()
     order = pc.array_sort_indices(encoded.dictionary).to_numpy()
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
     # Without any value there is nothing to look up, and every index is null.
-    return ranks[numpy_of(encoded.indices)] if len(ranks) else np.zeros(len(values), np.int64)
+    return ranks[to_numpy(encoded.indices)] if len(ranks) else np.zeros(len(values), np.int64)
 
 
-def _is_tied(ties: Places) -> npt.NDArray[np.bool_]:
+def _is_tied(ties: RowIndices) -> npt.NDArray[np.bool_]:
     """Which rows share their tie with another one."""
     is_next_equal = ties[1:] == ties[:-1]
     found: npt.NDArray[np.bool_] = np.append(is_next_equal, False) | np.append(False, is_next_equal)
     return found
 
 
-def _first_places(keys: Sequence[SortKey], count: int, limit: int) -> Places:
+def _select_first_rows(keys: Sequence[SortKey], count: int, limit: int) -> RowIndices:
     """Places of the first `limit` rows, in no order; more only where all keys are equal."""
-    candidates: Places | None = None
-    kept: list[Places] = []
+    candidates: RowIndices | None = None
+    kept: list[RowIndices] = []
     for key in keys:
-        codes = _directed(key, candidates)
+        codes = _compute_directed_codes(key, candidates)
         if candidates is None:
             candidates = np.arange(count)
         while codes and limit and len(candidates) > limit:
@@ -183,43 +195,43 @@ def _first_places(keys: Sequence[SortKey], count: int, limit: int) -> Places:
     return np.concatenate([*kept, rest[:limit]])
 
 
-def _directed(key: SortKey, places: Places | None) -> list[Codes]:
-    codes = key.codes(places)
+def _compute_directed_codes(key: SortKey, places: RowIndices | None) -> list[Codes]:
+    codes = key.compute_codes(places)
     return [~each for each in codes] if key.is_descending else codes
 
 
-def _order(codes: Sequence[Codes]) -> Places:
+def _sort_codes(codes: Sequence[Codes]) -> RowIndices:
     """The places of rows in the order of codes, the most important first.
 
     Integers are sorted several times as fast as places by them, so as many bits of the codes as fit
     are sorted together with the places; the other bits only where those leave ties.
     """
-    packed, rest = _packed(codes)
+    packed, rest = _pack_codes(codes)
     packed.sort()
-    place_bits = _bits(len(packed))
-    order: Places = packed & (2**place_bits - 1)
+    place_bits = _count_bits(len(packed))
+    order: RowIndices = packed & (2**place_bits - 1)
     if rest:
         packed >>= place_bits
         tied = np.flatnonzero(_is_tied(packed))
         if len(tied):
             places, equal = order[tied], packed[tied]
             ties = np.append(0, np.cumsum(equal[1:] != equal[:-1]))
-            order[tied] = places.take(_order([ties, *(each.take(places) for each in rest)]))
+            order[tied] = places.take(_sort_codes([ties, *(each.take(places) for each in rest)]))
     return order
 
 
-def _packed(codes: Sequence[Codes]) -> tuple[Places, list[Codes]]:
+def _pack_codes(codes: Sequence[Codes]) -> tuple[RowIndices, list[Codes]]:
     """The first bits of all codes and its place as one integer per row, and what did not fit."""
     rows = len(codes[0])
-    room = _PACKED_BITS_MAX - _bits(rows)
+    room = _PACKED_BITS_MAX - _count_bits(rows)
     packed = np.zeros(rows, np.int64)
     rest: list[Codes] = []
     for number, each in enumerate(codes):
-        low, span = _span(each)
+        low, span = _code_range_of(each)
         # Differences of the widest integers of both kinds fit the unsigned ones.
         above = (each if each.dtype == np.uint64 else each.astype(np.int64)).view(np.uint64)
         above = above - np.uint64(low % 2**64)
-        bits = _bits(span + 1)
+        bits = _count_bits(span + 1)
         left = max(bits - room, 0)
         packed <<= bits - left
         packed |= (above >> np.uint64(left)).view(np.int64) if left < _WORD_BITS else 0
@@ -227,17 +239,17 @@ def _packed(codes: Sequence[Codes]) -> tuple[Places, list[Codes]]:
         if left:
             rest = [above & np.uint64(2**left - 1), *codes[number + 1 :]]
             break
-    packed <<= _bits(rows)
+    packed <<= _count_bits(rows)
     packed |= np.arange(rows)
     return packed, rest
 
 
-def _span(codes: Codes) -> tuple[int, int]:
+def _code_range_of(codes: Codes) -> tuple[int, int]:
     """The least code, and how far the greatest is from it."""
     low = int(codes.min())
     return low, int(codes.max()) - low
 
 
-def _bits(count: int) -> int:
+def _count_bits(count: int) -> int:
     """How many bits tell so many apart."""
     return max(count - 1, 0).bit_length()

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.execution.columns import TableShape
-from omnigraph.execution.entity_ids import entity_ids
-from omnigraph.execution.exact import plain_type
-from omnigraph.execution.expressions import Params, constant, is_constant
-from omnigraph.execution.membership import matchable
-from omnigraph.execution.pushdown import column_of, conjuncts
+from omnigraph.execution.entity_ids import compute_entity_ids
+from omnigraph.execution.exact import comparable_type_of
+from omnigraph.execution.expressions import Params, evaluate_constant, is_constant
+from omnigraph.execution.membership import iter_matchable
+from omnigraph.execution.pushdown import column_of, iter_conjuncts
 from omnigraph.query import typed
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.typed import Expr, Value
@@ -31,13 +31,15 @@ _Ids: TypeAlias = dict[str, None]
 _Allowed: TypeAlias = dict[str, dict[Value, None]]
 
 
-def pinned(conditions: Iterable[Expr], shape: TableShape, params: Params) -> pa.Array | None:
+def find_candidate_ids(
+    conditions: Iterable[Expr], shape: TableShape, params: Params
+) -> pa.Array | None:
     """The ids outside of which no row satisfies the conditions; None when any row may."""
-    found = _pins(tuple(conditions), shape, params)
+    found = _collect_ids(tuple(conditions), shape, params)
     return None if found is None else pa.array(list(found), pa.utf8())
 
 
-def asked_value(
+def find_equality_value(
     conditions: Sequence[Expr], shape: TableShape, params: Params
 ) -> tuple[str, str | int] | None:
     """The column and the value that conditions ask for, if they are one test for equality.
@@ -52,7 +54,7 @@ def asked_value(
     column = column_of(left, shape)
     if column is None or not is_constant(right):
         return None
-    value, kind = constant(right, params), shape.schema.field(column).type
+    value, kind = evaluate_constant(right, params), shape.schema.field(column).type
     if isinstance(value, str) and pa.types.is_string(kind):
         return (ID_COLUMN if column in shape.id_columns else column), value
     if type(value) is not int or not pa.types.is_integer(kind):
@@ -67,20 +69,20 @@ def _fits(value: int, kind: pa.DataType) -> bool:
     return bool(bounds.min <= value <= bounds.max)
 
 
-def _pins(conditions: Sequence[Expr], shape: TableShape, params: Params) -> _Ids | None:
+def _collect_ids(conditions: Sequence[Expr], shape: TableShape, params: Params) -> _Ids | None:
     allowed: _Allowed = {}
     pins: list[_Ids] = []
-    for condition in conjuncts(conditions):
+    for condition in iter_conjuncts(conditions):
         if is_constant(condition):
-            if constant(condition, params) is not True:
+            if evaluate_constant(condition, params) is not True:
                 return {}
         elif isinstance(condition, typed.AnyOf):
-            pins += _pins_of_any(condition, shape, params)
+            pins += _collect_disjunction_ids(condition, shape, params)
         else:
             _restrict(allowed, condition, shape, params)
     if ID_COLUMN in allowed:
         pins.append({str(value): None for value in allowed[ID_COLUMN]})
-    pins += _pins_of_key(allowed, shape)
+    pins += _build_key_ids(allowed, shape)
     return (
         reduce(lambda left, right: {id_: None for id_ in left if id_ in right}, pins)
         if pins
@@ -88,17 +90,19 @@ def _pins(conditions: Sequence[Expr], shape: TableShape, params: Params) -> _Ids
     )
 
 
-def _pins_of_any(condition: typed.AnyOf, shape: TableShape, params: Params) -> list[_Ids]:
+def _collect_disjunction_ids(
+    condition: typed.AnyOf, shape: TableShape, params: Params
+) -> list[_Ids]:
     together: _Ids = {}
     for operand in condition.operands:
-        found = _pins((operand,), shape, params)
+        found = _collect_ids((operand,), shape, params)
         if found is None:
             return []
         together |= found
     return [together]
 
 
-def _pins_of_key(allowed: _Allowed, shape: TableShape) -> list[_Ids]:
+def _build_key_ids(allowed: _Allowed, shape: TableShape) -> list[_Ids]:
     columns = list(shape.key.values())
     if not columns or not allowed.keys() >= set(columns):
         return []
@@ -108,10 +112,10 @@ def _pins_of_key(allowed: _Allowed, shape: TableShape) -> list[_Ids]:
     members = zip(*product(*values), strict=True) if all(values) else [()] * len(columns)
     kinds = [shape.schema.field(column).type for column in columns]
     arrays = [
-        pa.array(list(each), plain_type(kind)).cast(kind)
+        pa.array(list(each), comparable_type_of(kind)).cast(kind)
         for each, kind in zip(members, kinds, strict=True)
     ]
-    ids = entity_ids(pa.table(arrays, names=columns), shape)
+    ids = compute_entity_ids(pa.table(arrays, names=columns), shape)
     return [dict.fromkeys(ids.to_pylist())]
 
 
@@ -132,9 +136,9 @@ def _restrict(allowed: _Allowed, condition: Expr, shape: TableShape, params: Par
     is_part = column == ID_COLUMN or column in shape.key.values()
     if column is None or not is_part or not is_constant(right):
         return
-    found = constant(right, params)
+    found = evaluate_constant(right, params)
     items = found if isinstance(condition, typed.Member) else (found,)
     assert items is None or isinstance(items, tuple)
-    possible = dict.fromkeys(matchable(items or (), shape.schema.field(column).type))
+    possible = dict.fromkeys(iter_matchable(items or (), shape.schema.field(column).type))
     known = allowed.get(column, possible)
     allowed[column] = {value: None for value in known if value in possible}

@@ -15,9 +15,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
-from omnigraph.execution.exact import MIRRORED, Comparison, fitted
-from omnigraph.execution.expressions import Params, constant, is_constant
-from omnigraph.execution.membership import matchable
+from omnigraph.execution.exact import MIRRORED, Comparison, fit_constant
+from omnigraph.execution.expressions import Params, evaluate_constant, is_constant
+from omnigraph.execution.membership import iter_matchable
 from omnigraph.query import typed
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.typed import Expr, SystemName, Value
@@ -49,7 +49,7 @@ class Fidelity(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
+class PushedFilter:
     """A filter for the table, None if there is nothing to filter, and what is left to evaluate."""
 
     filter: str | None
@@ -64,14 +64,14 @@ class _Sql:
     depth: int = 0
 
 
-def push_down(conditions: Iterable[Expr], shape: TableShape, params: Params) -> Pushed:
+def push_down(conditions: Iterable[Expr], shape: TableShape, params: Params) -> PushedFilter:
     """Split conditions about rows of one type into a filter and the rest."""
-    writer = _Writer(shape, params)
+    writer = _SqlWriter(shape, params)
     filters: list[str] = []
     rest: list[Expr] = []
     tests = 0
-    for condition in conjuncts(conditions):
-        sql = writer.sql(condition)
+    for condition in iter_conjuncts(conditions):
+        sql = writer.write_sql(condition)
         if sql is None or tests + sql.tests > TESTS_MAX or sql.depth > DEPTH_MAX:
             rest.append(condition)
             continue
@@ -79,14 +79,14 @@ def push_down(conditions: Iterable[Expr], shape: TableShape, params: Params) -> 
         filters.append(sql.text)
         if sql.fidelity is Fidelity.WIDER:
             rest.append(condition)
-    return Pushed(" AND ".join(filters) or None, tuple(rest))
+    return PushedFilter(" AND ".join(filters) or None, tuple(rest))
 
 
-def conjuncts(conditions: Iterable[Expr]) -> Iterable[Expr]:
+def iter_conjuncts(conditions: Iterable[Expr]) -> Iterable[Expr]:
     """The conditions that must all hold, with conjunctions taken apart."""
     for condition in conditions:
         if isinstance(condition, typed.AllOf):
-            yield from conjuncts(condition.operands)
+            yield from iter_conjuncts(condition.operands)
         else:
             yield condition
 
@@ -102,26 +102,26 @@ def column_of(expr: Expr, shape: TableShape) -> str | None:
             return None
 
 
-def text_literal(text: str) -> str:
+def quote_sql_text(text: str) -> str:
     """A text as SQL spells it; only quotes have a meaning inside."""
     return "'" + text.replace("'", "''") + "'"
 
 
 @dataclass(frozen=True, slots=True)
-class _Writer:
+class _SqlWriter:
     shape: TableShape
     params: Params
 
-    def sql(self, expr: Expr) -> _Sql | None:
+    def write_sql(self, expr: Expr) -> _Sql | None:
         """The filter of a condition, or None if the table cannot evaluate it."""
         if is_constant(expr):
-            value = constant(expr, self.params)
+            value = evaluate_constant(expr, self.params)
             fidelity = Fidelity.SAME_ROWS if value is None else Fidelity.SAME_TRUTH
             return _Sql("true" if value else "false", fidelity)
         write = _WRITERS.get(type(expr))
         return None if write is None else write(self, expr)
 
-    def column(self, expr: Expr) -> tuple[str, pa.DataType] | None:
+    def find_column(self, expr: Expr) -> tuple[str, pa.DataType] | None:
         """The quoted name and the type of the scalar column that an expression is."""
         name = column_of(expr, self.shape)
         if name is None:
@@ -129,31 +129,31 @@ class _Writer:
         kind = self.shape.schema.field(name).type
         return None if pa.types.is_nested(kind) else (f"`{name}`", kind)
 
-    def constant(self, expr: Expr) -> Value:
+    def evaluate_operand(self, expr: Expr) -> Value:
         """The value of a constant operand."""
-        return constant(expr, self.params)
+        return evaluate_constant(expr, self.params)
 
 
-def _boolean(writer: _Writer, expr: typed.PropertyValue) -> _Sql | None:
-    column = writer.column(expr)
+def _write_boolean(writer: _SqlWriter, expr: typed.PropertyValue) -> _Sql | None:
+    column = writer.find_column(expr)
     return column and _Sql(column[0], Fidelity.SAME_TRUTH)
 
 
-def _compare(writer: _Writer, expr: typed.Compare) -> _Sql | None:
+def _write_comparison(writer: _SqlWriter, expr: typed.Compare) -> _Sql | None:
     left, right, op = expr.left, expr.right, expr.op
     if is_constant(left):
         left, right, op = right, left, MIRRORED[op]
-    column = writer.column(left)
+    column = writer.find_column(left)
     if column is None or not is_constant(right):
         return None
     name, kind = column
-    value = writer.constant(right)
+    value = writer.evaluate_operand(right)
     if value is None:
         return _Sql("false", Fidelity.SAME_ROWS)
-    test = fitted(op, value, kind)
+    test = fit_constant(op, value, kind)
     if isinstance(test, bool):
         return _Sql(f"{name} IS NOT NULL" if test else "false", Fidelity.SAME_ROWS)
-    literal = _literal(test.value, kind)
+    literal = _write_literal(test.value, kind)
     if literal is None:
         return None
     return _Sql(f"{name} {test.op} {literal}", _fidelity_of(test, kind))
@@ -166,16 +166,16 @@ def _fidelity_of(test: Comparison, kind: pa.DataType) -> Fidelity:
     return Fidelity.SAME_TRUTH
 
 
-def _member(writer: _Writer, expr: typed.Member) -> _Sql | None:
-    column = writer.column(expr.item)
+def _write_member(writer: _SqlWriter, expr: typed.Member) -> _Sql | None:
+    column = writer.find_column(expr.item)
     if column is None or not is_constant(expr.items):
         return None
     name, kind = column
-    items = writer.constant(expr.items)
+    items = writer.evaluate_operand(expr.items)
     if items is None:
         return _Sql("false", Fidelity.SAME_ROWS)
     assert isinstance(items, tuple)
-    literals = [_literal(item, kind) for item in dict.fromkeys(matchable(items, kind))]
+    literals = [_write_literal(item, kind) for item in dict.fromkeys(iter_matchable(items, kind))]
     if len(literals) > ITEMS_MAX or None in literals:
         return None
     if not literals:
@@ -183,25 +183,25 @@ def _member(writer: _Writer, expr: typed.Member) -> _Sql | None:
     return _Sql(f"{name} IN ({', '.join(filter(None, literals))})", Fidelity.SAME_TRUTH)
 
 
-def _text_test(writer: _Writer, function: str, text: Expr, part: Expr) -> _Sql | None:
-    column = writer.column(text)
+def _write_text_test(writer: _SqlWriter, function: str, text: Expr, part: Expr) -> _Sql | None:
+    column = writer.find_column(text)
     if column is None or not is_constant(part):
         return None
-    value = writer.constant(part)
+    value = writer.evaluate_operand(part)
     if value is None:
         return _Sql("false", Fidelity.SAME_ROWS)
     assert isinstance(value, str)
-    return _Sql(f"{function}({column[0]}, {text_literal(value)})", Fidelity.SAME_TRUTH)
+    return _Sql(f"{function}({column[0]}, {quote_sql_text(value)})", Fidelity.SAME_TRUTH)
 
 
-def _is_null(writer: _Writer, expr: typed.IsNull) -> _Sql | None:
-    column = writer.column(expr.operand)
+def _write_null_test(writer: _SqlWriter, expr: typed.IsNull) -> _Sql | None:
+    column = writer.find_column(expr.operand)
     word = "IS NOT NULL" if expr.is_negated else "IS NULL"
     return column and _Sql(f"{column[0]} {word}", Fidelity.SAME_TRUTH)
 
 
-def _joined(writer: _Writer, word: str, operands: Sequence[Expr]) -> _Sql | None:
-    parts = [writer.sql(operand) for operand in operands]
+def _write_junction(writer: _SqlWriter, word: str, operands: Sequence[Expr]) -> _Sql | None:
+    parts = [writer.write_sql(operand) for operand in operands]
     known = [part for part in parts if part is not None]
     # A conjunction without some operands is only wider; a disjunction needs all of them.
     if not known or (word == "OR" and len(known) < len(parts)):
@@ -214,34 +214,38 @@ def _joined(writer: _Writer, word: str, operands: Sequence[Expr]) -> _Sql | None
     return _Sql(f"({text})", fidelity, sum(part.tests for part in known), depth)
 
 
-def _negated(writer: _Writer, expr: typed.Negation) -> _Sql | None:
-    operand = writer.sql(expr.operand)
+def _write_negation(writer: _SqlWriter, expr: typed.Negation) -> _Sql | None:
+    operand = writer.write_sql(expr.operand)
     if operand is None or operand.fidelity is not Fidelity.SAME_TRUTH:
         return None
     return _Sql(f"NOT ({operand.text})", Fidelity.SAME_TRUTH, operand.tests, operand.depth + 1)
 
 
 # Any: each function takes the one kind of expression it stands beside.
-_WRITERS: Final[Mapping[type[Expr], Callable[[_Writer, Any], _Sql | None]]] = {
-    typed.PropertyValue: _boolean,
-    typed.Compare: _compare,
-    typed.Member: _member,
-    typed.Substring: lambda writer, expr: _text_test(writer, "contains", expr.text, expr.part),
-    typed.Prefix: lambda writer, expr: _text_test(writer, "starts_with", expr.text, expr.prefix),
-    typed.IsNull: _is_null,
-    typed.AllOf: lambda writer, expr: _joined(writer, "AND", expr.operands),
-    typed.AnyOf: lambda writer, expr: _joined(writer, "OR", expr.operands),
-    typed.Negation: _negated,
+_WRITERS: Final[Mapping[type[Expr], Callable[[_SqlWriter, Any], _Sql | None]]] = {
+    typed.PropertyValue: _write_boolean,
+    typed.Compare: _write_comparison,
+    typed.Member: _write_member,
+    typed.Substring: lambda writer, expr: _write_text_test(
+        writer, "contains", expr.text, expr.part
+    ),
+    typed.Prefix: lambda writer, expr: _write_text_test(
+        writer, "starts_with", expr.text, expr.prefix
+    ),
+    typed.IsNull: _write_null_test,
+    typed.AllOf: lambda writer, expr: _write_junction(writer, "AND", expr.operands),
+    typed.AnyOf: lambda writer, expr: _write_junction(writer, "OR", expr.operands),
+    typed.Negation: _write_negation,
 }
 
 
-def _literal(value: Value, kind: pa.DataType) -> str | None:
+def _write_literal(value: Value, kind: pa.DataType) -> str | None:
     """A constant of a column's (plain) type as SQL, or None if SQL cannot spell it safely."""
     match value:
         case bool():
             return "true" if value else "false"
         case str():
-            return text_literal(value)
+            return quote_sql_text(value)
         case float():
             # An index keeps the two zeros apart, and SQL has no word for the infinite.
             return repr(value) if math.isfinite(value) and value != 0 else None

@@ -11,29 +11,29 @@ from typing import Final
 
 from omnigraph.execution.access import (
     LOOKUP_ROWS_MAX,
-    Patience,
-    rows_met,
-    single_scan,
+    WarmupPolicy,
+    estimate_rows,
+    find_single_scan,
     types_of,
 )
-from omnigraph.execution.admission import Pace, Turn
+from omnigraph.execution.admission import AdmissionSlot, PlanTiming
 from omnigraph.execution.budget import Budget
-from omnigraph.execution.expressions import Params, constant
-from omnigraph.execution.options import DEFAULTS, Access, ReadOptions
+from omnigraph.execution.expressions import Params, evaluate_constant
+from omnigraph.execution.options import DEFAULT_OPTIONS, Access, ReadOptions
 from omnigraph.execution.planner import Planner
 from omnigraph.execution.planner.explain import Explained
-from omnigraph.execution.reading import Embedder, Reading
+from omnigraph.execution.reading import Embedder, ExecutionContext
 from omnigraph.execution.result import Result
-from omnigraph.execution.scanned import NOTHING, run_scan
+from omnigraph.execution.scanned import NO_SOURCE, run_scan
 from omnigraph.execution.source import Source
-from omnigraph.execution.sources import Sources
-from omnigraph.execution.text_predicates import check_options
+from omnigraph.execution.sources import SourceCache
+from omnigraph.execution.text_predicates import require_valid_options
 from omnigraph.execution.timed_embedder import TimedEmbedder
 from omnigraph.execution.topology import TopologySource
 from omnigraph.execution.view import View
 from omnigraph.query.plan import CompareBlock, Exists, Operator, Rank, ReadPlan, Scan
 from omnigraph.query.typed import NOW_NAME, Expr, TextMatch
-from omnigraph.query.walk import chain_of, expressions_of, subexpressions
+from omnigraph.query.walk import chain_of, expressions_of, iter_subexpressions
 from omnigraph.schema.accepted import TypeKey
 
 # Of a plan that ran lately, what it reads is known: a few hundred bytes.
@@ -41,7 +41,7 @@ PLANS_MAX: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Needs:
+class _PlanRequirements:
     """What a plan reads, whatever the snapshot."""
 
     plan: ReadPlan
@@ -49,23 +49,23 @@ class _Needs:
     types: frozenset[TypeKey]
     nodes_of: Mapping[str, str]
     edges_of: Mapping[str, tuple[str, ...]]
-    matches: tuple[TextMatch, ...]
+    text_matches: tuple[TextMatch, ...]
     # None for searches, which may wait for a model that makes vectors.
-    pace: Pace | None
+    timing: PlanTiming | None
 
 
-class Reads:
+class QueryExecutor:
     """What the reads of one graph share; safe to share between threads."""
 
-    def __init__(self, sources: Sources, *, embed: Embedder | None = None) -> None:
+    def __init__(self, sources: SourceCache, *, embed: Embedder | None = None) -> None:
         self.sources = sources
         self.planner = Planner()
-        self._patience = Patience(sources)
+        self._patience = WarmupPolicy(sources)
         self._embed = embed
         self._lock = Lock()
         self._short = Lock()
         # By identity: to compare plans by value takes longer than a small query.
-        self._known: OrderedDict[int, _Needs] = OrderedDict()
+        self._known: OrderedDict[int, _PlanRequirements] = OrderedDict()
 
     def run(
         self,
@@ -74,27 +74,27 @@ class Reads:
         params: Params,
         *,
         now: int,
-        options: ReadOptions = DEFAULTS,
+        options: ReadOptions = DEFAULT_OPTIONS,
     ) -> Result:
         """The result of a plan; `now` is the millisecond of the request."""
-        pace = self._needs(plan, view).pace
+        pace = self._get_requirements(plan, view).timing
         if pace is None:
-            return self._run(plan, view, params, now=now, options=options)
-        with Turn(self._short, pace):
-            return self._run(plan, view, params, now=now, options=options)
+            return self._execute(plan, view, params, now=now, options=options)
+        with AdmissionSlot(self._short, pace):
+            return self._execute(plan, view, params, now=now, options=options)
 
-    def _run(
+    def _execute(
         self, plan: ReadPlan, view: View, params: Params, *, now: int, options: ReadOptions
     ) -> Result:
         started = time.monotonic()
-        needs, reading = self._begun(plan, view, {**params, NOW_NAME: now}, options)
-        if reading.source is NOTHING:
+        needs, reading = self._prepare_context(plan, view, {**params, NOW_NAME: now}, options)
+        if reading.source is NO_SOURCE:
             assert needs.scan is not None
             found = run_scan(plan, needs.scan, reading)
         else:
             found = self.planner.run(plan, reading)
         if options.access is Access.AUTO and not isinstance(reading.source, TopologySource):
-            self._patience.note(view, needs.types, time.monotonic() - started)
+            self._patience.record_read(view, needs.types, time.monotonic() - started)
         return found
 
     def explain(
@@ -104,59 +104,63 @@ class Reads:
         params: Params,
         *,
         now: int,
-        options: ReadOptions = DEFAULTS,
+        options: ReadOptions = DEFAULT_OPTIONS,
         analyze: bool = True,
     ) -> Explained:
         """How a plan runs; to analyze it, it is run."""
-        _, reading = self._begun(plan, view, {**params, NOW_NAME: now}, options)
-        if reading.source is NOTHING:
+        _, reading = self._prepare_context(plan, view, {**params, NOW_NAME: now}, options)
+        if reading.source is NO_SOURCE:
             # Look-ups in one type are a scan of it.
-            source = self.sources.source(view, Access.LOOKUPS, budget=reading.budget)
+            source = self.sources.get_source(view, Access.LOOKUPS, budget=reading.budget)
             reading = replace(reading, source=source)
         return self.planner.explain(plan, reading, analyze=analyze)
 
-    def _begun(
+    def _prepare_context(
         self, plan: ReadPlan, view: View, params: Params, options: ReadOptions
-    ) -> tuple[_Needs, Reading]:
+    ) -> tuple[_PlanRequirements, ExecutionContext]:
         """A read with its source; there is none where a table is scanned."""
         budget = options.budget or Budget()
-        needs = self._needs(plan, view)
-        if needs.matches:
-            check_options(needs.matches, lambda expr: constant(expr, params))
-        budget.check()
+        needs = self._get_requirements(plan, view)
+        if needs.text_matches:
+            require_valid_options(needs.text_matches, lambda expr: evaluate_constant(expr, params))
+        budget.check_interrupts()
 
         embed = None if self._embed is None else TimedEmbedder(self._embed, budget)
 
-        def reading(source: Source) -> Reading:
-            return Reading(view, source, params, budget, embed, needs.nodes_of, needs.edges_of)
+        def reading(source: Source) -> ExecutionContext:
+            return ExecutionContext(
+                view, source, params, budget, embed, needs.nodes_of, needs.edges_of
+            )
 
         if options.access is not Access.AUTO:
-            return needs, reading(self.sources.source(view, options.access, budget=budget))
-        unready = self._patience.unready(view, needs.types)
-        if not unready or self._patience.is_over(view, unready):
-            return needs, reading(self.sources.source(view, Access.TOPOLOGY))
+            return needs, reading(self.sources.get_source(view, options.access, budget=budget))
+        unready = self._patience.list_cold_types(view, needs.types)
+        if not unready or self._patience.should_load(view, unready):
+            return needs, reading(self.sources.get_source(view, Access.TOPOLOGY))
         if needs.scan is not None:
-            return needs, reading(NOTHING)
-        lookups = reading(self.sources.source(view, Access.LOOKUPS, budget=budget))
-        if rows_met(plan.root, lookups) <= LOOKUP_ROWS_MAX:
+            return needs, reading(NO_SOURCE)
+        lookups = reading(self.sources.get_source(view, Access.LOOKUPS, budget=budget))
+        if estimate_rows(plan.root, lookups) <= LOOKUP_ROWS_MAX:
             return needs, lookups
-        return needs, reading(self.sources.source(view, Access.TOPOLOGY))
+        return needs, reading(self.sources.get_source(view, Access.TOPOLOGY))
 
-    def _needs(self, plan: ReadPlan, view: View) -> _Needs:
+    def _get_requirements(self, plan: ReadPlan, view: View) -> _PlanRequirements:
         known = self._known.get(id(plan))
         if known is not None and known.plan is plan:
             return known
-        about = Reading(view, NOTHING, {}, Budget()).about(plan.root)
-        matches = tuple(each for each in _parts(plan.root) if isinstance(each, TextMatch))
+        about = ExecutionContext(view, NO_SOURCE, {}, Budget()).with_variables(plan.root)
+        matches = tuple(
+            each for each in _iter_expressions(plan.root) if isinstance(each, TextMatch)
+        )
         is_search = bool(matches) or any(isinstance(each, Rank) for each in chain_of(plan.root))
-        made = _Needs(
+        made = _PlanRequirements(
             plan,
-            single_scan(plan.root),
+            find_single_scan(plan.root),
             types_of(plan.root),
             about.nodes_of,
             about.edges_of,
             matches,
-            None if is_search else Pace(),
+            None if is_search else PlanTiming(),
         )
         with self._lock:
             self._known[id(plan)] = made
@@ -165,10 +169,10 @@ class Reads:
         return made
 
 
-def _parts(root: Operator) -> Iterator[Expr]:
+def _iter_expressions(root: Operator) -> Iterator[Expr]:
     """Every expression of a plan and its blocks, and everything inside."""
     for operator in chain_of(root):
         for expr in expressions_of(operator):
-            yield from subexpressions(expr)
+            yield from iter_subexpressions(expr)
         if isinstance(operator, Exists | CompareBlock):
-            yield from _parts(operator.block)
+            yield from _iter_expressions(operator.block)

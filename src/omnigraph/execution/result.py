@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import ExecutionError, LibraryMissing
-from omnigraph.execution.json_values import json_values
+from omnigraph.errors import ExecutionError, LibraryMissingError
+from omnigraph.execution.json_values import encode_json_values
 from omnigraph.query.plan import ResultColumn
 
 # A notebook shows so many rows; the count is always told.
@@ -32,7 +32,7 @@ class Result:
         try:
             return self._rows.to_pandas()
         except ImportError as failure:
-            raise LibraryMissing("pandas") from failure
+            raise LibraryMissingError("pandas") from failure
 
     def to_polars(self) -> Any:  # polars is optional, and so is its type
         """The rows as a polars data frame."""
@@ -40,7 +40,7 @@ class Result:
             # Only who asks for polars needs it.
             import polars  # noqa: PLC0415
         except ImportError as failure:
-            raise LibraryMissing("polars") from failure
+            raise LibraryMissingError("polars") from failure
         return polars.from_arrow(self._rows)
 
     def to_pylist(self) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ class Result:
         names = self._rows.column_names
         if not names:
             return [{} for _ in range(len(self))]
-        columns = [json_values(column) for column in self._rows.itercolumns()]
+        columns = [encode_json_values(column) for column in self._rows.itercolumns()]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -80,11 +80,11 @@ class Result:
         head = "".join(f"<th>{html.escape(column.name)}</th>" for column in self.columns)
         first = Result(self.columns, self._rows.slice(0, HTML_ROWS_MAX))
         body = "".join(
-            f"<tr>{''.join(map(_cell, row.values()))}</tr>" for row in first.to_json_rows()
+            f"<tr>{''.join(map(_format_cell, row.values()))}</tr>" for row in first.to_json_rows()
         )
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return f"{table}<p>{len(self)} rows</p>"
 
 
-def _cell(value: Any) -> str:  # Any: a JSON value
+def _format_cell(value: Any) -> str:  # Any: a JSON value
     return "<td></td>" if value is None else f"<td>{html.escape(str(value))}</td>"

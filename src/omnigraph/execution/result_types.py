@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from omnigraph.execution.columns import arrow_type
+from omnigraph.execution.columns import arrow_type_of
 from omnigraph.execution.exact import Values
 from omnigraph.query.typed import NodeObject, ResultType
 from omnigraph.schema.catalog import Catalog, Property
@@ -20,27 +20,27 @@ ID_FIELD = "@id"
 TIMESTAMP = pa.timestamp("ms", "UTC")
 
 
-def result_type(type_: ResultType, catalog: Catalog) -> pa.DataType:
+def result_type_of(type_: ResultType, catalog: Catalog) -> pa.DataType:
     """The Arrow type of a result column."""
     if isinstance(type_, NodeObject):
         fields = [
-            pa.field(each.name, result_type(each.type, catalog))
-            for each in object_properties(type_, catalog)
+            pa.field(each.name, result_type_of(each.type, catalog))
+            for each in iter_object_properties(type_, catalog)
         ]
         return pa.struct([pa.field(ID_FIELD, pa.utf8()), *fields])
-    return _shown(arrow_type(type_))
+    return _result_arrow_type_of(arrow_type_of(type_))
 
 
-def object_properties(node: NodeObject, catalog: Catalog) -> Iterator[Property]:
+def iter_object_properties(node: NodeObject, catalog: Catalog) -> Iterator[Property]:
     """What a bare node shows beside its id: all properties but blobs and vectors."""
     for each in catalog.nodes[node.type_name].properties.values():
         if not each.type.is_blob and not isinstance(each.type.value, VectorType):
             yield each
 
 
-def shown(values: Values) -> Values:
+def to_result_values(values: Values) -> Values:
     """Values of a table as results have them."""
-    kind = _shown(values.type)
+    kind = _result_arrow_type_of(values.type)
     if kind == values.type:
         return values
     # By way of plain integers: there is no loss, and lists are cast as their elements are.
@@ -48,7 +48,7 @@ def shown(values: Values) -> Values:
     return values.cast(numbers).cast(kind)
 
 
-def _shown(kind: pa.DataType) -> pa.DataType:
+def _result_arrow_type_of(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_date64(kind):
         return TIMESTAMP
     if pa.types.is_list(kind) and pa.types.is_date64(kind.value_type):

@@ -9,17 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
-from omnigraph.execution.expressions import Params, constant, evaluate
-from omnigraph.execution.pinned import pinned
+from omnigraph.execution.expressions import Params, evaluate, evaluate_constant
+from omnigraph.execution.pinned import find_candidate_ids
 from omnigraph.execution.pushdown import SYSTEM_COLUMNS, push_down
-from omnigraph.execution.search import text_candidates
+from omnigraph.execution.search import find_text_candidates
 from omnigraph.execution.search.field import is_among
 from omnigraph.execution.search.segment_types import RowIds
-from omnigraph.execution.text_predicates import check_options
+from omnigraph.execution.text_predicates import require_valid_options
 from omnigraph.execution.view import View
 from omnigraph.query import typed
 from omnigraph.query.typed import Expr, SystemName
-from omnigraph.query.walk import subexpressions
+from omnigraph.query.walk import iter_subexpressions
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.storage.row_ids import FEW_IDS, ROW_ID, ROWS_PER_ID
 from omnigraph.storage.table import Table
@@ -41,18 +41,18 @@ class TypeRows:
         count: int = self.rows.num_rows
         return count
 
-    def property(self, _variable: str, name: str) -> pa.ChunkedArray:
+    def get_property(self, _variable: str, name: str) -> pa.ChunkedArray:
         """The values of a property."""
         return self.rows[self.shape.columns[name]]
 
-    def system(self, _variable: str, name: SystemName) -> pa.ChunkedArray:
+    def get_system_field(self, _variable: str, name: SystemName) -> pa.ChunkedArray:
         """The values of a system field."""
         if name is SystemName.TYPE:
             return pa.chunked_array([pa.repeat(self.shape.type_key.name, self.num_rows)])
         return self.rows[SYSTEM_COLUMNS[name]]
 
 
-def matching(
+def scan_matching(
     view: View,
     type_key: TypeKey,
     conditions: Sequence[Expr],
@@ -65,82 +65,84 @@ def matching(
 
     `columns` None means all; `__id` and the ends of edges are always there, `_rowid` if asked for.
     """
-    shape = view.shape(type_key)
-    names = physical_names(shape, columns) + ([ROW_ID] if with_row_ids else [])
-    found = matching_batches(view, type_key, conditions, params, names=names)
-    return pa.Table.from_batches(found, schema=rows_schema(shape, names))
+    shape = view.get_shape(type_key)
+    names = list_physical_columns(shape, columns) + ([ROW_ID] if with_row_ids else [])
+    found = scan_matching_batches(view, type_key, conditions, params, names=names)
+    return pa.Table.from_batches(found, schema=build_rows_schema(shape, names))
 
 
-def matching_batches(
+def scan_matching_batches(
     view: View, type_key: TypeKey, conditions: Sequence[Expr], params: Params, *, names: list[str]
 ) -> Iterator[pa.RecordBatch]:
     """The same rows a batch at a time, with exactly these physical columns."""
-    shape, table = view.shape(type_key), view.table(type_key)
-    check_options(conditions, lambda expr: constant(expr, params))
-    ids = pinned(conditions, shape, params)
+    shape, table = view.get_shape(type_key), view.open_table(type_key)
+    require_valid_options(conditions, lambda expr: evaluate_constant(expr, params))
+    ids = find_candidate_ids(conditions, shape, params)
     if ids is not None:
-        needed = _needed(names, conditions, shape)
+        needed = _list_needed_columns(names, conditions, shape)
         found = table.find(ID_COLUMN, ids, columns=needed) if len(ids) else None
         batches, rest = iter(found.to_batches() if found else ()), tuple(conditions)
     else:
-        row_ids, left = text_candidates(view, type_key.name, conditions, params)
+        row_ids, left = find_text_candidates(view, type_key.name, conditions, params)
         if row_ids is not None and len(row_ids) <= max(FEW_IDS, table.count() // ROWS_PER_ID):
-            needed, rest = _needed(names, left, shape), tuple(left)
-            batches = iter(table.rows(pa.array(row_ids), columns=needed).to_batches())
+            needed, rest = _list_needed_columns(names, left, shape), tuple(left)
+            batches = iter(table.fetch_rows(pa.array(row_ids), columns=needed).to_batches())
         else:
             pushed = push_down(left, shape, params)
-            needed, rest = _needed(names, pushed.rest, shape), pushed.rest
-            batches = _batches(table, needed, pushed.filter, row_ids)
+            needed, rest = _list_needed_columns(names, pushed.rest, shape), pushed.rest
+            batches = _scan_table(table, needed, pushed.filter, row_ids)
     for batch in batches:
-        kept = _filtered(pa.Table.from_batches([batch]), shape, rest, params).select(names)
-        yield from kept.cast(rows_schema(shape, names)).to_batches()
+        kept = _filter_rows(pa.Table.from_batches([batch]), shape, rest, params).select(names)
+        yield from kept.cast(build_rows_schema(shape, names)).to_batches()
 
 
-def _batches(
+def _scan_table(
     table: Table, names: list[str], filter_: str | None, row_ids: RowIds | None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a table that pass a filter and are among some, which are in order, or all."""
     if row_ids is None:
-        return table.batches(columns=names, filter=filter_)
+        return table.scan_batches(columns=names, filter=filter_)
     return (
         batch.filter(pa.array(is_among(batch.column(ROW_ID).to_numpy(), row_ids)))
-        for batch in table.batches(columns=list(dict.fromkeys([*names, ROW_ID])), filter=filter_)
+        for batch in table.scan_batches(
+            columns=list(dict.fromkeys([*names, ROW_ID])), filter=filter_
+        )
     )
 
 
-def physical_names(shape: TableShape, columns: Sequence[str] | None) -> list[str]:
+def list_physical_columns(shape: TableShape, columns: Sequence[str] | None) -> list[str]:
     """The columns to read for some columns, or for all: those of ids and ends come first."""
     all_names = shape.schema.names
     system = [name for name in _SYSTEM if name in all_names]
     return list(dict.fromkeys([*system, *(all_names if columns is None else columns)]))
 
 
-def satisfying(
+def evaluate_conditions(
     rows: pa.Table, shape: TableShape, conditions: Sequence[Expr], params: Params
 ) -> pa.Array:
     """Which rows satisfy all conditions, as a mask without nulls."""
-    check_options(conditions, lambda expr: constant(expr, params))
+    require_valid_options(conditions, lambda expr: evaluate_constant(expr, params))
     parts = [
-        _mask(pa.Table.from_batches([batch]), shape, conditions, params)
+        _compute_mask(pa.Table.from_batches([batch]), shape, conditions, params)
         for batch in rows.to_batches()
     ]
     return pa.chunked_array(parts, pa.bool_()).combine_chunks()
 
 
-def pinned_ids(
+def find_type_candidate_ids(
     view: View, type_key: TypeKey, conditions: Sequence[Expr], params: Params
 ) -> pa.Array | None:
     """The ids that conditions restrict the answer to; None when they leave it open."""
-    return pinned(conditions, view.shape(type_key), params)
+    return find_candidate_ids(conditions, view.get_shape(type_key), params)
 
 
-def _filtered(
+def _filter_rows(
     rows: pa.Table, shape: TableShape, conditions: Sequence[Expr], params: Params
 ) -> pa.Table:
-    return rows.filter(_mask(rows, shape, conditions, params)) if conditions else rows
+    return rows.filter(_compute_mask(rows, shape, conditions, params)) if conditions else rows
 
 
-def _mask(
+def _compute_mask(
     rows: pa.Table, shape: TableShape, conditions: Sequence[Expr], params: Params
 ) -> pa.Array | pa.ChunkedArray:
     known = TypeRows(rows, shape)
@@ -153,10 +155,12 @@ def _mask(
     return mask.combine_chunks() if isinstance(mask, pa.ChunkedArray) else mask
 
 
-def _needed(names: Sequence[str], conditions: Sequence[Expr], shape: TableShape) -> list[str]:
+def _list_needed_columns(
+    names: Sequence[str], conditions: Sequence[Expr], shape: TableShape
+) -> list[str]:
     needed = dict.fromkeys(names)
     for condition in conditions:
-        for part in subexpressions(condition):
+        for part in iter_subexpressions(condition):
             match part:
                 case typed.PropertyValue() | typed.TextMatch():
                     needed[shape.columns[part.property]] = None
@@ -167,7 +171,7 @@ def _needed(names: Sequence[str], conditions: Sequence[Expr], shape: TableShape)
     return list(needed)
 
 
-def rows_schema(shape: TableShape, names: Sequence[str]) -> pa.Schema:
+def build_rows_schema(shape: TableShape, names: Sequence[str]) -> pa.Schema:
     """The schema of rows with exactly these physical columns; `_rowid` may be among them."""
     hidden = pa.field(ROW_ID, pa.uint64())
     return pa.schema([hidden if name == ROW_ID else shape.schema.field(name) for name in names])

@@ -18,24 +18,24 @@ from omnigraph.execution.expressions import Params
 from omnigraph.query.typed import Expr
 
 # Numbers of nodes of one type, or of edges of one type.
-Numbers: TypeAlias = npt.NDArray[np.int32]
+DenseIds: TypeAlias = npt.NDArray[np.int32]
 # Places in an array of rows.
-Places: TypeAlias = npt.NDArray[np.int64]
+RowIndices: TypeAlias = npt.NDArray[np.int64]
 
 
-class Reached(NamedTuple):
+class Neighbours(NamedTuple):
     """Where edges lead: for each match the place of its start in the given nodes, and its end."""
 
-    places: Places
-    ends: Numbers
+    start_indices: RowIndices
+    ends: DenseIds
 
 
-class ReachedEdges(NamedTuple):
+class NeighbourEdges(NamedTuple):
     """The same with the edge of each match."""
 
-    places: Places
-    ends: Numbers
-    edges: Numbers
+    start_indices: RowIndices
+    ends: DenseIds
+    edges: DenseIds
 
 
 class Entities(Protocol):
@@ -45,56 +45,56 @@ class Entities(Protocol):
     def count(self) -> int:
         """How many there are."""
 
-    def ids(self, at: Numbers) -> pa.Array:
+    def fetch_ids(self, at: DenseIds) -> pa.Array:
         """Their ids."""
 
-    def ranks(self, at: Numbers) -> npt.NDArray[np.int64]:
+    def rank_ids(self, at: DenseIds) -> npt.NDArray[np.int64]:
         """Numbers that compare as their ids do, by the bytes of UTF-8."""
 
-    def values(self, name: str, at: Numbers) -> pa.Array:
+    def fetch_values(self, name: str, at: DenseIds) -> pa.Array:
         """The values of a property, of the Arrow type of the property."""
 
 
 class Nodes(Entities, Protocol):
     """The nodes of one type."""
 
-    def all(self) -> Numbers:
+    def list_all(self) -> DenseIds:
         """Every node, ascending."""
 
-    def find(self, ids: pa.Array) -> Numbers:
+    def find(self, ids: pa.Array) -> DenseIds:
         """The nodes with these ids; -1 where there is none."""
 
-    def where(self, conditions: Sequence[Expr], params: Params) -> Numbers:
+    def filter_nodes(self, conditions: Sequence[Expr], params: Params) -> DenseIds:
         """The nodes that satisfy all conditions, ascending; each is about one variable."""
 
-    def row_ids(self, at: Numbers) -> npt.NDArray[np.uint64]:
+    def fetch_row_ids(self, at: DenseIds) -> npt.NDArray[np.uint64]:
         """The rows of nodes in their table, for indexes that know rows."""
 
-    def at_rows(self, row_ids: npt.NDArray[np.uint64]) -> Numbers:
+    def find_by_row_ids(self, row_ids: npt.NDArray[np.uint64]) -> DenseIds:
         """The nodes at rows of their table; -1 where there is none."""
 
 
 class Edges(Entities, Protocol):
     """The edges of one type; `is_reversed` walks them from target to source."""
 
-    def reach(self, nodes: Numbers, *, is_reversed: bool) -> Reached:
+    def expand_neighbours(self, nodes: DenseIds, *, is_reversed: bool) -> Neighbours:
         """The distinct nodes next to each given node, ordered by place, then by end."""
 
-    def match(self, nodes: Numbers, *, is_reversed: bool) -> ReachedEdges:
+    def expand_edges(self, nodes: DenseIds, *, is_reversed: bool) -> NeighbourEdges:
         """Every edge at each given node, ordered by place, then by end, then by edge."""
 
-    def sources(self, at: Numbers) -> Numbers:
+    def fetch_sources(self, at: DenseIds) -> DenseIds:
         """The nodes that edges come from."""
 
-    def targets(self, at: Numbers) -> Numbers:
+    def fetch_targets(self, at: DenseIds) -> DenseIds:
         """The nodes that edges lead to."""
 
 
 class Source(Protocol):
     """A snapshot by numbers."""
 
-    def nodes(self, type_name: str) -> Nodes:
+    def get_nodes(self, type_name: str) -> Nodes:
         """The nodes of a type."""
 
-    def edges(self, type_name: str) -> Edges:
+    def get_edges(self, type_name: str) -> Edges:
         """The edges of a type."""

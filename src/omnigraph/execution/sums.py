@@ -34,7 +34,7 @@ _DIVISOR_MAX: Final = 2**31 - 1
 _FLOAT_EXACT: Final = 2**53
 
 
-def integer_sums(
+def sum_integers(
     values: npt.NDArray[Any], groups: _Integers, count: int, divisors: _Integers | None = None
 ) -> _Floats:
     """The sums of integers, or those divided by a positive integer each, as the nearest floats."""
@@ -43,16 +43,16 @@ def integer_sums(
     if max(abs(int(values.min())), abs(int(values.max()))) * len(values) < 2**63:
         sums = np.zeros(count, np.int64)
         np.add.at(sums, groups, values.astype(np.int64, copy=False))
-        return _exact_quotients(sums, divisors)
+        return _divide_exact_sums(sums, divisors)
     if values.dtype != np.uint64:
         values = values.astype(np.int64, copy=False)
     high, low = np.zeros(count, np.int64), np.zeros(count, np.int64)
     np.add.at(high, groups, (values >> values.dtype.type(_LIMB_BITS)).astype(np.int64))
     np.add.at(low, groups, (values & values.dtype.type(_LIMB_MASK)).astype(np.int64))
-    return _quotients(np.stack([low, high, np.zeros_like(high)], axis=1), divisors, exponent=0)
+    return _divide_limbs(np.stack([low, high, np.zeros_like(high)], axis=1), divisors, exponent=0)
 
 
-def _exact_quotients(sums: _Integers, divisors: _Integers | None) -> _Floats:
+def _divide_exact_sums(sums: _Integers, divisors: _Integers | None) -> _Floats:
     floats = sums.astype(np.float64)
     if divisors is None:
         return floats
@@ -64,10 +64,10 @@ def _exact_quotients(sums: _Integers, divisors: _Integers | None) -> _Floats:
         quotients: _Floats = floats / divisors
         return quotients
     limbs = np.stack([sums & _LIMB_MASK, sums >> _LIMB_BITS, np.zeros_like(sums)], axis=1)
-    return _quotients(limbs, divisors, exponent=0)
+    return _divide_limbs(limbs, divisors, exponent=0)
 
 
-def float_sums(
+def sum_floats(
     values: _Floats, groups: _Integers, count: int, divisors: _Integers | None = None
 ) -> _Floats:
     """The sums of floats, or those divided by a positive integer each.
@@ -76,15 +76,15 @@ def float_sums(
     """
     is_finite = np.isfinite(values)
     if is_finite.all():
-        return _finite_sums(values, groups, count, divisors)
+        return _sum_finite(values, groups, count, divisors)
     odd = np.zeros(count)
     with np.errstate(invalid="ignore"):
         np.add.at(odd, groups[~is_finite], values[~is_finite])
-    sums = _finite_sums(values[is_finite], groups[is_finite], count, divisors)
+    sums = _sum_finite(values[is_finite], groups[is_finite], count, divisors)
     return np.where(np.bincount(groups[~is_finite], minlength=count) > 0, odd, sums)
 
 
-def _finite_sums(
+def _sum_finite(
     values: _Floats, groups: _Integers, count: int, divisors: _Integers | None
 ) -> _Floats:
     exponents = np.frexp(values[values != 0])[1]
@@ -95,7 +95,7 @@ def _finite_sums(
     bits = _INTEGER_BITS - len(values).bit_length()
     parts = -(-(highest - lowest) // bits)
     if parts > _PARTS_MAX or max(highest, -lowest) > _EXPONENT_MAX:
-        return _summed_singly(values, groups, count, divisors)
+        return _sum_one_by_one(values, groups, count, divisors)
     limbs = np.zeros((count, (parts * bits + _INTEGER_BITS) // _LIMB_BITS + 3), np.int64)
     rest = values
     for part in reversed(range(parts)):
@@ -105,7 +105,7 @@ def _finite_sums(
         sums = np.zeros(count, np.int64)
         np.add.at(sums, groups, whole.astype(np.int64))
         _add_shifted(limbs, sums, part * bits)
-    return _quotients(limbs, divisors, exponent=lowest)
+    return _divide_limbs(limbs, divisors, exponent=lowest)
 
 
 def _add_shifted(limbs: _Integers, numbers: _Integers, shift: int) -> None:
@@ -120,21 +120,21 @@ def _add_shifted(limbs: _Integers, numbers: _Integers, shift: int) -> None:
     limbs[:, first + 2] += signs * (high >> _LIMB_BITS)
 
 
-def _quotients(limbs: _Integers, divisors: _Integers | None, *, exponent: int) -> _Floats:
+def _divide_limbs(limbs: _Integers, divisors: _Integers | None, *, exponent: int) -> _Floats:
     """The numbers of limbs, times two to the exponent, divided, each as the nearest float."""
-    limbs = _settled(limbs)
+    limbs = _normalize_limbs(limbs)
     is_negative = limbs[:, -1] < 0
     if is_negative.any():
-        limbs = _settled(np.where(is_negative[:, None], -limbs, limbs))
+        limbs = _normalize_limbs(np.where(is_negative[:, None], -limbs, limbs))
     if divisors is None:
-        found = _rounded(limbs, exponent=exponent)
+        found = _round_limbs(limbs, exponent=exponent)
     else:
-        found = _divided(limbs, divisors, exponent=exponent)
+        found = _divide_nonnegative(limbs, divisors, exponent=exponent)
     signed: _Floats = np.where(is_negative, -found, found)
     return signed
 
 
-def _divided(limbs: _Integers, divisors: _Integers, *, exponent: int) -> _Floats:
+def _divide_nonnegative(limbs: _Integers, divisors: _Integers, *, exponent: int) -> _Floats:
     """Numbers that are not negative, divided as on paper: from the highest limb down."""
     width = limbs.shape[1] + _QUOTIENT_LIMBS
     exponent -= _QUOTIENT_LIMBS * _LIMB_BITS
@@ -149,15 +149,15 @@ def _divided(limbs: _Integers, divisors: _Integers, *, exponent: int) -> _Floats
         rest -= found[place] * by
     # A last bit says whether anything was cut off.
     found[0] |= rest != 0
-    quotients = _rounded(np.ascontiguousarray(found.T).astype(np.int64), exponent=exponent)
+    quotients = _round_limbs(np.ascontiguousarray(found.T).astype(np.int64), exponent=exponent)
     for group in np.flatnonzero(divisors > _DIVISOR_MAX):
         places = enumerate(limbs[group].tolist(), _QUOTIENT_LIMBS)
         whole = sum(limb << (_LIMB_BITS * place) for place, limb in places)
-        quotients[group] = _nearest(whole, int(divisors[group]), exponent)
+        quotients[group] = _round_quotient(whole, int(divisors[group]), exponent)
     return quotients
 
 
-def _rounded(limbs: _Integers, *, exponent: int) -> _Floats:
+def _round_limbs(limbs: _Integers, *, exponent: int) -> _Floats:
     """Settled numbers that are not negative, times two to the exponent, as the nearest floats."""
     rows = np.arange(len(limbs))
     # The highest limb that is not zero, with two below it: at least 65 bits.
@@ -182,7 +182,7 @@ def _rounded(limbs: _Integers, *, exponent: int) -> _Floats:
     return found
 
 
-def _settled(limbs: _Integers) -> _Integers:
+def _normalize_limbs(limbs: _Integers) -> _Integers:
     """The same numbers with every limb but the last within its bits."""
     settled = limbs.copy()
     for place in range(settled.shape[1] - 1):
@@ -191,7 +191,7 @@ def _settled(limbs: _Integers) -> _Integers:
     return settled
 
 
-def _summed_singly(
+def _sum_one_by_one(
     values: _Floats, groups: _Integers, count: int, divisors: _Integers | None
 ) -> _Floats:
     """The sums of groups one by one: for groups of numbers from very small to very large.
@@ -211,11 +211,14 @@ def _summed_singly(
         totals[group] += ((upper << _LOW_BITS) + lower) << shift
     by = [1] * count if divisors is None else divisors.tolist()
     return np.array(
-        [_nearest(total, each, _EXPONENT_MIN) for total, each in zip(totals, by, strict=True)]
+        [
+            _round_quotient(total, each, _EXPONENT_MIN)
+            for total, each in zip(totals, by, strict=True)
+        ]
     )
 
 
-def _nearest(number: int, divisor: int, exponent: int) -> float:
+def _round_quotient(number: int, divisor: int, exponent: int) -> float:
     """The float nearest to a number times two to the exponent, divided."""
     if exponent >= 0:
         number <<= exponent

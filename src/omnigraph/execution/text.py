@@ -24,31 +24,31 @@ _LETTERS = {
 }  # fmt: skip
 
 
-def analyze(text: str) -> list[str]:
+def analyze_text(text: str) -> list[str]:
     """The tokens of a text, in order and with repetitions."""
     words = (word for word in _WORD.findall(text) if len(word) <= TOKEN_CHARACTERS_MAX)
     folded = (_without_accents(word.lower()) for word in words)
-    return [_stemmed(word) for word in folded if word and word not in STOP_WORDS]
+    return [_stem_word(word) for word in folded if word and word not in STOP_WORDS]
 
 
 def _without_accents(word: str) -> str:
-    return word if word.isascii() else "".join(map(_ascii_letters, word))
+    return word if word.isascii() else "".join(map(_fold_to_ascii, word))
 
 
-def _ascii_letters(character: str) -> str:
+def _fold_to_ascii(character: str) -> str:
     # Only letters that become plain ASCII are folded: the breve of a Cyrillic й is no accent.
     apart = unicodedata.normalize("NFKD", _LETTERS.get(character, character))
     letters = "".join(part for part in apart if not unicodedata.combining(part))
     return letters if letters.isascii() else character
 
 
-def _stemmed(word: str) -> str:
+def _stem_word(word: str) -> str:
     # Every ending that is taken off is made of letters.
-    return word if word[-1].isdigit() else _stem(word)
+    return word if word[-1].isdigit() else _stem_letters(word)
 
 
 @lru_cache(_STEMS_MAX)
-def _stem(word: str) -> str:
+def _stem_letters(word: str) -> str:
     # The library imports the rules of thirty languages, and most programs stem nothing.
     import snowballstemmer  # noqa: PLC0415
 

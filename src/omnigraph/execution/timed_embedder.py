@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.embedding.embedder import PatientEmbedder
+from omnigraph.embedding.embedder import TimeLimitedEmbedder
 from omnigraph.errors import EmbeddingError
 from omnigraph.execution.budget import Budget
 
@@ -20,17 +20,17 @@ class TimedEmbedder:
 
     def __call__(self, text: str, dimension: int) -> Sequence[float]:
         """The vector of a text; a query whose time is over meanwhile gets none."""
-        self.budget.check()
+        self.budget.check_interrupts()
         embed, seconds = self.inner, self.budget.time_left
-        if seconds is not None and isinstance(embed, PatientEmbedder):
-            embed = embed.within(seconds)
+        if seconds is not None and isinstance(embed, TimeLimitedEmbedder):
+            embed = embed.with_timeout(seconds)
         try:
             found = embed(text, dimension)
         except EmbeddingError:
             # Whoever gave up because the time of the query was over has no problem of its own.
-            self.budget.check()
+            self.budget.check_interrupts()
             raise
-        self.budget.check()
+        self.budget.check_interrupts()
         return found
 
     def __getattr__(self, name: str) -> Any:  # whatever the wrapped one has, such as its model

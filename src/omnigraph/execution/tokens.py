@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.execution.exact import Values
-from omnigraph.execution.text import analyze
+from omnigraph.execution.text import analyze_text
 
 Codes: TypeAlias = npt.NDArray[np.int32]
 
@@ -24,13 +24,13 @@ BLOCK_BYTES: Final = 4 * 1024**2
 _SEPARATOR: Final = 0
 
 
-def _byte_table() -> npt.NDArray[np.uint8]:
+def _build_byte_table() -> npt.NDArray[np.uint8]:
     """Each byte of a run in lower case, and every other one as a separator."""
     runs = [chr(byte).lower().encode() if chr(byte).isalnum() else b"\0" for byte in range(128)]
     return np.frombuffer(b"".join(runs) + bytes(range(128, 256)), np.uint8)
 
 
-_LOWER: Final = _byte_table()
+_LOWER: Final = _build_byte_table()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,33 +45,33 @@ class Tokens:
     vocabulary: list[str]
 
 
-def tokens_of(texts: Values, *, check: Callable[[], None] = lambda: None) -> Tokens:
+def tokenize_texts(texts: Values, *, check: Callable[[], None] = lambda: None) -> Tokens:
     """The tokens of all texts; a null has none. `check` is called now and then, and may raise."""
-    vocabulary = _Vocabulary()
+    vocabulary = _TokenEncoder()
     places: list[Codes] = []
     codes: list[Codes] = []
     done = 0
-    for block in _blocks(texts):
+    for block in _split_blocks(texts):
         check()
-        counts, runs = _runs(block)
+        counts, runs = _split_runs(block)
         run_places = np.repeat(np.arange(done, done + len(block), dtype=np.int32), counts)
-        found_places, found = vocabulary.tokens(runs, run_places)
+        found_places, found = vocabulary.encode_runs(runs, run_places)
         places.append(found_places)
         codes.append(found)
         done += len(block)
-    return Tokens(_joined(places), _joined(codes), vocabulary.tokens_by_code)
+    return Tokens(_concatenate_codes(places), _concatenate_codes(codes), vocabulary.tokens_by_code)
 
 
-def _joined(parts: list[Codes]) -> Codes:
+def _concatenate_codes(parts: list[Codes]) -> Codes:
     return np.concatenate(parts) if parts else np.empty(0, np.int32)
 
 
-def _blocks(texts: Values) -> Iterator[pa.Array]:
+def _split_blocks(texts: Values) -> Iterator[pa.Array]:
     """The texts in pieces of about so many bytes, each at least one text."""
     for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
         if not len(chunk):
             continue
-        offsets = _offsets(chunk)
+        offsets = _offsets_of(chunk)
         start = 0
         while start < len(chunk):
             reach = np.searchsorted(offsets, offsets[start] + BLOCK_BYTES, side="right")
@@ -80,17 +80,17 @@ def _blocks(texts: Values) -> Iterator[pa.Array]:
             start = stop
 
 
-def _offsets(texts: pa.Array) -> npt.NDArray[np.int64]:
+def _offsets_of(texts: pa.Array) -> npt.NDArray[np.int64]:
     kind = np.int64 if pa.types.is_large_string(texts.type) else np.int32
     offsets = np.frombuffer(texts.buffers()[1], kind)
     return offsets[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
 
 
-def _runs(texts: pa.Array) -> tuple[npt.NDArray[np.int64], pa.DictionaryArray]:
+def _split_runs(texts: pa.Array) -> tuple[npt.NDArray[np.int64], pa.DictionaryArray]:
     """The runs of texts in lower case, and how many each text has."""
     if texts.null_count:
         texts = texts.fill_null("")
-    offsets = _offsets(texts)
+    offsets = _offsets_of(texts)
     data = texts.buffers()[2]
     if data is None or offsets[-1] == offsets[0]:
         return np.zeros(len(texts), np.int64), pa.array([], pa.utf8()).dictionary_encode()
@@ -111,7 +111,7 @@ def _runs(texts: pa.Array) -> tuple[npt.NDArray[np.int64], pa.DictionaryArray]:
     return counts, runs.dictionary_encode()
 
 
-class _Vocabulary:
+class _TokenEncoder:
     """The codes of tokens, and the tokens of the runs that were met."""
 
     def __init__(self) -> None:
@@ -119,9 +119,9 @@ class _Vocabulary:
         self._codes: dict[str, int] = {}
         self._of_runs: dict[str, tuple[int, ...]] = {}
 
-    def tokens(self, runs: pa.DictionaryArray, places: Codes) -> tuple[Codes, Codes]:
+    def encode_runs(self, runs: pa.DictionaryArray, places: Codes) -> tuple[Codes, Codes]:
         """The tokens of runs: the place of each, and its code."""
-        distinct = [self._of_run(run) for run in runs.dictionary.to_pylist()]
+        distinct = [self._encode_run(run) for run in runs.dictionary.to_pylist()]
         counts = np.fromiter(map(len, distinct), np.int64, len(distinct))
         codes = np.fromiter((code for each in distinct for code in each), np.int32)
         indices = runs.indices.to_numpy()
@@ -136,13 +136,13 @@ class _Vocabulary:
         found = codes.take(np.repeat(firsts.take(indices), repeats) + within)
         return np.repeat(places, repeats), found
 
-    def _of_run(self, run: str) -> tuple[int, ...]:
+    def _encode_run(self, run: str) -> tuple[int, ...]:
         found = self._of_runs.get(run)
         if found is None:
-            found = self._of_runs[run] = tuple(map(self._code, analyze(run)))
+            found = self._of_runs[run] = tuple(map(self._assign_code, analyze_text(run)))
         return found
 
-    def _code(self, token: str) -> int:
+    def _assign_code(self, token: str) -> int:
         code = self._codes.get(token)
         if code is None:
             code = self._codes[token] = len(self.tokens_by_code)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
-from omnigraph.execution.result_types import ID_FIELD, result_type, shown
+from omnigraph.execution.result_types import ID_FIELD, result_type_of, to_result_values
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.catalog import SOURCE, TARGET
@@ -31,7 +31,7 @@ class TypeDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow is untyped
     def __init__(
         self, view: View, type_key: TypeKey, *where: ds.Expression, has_blobs: bool = False
     ) -> None:
-        shape, properties = view.shape(type_key), view.types[type_key].properties
+        shape, properties = view.get_shape(type_key), view.types[type_key].properties
         self._view = view
         self._type_key = type_key
         self._where = where
@@ -44,7 +44,9 @@ class TypeDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow is untyped
             if has_blobs or not each.type.is_blob:
                 self._columns[name] = shape.columns[name]
                 is_blob = each.type.is_blob
-                kinds[name] = pa.large_binary() if is_blob else result_type(each.type, view.catalog)
+                kinds[name] = (
+                    pa.large_binary() if is_blob else result_type_of(each.type, view.catalog)
+                )
         self._schema = pa.schema(list(kinds.items()))
 
     @property
@@ -60,9 +62,9 @@ class TypeDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow is untyped
     ) -> ds.Scanner:
         """A scan of some columns of the rows that pass a filter."""
         tests = [*self._where, *([] if filter is None else [filter])]
-        names = self._needed(columns, tests)
+        names = self._list_needed_columns(columns, tests)
         return ds.Scanner.from_batches(
-            self._batches(names),
+            self._read_batches(names),
             schema=pa.schema([self._schema.field(name) for name in names]),
             columns=self._schema.names if columns is None else columns,
             filter=reduce(and_, tests) if tests else None,
@@ -74,9 +76,9 @@ class TypeDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow is untyped
         where, has_blobs = (*self._where, expression), self._has_blobs
         return TypeDataset(self._view, self._type_key, *where, has_blobs=has_blobs)
 
-    def get_fragments(self, filter: ds.Expression | None = None) -> Iterator[_Whole]:  # noqa: A002
+    def get_fragments(self, filter: ds.Expression | None = None) -> Iterator[_DatasetFragment]:  # noqa: A002
         """The dataset as its only part."""
-        yield _Whole(self if filter is None else self.filter(filter))
+        yield _DatasetFragment(self if filter is None else self.filter(filter))
 
     def count_rows(
         self,
@@ -89,17 +91,17 @@ class TypeDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow is untyped
         count: int = self.scanner(filter=filter, **options).count_rows()
         return count
 
-    def _unsupported(self, *_: object, **__: object) -> NoReturn:
+    def _raise_unsupported(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("this dataset cannot do that: read it with to_table() first")
 
     # Arrow would do these with a dataset of its own, which is not there.
-    sort_by = join = join_asof = replace_schema = _unsupported
-    partition_expression = property(_unsupported)
+    sort_by = join = join_asof = replace_schema = _raise_unsupported
+    partition_expression = property(_raise_unsupported)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a dataset of a snapshot cannot be pickled: open the graph there")
 
-    def _needed(self, columns: _Projection, tests: list[ds.Expression]) -> list[str]:
+    def _list_needed_columns(self, columns: _Projection, tests: list[ds.Expression]) -> list[str]:
         """The columns to read: Arrow does not say what an expression reads, but it prints it."""
         names: list[str] = self._schema.names
         match columns:
@@ -114,15 +116,15 @@ class TypeDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow is untyped
         # Something has to be read to tell how many rows there are.
         return needed or [ID_FIELD]
 
-    def _batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+    def _read_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([self._schema.field(name) for name in names])
         physical = [self._columns[name] for name in names]
-        for batch in self._view.table(self._type_key).batches(columns=physical):
-            values = [shown(batch.column(name)) for name in physical]
+        for batch in self._view.open_table(self._type_key).scan_batches(columns=physical):
+            values = [to_result_values(batch.column(name)) for name in physical]
             yield pa.record_batch(values, schema=schema)
 
 
-class _Whole:
+class _DatasetFragment:
     """A dataset as the part of itself that DataFusion scans."""
 
     def __init__(self, dataset: TypeDataset) -> None:

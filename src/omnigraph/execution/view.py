@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from omnigraph.execution.columns import TableShape, table_shape
+from omnigraph.execution.columns import TableShape, build_table_shape
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.storage.table import Table
@@ -18,25 +18,25 @@ from omnigraph.versioning.schemas import Schemas, StoredSchema
 from omnigraph.versioning.snapshot import Snapshot
 
 
-class _Derived:
+class _SchemaShapes:
     """What is derived from one schema again and again: its types with tables, and their shapes."""
 
     def __init__(self, accepted: AcceptedSchema) -> None:
-        self.types: Mapping[TypeKey, NodeType | EdgeType] = tabled_types(accepted.catalog)
+        self.types: Mapping[TypeKey, NodeType | EdgeType] = table_types_of(accepted.catalog)
         self._accepted = accepted
         self._shapes: dict[TypeKey, TableShape] = {}
 
-    def shape(self, type_key: TypeKey) -> TableShape:
+    def get_shape(self, type_key: TypeKey) -> TableShape:
         """The shape of a type. Two threads may make it at once: the first one made is kept."""
         shape = self._shapes.get(type_key)
         if shape is None:
-            shape = self._shapes.setdefault(type_key, table_shape(self._accepted, type_key))
+            shape = self._shapes.setdefault(type_key, build_table_shape(self._accepted, type_key))
         return shape
 
 
 # As long as a schema lives, and no longer.
-_derived: Final[WeakKeyDictionary[StoredSchema, _Derived]] = WeakKeyDictionary()
-_deriving: Final = threading.Lock()
+_shapes_by_schema: Final[WeakKeyDictionary[StoredSchema, _SchemaShapes]] = WeakKeyDictionary()
+_shapes_lock: Final = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -60,22 +60,22 @@ class View:
     @property
     def types(self) -> Mapping[TypeKey, NodeType | EdgeType]:
         """Every type that has a table: nodes by name, then edges by name."""
-        return self._of_schema.types
+        return self._schema_shapes.types
 
-    def shape(self, type_key: TypeKey) -> TableShape:
+    def get_shape(self, type_key: TypeKey) -> TableShape:
         """How the rows of a type lie in its table."""
-        return self._of_schema.shape(type_key)
+        return self._schema_shapes.get_shape(type_key)
 
-    def table(self, type_key: TypeKey) -> Table:
+    def open_table(self, type_key: TypeKey) -> Table:
         """The table of a type at this snapshot."""
         return self.tables.open(self.snapshot.pins[str(type_key)])
 
     @cached_property
-    def _of_schema(self) -> _Derived:
-        with _deriving:
-            found = _derived.get(self.schema)
+    def _schema_shapes(self) -> _SchemaShapes:
+        with _shapes_lock:
+            found = _shapes_by_schema.get(self.schema)
             if found is None:
-                found = _derived[self.schema] = _Derived(self.accepted)
+                found = _shapes_by_schema[self.schema] = _SchemaShapes(self.accepted)
             return found
 
 
@@ -84,7 +84,7 @@ def open_view(snapshot: Snapshot, schemas: Schemas, tables: Tables) -> View:
     return View(snapshot, schemas.get(snapshot.schema), tables)
 
 
-def tabled_types(catalog: Catalog) -> dict[TypeKey, NodeType | EdgeType]:
+def table_types_of(catalog: Catalog) -> dict[TypeKey, NodeType | EdgeType]:
     """Every type that has a table: nodes by name, then edges by name."""
     nodes = {TypeKey(TypeKind.NODE, name): catalog.nodes[name] for name in sorted(catalog.nodes)}
     edges = {TypeKey(TypeKind.EDGE, name): catalog.edges[name] for name in sorted(catalog.edges)}

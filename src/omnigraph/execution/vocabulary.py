@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Places: TypeAlias = npt.NDArray[np.int64]
+TokenIndices: TypeAlias = npt.NDArray[np.int64]
 _Letters: TypeAlias = npt.NDArray[np.uint32]
 
 ABSENT: Final = -1
@@ -36,37 +36,37 @@ class Vocabulary:
         """How much memory it takes."""
         return int(self.tokens.nbytes) * (1 + _LETTER_BYTES)
 
-    def code(self, token: str) -> int:
+    def find_code(self, token: str) -> int:
         """The code of a token; -1 if it is not there."""
         place = bisect_left(range(len(self)), token, key=lambda at: self.tokens[at].as_py())
         is_there = place < len(self) and self.tokens[place].as_py() == token
         return place if is_there else ABSENT
 
-    def near(self, wanted: Iterable[str], edits: int) -> Places:
+    def find_near(self, wanted: Iterable[str], edits: int) -> TokenIndices:
         """The codes of the tokens within so many edits of one of those wanted, ascending."""
-        return _near(self._letters, wanted, edits)
+        return _find_near_words(self._letters, wanted, edits)
 
     @cached_property
     def _letters(self) -> list[_Words]:
-        return _by_length(self.tokens)
+        return _group_by_length(self.tokens)
 
 
-def near_tokens(tokens: pa.Array, wanted: Iterable[str], edits: int) -> Places:
+def find_near_tokens(tokens: pa.Array, wanted: Iterable[str], edits: int) -> TokenIndices:
     """The places of the tokens within so many edits of one of those wanted, ascending."""
     if not edits:
         value_set = pa.array(list(wanted), tokens.type)
         return np.flatnonzero(pc.is_in(tokens, value_set=value_set).to_numpy(zero_copy_only=False))
-    return _near(_by_length(tokens), wanted, edits)
+    return _find_near_words(_group_by_length(tokens), wanted, edits)
 
 
 class _Words(NamedTuple):
     """Tokens of one length: where they are among all, and their letters, a column per token."""
 
-    places: Places
+    indices: TokenIndices
     letters: _Letters
 
 
-def _by_length(tokens: pa.Array) -> list[_Words]:
+def _group_by_length(tokens: pa.Array) -> list[_Words]:
     lengths = pc.utf8_length(tokens).to_numpy(zero_copy_only=False)
     found = []
     for length in np.unique(lengths):
@@ -78,7 +78,7 @@ def _by_length(tokens: pa.Array) -> list[_Words]:
     return found
 
 
-def _near(words: Iterable[_Words], wanted: Iterable[str], edits: int) -> Places:
+def _find_near_words(words: Iterable[_Words], wanted: Iterable[str], edits: int) -> TokenIndices:
     asked = list(wanted)
     parts = [
         places[start : start + _BLOCK_TOKENS][

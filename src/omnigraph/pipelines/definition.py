@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from omnigraph.pipelines.mapping import Mapped
-from omnigraph.pipelines.places import Place
+from omnigraph.pipelines.mapping import RecordMapping
+from omnigraph.pipelines.places import Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,12 @@ Source: TypeAlias = FileSource | PostgresSource | HttpSource | FeedSource | Kafk
 
 
 @dataclass(frozen=True, slots=True)
-class GraphPlace:
+class TargetGraph:
     """A graph that is written to: its address, and a schema to check with before it exists."""
 
     uri: str
     schema: Path | None
-    place: Place
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class RejectLimit:
     count: int | None = None
     percent: float = 0.0
 
-    def allows(self, rejected: int, rows: int) -> bool:
+    def allows_rejected(self, rejected: int, rows: int) -> bool:
         """Whether so many of all rows may be left out; never all of them."""
         if not rejected:
             return True
@@ -141,8 +141,8 @@ class Target:
     graph: str
     branch: str
     mode: str
-    mapped: Mapped
-    place: Place
+    mapping: RecordMapping
+    position: Position
     run_branch: RunBranch | None = None
     on_error: str = "fail"
     rejects: str | None = None
@@ -171,7 +171,7 @@ class Pipeline:
     file: str
     folder: Path
     sources: Mapping[str, Source]
-    graphs: Mapping[str, GraphPlace]
+    graphs: Mapping[str, TargetGraph]
     targets: tuple[Target, ...]
     digest: str
     # Covers only what decides which data is written: sources, targets and mappings.
@@ -182,7 +182,9 @@ class Pipeline:
     ledger: str | None = None
     description: str | None = None
     # Where the columns of a source are declared, by its name.
-    columns: Mapping[str, Place] = field(default_factory=dict, repr=False, compare=False)
+    column_positions: Mapping[str, Position] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def overwrites(self) -> bool:

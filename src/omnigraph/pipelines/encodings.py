@@ -37,16 +37,16 @@ REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 # Stands for bytes that are not text while they are read: no text has it, Unicode forbids to pass it
 # on, whereas a file may well hold a replacement character.
 UNDECODABLE: Final = "\ufdd0"
-_MARKING: Final = "omnigraph-mark-undecodable"
+_ERROR_HANDLER: Final = "omnigraph-mark-undecodable"
 _BLOCK_BYTES: Final = 8 * 1024**2
 
 
-def _mark(error: UnicodeError) -> tuple[str, int]:
+def _mark_undecodable(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeDecodeError), "only decoders are asked to mark"
     return UNDECODABLE, error.end
 
 
-codecs.register_error(_MARKING, _mark)
+codecs.register_error(_ERROR_HANDLER, _mark_undecodable)
 
 
 def is_text(stream: pa.NativeFile, encoding: str) -> bool:
@@ -61,20 +61,20 @@ def is_text(stream: pa.NativeFile, encoding: str) -> bool:
     return True
 
 
-def lines_of(stream: BinaryIO, encoding: str) -> Iterator[list[str]]:
+def iter_text_lines(stream: BinaryIO, encoding: str) -> Iterator[list[str]]:
     """The lines of a stream, many at a time; one that is not text cannot be read as JSON."""
-    with _text_of(stream, encoding) as text:
+    with _open_text(stream, encoding) as text:
         while lines := text.readlines(_BLOCK_BYTES):
-            yield [_spoiled(line) for line in lines if line.strip()]
+            yield [_invalidate_undecodable(line) for line in lines if line.strip()]
 
 
-def whole_text(stream: BinaryIO, encoding: str) -> str:
+def read_whole_text(stream: BinaryIO, encoding: str) -> str:
     """All of a stream as one text; one that is not text cannot be read as JSON."""
-    with _text_of(stream, encoding) as text:
-        return _spoiled(text.read())
+    with _open_text(stream, encoding) as text:
+        return _invalidate_undecodable(text.read())
 
 
-def not_in(stream: BinaryIO, wanted: dict[str, bytes]) -> dict[str, bytes]:
+def find_absent_names(stream: BinaryIO, wanted: dict[str, bytes]) -> dict[str, bytes]:
     """Those of some names whose bytes are nowhere in a stream."""
     missing, rest = dict(wanted), b""
     longest = max(map(len, wanted.values()), default=0)
@@ -85,33 +85,33 @@ def not_in(stream: BinaryIO, wanted: dict[str, bytes]) -> dict[str, bytes]:
     return missing
 
 
-def decoded(data: bytes) -> tuple[str, bool]:
+def decode_text(data: bytes) -> tuple[str, bool]:
     """Bytes as a text that can be shown, and whether they are text in UTF-8 at all."""
-    text = data.decode(UTF_8, _MARKING)
+    text = data.decode(UTF_8, _ERROR_HANDLER)
     return text.replace(UNDECODABLE, REPLACEMENT), UNDECODABLE not in text
 
 
-def _text_of(stream: BinaryIO, encoding: str) -> io.TextIOWrapper:
-    return io.TextIOWrapper(stream, encoding=encoding, errors=_MARKING)
+def _open_text(stream: BinaryIO, encoding: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(stream, encoding=encoding, errors=_ERROR_HANDLER)
 
 
-def _spoiled(text: str) -> str:
+def _invalidate_undecodable(text: str) -> str:
     if UNDECODABLE not in text:
         return text
     return REPLACEMENT + text.replace(UNDECODABLE, REPLACEMENT)
 
 
-class Recoded(io.RawIOBase):
+class TranscodedStream(io.RawIOBase):
     """A stream in UTF-8 of one in another encoding, in which `UNDECODABLE` is what is not text."""
 
     def __init__(self, stream: BinaryIO, encoding: str) -> None:
         self._stream = stream
-        self._decoder = codecs.getincrementaldecoder(encoding)(_MARKING)
+        self._decoder = codecs.getincrementaldecoder(encoding)(_ERROR_HANDLER)
         self._waiting = b""
         self._is_over = False
         self.is_text = True
 
-    def for_arrow(self) -> pa.NativeFile:
+    def to_arrow_file(self) -> pa.NativeFile:
         """The stream as Arrow reads it, which takes a short read for the end of a block."""
         return pa.PythonFile(io.BufferedReader(self), mode="r")
 

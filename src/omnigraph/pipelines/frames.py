@@ -19,24 +19,30 @@ from pyspark.sql import functions
 from omnigraph.embedding.configured import ConfiguredEmbedder
 from omnigraph.pipelines.check import check_mapping
 from omnigraph.pipelines.fields import Findings
-from omnigraph.pipelines.guards import CORRUPT, Guard, fails, record_sql
-from omnigraph.pipelines.mapping import Mapped
-from omnigraph.pipelines.origins.numbering import PART, PREFIX, ROW, is_own
-from omnigraph.pipelines.places import Place
+from omnigraph.pipelines.guards import CORRUPT, RowGuard, build_failure_condition, build_record_sql
+from omnigraph.pipelines.mapping import RecordMapping
+from omnigraph.pipelines.origins.numbering import PART, PREFIX, ROW, is_record_id_column
+from omnigraph.pipelines.places import Position
 from omnigraph.pipelines.sql import (
     WORDS_COLUMN,
-    Column,
-    Step,
-    Steps,
-    is_plain,
-    quoted,
-    steps_of,
+    ExpansionStep,
+    MappedColumn,
+    MappingSteps,
+    build_steps,
+    is_column_name,
+    quote_name,
 )
-from omnigraph.pipelines.stars import with_names
+from omnigraph.pipelines.stars import expand_stars
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.types import PropertyType, Scalar, ScalarType, VectorType
-from omnigraph.spark.analysis import Unresolved, arrow_types, filtered, selected, written_types
-from omnigraph.writers.inputs.arrow_values import WrongArrowType, convert
+from omnigraph.spark.analysis import (
+    UnresolvedError,
+    filter_rows,
+    get_arrow_types,
+    get_spark_types,
+    select_items,
+)
+from omnigraph.writers.inputs.arrow_values import WrongArrowTypeError, coerce_column
 from omnigraph.writers.inputs.tables import ORIGIN, REFUSED
 
 if TYPE_CHECKING:
@@ -45,7 +51,7 @@ if TYPE_CHECKING:
 # Columns that say why a record is refused, in the order in which that was found.
 _REASON: Final = "__reason"
 _LOWEST: Final = f"{PREFIX}lowest"
-_OWN_COLUMNS: Final = re.compile(rf",? ?`(?:{_REASON}\d+|{PREFIX}\w+|{CORRUPT})`")
+_INTERNAL_COLUMNS: Final = re.compile(rf",? ?`(?:{_REASON}\d+|{PREFIX}\w+|{CORRUPT})`")
 _CASTS: Final = {
     Scalar.STRING: "string",
     Scalar.BOOL: "boolean",
@@ -60,8 +66,8 @@ _CASTS: Final = {
 }
 
 
-def mapped_frames(
-    mapped: Mapped, catalog: Catalog, sources: Mapping[str, DataFrame], *, mode: str
+def build_frames(
+    mapped: RecordMapping, catalog: Catalog, sources: Mapping[str, DataFrame], *, mode: str
 ) -> list[tuple[str, DataFrame]]:
     """The rows of each type, with `node:Name` or `edge:Name`; raises all that cannot work.
 
@@ -69,13 +75,13 @@ def mapped_frames(
     """
     findings = check_mapping(mapped, catalog, mode=mode)
     findings.raise_if_any()
-    frames = found_frames(mapped, catalog, sources, findings)
+    frames = resolve_frames(mapped, catalog, sources, findings)
     findings.raise_if_any()
     return frames
 
 
-def found_frames(
-    mapped: Mapped, catalog: Catalog, sources: Mapping[str, DataFrame], findings: Findings
+def resolve_frames(
+    mapped: RecordMapping, catalog: Catalog, sources: Mapping[str, DataFrame], findings: Findings
 ) -> list[tuple[str, DataFrame]]:
     """The rows of each type of a checked mapping; what cannot work goes to the findings.
 
@@ -86,17 +92,17 @@ def found_frames(
     told: set[str] = set()
     numbers = {name: number for number, name in enumerate(sources)}
     for rule in mapped.rules:
-        steps = steps_of(rule, catalog)
+        steps = build_steps(rule, catalog)
         source = steps.source or next(iter(sources))
-        records = _wholly_read(sources[source])
-        records = _readable(records) if source in told else records
+        records = _complete_corrupt_column(sources[source])
+        records = _drop_corrupt_records(records) if source in told else records
         told.add(source)
-        guard = Guard.of(steps.type_name, source, mapped.file, records.columns)
+        guard = RowGuard.from_columns(steps.type_name, source, mapped.file, records.columns)
         before = len(findings.problems)
-        steps = _without_stars(steps, records.columns, findings)
+        steps = _expand_all_stars(steps, records.columns, findings)
         if len(findings.problems) > before:
             continue
-        frame = _Rows(steps, catalog, findings, guard, numbers[source]).of(records)
+        frame = _RuleLowering(steps, catalog, findings, guard, numbers[source]).build_rows(records)
         if frame is None:
             continue
         name = f"{'edge' if steps.is_edge else 'node'}:{steps.type_name}"
@@ -106,7 +112,7 @@ def found_frames(
     return [(name, frame) for (name, _), frame in frames.items()]
 
 
-def _wholly_read(records: DataFrame) -> DataFrame:
+def _complete_corrupt_column(records: DataFrame) -> DataFrame:
     """Records that are unreadable whichever of their columns a rule asks for.
 
     Spark reads the columns that are asked for, and takes a record for readable if those are. So
@@ -114,7 +120,7 @@ def _wholly_read(records: DataFrame) -> DataFrame:
     """
     if CORRUPT not in records.columns:
         return records
-    corrupt, values = quoted(CORRUPT), record_sql(records.columns)
+    corrupt, values = quote_name(CORRUPT), build_record_sql(records.columns)
     return records.withColumn(
         CORRUPT,
         functions.expr(
@@ -125,125 +131,133 @@ def _wholly_read(records: DataFrame) -> DataFrame:
     )
 
 
-def _readable(records: DataFrame) -> DataFrame:
+def _drop_corrupt_records(records: DataFrame) -> DataFrame:
     """The records that could be read: the first rule of a source tells of the others."""
     if CORRUPT not in records.columns:
         return records
-    return records.where(f"{quoted(CORRUPT)} IS NULL").drop(CORRUPT)
+    return records.where(f"{quote_name(CORRUPT)} IS NULL").drop(CORRUPT)
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _RuleLowering:
     """The rows of one rule; what is wrong goes to the findings, and then there are none."""
 
-    steps: Steps
+    steps: MappingSteps
     catalog: Catalog
     findings: Findings
-    guard: Guard
+    guard: RowGuard
     source: int
 
-    def of(self, records: DataFrame) -> DataFrame | None:
-        expanded = self._expanded(records)
+    def build_rows(self, records: DataFrame) -> DataFrame | None:
+        expanded = self._expand_records(records)
         if expanded is None:
             return None
         before = len(self.findings.problems)
         for column in self.steps.columns:
-            self._check(column, expanded)
+            self._check_column(column, expanded)
         if len(self.findings.problems) > before:
             return None
-        rows = expanded.selectExpr(*self._items(expanded))
+        rows = expanded.selectExpr(*self._build_items(expanded))
         has_origin = PART in records.columns
         if self.steps.is_distinct:
-            rows = _distinct(rows) if has_origin else rows.distinct()
+            rows = _deduplicate_rows(rows) if has_origin else rows.distinct()
         if has_origin:
-            rows = _with_origin(rows, self.source)
-        return _embedded(rows, self.steps.embedded) if self.steps.embedded else rows
+            rows = _with_provenance(rows, self.source)
+        return _embed_rows(rows, self.steps.embedded) if self.steps.embedded else rows
 
-    def _items(self, records: DataFrame) -> Iterator[str]:
+    def _build_items(self, records: DataFrame) -> Iterator[str]:
         """The columns, null where they have no result, and why a row is refused."""
-        reasons = _reasons(records)
+        reasons = _list_reason_columns(records)
         for column in self.steps.columns:
             if not column.can_fail:
                 yield column.item
                 continue
-            failed = fails(column.sql)
-            reasons.append(self.guard.refusal(failed, column.name, column.sql, column.place))
-            yield f"CASE WHEN {failed} THEN NULL ELSE {column.sql} END AS {quoted(column.name)}"
+            failed = build_failure_condition(column.sql)
+            reasons.append(
+                self.guard.build_rejection(failed, column.name, column.sql, column.position)
+            )
+            yield f"CASE WHEN {failed} THEN NULL ELSE {column.sql} END AS {quote_name(column.name)}"
         if reasons:
-            yield f"{_first(reasons)} AS {quoted(REFUSED)}"
+            yield f"{_coalesce_reasons(reasons)} AS {quote_name(REFUSED)}"
         yield from (name for name in (PART, ROW) if name in records.columns)
 
-    def _expanded(self, records: DataFrame) -> DataFrame | None:
+    def _expand_records(self, records: DataFrame) -> DataFrame | None:
         taken = set(records.columns)
-        place = self.steps.place
+        place = self.steps.position
         try:
             if CORRUPT in taken:
                 records = _with_reason(records, self.guard.unreadable)
             for step in self.steps.expansions:
-                place = step.place
-                records = self._expanded_by(step, records)
+                place = step.position
+                records = self._apply_expansion(step, records)
             if self.steps.where is not None:
-                place = self.steps.where_place
-                records = self._filtered(self.steps.where, records)
-        except Unresolved as failure:
-            self.findings.add(place, f"{self.steps.type_name}: {_told(failure)}")
+                place = self.steps.where_position
+                records = self._filter_records(self.steps.where, records)
+        except UnresolvedError as failure:
+            self.findings.add_problem(
+                place, f"{self.steps.type_name}: {_format_unresolved(failure)}"
+            )
             return None
         new = [
             name for name in records.columns if name in taken and records.columns.count(name) > 1
         ]
         if new:
             message = f"{self.steps.type_name}: a record has '{new[0]}' already"
-            self.findings.add(self.steps.place, message, hint="give the elements another name")
+            self.findings.add_problem(
+                self.steps.position, message, hint="give the elements another name"
+            )
             return None
         return records
 
-    def _expanded_by(self, step: Step, records: DataFrame) -> DataFrame:
-        plain = selected(records, step.items)
+    def _apply_expansion(self, step: ExpansionStep, records: DataFrame) -> DataFrame:
+        plain = select_items(records, step.items)
         if step.can_fail:
-            failed = fails(f"size({step.sql})")
-            reason = self.guard.refusal(failed, None, step.sql, step.place)
+            failed = build_failure_condition(f"size({step.sql})")
+            reason = self.guard.build_rejection(failed, None, step.sql, step.position)
             records = _with_reason(records, reason)
-        reasons = _reasons(records)
+        reasons = _list_reason_columns(records)
         if not reasons:
             return plain
         # A refused record stays one row, so that it is told.
         other = "array(NULL)" if step.is_explode else "NULL"
-        sql = f"CASE WHEN {_first(reasons)} IS NOT NULL THEN {other} ELSE {step.sql} END"
-        return selected(records, step.items_of(sql))
+        sql = f"CASE WHEN {_coalesce_reasons(reasons)} IS NOT NULL THEN {other} ELSE {step.sql} END"
+        return select_items(records, step.items_of(sql))
 
-    def _filtered(self, where: str, records: DataFrame) -> DataFrame:
-        plain = filtered(records, where)
-        if not is_plain(where):
-            reason = self.guard.refusal(fails(f"({where})"), None, where, self.steps.where_place)
+    def _filter_records(self, where: str, records: DataFrame) -> DataFrame:
+        plain = filter_rows(records, where)
+        if not is_column_name(where):
+            reason = self.guard.build_rejection(
+                build_failure_condition(f"({where})"), None, where, self.steps.where_position
+            )
             records = _with_reason(records, reason)
-        reasons = _reasons(records)
+        reasons = _list_reason_columns(records)
         if not reasons:
             return plain
-        refused = f"{_first(reasons)} IS NOT NULL"
-        return filtered(records, f"CASE WHEN {refused} THEN true ELSE ({where}) END")
+        refused = f"{_coalesce_reasons(reasons)} IS NOT NULL"
+        return filter_rows(records, f"CASE WHEN {refused} THEN true ELSE ({where}) END")
 
-    def _check(self, column: Column, records: DataFrame) -> None:
+    def _check_column(self, column: MappedColumn, records: DataFrame) -> None:
         about = f"{self.steps.type_name}.{column.name}"
         try:
-            found = arrow_types(selected(records, [column.item]))[column.name]
-        except Unresolved as failure:
-            self.findings.add(column.place, f"{about}: {_told(failure)}")
+            found = get_arrow_types(select_items(records, [column.item]))[column.name]
+        except UnresolvedError as failure:
+            self.findings.add_problem(column.position, f"{about}: {_format_unresolved(failure)}")
             return
         except TypeError as failure:
-            self.findings.add(column.place, f"{about}: {failure}")
+            self.findings.add_problem(column.position, f"{about}: {failure}")
             return
-        type_ = self._type(column.name)
+        type_ = self._find_property_type(column.name)
         if type_ is None:
             return
         if column.name in self.steps.embedded:
             if not pa.types.is_string(found):
                 message = f"{about}: a text is embedded, the expression gives {found}"
-                self.findings.add(column.place, message)
-        elif not fits(found, type_):
+                self.findings.add_problem(column.position, message)
+        elif not fits_property(found, type_):
             message = f"{about}: expects {type_}, the expression gives {found}"
-            self.findings.add(column.place, message, hint=_cast_hint(type_))
+            self.findings.add_problem(column.position, message, hint=_suggest_cast(type_))
 
-    def _type(self, name: str) -> PropertyType | None:
+    def _find_property_type(self, name: str) -> PropertyType | None:
         """The type of a property; None for ids and ends, which are texts already."""
         type_: NodeType | EdgeType = (
             self.catalog.edges[self.steps.type_name]
@@ -254,73 +268,79 @@ class _Rows:
         return None if property_ is None else property_.type
 
 
-def _without_stars(steps: Steps, columns: Sequence[str], findings: Findings) -> Steps:
+def _expand_all_stars(
+    steps: MappingSteps, columns: Sequence[str], findings: Findings
+) -> MappingSteps:
     """The steps with the names of all columns of a record in place of stars."""
-    names = [quoted(name) for name in columns if name != CORRUPT and not is_own(name)]
+    names = [
+        quote_name(name) for name in columns if name != CORRUPT and not is_record_id_column(name)
+    ]
 
-    def named(sql: str, about: str, place: Place) -> str:
-        found = with_names(sql, names)
+    def expand_sql(sql: str, about: str, place: Position) -> str:
+        found = expand_stars(sql, names)
         if found is None:
             message = f"{about}: a star stands for all columns only as an argument of its own"
-            findings.add(place, message, hint="write struct(*), or the names of the columns")
+            findings.add_problem(
+                place, message, hint="write struct(*), or the names of the columns"
+            )
         return found or sql
 
     type_name = steps.type_name
     expansions = []
     for step in steps.expansions:
-        expansions.append(replace(step, sql=named(step.sql, type_name, step.place)))
+        expansions.append(replace(step, sql=expand_sql(step.sql, type_name, step.position)))
         if step.name != WORDS_COLUMN:
-            names.append(quoted(step.name))
-    where = steps.where and named(steps.where, type_name, steps.where_place)
+            names.append(quote_name(step.name))
+    where = steps.where and expand_sql(steps.where, type_name, steps.where_position)
     values = [
-        replace(each, sql=named(each.sql, f"{type_name}.{each.name}", each.place))
+        replace(each, sql=expand_sql(each.sql, f"{type_name}.{each.name}", each.position))
         for each in steps.columns
     ]
     return replace(steps, expansions=tuple(expansions), where=where, columns=tuple(values))
 
 
-def _distinct(rows: DataFrame) -> DataFrame:
+def _deduplicate_rows(rows: DataFrame) -> DataFrame:
     """Equal rows once, with one of their records: that of the lowest numbers."""
-    names = [quoted(name) for name in rows.columns if not is_own(name)]
+    names = [quote_name(name) for name in rows.columns if not is_record_id_column(name)]
     lowest = functions.min(functions.struct(PART, ROW)).alias(_LOWEST)
     return rows.groupBy(*names).agg(lowest).selectExpr(*names, f"{_LOWEST}.*")
 
 
-def _with_origin(rows: DataFrame, source: int) -> DataFrame:
+def _with_provenance(rows: DataFrame, source: int) -> DataFrame:
     """Rows that say of which record of which source they were made."""
-    names = [quoted(name) for name in rows.columns if not is_own(name)]
+    names = [quote_name(name) for name in rows.columns if not is_record_id_column(name)]
     struct = f"named_struct('source', {source}, 'part', {PART}, 'row', {ROW})"
-    return rows.selectExpr(*names, f"{struct} AS {quoted(ORIGIN)}")
+    return rows.selectExpr(*names, f"{struct} AS {quote_name(ORIGIN)}")
 
 
-def _told(failure: Unresolved) -> str:
+def _format_unresolved(failure: UnresolvedError) -> str:
     """What Spark does not understand, without the columns that only a guard knows."""
-    return _OWN_COLUMNS.sub("", str(failure)).rstrip(".")
+    return _INTERNAL_COLUMNS.sub("", str(failure)).rstrip(".")
 
 
 def _with_reason(records: DataFrame, reason: str) -> DataFrame:
-    name = quoted(f"{_REASON}{len(_reasons(records))}")
+    name = quote_name(f"{_REASON}{len(_list_reason_columns(records))}")
     return records.selectExpr("*", f"{reason} AS {name}")
 
 
-def _reasons(records: DataFrame) -> list[str]:
-    return [quoted(name) for name in records.columns if name.startswith(_REASON)]
+def _list_reason_columns(records: DataFrame) -> list[str]:
+    return [quote_name(name) for name in records.columns if name.startswith(_REASON)]
 
 
-def _first(reasons: Sequence[str]) -> str:
+def _coalesce_reasons(reasons: Sequence[str]) -> str:
     return reasons[0] if len(reasons) == 1 else f"coalesce({', '.join(reasons)})"
 
 
-def fits(found: pa.DataType, type_: PropertyType) -> bool:
+def fits_property(found: pa.DataType, type_: PropertyType) -> bool:
     """Whether the load takes columns of an Arrow type for a property."""
     try:
-        convert(pa.array([], found), type_, is_strict=True)
-    except (WrongArrowType, pa.ArrowException):
+        coerce_column(pa.array([], found), type_, is_strict=True)
+    except (WrongArrowTypeError, pa.ArrowException):
         return False
     return True
 
 
-def _cast_hint(type_: PropertyType) -> str | None:
+def _suggest_cast(type_: PropertyType) -> str | None:
     match type_.value:
         case ScalarType(scalar) if scalar in _CASTS:
             return f"write cast(… AS {_CASTS[scalar]})"
@@ -330,9 +350,9 @@ def _cast_hint(type_: PropertyType) -> str | None:
             return None
 
 
-def _embedded(rows: DataFrame, dimensions: Mapping[str, int]) -> DataFrame:
-    types = written_types(rows) | dict.fromkeys(dimensions, "array<float>")
-    columns = ", ".join(f"{quoted(name)} {type_}" for name, type_ in types.items())
+def _embed_rows(rows: DataFrame, dimensions: Mapping[str, int]) -> DataFrame:
+    types = get_spark_types(rows) | dict.fromkeys(dimensions, "array<float>")
+    columns = ", ".join(f"{quote_name(name)} {type_}" for name, type_ in types.items())
     # Keys are secrets and stay out of the plan: tasks have them in their own environment.
     settings = {name: text for name, text in os.environ.items() if _is_setting(name)}
     return rows.mapInArrow(partial(embed_batches, dict(dimensions), settings), columns)

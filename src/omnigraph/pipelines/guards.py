@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from omnigraph.pipelines.encodings import REPLACEMENT
-from omnigraph.pipelines.origins.numbering import is_own
-from omnigraph.pipelines.places import Place
-from omnigraph.pipelines.sql import literal, quoted
+from omnigraph.pipelines.origins.numbering import is_record_id_column
+from omnigraph.pipelines.places import Position
+from omnigraph.pipelines.sql import quote_literal, quote_name
 from omnigraph.writers.inputs.tables import REFUSED_MESSAGE, REFUSED_PROPERTY, REFUSED_RECORD
 
 # The text of a record that could not be read; null for all others.
@@ -23,7 +23,7 @@ CORRUPT: Final = "_corrupt_record"
 _RECORD_CHARS_MAX: Final = 16 * 1024
 
 
-def fails(sql: str) -> str:
+def build_failure_condition(sql: str) -> str:
     """A condition: whether an expression has no result for a record.
 
     `try_to_binary` is null for whatever fails inside. The lambda keeps Spark from computing parts
@@ -34,7 +34,7 @@ def fails(sql: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class RowGuard:
     """Tells why records of a source are refused by a rule; `record` is the SQL of their text."""
 
     type_name: str
@@ -43,11 +43,15 @@ class Guard:
     record: str
 
     @classmethod
-    def of(cls, type_name: str, source: str, file: str, columns: Sequence[str]) -> Guard:
+    def from_columns(
+        cls, type_name: str, source: str, file: str, columns: Sequence[str]
+    ) -> RowGuard:
         """The guard of a rule over records with these columns."""
-        return cls(type_name, source, file, record_sql(columns))
+        return cls(type_name, source, file, build_record_sql(columns))
 
-    def refusal(self, condition: str, property_: str | None, sql: str, place: Place) -> str:
+    def build_rejection(
+        self, condition: str, property_: str | None, sql: str, place: Position
+    ) -> str:
         """Why a record is refused where a condition holds, else null."""
         about = self.type_name if property_ is None else f"{self.type_name}.{property_}"
         shown = sql.removeprefix("(").removesuffix(")") if sql.startswith("(") else sql
@@ -55,32 +59,32 @@ class Guard:
             f"{about}: {shown} has no result for this record of source '{self.source}'"
             f" ({self.file}:{place})"
         )
-        return f"CASE WHEN {condition} THEN {_why(property_, message, self.record)} END"
+        return f"CASE WHEN {condition} THEN {_build_reason(property_, message, self.record)} END"
 
     @property
     def unreadable(self) -> str:
         """Why a record that could not be read is refused, else null."""
         about = f"source '{self.source}' holds a record that cannot be read"
-        corrupt = quoted(CORRUPT)
+        corrupt = quote_name(CORRUPT)
         text = f"left({corrupt}, {_RECORD_CHARS_MAX})"
         bytes_ = f"{about}: it has bytes that are not text in the encoding of the source"
         return (
-            f"CASE WHEN contains({corrupt}, '{REPLACEMENT}') THEN {_why(None, bytes_, text)}"
-            f" WHEN {corrupt} IS NOT NULL THEN {_why(None, about, text)} END"
+            f"CASE WHEN contains({corrupt}, '{REPLACEMENT}') THEN {_build_reason(None, bytes_, text)}"
+            f" WHEN {corrupt} IS NOT NULL THEN {_build_reason(None, about, text)} END"
         )
 
 
-def record_sql(columns: Sequence[str]) -> str:
+def build_record_sql(columns: Sequence[str]) -> str:
     """The text of a record with these columns, as JSON."""
-    names = [name for name in columns if name != CORRUPT and not is_own(name)]
+    names = [name for name in columns if name != CORRUPT and not is_record_id_column(name)]
     # Names that are there twice can be meant by nobody.
-    named = ", ".join(quoted(name) for name in names if names.count(name) == 1)
+    named = ", ".join(quote_name(name) for name in names if names.count(name) == 1)
     return f"left(to_json(struct({named})), {_RECORD_CHARS_MAX})" if named else "''"
 
 
-def _why(property_: str | None, message: str, record: str) -> str:
-    named = "cast(NULL AS string)" if property_ is None else literal(property_)
+def _build_reason(property_: str | None, message: str, record: str) -> str:
+    named = "cast(NULL AS string)" if property_ is None else quote_literal(property_)
     return (
-        f"named_struct('{REFUSED_PROPERTY}', {named}, '{REFUSED_MESSAGE}', {literal(message)},"
+        f"named_struct('{REFUSED_PROPERTY}', {named}, '{REFUSED_MESSAGE}', {quote_literal(message)},"
         f" '{REFUSED_RECORD}', {record})"
     )

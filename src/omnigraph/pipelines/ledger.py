@@ -20,8 +20,8 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final
 
-from omnigraph.errors import CorruptObject
-from omnigraph.ids import earliest_ulid, new_ulid
+from omnigraph.errors import CorruptObjectError
+from omnigraph.ids import generate_ulid, make_lowest_ulid
 from omnigraph.schema.shape import JsonObject
 from omnigraph.storage import layout, open_objects
 from omnigraph.storage.objects import Objects
@@ -31,7 +31,7 @@ FOLDER: Final = layout.PIPELINES
 # A run has at most two events for each attempt at each target, and two more.
 EVENTS_MAX: Final = 9_999
 # The newest runs are looked for in these last hours first: an hour, a day, a month, a year.
-_REACHES_H: Final = (1, 24, 24 * 31, 24 * 366)
+_SEARCH_WINDOWS_H: Final = (1, 24, 24 * 31, 24 * 366)
 _HOUR_MS: Final = 3_600_000
 
 RUNNING: Final = "running"
@@ -75,7 +75,7 @@ class TargetRun:
     error_code: str | None = None
 
     @property
-    def is_untold(self) -> bool:
+    def has_unknown_outcome(self) -> bool:
         """Whether its run did not say what became of it."""
         return self.status in (RUNNING, INTERRUPTED)
 
@@ -126,7 +126,7 @@ class Run:
     error: str | None = None
     actor: str | None = None
     # The slot that a schedule asked for; a followed source has batches of its own instead.
-    asked: str | None = None
+    requested_slot: str | None = None
 
     @property
     def rows_read(self) -> int | None:
@@ -139,7 +139,7 @@ class Run:
         """Whether the run said how it ended."""
         return self.ended_at is not None
 
-    def target(self, name: str) -> TargetRun | None:
+    def find_target(self, name: str) -> TargetRun | None:
         """What became of one target."""
         return next((each for each in self.targets if each.target == name), None)
 
@@ -173,34 +173,34 @@ class Ledger:
         self._folder = f"{FOLDER}/{pipeline}"
 
     @classmethod
-    def at(cls, uri: str, pipeline: str) -> Ledger:
+    def open(cls, uri: str, pipeline: str) -> Ledger:
         """The ledger of a pipeline at an address: that of a graph, or any other."""
         return cls(open_objects(uri), pipeline)
 
-    def start(self, event: Mapping[str, object]) -> RunLog:
+    def start_run(self, event: Mapping[str, object]) -> RunLog:
         """Begin a run: from here on it is seen, whatever becomes of it."""
-        log = RunLog(self._objects, f"{self._folder}/runs/{new_ulid()}")
-        log.add("started", {**event, "host": socket.gethostname(), "pid": os.getpid()})
+        log = RunLog(self._objects, f"{self._folder}/runs/{generate_ulid()}")
+        log.add_event("started", {**event, "host": socket.gethostname(), "pid": os.getpid()})
         return log
 
-    def runs(self, *, limit: int | None = None) -> list[Run]:
+    def list_runs(self, *, limit: int | None = None) -> list[Run]:
         """The newest runs, newest first."""
-        return list(islice(self.newest(), limit))
+        return list(islice(self.iter_newest_runs(), limit))
 
-    def newest(self, *, since: datetime | None = None) -> Iterator[Run]:
+    def iter_newest_runs(self, *, since: datetime | None = None) -> Iterator[Run]:
         """Runs, newest first, down to a time; each is read when it is asked for."""
-        oldest = "" if since is None else earliest_ulid(int(since.timestamp() * 1000))
-        for run_id, paths in self._newest_paths():
+        oldest = "" if since is None else make_lowest_ulid(int(since.timestamp() * 1000))
+        for run_id, paths in self._iter_newest_paths():
             if run_id < oldest:
                 return
-            yield self._folded(run_id, paths)
+            yield self._read_run(run_id, paths)
 
-    def _newest_paths(self) -> Iterator[tuple[str, list[str]]]:
+    def _iter_newest_paths(self) -> Iterator[tuple[str, list[str]]]:
         """The objects of each run, newest first: ids begin with a time, so few are listed."""
         folder, told = f"{self._folder}/runs", None
         now_ms = time.time_ns() // 1_000_000
-        for hours in (*_REACHES_H, None):
-            first = None if hours is None else earliest_ulid(now_ms - hours * _HOUR_MS)
+        for hours in (*_SEARCH_WINDOWS_H, None):
+            first = None if hours is None else make_lowest_ulid(now_ms - hours * _HOUR_MS)
             paths: dict[str, list[str]] = {}
             after = None if first is None else f"{folder}/{first}"
             for entry in self._objects.list(folder, after=after):
@@ -211,55 +211,57 @@ class Ledger:
             yield from sorted(paths.items(), reverse=True)
             told = first
 
-    def run(self, run_id: str) -> Run | None:
+    def find_run(self, run_id: str) -> Run | None:
         """One run."""
         paths = [each.path for each in self._objects.list(f"{self._folder}/runs/{run_id}")]
-        return self._folded(run_id, paths) if paths else None
+        return self._read_run(run_id, paths) if paths else None
 
-    def claim(self, number: int, batch: JsonObject) -> JsonObject:
+    def claim_batch(self, number: int, batch: JsonObject) -> JsonObject:
         """Say what the n-th part of a followed source is, unless somebody did: theirs counts."""
-        if self._objects.put_new(self._batch(number), encoded(batch)):
+        if self._objects.put_new(self._format_batch_path(number), encode_document(batch)):
             return batch
-        return self._read(self._batch(number))
+        return self._read_event(self._format_batch_path(number))
 
-    def last_batch(self) -> tuple[int, JsonObject] | None:
+    def find_last_batch(self) -> tuple[int, JsonObject] | None:
         """The newest part of a followed source that anybody named, and its number."""
         # They are numbered without gaps: the last one is found without listing them.
-        if not self._is_named(0):
+        if not self._is_batch_claimed(0):
             return None
         step = 1
-        while self._is_named(step):
+        while self._is_batch_claimed(step):
             step *= 2
         low, high = step // 2, step
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self._is_named(middle) else (low, middle)
-        return low, self._read(self._batch(low))
+            low, high = (middle, high) if self._is_batch_claimed(middle) else (low, middle)
+        return low, self._read_event(self._format_batch_path(low))
 
     def finish_batch(self, number: int, run_id: str) -> None:
         """Say that every target has a part of a followed source, so that the next one may begin."""
-        self._objects.put_new(self._finished(number), encoded({"run": run_id}))
+        self._objects.put_new(self._format_finished_path(number), encode_document({"run": run_id}))
 
-    def is_finished(self, number: int) -> bool:
+    def is_batch_finished(self, number: int) -> bool:
         """Whether every target has a part of a followed source."""
-        return self._objects.get(self._finished(number)) is not None
+        return self._objects.get(self._format_finished_path(number)) is not None
 
-    def _is_named(self, number: int) -> bool:
-        return self._objects.get(self._batch(number)) is not None
+    def _is_batch_claimed(self, number: int) -> bool:
+        return self._objects.get(self._format_batch_path(number)) is not None
 
-    def _batch(self, number: int) -> str:
+    def _format_batch_path(self, number: int) -> str:
         return f"{self._folder}/batches/{number:08}.json"
 
-    def _finished(self, number: int) -> str:
+    def _format_finished_path(self, number: int) -> str:
         return f"{self._folder}/finished/{number:08}.json"
 
-    def _folded(self, run_id: str, paths: list[str]) -> Run:
-        return fold(run_id, self._pipeline, [self._read(path) for path in sorted(paths)])
+    def _read_run(self, run_id: str, paths: list[str]) -> Run:
+        return fold_events(
+            run_id, self._pipeline, [self._read_event(path) for path in sorted(paths)]
+        )
 
-    def _read(self, path: str) -> JsonObject:
+    def _read_event(self, path: str) -> JsonObject:
         document = read_document(self._objects, path)
         if document is None:
-            raise CorruptObject(path, "it is gone")
+            raise CorruptObjectError(path, "it is gone")
         return document
 
 
@@ -272,33 +274,33 @@ class RunLog:
         self._next = 0
         self.run_id = folder.rsplit("/", 1)[1]
 
-    def add(self, name: str, event: Mapping[str, object]) -> None:
+    def add_event(self, name: str, event: Mapping[str, object]) -> None:
         """Add an event; only the process that began a run adds to it."""
         assert self._next <= EVENTS_MAX, "targets and attempts are bounded"
-        data = encoded({**event, "event": name, "at": _now()})
+        data = encode_document({**event, "event": name, "at": _format_now()})
         # A number may be taken by an event that was written though its answer was lost.
         while not self._objects.put_new(f"{self._folder}/{self._next:04}.json", data):
             self._next += 1
         self._next += 1
 
-    def target(self, target: TargetRun) -> None:
+    def record_target(self, target: TargetRun) -> None:
         """Say what became of a target; a later event of the same one replaces it."""
-        self.add("target", fields_of(target))
+        self.add_event("target", encode_target(target))
 
 
-def fold(run_id: str, pipeline: str, events: list[JsonObject]) -> Run:
+def fold_events(run_id: str, pipeline: str, events: list[JsonObject]) -> Run:
     """The run that events tell of."""
     started = next((each for each in events if each.get("event") == "started"), {})
     finished = next((each for each in events if each.get("event") == "finished"), None)
     targets: dict[str, TargetRun] = {
-        each["target"]: target_of(each) for each in started.get("targets", [])
+        each["target"]: decode_target(each) for each in started.get("targets", [])
     }
     for event in events:
         if event.get("event") == "target":
-            targets[event["target"]] = target_of(event)
-    status = _unfinished_status(started) if finished is None else finished["status"]
+            targets[event["target"]] = decode_target(event)
+    status = _determine_unfinished_status(started) if finished is None else finished["status"]
     if status != RUNNING:
-        targets = {name: _ended(target) for name, target in targets.items()}
+        targets = {name: _mark_ended(target) for name, target in targets.items()}
     return Run(
         id=run_id,
         pipeline=pipeline,
@@ -312,16 +314,16 @@ def fold(run_id: str, pipeline: str, events: list[JsonObject]) -> Run:
         ended_at=None if finished is None else finished["at"],
         error=None if finished is None else finished.get("error"),
         actor=started.get("actor"),
-        asked=started.get("asked"),
+        requested_slot=started.get("asked"),
     )
 
 
-def _ended(target: TargetRun) -> TargetRun:
+def _mark_ended(target: TargetRun) -> TargetRun:
     """A target of a run that is over: one that was being written is not any more."""
     return replace(target, status=INTERRUPTED) if target.status == RUNNING else target
 
 
-def _unfinished_status(started: JsonObject) -> str:
+def _determine_unfinished_status(started: JsonObject) -> str:
     """Running, unless its process was on this machine and is gone."""
     if started.get("host") != socket.gethostname():
         return RUNNING
@@ -334,7 +336,7 @@ def _unfinished_status(started: JsonObject) -> str:
     return RUNNING
 
 
-def outcome_of(targets: Iterator[TargetRun] | tuple[TargetRun, ...]) -> str:
+def status_of(targets: Iterator[TargetRun] | tuple[TargetRun, ...]) -> str:
     """How a run ended: it succeeded only if every target did."""
     statuses = {target.status for target in targets}
     if statuses <= {SUCCEEDED, UNCHANGED}:
@@ -342,17 +344,17 @@ def outcome_of(targets: Iterator[TargetRun] | tuple[TargetRun, ...]) -> str:
     return PARTIAL if SUCCEEDED in statuses else FAILED
 
 
-def fields_of(target: TargetRun) -> dict[str, object]:
+def encode_target(target: TargetRun) -> dict[str, object]:
     """A target as objects hold it."""
     return {name: getattr(target, name) for name in TargetRun.__slots__}
 
 
-def target_of(document: Mapping[str, Any]) -> TargetRun:  # Any: JSON
+def decode_target(document: Mapping[str, Any]) -> TargetRun:  # Any: JSON
     """A target, read from an object."""
     return TargetRun(**{name: document[name] for name in TargetRun.__slots__ if name in document})
 
 
-def encoded(document: Mapping[str, object]) -> bytes:
+def encode_document(document: Mapping[str, object]) -> bytes:
     """The bytes of an object."""
     return json.dumps({"format": FORMAT, **document}, sort_keys=True).encode()
 
@@ -365,11 +367,11 @@ def read_document(objects: Objects, path: str) -> JsonObject | None:
     try:
         document = json.loads(data)
     except ValueError as failure:
-        raise CorruptObject(path, "it is no JSON") from failure
+        raise CorruptObjectError(path, "it is no JSON") from failure
     if not isinstance(document, dict):
-        raise CorruptObject(path, "it is no JSON object")
+        raise CorruptObjectError(path, "it is no JSON object")
     return document
 
 
-def _now() -> str:
+def _format_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

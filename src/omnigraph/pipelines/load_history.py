@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from omnigraph.errors import SnapshotGone
-from omnigraph.pipelines.ledger import FOLDER, encoded, read_document
+from omnigraph.errors import SnapshotGoneError
+from omnigraph.pipelines.ledger import FOLDER, encode_document, read_document
 
 if TYPE_CHECKING:
     from omnigraph import Branch
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _DIGEST_CHARACTERS: Final = 32
 _AFTER: Final = re.compile(r":after-[0-9A-HJKMNP-TV-Z]{26}$")
 # A look at more commits than these is noted, so that the next one begins where it ended.
-NOTED_COMMITS: Final = 256
+SAVE_INTERVAL_COMMITS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class TargetKeys:
         """What the keys of all slots begin with."""
         return f"pipeline:{self.pipeline}:{self.target}:"
 
-    def first(self, slot: str) -> str:
+    def format_first_key(self, slot: str) -> str:
         """The key of a slot that no load precedes."""
         return f"{self.prefix}{slot}"
 
-    def after(self, slot: str, load: Load | None) -> str:
+    def format_next_key(self, slot: str, load: Load | None) -> str:
         """The key of a slot that follows a load."""
-        first = self.first(slot)
+        first = self.format_first_key(slot)
         return first if load is None else f"{first}:after-{load.commit}"
 
     def slot_of(self, key: str) -> str | None:
@@ -106,39 +106,39 @@ class LoadHistory:
         self._keys = keys
         self._path = f"{FOLDER}/{keys.pipeline}/loads/{digest}.json"
 
-    def last(self) -> LastLoad:
+    def find_last_load(self) -> LastLoad:
         """The newest load of any slot.
 
         Where commits were collected since it was last looked at, whether it is in force is not
         known.
         """
-        noted = self._noted()
-        found = self._look(noted)
+        noted = self._read_saved()
+        found = self._find_since(noted)
         is_news = noted is None or noted.load != found.load
-        is_far = noted is not None and found.version - noted.version > NOTED_COMMITS
+        is_far = noted is not None and found.version - noted.version > SAVE_INTERVAL_COMMITS
         if found.load is not None and (is_news or is_far):
-            self._objects.put(self._path, encoded(asdict(found)))
+            self._objects.put(self._path, encode_document(asdict(found)))
         return found
 
-    def last_of(self, slot: str, *, after: int | None) -> LastLoad:
+    def find_last_of_slot(self, slot: str, *, after: int | None) -> LastLoad:
         """The newest load of one slot; `after` is a version above which all of its loads are."""
-        return self._newest(after, lambda key: self._keys.slot_of(key) == slot)
+        return self._find_newest(after, lambda key: self._keys.slot_of(key) == slot)
 
-    def _look(self, noted: LastLoad | None) -> LastLoad:
+    def _find_since(self, noted: LastLoad | None) -> LastLoad:
         def is_own(key: str) -> bool:
             return self._keys.slot_of(key) is not None
 
         if noted is None:
-            return self._newest(None, is_own)
+            return self._find_newest(None, is_own)
         try:
-            found = self._newest(noted.version, is_own, noted)
-        except SnapshotGone:
-            found = self._newest(None, is_own)
+            found = self._find_newest(noted.version, is_own, noted)
+        except SnapshotGoneError:
+            found = self._find_newest(None, is_own)
             if found.load is None:
                 return replace(found, load=noted.load, is_known=False)
         return found
 
-    def _newest(
+    def _find_newest(
         self, after: int | None, is_wanted: Callable[[str], bool], noted: LastLoad | None = None
     ) -> LastLoad:
         """The newest load above a version, else the one that was noted at that version."""
@@ -156,11 +156,11 @@ class LoadHistory:
         below = commits[-1][1].parents[0] if commits else head.id
         if below != noted.head:
             # The branch is not the one that was looked at: a copy of it was put back.
-            return self._newest(None, is_wanted)
+            return self._find_newest(None, is_wanted)
         both = (*reverts, *noted.reverts)
         return LastLoad(noted.load, head.version, head.id, both, noted.is_known)
 
-    def _noted(self) -> LastLoad | None:
+    def _read_saved(self) -> LastLoad | None:
         document = read_document(self._objects, self._path)
         if document is None:
             return None

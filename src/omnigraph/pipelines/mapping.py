@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from omnigraph.pipelines.places import Place
+from omnigraph.pipelines.places import Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,16 +14,16 @@ class Expression:
     """A Spark SQL expression over the record."""
 
     sql: str
-    place: Place
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
-class Phrase:
+class Template:
     """Texts and expressions in turn: the text of all of them together."""
 
     # Texts at even places, expressions at odd ones.
     parts: tuple[str, ...]
-    place: Place
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +31,27 @@ class Constant:
     """The same value for every record."""
 
     value: Any  # Any: a value of YAML
-    place: Place
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbeddedText:
     """The vector of a text, made by the embedder of the process."""
 
     sql: str
-    place: Place
+    position: Position
 
 
-Value: TypeAlias = Expression | Phrase | Constant | Embedded
+Value: TypeAlias = Expression | Template | Constant | EmbeddedText
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class Endpoint:
     """An end of an edge: one value, or a value for each member of a key (`members`)."""
 
     value: Value | None
     members: Mapping[str, Value]
-    place: Place
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Explode:
 
     sql: str
     name: str
-    place: Place
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,15 @@ class Chunk:
     sql: str
     words: int
     overlap: int
-    place: Place
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class MappingRule:
     """What a record gives of one type; an edge has two ends, a node has none."""
 
     type_name: str
-    place: Place
+    position: Position
     values: Mapping[str, Value]
     source: str | None = None
     where: str | None = None
@@ -86,13 +86,13 @@ class Rule:
     chunk: Chunk | None = None
     is_distinct: bool = False
     id: Value | None = None
-    ends: tuple[End, End] | None = None
+    ends: tuple[Endpoint, Endpoint] | None = None
     # Of its fields by their names, and of each property by `set.` and its name.
-    places: Mapping[str, Place] = field(default_factory=dict, repr=False, compare=False)
+    positions: Mapping[str, Position] = field(default_factory=dict, repr=False, compare=False)
 
-    def place_of(self, name: str) -> Place:
+    def position_of(self, name: str) -> Position:
         """Where a field is written, or where the rule starts."""
-        return self.places.get(name, self.place)
+        return self.positions.get(name, self.position)
 
     @property
     def is_edge(self) -> bool:
@@ -101,13 +101,13 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class RecordMapping:
     """A mapping: its rules, the file they are in, and the text the digest is made of.
 
     `paths` lead to the rules through the document, by place.
     """
 
     file: str
-    rules: tuple[Rule, ...]
+    rules: tuple[MappingRule, ...]
     text: str
-    paths: Mapping[Place, str] = field(default_factory=dict, repr=False, compare=False)
+    paths: Mapping[Position, str] = field(default_factory=dict, repr=False, compare=False)

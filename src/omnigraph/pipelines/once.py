@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 from omnigraph.pipelines.ledger import (
     FOLDER,
     TargetRun,
-    encoded,
-    fields_of,
+    decode_target,
+    encode_document,
+    encode_target,
     read_document,
-    target_of,
 )
 
 if TYPE_CHECKING:
@@ -27,47 +27,47 @@ if TYPE_CHECKING:
     from omnigraph.engine import Commit
     from omnigraph.storage.objects import Objects
 
-_DIGEST_CHARACTERS: Final = 32
+_KEY_DIGEST_CHARACTERS: Final = 32
 
 
-class Once:
+class IdempotencyKey:
     """What is known of a key on a branch."""
 
     def __init__(self, objects: Objects, pipeline: str, *, life: str, key: str) -> None:
-        digest = hashlib.sha256(f"{life}\n{key}".encode()).hexdigest()[:_DIGEST_CHARACTERS]
+        digest = hashlib.sha256(f"{life}\n{key}".encode()).hexdigest()[:_KEY_DIGEST_CHARACTERS]
         self._objects = objects
         self._key = key
         self._folder = f"{FOLDER}/{pipeline}/keys/{digest}"
 
-    def after(self) -> int | None:
+    def find_unused_version(self) -> int | None:
         """The highest version of the branch up to which nobody used the key, if any is known."""
         path = None
         for entry in self._objects.list(f"{self._folder}/after"):
             path = entry.path
         return None if path is None else int(path.rsplit("/", 1)[1].removesuffix(".json"))
 
-    def look(self, branch: Branch) -> Commit | None:
+    def find_commit(self, branch: Branch) -> Commit | None:
         """The commit with the key; where there is none, that is noted before any work.
 
         A commit that is made later is above the version that is noted, so that it is found however
         many others follow it.
         """
-        after, version = self.after(), branch.head.version
+        after, version = self.find_unused_version(), branch.head.version
         made = branch.commit_with_key(self._key, after=after)
         if made is None and (after is None or after < version):
-            self.note(version)
+            self.record_unused(version)
         return made
 
-    def note(self, version: int) -> None:
+    def record_unused(self, version: int) -> None:
         """Note that up to a version of the branch no commit has the key."""
         path = f"{self._folder}/after/{version:020}.json"
-        self._objects.put_new(path, encoded({"key": self._key}))
+        self._objects.put_new(path, encode_document({"key": self._key}))
 
-    def done(self) -> TargetRun | None:
+    def find_outcome(self) -> TargetRun | None:
         """What became of the target, if that was noted."""
         document = read_document(self._objects, f"{self._folder}/done.json")
-        return None if document is None else target_of(document)
+        return None if document is None else decode_target(document)
 
-    def finish(self, target: TargetRun) -> None:
+    def record_outcome(self, target: TargetRun) -> None:
         """Note what became of a target that has its commit; the first to say it is right."""
-        self._objects.put_new(f"{self._folder}/done.json", encoded(fields_of(target)))
+        self._objects.put_new(f"{self._folder}/done.json", encode_document(encode_target(target)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Position:
     """A line and a column, both from 1."""
 
     line: int

@@ -11,30 +11,30 @@ from typing import Any, Final
 
 import yaml
 
-from omnigraph.diagnostics.shown import shown
-from omnigraph.diagnostics.suggest import did_you_mean
-from omnigraph.errors import PipelineInvalid, PipelineNotFound
+from omnigraph.diagnostics.shown import sanitize_text
+from omnigraph.diagnostics.suggest import suggest_similar
+from omnigraph.errors import PipelineInvalidError, PipelineNotFoundError
 from omnigraph.pipelines import shapes
 from omnigraph.pipelines.definition import (
     DEFAULT_REJECT_LIMIT,
-    GraphPlace,
     Pipeline,
     RejectLimit,
     Retry,
     RunBranch,
     Target,
+    TargetGraph,
 )
 from omnigraph.pipelines.fields import (
-    START,
+    DOCUMENT_START,
     Findings,
     Section,
-    named_nodes,
-    place_of,
-    plain,
-    read_document,
+    decode_node,
+    iter_named_nodes,
+    parse_document,
+    position_of,
     read_section,
 )
-from omnigraph.pipelines.mapping import Mapped
+from omnigraph.pipelines.mapping import RecordMapping
 from omnigraph.pipelines.read_mappings import read_rules
 from omnigraph.pipelines.read_sources import SourceReader
 from omnigraph.pipelines.schedule import is_schedule
@@ -42,13 +42,13 @@ from omnigraph.pipelines.schedule import is_schedule
 SUFFIXES: Final = (".yaml", ".yml")
 _MAP_SUFFIXES: Final = (".map.yaml", ".map.yml")
 # The fields that decide which data is written.
-_CONTENT: Final = ("source", "sources", "providers", "into")
-_SHARE: Final = re.compile(r"(\d+(?:\.\d+)?) ?%")
-_WHOLE: Final = 100
+_CONTENT_FIELDS: Final = ("source", "sources", "providers", "into")
+_PERCENT: Final = re.compile(r"(\d+(?:\.\d+)?) ?%")
+_PERCENT_MAX: Final = 100
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
-def definitions_in(folder: Path) -> list[Path]:
+def list_definitions(folder: Path) -> list[Path]:
     """The definitions in a folder, by name; mappings beside them are none."""
     found = (path for path in folder.iterdir() if path.suffix in SUFFIXES)
     return sorted(path for path in found if not path.name.endswith(_MAP_SUFFIXES))
@@ -58,253 +58,269 @@ def find_definition(name: str, folder: Path) -> Path:
     """The file of a pipeline: its path, or its name in a folder."""
     if name.endswith(SUFFIXES):
         if not Path(name).is_file():
-            raise PipelineNotFound(name, hint="there is no such file")
+            raise PipelineNotFoundError(name, hint="there is no such file")
         return Path(name)
     if not folder.is_dir():
-        raise PipelineNotFound(name, hint=f"{folder} is no folder; name it with --folder")
-    found = {path.stem: path for path in definitions_in(folder)}
+        raise PipelineNotFoundError(name, hint=f"{folder} is no folder; name it with --folder")
+    found = {path.stem: path for path in list_definitions(folder)}
     if name not in found:
         known = ", ".join(found) or "none"
-        hint = did_you_mean(name, found) or f"{folder} has {known}"
-        raise PipelineNotFound(name, hint=hint)
+        hint = suggest_similar(name, found) or f"{folder} has {known}"
+        raise PipelineNotFoundError(name, hint=hint)
     return found[name]
 
 
 def read_pipeline(path: Path) -> Pipeline:
     """The definition in a file; `PipelineInvalid` tells everything that is wrong with it."""
     findings = Findings(str(path))
-    pipeline = read_what_is_there(path, findings)
+    pipeline = read_valid_parts(path, findings)
     findings.raise_if_any()
     return pipeline
 
 
-def read_what_is_there(path: Path, findings: Findings) -> Pipeline:
+def read_valid_parts(path: Path, findings: Findings) -> Pipeline:
     """As much of a definition as can be read; what is wrong goes to the findings.
 
     Only a file that is no YAML at all raises.
     """
-    node = read_document(_text(path, findings), findings)
+    node = parse_document(_read_text(path, findings), findings)
     section = read_section(node, shapes.PIPELINE, findings)
-    reader = SourceReader(path.parent.absolute(), findings, _providers(section, findings))
-    declared = reader.all(section)
-    graphs = _graphs(section, reader)
-    targets, files = _targets(section, graphs, reader)
+    reader = SourceReader(path.parent.absolute(), findings, _read_providers(section, findings))
+    declared = reader.read_all(section)
+    graphs = _read_graphs(section, reader)
+    targets, files = _read_targets(section, graphs, reader)
     pipeline = Pipeline(
-        name=_name(section, path, findings),
+        name=_read_name(section, path, findings),
         file=str(path),
         folder=reader.folder,
         sources={name: each for name, each in declared.items() if each is not None},
         graphs=graphs,
         targets=targets,
-        digest=_digest(node, files),
-        content=_digest(node, files, only=_CONTENT),
-        schedule=_schedule(section, findings),
-        retry=_retry(section.values["retry"], findings),
-        env_file=_beside(section.text_or_none("env_file"), reader),
-        ledger=_address(section.text_or_none("ledger"), reader),
-        description=section.text_or_none("description"),
-        columns=reader.columns,
+        digest=_compute_digest(node, files),
+        content=_compute_digest(node, files, only=_CONTENT_FIELDS),
+        schedule=_read_schedule(section, findings),
+        retry=_read_retry(section.values["retry"], findings),
+        env_file=_resolve_path(section.find_text("env_file"), reader),
+        ledger=_resolve_address(section.find_text("ledger"), reader),
+        description=section.find_text("description"),
+        column_positions=reader.column_positions,
     )
     if declared:
-        _check_sources_of_rules(targets, tuple(declared), findings)
+        _check_rule_sources(targets, tuple(declared), findings)
     return pipeline
 
 
-def _text(path: Path, findings: Findings) -> str:
+def _read_text(path: Path, findings: Findings) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failure:
-        findings.add(START, f"the file cannot be read: {failure}")
-        raise PipelineInvalid(findings.problems) from failure
+        findings.add_problem(DOCUMENT_START, f"the file cannot be read: {failure}")
+        raise PipelineInvalidError(findings.problems) from failure
 
 
-def _name(section: Section, path: Path, findings: Findings) -> str:
-    name = section.text_or_none("name") or path.name.partition(".")[0]
+def _read_name(section: Section, path: Path, findings: Findings) -> str:
+    name = section.find_text("name") or path.name.partition(".")[0]
     if not _NAME.fullmatch(name):
         hint = "use up to 64 letters, digits, '-' and '_'"
-        findings.add(section.place_of("name"), f"'{shown(name)}' is no name", hint=hint)
+        findings.add_problem(
+            section.position_of("name"), f"'{sanitize_text(name)}' is no name", hint=hint
+        )
     return name
 
 
-def _providers(section: Section, findings: Findings) -> dict[str, yaml.Node]:
+def _read_providers(section: Section, findings: Findings) -> dict[str, yaml.Node]:
     node: yaml.MappingNode | None = section.values["providers"]
     found: dict[str, yaml.Node] = {}
-    for kind, place, providers in () if node is None else named_nodes(node, "providers", findings):
+    for kind, place, providers in (
+        () if node is None else iter_named_nodes(node, "providers", findings)
+    ):
         if kind != "source" or not isinstance(providers, yaml.MappingNode):
-            findings.add(place, f"providers: unknown kind '{shown(kind)}'", hint="known is source")
+            findings.add_problem(
+                place, f"providers: unknown kind '{sanitize_text(kind)}'", hint="known is source"
+            )
             continue
-        found |= {name: each for name, _, each in named_nodes(providers, "source", findings)}
+        found |= {name: each for name, _, each in iter_named_nodes(providers, "source", findings)}
     return found
 
 
-def _graphs(section: Section, reader: SourceReader) -> dict[str, GraphPlace]:
+def _read_graphs(section: Section, reader: SourceReader) -> dict[str, TargetGraph]:
     node: yaml.MappingNode | None = section.values["graphs"]
     if node is None:
         return {}
-    graphs: dict[str, GraphPlace] = {}
-    for name, place, value in named_nodes(node, "graphs", reader.findings):
+    graphs: dict[str, TargetGraph] = {}
+    for name, place, value in iter_named_nodes(node, "graphs", reader.findings):
         if isinstance(value, yaml.ScalarNode):
-            reader.require_no_password(str(value.value), name, place)
-            graphs[name] = GraphPlace(reader.path(str(value.value)), None, place)
+            reader.check_no_password(str(value.value), name, place)
+            graphs[name] = TargetGraph(reader.resolve_path(str(value.value)), None, place)
             continue
         own = read_section(value, shapes.GRAPH, reader.findings)
-        reader.require_no_password(own.text("uri"), "uri", own.place_of("uri"))
-        schema = _beside(own.text_or_none("schema"), reader)
-        graphs[name] = GraphPlace(reader.path(own.text("uri")), schema, place)
+        reader.check_no_password(own.get_text("uri"), "uri", own.position_of("uri"))
+        schema = _resolve_path(own.find_text("schema"), reader)
+        graphs[name] = TargetGraph(reader.resolve_path(own.get_text("uri")), schema, place)
     return graphs
 
 
-def _targets(
-    section: Section, graphs: dict[str, GraphPlace], reader: SourceReader
+def _read_targets(
+    section: Section, graphs: dict[str, TargetGraph], reader: SourceReader
 ) -> tuple[tuple[Target, ...], list[str]]:
     nodes: Iterable[yaml.Node] = section.values["into"] or ()
-    targets = tuple(_target(node, graphs, reader) for node in nodes)
-    if not targets and section.has("into"):
-        reader.findings.add(section.place_of("into"), "a pipeline needs a target")
+    targets = tuple(_read_target(node, graphs, reader) for node in nodes)
+    if not targets and section.has_field("into"):
+        reader.findings.add_problem(section.position_of("into"), "a pipeline needs a target")
     seen: set[str] = set()
     for target in targets:
         if target.name in seen:
             message = f"two targets write to branch '{target.branch}' of graph '{target.graph}'"
-            reader.findings.add(target.place, message, hint="put both mappings into one target")
+            reader.findings.add_problem(
+                target.position, message, hint="put both mappings into one target"
+            )
         seen.add(target.name)
-    return targets, [target.mapped.text for target in targets]
+    return targets, [target.mapping.text for target in targets]
 
 
-def _target(node: yaml.Node, graphs: dict[str, GraphPlace], reader: SourceReader) -> Target:
+def _read_target(node: yaml.Node, graphs: dict[str, TargetGraph], reader: SourceReader) -> Target:
     findings = reader.findings
     section = read_section(node, shapes.TARGET, findings)
-    graph = section.text("graph").removeprefix("graph.")
+    graph = section.get_text("graph").removeprefix("graph.")
     if graph and graph not in graphs:
-        hint = did_you_mean(graph, graphs) or "declare it under 'graphs'"
-        findings.add(section.place_of("graph"), f"unknown graph '{shown(graph)}'", hint=hint)
-    on_error, rejects = section.text("on_error"), section.text_or_none("rejects")
+        hint = suggest_similar(graph, graphs) or "declare it under 'graphs'"
+        findings.add_problem(
+            section.position_of("graph"), f"unknown graph '{sanitize_text(graph)}'", hint=hint
+        )
+    on_error, rejects = section.get_text("on_error"), section.find_text("rejects")
     if (on_error == "quarantine") != (rejects is not None):
         message = "'on_error: quarantine' and 'rejects' go together"
         missing = "name the folder for them: rejects: FOLDER" if rejects is None else None
-        findings.add(section.place_of("on_error"), message, hint=missing)
-    if section.has("max_rejected") and on_error != "quarantine":
+        findings.add_problem(section.position_of("on_error"), message, hint=missing)
+    if section.has_field("max_rejected") and on_error != "quarantine":
         hint = "without it, no row may be rejected"
         message = "'max_rejected' needs 'on_error: quarantine'"
-        findings.add(section.place_of("max_rejected"), message, hint=hint)
+        findings.add_problem(section.position_of("max_rejected"), message, hint=hint)
     run_branch = section.values["run_branch"]
     return Target(
         graph=graph,
-        branch=section.text("branch"),
-        mode=section.text("mode"),
-        mapped=_mapped(section, reader),
-        place=section.place,
-        run_branch=None if run_branch is None else _run_branch(run_branch, findings),
+        branch=section.get_text("branch"),
+        mode=section.get_text("mode"),
+        mapping=_read_mapping(section, reader),
+        position=section.position,
+        run_branch=None if run_branch is None else _read_run_branch(run_branch, findings),
         on_error=on_error,
-        rejects=_address(rejects, reader),
-        max_rejected=_reject_limit(section, findings),
+        rejects=_resolve_address(rejects, reader),
+        max_rejected=_read_reject_limit(section, findings),
         min_rows=section.values["min_rows"],
     )
 
 
-def _reject_limit(section: Section, findings: Findings) -> RejectLimit:
-    text = section.text("max_rejected").strip()
+def _read_reject_limit(section: Section, findings: Findings) -> RejectLimit:
+    text = section.get_text("max_rejected").strip()
     if text.isdecimal():
         return RejectLimit(count=int(text))
-    share = _SHARE.fullmatch(text)
-    if share is not None and float(share[1]) <= _WHOLE:
+    share = _PERCENT.fullmatch(text)
+    if share is not None and float(share[1]) <= _PERCENT_MAX:
         return RejectLimit(percent=float(share[1]))
     if text:
-        message = f"target: '{shown(text)}' is not a number of rows or a share of them"
+        message = f"target: '{sanitize_text(text)}' is not a number of rows or a share of them"
         hint = "write 100, or 5%"
-        findings.add(section.place_of("max_rejected"), message, hint=hint)
+        findings.add_problem(section.position_of("max_rejected"), message, hint=hint)
     return DEFAULT_REJECT_LIMIT
 
 
-def _mapped(section: Section, reader: SourceReader) -> Mapped:
+def _read_mapping(section: Section, reader: SourceReader) -> RecordMapping:
     """An inline mapping, or one from a file, whose problems are told with its own places."""
     node: yaml.Node | None = section.values["map"]
     if not isinstance(node, yaml.ScalarNode):
-        rules = read_rules(node, reader.findings) if section.has("map") else ()
-        return Mapped(reader.findings.file, rules, "", reader.findings.paths)
+        rules = read_rules(node, reader.findings) if section.has_field("map") else ()
+        return RecordMapping(reader.findings.file, rules, "", reader.findings.paths)
     path = reader.folder / str(node.value)
     if not path.name.endswith(_MAP_SUFFIXES):
         hint = "the file of a mapping ends in .map.yaml"
-        reader.findings.add(place_of(node), f"'{shown(str(node.value))}' is no mapping", hint=hint)
-        return Mapped(str(path), (), "")
+        reader.findings.add_problem(
+            position_of(node), f"'{sanitize_text(str(node.value))}' is no mapping", hint=hint
+        )
+        return RecordMapping(str(path), (), "")
     own = Findings(str(path))
     try:
-        text = _text(path, own)
-        rules = read_rules(read_document(text, own), own)
-    except PipelineInvalid:
+        text = _read_text(path, own)
+        rules = read_rules(parse_document(text, own), own)
+    except PipelineInvalidError:
         text, rules = "", ()
     reader.findings.problems.extend(own.problems)
-    return Mapped(str(path), rules, text, own.paths)
+    return RecordMapping(str(path), rules, text, own.paths)
 
 
-def _run_branch(node: yaml.Node, findings: Findings) -> RunBranch:
+def _read_run_branch(node: yaml.Node, findings: Findings) -> RunBranch:
     section = read_section(node, shapes.RUN_BRANCH, findings)
-    name = section.text("name")
+    name = section.get_text("name")
     if "{slot}" not in name:
         hint = "with {slot} in it, every run has its own"
-        findings.add(
-            section.place_of("name"), "a branch of a run needs a name of its own", hint=hint
+        findings.add_problem(
+            section.position_of("name"), "a branch of a run needs a name of its own", hint=hint
         )
-    return RunBranch(name, section.text("merge") == "automatic")
+    return RunBranch(name, section.get_text("merge") == "automatic")
 
 
-def _retry(node: yaml.Node | None, findings: Findings) -> Retry:
+def _read_retry(node: yaml.Node | None, findings: Findings) -> Retry:
     if node is None:
         return Retry()
     section = read_section(node, shapes.RETRY, findings)
     return Retry(section.values["attempts"], section.values["wait"])
 
 
-def _schedule(section: Section, findings: Findings) -> str | None:
-    text = section.text_or_none("schedule")
+def _read_schedule(section: Section, findings: Findings) -> str | None:
+    text = section.find_text("schedule")
     if text is not None and not is_schedule(text):
         hint = 'write five fields: minute hour day month weekday, such as "0 * * * *"'
-        message = f"'{shown(text)}' is no schedule"
-        findings.add(section.place_of("schedule"), message, hint=hint)
+        message = f"'{sanitize_text(text)}' is no schedule"
+        findings.add_problem(section.position_of("schedule"), message, hint=hint)
     return text
 
 
-def _check_sources_of_rules(
+def _check_rule_sources(
     targets: Iterable[Target], names: Sequence[str], findings: Findings
 ) -> None:
     for target in targets:
-        own = Findings(target.mapped.file, paths=target.mapped.paths)
-        for rule in target.mapped.rules:
+        own = Findings(target.mapping.file, paths=target.mapping.paths)
+        for rule in target.mapping.rules:
             if rule.source is None and len(names) > 1:
                 known = ", ".join(names)
-                own.add(rule.place, f"{rule.type_name}: say which source it is from: {known}")
+                own.add_problem(
+                    rule.position, f"{rule.type_name}: say which source it is from: {known}"
+                )
             elif rule.source is not None and rule.source not in names:
-                hint = did_you_mean(rule.source, names)
-                own.add(
-                    rule.place_of("source"), f"unknown source '{shown(rule.source)}'", hint=hint
+                hint = suggest_similar(rule.source, names)
+                own.add_problem(
+                    rule.position_of("source"),
+                    f"unknown source '{sanitize_text(rule.source)}'",
+                    hint=hint,
                 )
         findings.problems.extend(own.problems)
 
 
-def _beside(text: str | None, reader: SourceReader) -> Path | None:
+def _resolve_path(text: str | None, reader: SourceReader) -> Path | None:
     return None if text is None else reader.folder / text
 
 
-def _address(text: str | None, reader: SourceReader) -> str | None:
-    return None if text is None else reader.path(text)
+def _resolve_address(text: str | None, reader: SourceReader) -> str | None:
+    return None if text is None else reader.resolve_path(text)
 
 
-def _digest(
+def _compute_digest(
     node: yaml.Node | None, files: Iterable[str], *, only: tuple[str, ...] | None = None
 ) -> str:
     """The same for every spelling of one definition, whatever its comments and its order."""
-    written = None if node is None else _plain_or_text(node)
+    written = None if node is None else _decode_node_or_text(node)
     if only is not None and isinstance(written, dict):
         written = {name: value for name, value in written.items() if name in only}
     whole: list[Any] = [written]  # Any: a value of YAML
     for text in files:
         parsed = yaml.compose(text, Loader=yaml.SafeLoader) if text else None
-        whole.append(None if parsed is None else _plain_or_text(parsed))
+        whole.append(None if parsed is None else _decode_node_or_text(parsed))
     joined = json.dumps(whole, sort_keys=True, default=str)
     return "sha256:" + hashlib.sha256(joined.encode()).hexdigest()
 
 
-def _plain_or_text(node: yaml.Node) -> Any:  # Any: a value of YAML
+def _decode_node_or_text(node: yaml.Node) -> Any:  # Any: a value of YAML
     try:
-        return plain(node)
+        return decode_node(node)
     except (ValueError, yaml.YAMLError):
         return yaml.serialize(node)

@@ -10,19 +10,24 @@ from pathlib import Path
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.errors import OmnigraphError, PipelineInvalid
-from omnigraph.pipelines.check import MERGE, check_mapping, required_unset
+from omnigraph.errors import OmnigraphError, PipelineInvalidError
+from omnigraph.pipelines.check import MERGE, check_mapping, list_unset_required
 from omnigraph.pipelines.definition import Pipeline, Target
 from omnigraph.pipelines.fields import Findings
 from omnigraph.pipelines.ledger import Ledger, Run, TargetRun
-from omnigraph.pipelines.mapping import Rule
-from omnigraph.pipelines.reading import read_what_is_there
-from omnigraph.pipelines.resolving import Resolver, texts_of
-from omnigraph.pipelines.schedule import next_slot, slot_name
-from omnigraph.pipelines.secrets import missing_in
-from omnigraph.pipelines.sql import Steps, steps_of
-from omnigraph.pipelines.targets import Untold
-from omnigraph.pipelines.validation import Checked, catalog_for, checked, resolver_of
+from omnigraph.pipelines.mapping import MappingRule
+from omnigraph.pipelines.reading import read_valid_parts
+from omnigraph.pipelines.resolving import Resolver, iter_texts
+from omnigraph.pipelines.schedule import compute_next_slot, format_slot
+from omnigraph.pipelines.secrets import find_missing_names
+from omnigraph.pipelines.sql import MappingSteps, build_steps
+from omnigraph.pipelines.targets import UnreportedRun
+from omnigraph.pipelines.validation import (
+    ValidationReport,
+    find_catalog,
+    make_resolver,
+    validate_pipeline,
+)
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.shape import JsonObject
 from omnigraph.storage import open_objects
@@ -36,7 +41,7 @@ class PlannedRule:
     one of them is `required`. In other modes they are null.
     """
 
-    steps: Steps
+    steps: MappingSteps
     unset: tuple[str, ...]
     required: tuple[str, ...]
     is_patch: bool
@@ -68,13 +73,13 @@ class PlannedRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class RunPlan:
     """What a run of a pipeline would do, as far as its definition says."""
 
     pipeline: Pipeline
-    checked: Checked
+    validation: ValidationReport
     next_slot: str | None
-    missing: tuple[str, ...]
+    missing_secrets: tuple[str, ...]
     steps: tuple[tuple[Target, tuple[PlannedRule, ...]], ...]
 
     def to_json(self) -> JsonObject:
@@ -99,58 +104,61 @@ class Planned:
                 for target, steps in self.steps
             ],
             "approval": "human_required" if pipeline.overwrites else "none",
-            "missing_secrets": list(self.missing),
-            **{name: self.checked.to_json()[name] for name in ("valid", "problems", "notes")},
+            "missing_secrets": list(self.missing_secrets),
+            **{name: self.validation.to_json()[name] for name in ("valid", "problems", "notes")},
         }
 
 
-def planned(path: Path, now: datetime) -> Planned:
+def plan_pipeline(path: Path, now: datetime) -> RunPlan:
     """The plan of a pipeline; no source is asked, so that its cost does not depend on any data."""
     findings = Findings(str(path))
-    pipeline = read_what_is_there(path, findings)
+    pipeline = read_valid_parts(path, findings)
     is_whole = not findings.problems
-    found = checked(pipeline, findings, looks_at_files=False)
+    found = validate_pipeline(pipeline, findings, looks_at_files=False)
     if not is_whole:
-        raise PipelineInvalid(found.problems)
-    resolver, _ = resolver_of(pipeline)
+        raise PipelineInvalidError(found.problems)
+    resolver, _ = make_resolver(pipeline)
     schedule = pipeline.schedule
-    return Planned(
+    return RunPlan(
         pipeline,
         found,
-        None if schedule is None else slot_name(next_slot(schedule, now)),
-        tuple(missing_in(texts_of(pipeline), resolver.environment)),
-        tuple((target, tuple(_steps(target, resolver))) for target in pipeline.targets),
+        None if schedule is None else format_slot(compute_next_slot(schedule, now)),
+        tuple(find_missing_names(iter_texts(pipeline), resolver.environment)),
+        tuple((target, tuple(_plan_rules(target, resolver))) for target in pipeline.targets),
     )
 
 
-def _steps(target: Target, resolver: Resolver) -> Iterator[PlannedRule]:
+def _plan_rules(target: Target, resolver: Resolver) -> Iterator[PlannedRule]:
     try:
-        catalog = catalog_for(target, resolver)
+        catalog = find_catalog(target, resolver)
     except OmnigraphError:
         return
-    if catalog is not None and not check_mapping(target.mapped, catalog, mode=target.mode).problems:
-        yield from (_planned_rule(rule, catalog, target) for rule in target.mapped.rules)
+    if (
+        catalog is not None
+        and not check_mapping(target.mapping, catalog, mode=target.mode).problems
+    ):
+        yield from (_plan_rule(rule, catalog, target) for rule in target.mapping.rules)
 
 
-def _planned_rule(rule: Rule, catalog: Catalog, target: Target) -> PlannedRule:
-    type_ = catalog.edge(rule.type_name) if rule.is_edge else catalog.nodes[rule.type_name]
+def _plan_rule(rule: MappingRule, catalog: Catalog, target: Target) -> PlannedRule:
+    type_ = catalog.find_edge(rule.type_name) if rule.is_edge else catalog.nodes[rule.type_name]
     assert type_ is not None, "a checked rule names a type of the schema"
     unset = tuple(name for name in type_.properties if name not in rule.values)
     is_identified = type_.key is not None or rule.id is not None
     return PlannedRule(
-        steps_of(rule, catalog),
+        build_steps(rule, catalog),
         unset,
-        tuple(required_unset(rule, type_)),
+        tuple(list_unset_required(rule, type_)),
         is_patch=target.mode == MERGE and is_identified,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class PipelineStatus:
     """A pipeline and its last run; `next_slot` is when it runs again."""
 
     pipeline: Pipeline
-    last: Run | None
+    last_run: Run | None
     next_slot: str | None
 
     def to_json(self) -> JsonObject:
@@ -159,32 +167,34 @@ class Status:
             "pipeline": self.pipeline.name,
             "schedule": self.pipeline.schedule,
             "next_slot": self.next_slot,
-            "last_run": None if self.last is None else self.last.to_json(),
+            "last_run": None if self.last_run is None else self.last_run.to_json(),
         }
 
 
-def status_of(pipeline: Pipeline, resolver: Resolver, now: datetime) -> Status:
+def read_status(pipeline: Pipeline, resolver: Resolver, now: datetime) -> PipelineStatus:
     """The last run of a pipeline, and when the next one is due."""
-    last = next(iter(runs_of(pipeline, resolver, limit=1)), None)
+    last = next(iter(read_runs(pipeline, resolver, limit=1)), None)
     schedule = pipeline.schedule
-    return Status(pipeline, last, None if schedule is None else slot_name(next_slot(schedule, now)))
+    return PipelineStatus(
+        pipeline, last, None if schedule is None else format_slot(compute_next_slot(schedule, now))
+    )
 
 
-def runs_of(pipeline: Pipeline, resolver: Resolver, *, limit: int | None) -> list[Run]:
+def read_runs(pipeline: Pipeline, resolver: Resolver, *, limit: int | None) -> list[Run]:
     """The newest runs; of one that did not say how it ended, the graphs tell."""
-    runs = Ledger.at(resolver.ledger(), pipeline.name).runs(limit=limit)
+    runs = Ledger.open(resolver.resolve_ledger(), pipeline.name).list_runs(limit=limit)
     with ExitStack() as stack:
         graphs: dict[str, Graph] = {}
 
         def reconcile(run: Run, target: TargetRun) -> TargetRun:
-            if target.graph not in pipeline.graphs or not target.is_untold:
+            if target.graph not in pipeline.graphs or not target.has_unknown_outcome:
                 return target
-            uri = resolver.graph(target.graph)
+            uri = resolver.resolve_graph(target.graph)
             if target.graph not in graphs:
                 graphs[target.graph] = stack.enter_context(omnigraph.open(uri))
-            untold = Untold(pipeline.name, run.id)
-            told = untold.reconciled(target, graphs[target.graph], open_objects(uri))
-            return replace(told, error=resolver.hidden(told.error))
+            untold = UnreportedRun(pipeline.name, run.id)
+            told = untold.reconcile_target(target, graphs[target.graph], open_objects(uri))
+            return replace(told, error=resolver.hide_secrets(told.error))
 
         return [
             replace(run, targets=tuple(reconcile(run, target) for target in run.targets))

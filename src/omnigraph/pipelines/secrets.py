@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
-from omnigraph.errors import SecretMissing, SourceRefused
+from omnigraph.errors import SecretMissingError, SourceRefusedError
 
 _NAME: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 # Of a URL, and of the `name=value` pairs that PostgreSQL takes instead of one.
@@ -39,7 +39,7 @@ _HIDDEN_CHARS_MIN: Final = 4
 _LINE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*")
 
 
-def names_in(text: str) -> tuple[str, ...]:
+def find_names(text: str) -> tuple[str, ...]:
     """The names that a text refers to."""
     return tuple(_NAME.findall(text))
 
@@ -49,14 +49,14 @@ def is_reference(text: str) -> bool:
     return _NAME.fullmatch(text.strip()) is not None
 
 
-def holds_password(address: str) -> bool:
+def contains_password(address: str) -> bool:
     """Whether an address spells out a password instead of naming it, or a parameter that is one."""
     try:
         password = urlsplit(address).password
     except ValueError:
         return False
     given = [value for name, value in _PARAMETER.findall(address) if _is_secret(name)]
-    values = (_unquoted(each) for each in (password, *given) if each)
+    values = (_unquote(each) for each in (password, *given) if each)
     return any(each and not _NAME.fullmatch(each) for each in values)
 
 
@@ -65,25 +65,25 @@ def _is_secret(parameter: str) -> bool:
     return name in _SECRET_NAMES or name.endswith(_SECRET_ENDINGS)
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
     return value[1:-1] if is_quoted else value
 
 
-def resolved(text: str, environment: Mapping[str, str]) -> str:
+def resolve_text(text: str, environment: Mapping[str, str]) -> str:
     """The text with every name replaced by its value; a name without a value is an error."""
-    missing = missing_in([text], environment)
+    missing = find_missing_names([text], environment)
     if missing:
-        raise SecretMissing(missing)
+        raise SecretMissingError(missing)
     return _NAME.sub(lambda found: environment[found[1]], text)
 
 
-def hidden(text: str, values: Mapping[str, str]) -> str:
+def hide_values(text: str, values: Mapping[str, str]) -> str:
     """The text with every value replaced by the name it has, however the value is written."""
     names = {
         form: name
         for name, value in values.items()
-        for form in _forms(value)
+        for form in _list_spellings(value)
         if len(form) >= _HIDDEN_CHARS_MIN
     }
     if not names:
@@ -93,7 +93,7 @@ def hidden(text: str, values: Mapping[str, str]) -> str:
     return re.sub(pattern, lambda found: f"${{{names[found[0]]}}}", text)
 
 
-def _forms(value: str) -> Iterator[str]:
+def _list_spellings(value: str) -> Iterator[str]:
     """A value as messages may write it, and the password of one that is an address."""
     try:
         password = urlsplit(value).password or ""
@@ -107,13 +107,13 @@ def _forms(value: str) -> Iterator[str]:
         yield json.dumps(each)[1:-1]
 
 
-def missing_in(texts: Iterable[str], environment: Mapping[str, str]) -> list[str]:
+def find_missing_names(texts: Iterable[str], environment: Mapping[str, str]) -> list[str]:
     """The names in texts that have no value, each once."""
-    names = dict.fromkeys(name for text in texts for name in names_in(text))
+    names = dict.fromkeys(name for text in texts for name in find_names(text))
     return [name for name in names if not environment.get(name)]
 
 
-def environment_with(environment: Mapping[str, str], env_file: Path | None) -> Mapping[str, str]:
+def merge_environment(environment: Mapping[str, str], env_file: Path | None) -> Mapping[str, str]:
     """The environment of a process, over the `NAME=value` lines of a file beside a definition."""
     if env_file is None:
         return environment
@@ -121,16 +121,16 @@ def environment_with(environment: Mapping[str, str], env_file: Path | None) -> M
         lines = env_file.read_text(encoding="utf-8").splitlines()
     except OSError as failure:
         message = f"the env_file {env_file} cannot be read: {failure.strerror}"
-        raise SourceRefused(message) from failure
+        raise SourceRefusedError(message) from failure
     except UnicodeDecodeError:
         # Without its cause, which would show what is in the file.
         message = f"the env_file {env_file} is not UTF-8"
-        raise SourceRefused(message, hint="save it as UTF-8") from None
-    return {**dict(_variables(lines)), **environment}
+        raise SourceRefusedError(message, hint="save it as UTF-8") from None
+    return {**dict(_parse_variables(lines)), **environment}
 
 
-def _variables(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
+def _parse_variables(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
     for line in lines:
         found = _LINE.fullmatch(line)
         if found and not line.lstrip().startswith("#"):
-            yield found[1], _unquoted(found[2])
+            yield found[1], _unquote(found[2])

@@ -13,14 +13,14 @@ from typing import Final, assert_never
 from omnigraph.pipelines.mapping import (
     Chunk,
     Constant,
-    Embedded,
-    End,
+    EmbeddedText,
+    Endpoint,
     Expression,
-    Phrase,
-    Rule,
+    MappingRule,
+    Template,
     Value,
 )
-from omnigraph.pipelines.places import Place
+from omnigraph.pipelines.places import Position
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.types import Scalar
 
@@ -32,28 +32,28 @@ _PLAIN: Final = re.compile(rf"\s*{_NAME}(?:\.{_NAME})*\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class MappedColumn:
     """A column of the result: its name, its expression, and where it is written."""
 
     name: str
     sql: str
-    place: Place
+    position: Position
     # Whether a value of the record can be such that the expression has no result.
     can_fail: bool = True
 
     @property
     def item(self) -> str:
         """The column as an item of a select."""
-        return f"{self.sql} AS {quoted(self.name)}"
+        return f"{self.sql} AS {quote_name(self.name)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExpansionStep:
     """A column more, or a row for each element of an array."""
 
     sql: str
     name: str
-    place: Place
+    position: Position
     is_explode: bool = True
     can_fail: bool = True
 
@@ -65,11 +65,11 @@ class Step:
     def items_of(self, sql: str) -> tuple[str, ...]:
         """The same select with another expression."""
         made = f"explode({sql})" if self.is_explode else sql
-        return ("*", f"{made} AS {quoted(self.name)}")
+        return ("*", f"{made} AS {quote_name(self.name)}")
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class MappingSteps:
     """How a record becomes rows of one type, and which columns hold texts to embed.
 
     `embedded` gives the dimension of each vector by its property.
@@ -78,48 +78,48 @@ class Steps:
     type_name: str
     is_edge: bool
     source: str | None
-    expansions: tuple[Step, ...]
+    expansions: tuple[ExpansionStep, ...]
     where: str | None
-    columns: tuple[Column, ...]
+    columns: tuple[MappedColumn, ...]
     is_distinct: bool
     embedded: dict[str, int]
-    place: Place
-    where_place: Place
+    position: Position
+    where_position: Position
 
 
-def steps_of(rule: Rule, catalog: Catalog) -> Steps:
+def build_steps(rule: MappingRule, catalog: Catalog) -> MappingSteps:
     """The steps of a rule whose mapping was checked."""
     type_: NodeType | EdgeType
     if rule.is_edge:
-        edge = catalog.edge(rule.type_name)
+        edge = catalog.find_edge(rule.type_name)
         assert edge is not None, "a checked rule names a type of the schema"
         type_ = edge
     else:
         type_ = catalog.nodes[rule.type_name]
-    return Steps(
+    return MappingSteps(
         type_name=type_.name,
         is_edge=rule.is_edge,
         source=rule.source,
-        expansions=tuple(_expansions(rule)),
+        expansions=tuple(_build_expansions(rule)),
         where=rule.where,
-        columns=tuple(_columns(rule, type_, catalog)),
+        columns=tuple(_build_columns(rule, type_, catalog)),
         is_distinct=rule.is_distinct,
         embedded={
             name: getattr(type_.properties[name].type.value, "dimension", 0)
             for name, value in rule.values.items()
-            if isinstance(value, Embedded)
+            if isinstance(value, EmbeddedText)
         },
-        place=rule.place,
-        where_place=rule.place_of("where"),
+        position=rule.position,
+        where_position=rule.position_of("where"),
     )
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name of SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
-def literal(value: object) -> str:
+def quote_literal(value: object) -> str:
     """A constant of SQL."""
     match value:
         case None:
@@ -131,27 +131,27 @@ def literal(value: object) -> str:
         case float():
             return f"{value!r}D"
         case list():
-            return f"array({', '.join(map(literal, value))})"
+            return f"array({', '.join(map(quote_literal, value))})"
         case _:
             text = str(value).replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
             return f"'{text}'"
 
 
-def is_plain(sql: str) -> bool:
+def is_column_name(sql: str) -> bool:
     """Whether an expression is nothing but the name of a value, which every record has."""
     return _PLAIN.fullmatch(sql) is not None
 
 
-def value_sql(value: Value) -> str:
+def build_value_sql(value: Value) -> str:
     """The expression of a value; of an embedding, that of its text."""
     match value:
-        case Expression(sql) | Embedded(sql):
+        case Expression(sql) | EmbeddedText(sql):
             return f"({sql})"
         case Constant(constant):
-            return literal(constant)
-        case Phrase(parts):
+            return quote_literal(constant)
+        case Template(parts):
             items = [
-                f"cast(({part}) AS string)" if at % 2 else literal(part)
+                f"cast(({part}) AS string)" if at % 2 else quote_literal(part)
                 for at, part in enumerate(parts)
                 if part
             ]
@@ -160,23 +160,29 @@ def value_sql(value: Value) -> str:
             assert_never(value)
 
 
-def _expansions(rule: Rule) -> Iterator[Step]:
+def _build_expansions(rule: MappingRule) -> Iterator[ExpansionStep]:
     for each in rule.explode:
-        yield Step(each.sql, each.name, each.place, can_fail=not is_plain(each.sql))
+        yield ExpansionStep(
+            each.sql, each.name, each.position, can_fail=not is_column_name(each.sql)
+        )
     if rule.chunk is not None:
-        can_fail = not is_plain(rule.chunk.sql)
-        words = _words(rule.chunk)
-        yield Step(words, WORDS_COLUMN, rule.chunk.place, is_explode=False, can_fail=can_fail)
-        yield Step(_pieces(rule.chunk), CHUNK_COLUMN, rule.chunk.place, can_fail=False)
+        can_fail = not is_column_name(rule.chunk.sql)
+        words = _build_words_sql(rule.chunk)
+        yield ExpansionStep(
+            words, WORDS_COLUMN, rule.chunk.position, is_explode=False, can_fail=can_fail
+        )
+        yield ExpansionStep(
+            _build_chunks_sql(rule.chunk), CHUNK_COLUMN, rule.chunk.position, can_fail=False
+        )
 
 
-def _words(chunk: Chunk) -> str:
+def _build_words_sql(chunk: Chunk) -> str:
     return f"filter(split(({chunk.sql}), '\\\\s+'), w -> w <> '')"
 
 
-def _pieces(chunk: Chunk) -> str:
+def _build_chunks_sql(chunk: Chunk) -> str:
     """One struct for each piece; a text without words has none."""
-    words = quoted(WORDS_COLUMN)
+    words = quote_name(WORDS_COLUMN)
     step = chunk.words - chunk.overlap
     last = f"cast(greatest(0, ceil((size({words}) - {chunk.overlap}) / {step}) - 1) AS int)"
     piece = f"array_join(slice({words}, i * {step} + 1, {chunk.words}), ' ')"
@@ -184,49 +190,54 @@ def _pieces(chunk: Chunk) -> str:
     return f"CASE WHEN size({words}) > 0 THEN {pieces} END"
 
 
-def _columns(rule: Rule, type_: NodeType | EdgeType, catalog: Catalog) -> Iterator[Column]:
+def _build_columns(
+    rule: MappingRule, type_: NodeType | EdgeType, catalog: Catalog
+) -> Iterator[MappedColumn]:
     if rule.id is not None:
-        text = f"cast({value_sql(rule.id)} AS string)"
-        yield Column(ID_COLUMN, text, rule.id.place, _can_fail(rule.id))
+        text = f"cast({build_value_sql(rule.id)} AS string)"
+        yield MappedColumn(ID_COLUMN, text, rule.id.position, _can_value_fail(rule.id))
     if rule.ends is not None and isinstance(type_, EdgeType):
         nodes = (catalog.nodes[type_.source], catalog.nodes[type_.target])
         for name, end, node in zip(("from", "to"), rule.ends, nodes, strict=True):
-            yield Column(name, _end_sql(end, node), end.place, _can_end_fail(end, node))
+            yield MappedColumn(
+                name, _build_endpoint_sql(end, node), end.position, _can_endpoint_fail(end, node)
+            )
     for name, value in rule.values.items():
         # A property without a column is null: a column of nulls would have no type.
         if not (isinstance(value, Constant) and value.value is None):
-            yield Column(name, value_sql(value), value.place, _can_fail(value))
+            yield MappedColumn(name, build_value_sql(value), value.position, _can_value_fail(value))
 
 
-def _can_fail(value: Value) -> bool:
+def _can_value_fail(value: Value) -> bool:
     match value:
-        case Expression(sql) | Embedded(sql):
-            return not is_plain(sql)
-        case Phrase(parts):
-            return not all(map(is_plain, parts[1::2]))
+        case Expression(sql) | EmbeddedText(sql):
+            return not is_column_name(sql)
+        case Template(parts):
+            return not all(map(is_column_name, parts[1::2]))
         case Constant():
             return False
         case _:
             assert_never(value)
 
 
-def _can_end_fail(end: End, node: NodeType) -> bool:
+def _can_endpoint_fail(end: Endpoint, node: NodeType) -> bool:
     # Texts become days and instants here.
     times = (Scalar.DATE, Scalar.DATETIME)
     if any(node.properties[name].type.scalar in times for name in node.key or ()):
         return True
     values = end.members.values() if end.value is None else [end.value]
-    return any(map(_can_fail, values))
+    return any(map(_can_value_fail, values))
 
 
-def _end_sql(end: End, node: NodeType) -> str:
+def _build_endpoint_sql(end: Endpoint, node: NodeType) -> str:
     """The id of an end: the text of a single key, or a JSON array of the members of another."""
     key = node.key or ()
     if end.value is not None:
         scalar = node.properties[key[0]].type.scalar if len(key) == 1 else Scalar.STRING
-        return _id_text(value_sql(end.value), scalar)
+        return _build_id_text(build_value_sql(end.value), scalar)
     texts = [
-        _id_text(value_sql(end.members[name]), node.properties[name].type.scalar) for name in key
+        _build_id_text(build_value_sql(end.members[name]), node.properties[name].type.scalar)
+        for name in key
     ]
     if len(texts) == 1:
         return texts[0]
@@ -234,7 +245,7 @@ def _end_sql(end: End, node: NodeType) -> str:
     return f"CASE WHEN {missing} THEN NULL ELSE to_json(array({', '.join(texts)})) END"
 
 
-def _id_text(sql: str, scalar: Scalar | None) -> str:
+def _build_id_text(sql: str, scalar: Scalar | None) -> str:
     """The text that stands for a member of a key in ids: days and milliseconds for times."""
     match scalar:
         case Scalar.DATE:

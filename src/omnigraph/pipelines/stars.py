@@ -24,11 +24,11 @@ _CLOSES: Final = (")", ",")
 _COUNT: Final = "count"
 
 
-def with_names(sql: str, names: Sequence[str]) -> str | None:
+def expand_stars(sql: str, names: Sequence[str]) -> str | None:
     """An expression with names in place of the stars among arguments; None if one is elsewhere."""
     tokens = [each for each in _TOKEN.finditer(sql) if each.lastgroup != "nothing"]
     parts, end = [], 0
-    for star, before, after in _stars([each.group() for each in tokens]):
+    for star, before, after in _find_stars([each.group() for each in tokens]):
         if before not in _OPENS or after not in _CLOSES:
             return None
         parts += [sql[end : tokens[star].start()], ", ".join(names)]
@@ -36,7 +36,7 @@ def with_names(sql: str, names: Sequence[str]) -> str | None:
     return "".join([*parts, sql[end:]])
 
 
-def _stars(tokens: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+def _find_stars(tokens: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     """The stars that stand for columns, with what is before and behind each.
 
     One between two values multiplies them, and one behind a point is the fields of a struct.

@@ -15,32 +15,32 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
-from omnigraph.engine.distributed import spark_module
+from omnigraph.engine.distributed import import_spark_module
 from omnigraph.errors import (
-    ApprovalRequired,
-    InvalidArgument,
-    RunFailed,
-    SparkDriverLost,
-    SparkFailed,
+    ApprovalRequiredError,
+    InvalidArgumentError,
+    RunFailedError,
+    SparkDriverLostError,
+    SparkFailedError,
 )
 from omnigraph.pipelines.definition import FileSource, Pipeline, Target
 from omnigraph.pipelines.encodings import UTF_8
 from omnigraph.pipelines.guards import CORRUPT
 from omnigraph.pipelines.ledger import SUCCEEDED, Ledger, Run
-from omnigraph.pipelines.loading import LoadTerms, load_records
-from omnigraph.pipelines.origins.locating import Origins
-from omnigraph.pipelines.origins.numbering import by_block, in_blocks
+from omnigraph.pipelines.loading import LoadRequest, load_records
+from omnigraph.pipelines.origins.locating import OpenSource
+from omnigraph.pipelines.origins.numbering import add_block_columns, number_by_block
 from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.run import Running, RunOptions
+from omnigraph.pipelines.run import RunContext, RunOptions
 from omnigraph.pipelines.slots import Slot
-from omnigraph.pipelines.sources import Survey
+from omnigraph.pipelines.sources import SourceState
 from omnigraph.pipelines.sources.files import (
-    Listed,
-    csv_reader,
-    listed,
-    local_frame,
-    spark_pattern,
-    without_replacements,
+    FileListing,
+    configure_csv_reader,
+    escape_spark_pattern,
+    list_files,
+    mark_undecodable_records,
+    read_local_frame,
 )
 from omnigraph.pipelines.sources.json_lines import PERMISSIVE
 
@@ -55,7 +55,7 @@ _CHECKPOINT: Final = "checkpoint"
 # A stream may go on for years; the ledger has all of its runs.
 RUNS_KEPT_MAX: Final = 100
 # For so long a batch that failed waits to hear whether it was because the stream is stopped.
-STOP_TOLD_S: Final = 1.0
+STOP_WAIT_S: Final = 1.0
 
 
 def stream_pipeline(
@@ -67,25 +67,27 @@ def stream_pipeline(
     interrupted or a batch fails.
     """
     if pipeline.overwrites and options.approve != pipeline.digest:
-        raise ApprovalRequired(pipeline.name, pipeline.digest)
-    resolver = Resolver.of(pipeline, options.environment)
-    with resolver.hiding():
-        resolver.require_all()
-        return _streamed(pipeline, options, resolver, is_available_now=is_available_now)
+        raise ApprovalRequiredError(pipeline.name, pipeline.digest)
+    resolver = Resolver.from_environment(pipeline, options.environment)
+    with resolver.hide_secrets_in_errors():
+        resolver.require_secrets()
+        return _run_stream(pipeline, options, resolver, is_available_now=is_available_now)
 
 
-def _streamed(
+def _run_stream(
     pipeline: Pipeline, options: RunOptions, resolver: Resolver, *, is_available_now: bool
 ) -> list[Run]:
-    name, source = _source(pipeline, resolver)
-    checkpoint = _checkpoint(resolver.ledger(), pipeline)
-    session = spark_module("session")
+    name, source = _resolve_stream_source(pipeline, resolver)
+    checkpoint = _locate_checkpoint(resolver.resolve_ledger(), pipeline)
+    session = import_spark_module("session")
     spark = session.strict(session.session(options.spark))
     if session.is_connect(spark):
-        raise InvalidArgument("remote", "files as they come need a session without a server")
-    found = listed(source)
-    batches = _Batches(pipeline, options, resolver, _Streamed(name, source, found), checkpoint)
-    records = _stream(source, found, spark)
+        raise InvalidArgumentError("remote", "files as they come need a session without a server")
+    found = list_files(source)
+    batches = _BatchRunner(
+        pipeline, options, resolver, _StreamSource(name, source, found), checkpoint
+    )
+    records = _open_stream(source, found, spark)
     writer = records.writeStream.foreachBatch(batches).option("checkpointLocation", str(checkpoint))
     query = (writer.trigger(availableNow=True) if is_available_now else writer).start()
     try:
@@ -93,10 +95,10 @@ def _streamed(
     except Exception as failure:
         if batches.failure is not None:
             raise batches.failure from failure
-        if spark_module("failures").is_driver_lost(failure):
-            raise SparkDriverLost(f"stream {pipeline.name}") from failure
+        if import_spark_module("failures").is_driver_lost(failure):
+            raise SparkDriverLostError(f"stream {pipeline.name}") from failure
         reason = session.first_line(failure)
-        raise SparkFailed(f"stream {pipeline.name}", reason) from failure
+        raise SparkFailedError(f"stream {pipeline.name}", reason) from failure
     except BaseException:
         # Its batch fails now, because nobody wants it any more.
         batches.stopped.set()
@@ -107,15 +109,15 @@ def _streamed(
 
 
 @dataclass(frozen=True, slots=True)
-class _Streamed:
+class _StreamSource:
     """The source of a stream, and its files when that began."""
 
     name: str
     source: FileSource
-    files: Listed
+    files: FileListing
 
 
-class _Batches:
+class _BatchRunner:
     """What Spark calls with every batch."""
 
     def __init__(
@@ -123,7 +125,7 @@ class _Batches:
         pipeline: Pipeline,
         options: RunOptions,
         resolver: Resolver,
-        source: _Streamed,
+        source: _StreamSource,
         checkpoint: Path,
     ) -> None:
         self._pipeline = pipeline
@@ -139,38 +141,44 @@ class _Batches:
     def __call__(self, rows: DataFrame, number: int) -> None:
         """Run the targets for a batch; a target that fails stops the stream there."""
         try:
-            self._run(rows, number)
+            self._run_batch(rows, number)
         except Exception as failure:
             self.failure = failure
             raise
         except KeyboardInterrupt as stop:
             # Another thread was interrupted: here it is only why the batch ends.
-            raise RunFailed("the stream was stopped", run_id="") from stop
+            raise RunFailedError("the stream was stopped", run_id="") from stop
 
-    def _run(self, rows: DataFrame, number: int) -> None:
+    def _run_batch(self, rows: DataFrame, number: int) -> None:
         query = json.loads((self._checkpoint / "metadata").read_text())["id"]
         position = {"kind": STREAM, "query": query, "batch": number}
-        name, survey = self._source.name, Survey(position, state=self._source.files)
+        name, survey = self._source.name, SourceState(position, listing=self._source.files)
         slot = Slot(f"stream-{query}-{number:08}", {name: survey})
-        ledger = Ledger(self._options.open_store(self._resolver.ledger()), self._pipeline.name)
+        ledger = Ledger(
+            self._options.open_store(self._resolver.resolve_ledger()), self._pipeline.name
+        )
         with ExitStack() as stack:
-            running = Running(self._pipeline, self._options, self._resolver, ledger, stack)
-            origins = Origins.of(name, self._source.source, survey, by_block(rows))
-            ended = running.all(slot, running.graphs(), _Batch(self, origins))
+            running = RunContext(self._pipeline, self._options, self._resolver, ledger, stack)
+            origins = OpenSource.from_records(
+                name, self._source.source, survey, number_by_block(rows)
+            )
+            ended = running.run_slot(slot, running.open_graphs(), _BatchRecords(self, origins))
         self.runs.append(ended)
         if ended.status != SUCCEEDED:
             errors = [target.error for target in ended.targets if target.error is not None]
-            raise RunFailed("\n".join(errors), run_id=ended.id, hint="mend it, and start again")
+            raise RunFailedError(
+                "\n".join(errors), run_id=ended.id, hint="mend it, and start again"
+            )
 
 
-class _Batch:
+class _BatchRecords:
     """The records of a batch, which Spark holds."""
 
-    def __init__(self, batches: _Batches, origins: Origins) -> None:
+    def __init__(self, batches: _BatchRunner, origins: OpenSource) -> None:
         self._batches = batches
         self._origins = origins
 
-    def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
+    def load(self, branch: Branch, terms: LoadRequest) -> LoadResult:
         """Load what a target takes of them; Spark itself says which files are in a batch."""
         stopped = self._batches.stopped
         if stopped.is_set():
@@ -180,56 +188,60 @@ class _Batch:
             return load_records(branch, sources, terms, staged=lambda: None)
         except Exception as failure:
             # Who interrupts a stream cancels its jobs first: they may fail before it is said why.
-            if stopped.wait(STOP_TOLD_S):
+            if stopped.wait(STOP_WAIT_S):
                 raise KeyboardInterrupt from failure
             raise
 
-    def rows(self, target: Target) -> int | None:
+    def count_rows(self, target: Target) -> int | None:
         """How many records a target that was loaded read: all of the batch."""
         del target
         return self._origins.count()
 
-    def keep(self) -> None:
+    def retain(self) -> None:
         """They are the same for all targets."""
 
-    def forget(self) -> None:
+    def discard(self) -> None:
         """They stay as they are: Spark gives the batch again if the run fails."""
 
 
-def _source(pipeline: Pipeline, resolver: Resolver) -> tuple[str, FileSource]:
+def _resolve_stream_source(pipeline: Pipeline, resolver: Resolver) -> tuple[str, FileSource]:
     name = next(iter(pipeline.sources))
-    source = resolver.source(name)
+    source = resolver.resolve_source(name)
     is_folder = isinstance(source, FileSource) and len(source.paths) == 1
     if len(pipeline.sources) > 1 or not isinstance(source, FileSource) or not is_folder:
-        raise InvalidArgument("stream", "only one source of files with one path can be streamed")
+        raise InvalidArgumentError(
+            "stream", "only one source of files with one path can be streamed"
+        )
     if "://" in source.paths[0] or os.path.isfile(source.paths[0]):
-        raise InvalidArgument("stream", "the path must be a folder or a pattern on a disk")
+        raise InvalidArgumentError("stream", "the path must be a folder or a pattern on a disk")
     if source.encoding != UTF_8:
-        raise InvalidArgument("stream", "only files in UTF-8 can be streamed")
+        raise InvalidArgumentError("stream", "only files in UTF-8 can be streamed")
     return name, source
 
 
-def _checkpoint(ledger: str, pipeline: Pipeline) -> Path:
+def _locate_checkpoint(ledger: str, pipeline: Pipeline) -> Path:
     """Where Spark notes what it has seen: beside the ledger."""
     if "://" in ledger and not ledger.startswith("file://"):
         hint = "give a 'ledger' on a disk that the driver and the executors share"
-        raise InvalidArgument("stream", "the checkpoint needs a ledger on a disk", hint=hint)
+        raise InvalidArgumentError("stream", "the checkpoint needs a ledger on a disk", hint=hint)
     root = Path(ledger.removeprefix("file://"))
     return root / "__pipelines" / pipeline.name / _CHECKPOINT
 
 
-def _stream(source: FileSource, found: Listed, spark: SparkSession) -> DataFrame:
+def _open_stream(source: FileSource, found: FileListing, spark: SparkSession) -> DataFrame:
     """The stream of a source, with the columns that its files have now."""
-    now = local_frame(source, [file.uri for file in found.files], found.format, spark)
+    now = read_local_frame(source, [file.uri for file in found.files], found.format, spark)
     columns = now.schema
     if found.format in ("csv", "json") and CORRUPT not in columns.names:
         # Files that are still to come may hold records that cannot be read.
         columns = columns.add(CORRUPT, "string")
     reader = spark.readStream.schema(columns).format(found.format)
     if found.format == "csv":
-        reader = csv_reader(reader, source)
+        reader = configure_csv_reader(reader, source)
     if found.format == "json":
         reader = reader.option("mode", PERMISSIVE).option("multiLine", source.is_multiline)
-    records = reader.load(spark_pattern(source.paths[0]))
+    records = reader.load(escape_spark_pattern(source.paths[0]))
     # Files that are still to come are not looked at before they are read.
-    return in_blocks(without_replacements(records) if found.format == "csv" else records)
+    return add_block_columns(
+        mark_undecodable_records(records) if found.format == "csv" else records
+    )

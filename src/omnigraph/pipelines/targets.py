@@ -13,12 +13,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from omnigraph.errors import BranchExists, BranchNotFound, OmnigraphError, SnapshotGone
+from omnigraph.errors import (
+    BranchExistsError,
+    BranchNotFoundError,
+    OmnigraphError,
+    SnapshotGoneError,
+)
 from omnigraph.pipelines.definition import Pipeline, Target
 from omnigraph.pipelines.ledger import SUCCEEDED, TargetRun
 from omnigraph.pipelines.load_history import LastLoad, Load, LoadHistory, TargetKeys
-from omnigraph.pipelines.loading import LoadTerms
-from omnigraph.pipelines.once import Once
+from omnigraph.pipelines.loading import LoadRequest
+from omnigraph.pipelines.once import IdempotencyKey
 from omnigraph.pipelines.slots import Slot
 
 if TYPE_CHECKING:
@@ -27,28 +32,28 @@ if TYPE_CHECKING:
     from omnigraph.storage.objects import Objects
 
 # The branch of a run is the run's own: all its commits are looked at.
-_ALL: Final = 0
+_ALL_VERSIONS: Final = 0
 _MADE_BY: Final = re.compile(r", run ([0-9A-HJKMNP-TV-Z]{26})$")
 
 
-class Records(Protocol):
+class RecordSource(Protocol):
     """What is read, once somebody needs it."""
 
-    def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
+    def load(self, branch: Branch, terms: LoadRequest) -> LoadResult:
         """Load what a target takes of them, unless a source is not as it was at the start."""
 
-    def rows(self, target: Target) -> int | None:
+    def count_rows(self, target: Target) -> int | None:
         """How many records a target that was loaded read, if they were counted."""
 
-    def keep(self) -> None:
+    def retain(self) -> None:
         """A target has them now: the others get the same."""
 
-    def forget(self) -> None:
+    def discard(self) -> None:
         """Read them anew when they are asked for again, unless a target has them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class TargetAttempt:
     """An attempt of a run at a target: its graph, its slot, and where rejected rows go.
 
     `store` is that of the graph, for what runs note there.
@@ -68,103 +73,105 @@ class Attempt:
         """The branch of the run, if the target has one."""
         return run_branch_of(self.pipeline, self.target, self.slot.name)
 
-    def begin(self, begun: TargetRun) -> TargetRun:
+    def begin_run(self, begun: TargetRun) -> TargetRun:
         """The target with the load of the slot that it has, or else with the key of a new one."""
-        last = self._last_load()
-        found = self._in_force(last, begun)
-        return found or replace(begun, key=self._keys.after(self.slot.name, last.load))
+        last = self._find_last_load()
+        found = self._find_load_in_force(last, begun)
+        return found or replace(begun, key=self._keys.format_next_key(self.slot.name, last.load))
 
-    def run(self, begun: TargetRun, records: Records) -> TargetRun:
+    def run(self, begun: TargetRun, records: RecordSource) -> TargetRun:
         """Make the commit with the key, or find it."""
-        made = self._made(begun, records)
+        made = self._make_commit(begun, records)
         # It has its commit, whatever becomes of the notes.
         with suppress(OmnigraphError):
-            self._once(made.key).finish(made)
-            self._loads.last()
+            self._open_key(made.key).record_outcome(made)
+            self._loads.find_last_load()
         return made
 
-    def _last_load(self) -> LastLoad:
+    def _find_last_load(self) -> LastLoad:
         """The newest load: of any slot if this one is what files hold, else of this slot."""
         if self.slot.is_content:
-            return self._loads.last()
-        once = self._once(self._keys.first(self.slot.name))
+            return self._loads.find_last_load()
+        once = self._open_key(self._keys.format_first_key(self.slot.name))
         try:
-            return self._loads.last_of(self.slot.name, after=once.after())
-        except SnapshotGone:
-            done = once.done()
+            return self._loads.find_last_of_slot(self.slot.name, after=once.find_unused_version())
+        except SnapshotGoneError:
+            done = once.find_outcome()
             if done is None or done.commit is None:
                 raise
             # A piece of work is done once: what became of its commit since is not known any more.
             load = Load(done.key, done.commit, done.merged or done.commit)
             return LastLoad(load, version=0, head=done.commit)
 
-    def _in_force(self, last: LastLoad, begun: TargetRun) -> TargetRun | None:
+    def _find_load_in_force(self, last: LastLoad, begun: TargetRun) -> TargetRun | None:
         """The load of this slot, if the target has it and it was not undone."""
         load = last.load
         if load is None or not last.is_in_force:
             return None
         if self._keys.slot_of(load.key) != self.slot.name:
             return None
-        once = self._once(load.key)
-        found = once.done()
+        once = self._open_key(load.key)
+        found = once.find_outcome()
         if found is None:
             main, begun = self.graph.branch(self.target.branch), replace(begun, key=load.key)
-            found = _with_commit(begun, main, load.commit, _maker(load.message))
+            found = _with_commit(begun, main, load.commit, _parse_run_id(load.message))
             found = replace(found, merged=_merge_of(load))
             with suppress(OmnigraphError):
-                once.finish(found)
+                once.record_outcome(found)
         merged = _merge_of(load) or found.merged
-        return self._compared(replace(found, merged=merged, attempts=begun.attempts))
+        return self._mark_repeated(replace(found, merged=merged, attempts=begun.attempts))
 
-    def _made(self, begun: TargetRun, records: Records) -> TargetRun:
+    def _make_commit(self, begun: TargetRun, records: RecordSource) -> TargetRun:
         main = self.graph.branch(self.target.branch)
-        once = self._once(begun.key)
+        once = self._open_key(begun.key)
         if self.run_branch is None:
-            made = once.look(main)
+            made = once.find_commit(main)
             if made is not None:
-                return self._found(main, made, begun)
-            return self._loaded(main, begun, records)
-        if once.after() is None:
-            once.note(main.head.version)
-        branch = self._own_branch()
+                return self._adopt_commit(main, made, begun)
+            return self._load_records(main, begun, records)
+        if once.find_unused_version() is None:
+            once.record_unused(main.head.version)
+        branch = self._open_run_branch()
         # Another run may have merged and ended the branch, so that this one made it anew: then the
         # target has the load by now.
-        known = self._in_force(self._last_load(), begun)
+        known = self._find_load_in_force(self._find_last_load(), begun)
         if known is not None:
             return replace(known, run_branch=branch.name)
-        commit = branch.commit_with_key(begun.key, after=_ALL)
+        commit = branch.commit_with_key(begun.key, after=_ALL_VERSIONS)
         if commit is not None:
-            return self._merged(main, branch, self._found(branch, commit, begun))
-        return self._merged(main, branch, self._loaded(branch, begun, records))
+            return self._merge_run_branch(main, branch, self._adopt_commit(branch, commit, begun))
+        return self._merge_run_branch(main, branch, self._load_records(branch, begun, records))
 
-    def close(self, done: TargetRun) -> None:
+    def close_run_branch(self, done: TargetRun) -> None:
         """End the branch of a run that was merged; what fails here, the next run does."""
         if done.run_branch is not None and done.merged is not None:
             with suppress(OmnigraphError):
                 # The note outlives the commit, which is collected some time after its branch.
-                if self._once(done.key).done() is not None:
+                if self._open_key(done.key).find_outcome() is not None:
                     self.graph.delete_branch(done.run_branch)
 
-    def _found(self, branch: Branch, commit: Commit, begun: TargetRun) -> TargetRun:
-        return self._compared(_with_commit(begun, branch, commit.id, _maker(commit.message)))
+    def _adopt_commit(self, branch: Branch, commit: Commit, begun: TargetRun) -> TargetRun:
+        return self._mark_repeated(
+            _with_commit(begun, branch, commit.id, _parse_run_id(commit.message))
+        )
 
-    def _compared(self, found: TargetRun) -> TargetRun:
+    def _mark_repeated(self, found: TargetRun) -> TargetRun:
         """What is there already, which another run made, or an earlier attempt of this one."""
         return replace(found, is_repeated=found.made_by != self.run_id)
 
-    def _loaded(self, branch: Branch, begun: TargetRun, records: Records) -> TargetRun:
-        terms = LoadTerms(self.target, begun.key, self._message, self.rejects, self.progress)
+    def _load_records(self, branch: Branch, begun: TargetRun, records: RecordSource) -> TargetRun:
+        terms = LoadRequest(self.target, begun.key, self._message, self.rejects, self.progress)
         result = records.load(branch, terms)
         if result.is_repeated:
             # Another run of the slot was faster: nothing was read here.
-            return self._found(branch, result.commit, begun)
-        records.keep()
+            return self._adopt_commit(branch, result.commit, begun)
+        records.retain()
         return replace(
             begun,
             status=SUCCEEDED,
             commit=result.commit.id,
-            rows_read=records.rows(self.target),
-            entities=dict(_counts(result)),
+            rows_read=records.count_rows(self.target),
+            entities=dict(_iter_counts(result)),
             rejected=result.rejected or 0,
             rejects=result.rejects,
             made_by=self.run_id,
@@ -174,13 +181,13 @@ class Attempt:
     def _message(self) -> str:
         return f"pipeline {self.pipeline.name}, {self.slot.name}, run {self.run_id}"
 
-    def _own_branch(self) -> Branch:
+    def _open_run_branch(self) -> Branch:
         assert self.run_branch is not None, "asked only where there is one"
-        with suppress(BranchExists):
+        with suppress(BranchExistsError):
             return self.graph.create_branch(self.run_branch, source=self.target.branch)
         return self.graph.branch(self.run_branch)
 
-    def _merged(self, main: Branch, branch: Branch, loaded: TargetRun) -> TargetRun:
+    def _merge_run_branch(self, main: Branch, branch: Branch, loaded: TargetRun) -> TargetRun:
         loaded = replace(loaded, run_branch=branch.name)
         assert self.target.run_branch is not None, "asked only where there is one"
         if not self.target.run_branch.is_automatic:
@@ -196,9 +203,9 @@ class Attempt:
     def _loads(self) -> LoadHistory:
         return LoadHistory(self.store, self.graph.branch(self.target.branch), self._keys)
 
-    def _once(self, key: str) -> Once:
+    def _open_key(self, key: str) -> IdempotencyKey:
         life = self.graph.branch(self.target.branch).life
-        return Once(self.store, self.pipeline.name, life=life, key=key)
+        return IdempotencyKey(self.store, self.pipeline.name, life=life, key=key)
 
 
 def _with_commit(target: TargetRun, branch: Branch, commit: str, made_by: str | None) -> TargetRun:
@@ -217,20 +224,20 @@ def _merge_of(load: Load) -> str | None:
     return None if load.brought_by == load.commit else load.brought_by
 
 
-def _maker(message: str | None) -> str | None:
+def _parse_run_id(message: str | None) -> str | None:
     """The run that made a commit, as its message tells."""
     found = _MADE_BY.search(message or "")
     return None if found is None else found[1]
 
 
-def _counts(result: LoadResult) -> Iterator[tuple[str, int]]:
+def _iter_counts(result: LoadResult) -> Iterator[tuple[str, int]]:
     yield from ((f"node:{name}", count) for name, count in sorted(result.nodes.items()))
     yield from ((f"edge:{name}", count) for name, count in sorted(result.edges.items()))
 
 
 def key_of(pipeline: Pipeline, target: Target, slot: str) -> str:
     """The idempotency key of a slot that no load of the target precedes."""
-    return TargetKeys(pipeline.name, target.name).first(slot)
+    return TargetKeys(pipeline.name, target.name).format_first_key(slot)
 
 
 def run_branch_of(pipeline: Pipeline, target: Target, slot: str) -> str | None:
@@ -242,17 +249,17 @@ def run_branch_of(pipeline: Pipeline, target: Target, slot: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class UnreportedRun:
     """A run that did not say what became of its targets, and the pipeline it is of."""
 
     pipeline: str
     run_id: str
 
-    def reconciled(self, target: TargetRun, graph: Graph, objects: Objects) -> TargetRun:
+    def reconcile_target(self, target: TargetRun, graph: Graph, objects: Objects) -> TargetRun:
         """A target as its graph tells: with a commit only if this very run made it."""
         try:
-            found = self._found(target, graph, objects)
-        except BranchNotFound:
+            found = self._find_outcome(target, graph, objects)
+        except BranchNotFoundError:
             return target
         except OmnigraphError as failure:
             return replace(target, error=failure.message)
@@ -261,15 +268,15 @@ class Untold:
         # Whoever found it later may have noted it first.
         return replace(found, is_repeated=False)
 
-    def _found(self, target: TargetRun, graph: Graph, objects: Objects) -> TargetRun | None:
+    def _find_outcome(self, target: TargetRun, graph: Graph, objects: Objects) -> TargetRun | None:
         main = graph.branch(target.branch)
-        once = Once(objects, self.pipeline, life=main.life, key=target.key)
-        done = once.done()
+        once = IdempotencyKey(objects, self.pipeline, life=main.life, key=target.key)
+        done = once.find_outcome()
         if done is not None:
             return done
         branch = main if target.run_branch is None else graph.branch(target.run_branch)
-        after = once.after() if target.run_branch is None else _ALL
+        after = once.find_unused_version() if target.run_branch is None else _ALL_VERSIONS
         made = branch.commit_with_key(target.key, after=after)
         if made is None:
             return None
-        return _with_commit(target, branch, made.id, _maker(made.message))
+        return _with_commit(target, branch, made.id, _parse_run_id(made.message))

@@ -14,11 +14,11 @@ Modules, in order of control flow: `habits` (hints for what other languages spel
 
 from omnigraph.query.check import check_query
 from omnigraph.query.compile import CompiledQuery, compile_query
-from omnigraph.query.describe import Descriptor, describe
-from omnigraph.query.explain import ExplainRow, explain
+from omnigraph.query.describe import Descriptor, describe_query
+from omnigraph.query.explain import ExplainRow, explain_plan
 from omnigraph.query.format import format_queries
 from omnigraph.query.lint import LintReport, lint_file
-from omnigraph.query.lower import lower
+from omnigraph.query.lower import lower_query
 from omnigraph.query.parameters import ParameterMode, bind_parameters
 from omnigraph.query.parser import ParsedFile, parse_query_file
 from omnigraph.query.plan import Plan
@@ -38,11 +38,11 @@ __all__ = [
     "bind_parameters",
     "check_query",
     "compile_query",
-    "describe",
-    "explain",
+    "describe_query",
+    "explain_plan",
     "format_queries",
     "lint_file",
-    "lower",
+    "lower_query",
     "parse_query_file",
     "print_expr",
     "print_file",

@@ -24,16 +24,16 @@ from omnigraph.query.plan import (
     Unit,
 )
 from omnigraph.query.typed import Expr
-from omnigraph.query.walk import used_variables
+from omnigraph.query.walk import used_variables_of
 
 Test = Filter | Exists | CompareBlock
 
 # The input of a part that has not been put in its place.
-UNPLACED = Unit()
+NO_INPUT = Unit()
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PatternNode:
     """A node variable to be scanned or reached, and what it must satisfy."""
 
     variable: str
@@ -42,38 +42,38 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class PatternParts:
     """What a pattern is made of; `nodes` are listed in the order in which they may be roots."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[PatternNode, ...]
     traversals: tuple[Expand, ...] = ()
     tests: tuple[Test, ...] = ()
 
 
-def assemble(leaf: Unit | Outer, parts: Parts) -> Operator:
+def assemble_pattern(leaf: Unit | Outer, parts: PatternParts) -> Operator:
     """The operators that match the parts; variables of none of them come with the leaf."""
     assembly = _Assembly(leaf, parts)
-    assembly.bind(*_outer_variables(parts))
-    assembly.traverse()
+    assembly.bind(*_list_outer_variables(parts))
+    assembly.add_traversals()
     for node in parts.nodes:
         if node.variable not in assembly.bound:
-            assembly.scan(node)
-            assembly.traverse()
+            assembly.add_scan(node)
+            assembly.add_traversals()
     return assembly.operator
 
 
-def _outer_variables(parts: Parts) -> list[str]:
+def _list_outer_variables(parts: PatternParts) -> list[str]:
     own = {node.variable for node in parts.nodes}
     own.update(each.edge_variable for each in parts.traversals if each.edge_variable is not None)
     used = {end for each in parts.traversals for end in (each.source, each.target)}
-    used.update(*map(used_variables, parts.tests))
+    used.update(*map(used_variables_of, parts.tests))
     return sorted(used - own)
 
 
 class _Assembly:
     """A plan being put together."""
 
-    def __init__(self, leaf: Unit | Outer, parts: Parts) -> None:
+    def __init__(self, leaf: Unit | Outer, parts: PatternParts) -> None:
         self.operator: Operator = leaf
         self.bound: set[str] = set()
         self._parts = parts
@@ -86,12 +86,12 @@ class _Assembly:
             for end in {traversal.source, traversal.target}:
                 self._traversals_of[end].append(index)
         # The variables each test still waits for.
-        self._missing = [set(used_variables(test)) for test in parts.tests]
+        self._missing = [set(used_variables_of(test)) for test in parts.tests]
         self._tests_of: dict[str, list[int]] = defaultdict(list)
         for index, missing in enumerate(self._missing):
             for variable in missing:
                 self._tests_of[variable].append(index)
-        self._place_tests(index for index, missing in enumerate(self._missing) if not missing)
+        self._add_tests(index for index, missing in enumerate(self._missing) if not missing)
 
     def bind(self, *variables: str) -> None:
         """Note that variables are bound, and place the tests that only waited for them."""
@@ -104,24 +104,24 @@ class _Assembly:
                 self._missing[index].discard(variable)
                 if not self._missing[index]:
                     ready.append(index)
-        self._place_tests(ready)
+        self._add_tests(ready)
 
-    def scan(self, node: Node) -> None:
+    def add_scan(self, node: PatternNode) -> None:
         """Bind a variable to every node of its type."""
         self.operator = Scan(self.operator, node.variable, node.type_name, node.conditions)
         self.bind(node.variable)
 
-    def traverse(self) -> None:
+    def add_traversals(self) -> None:
         """Place every traversal that can be reached from a bound variable."""
         while self._reachable:
             _, index = heappop(self._reachable)
             if index not in self._traversed:
                 self._traversed.add(index)
-                self._expand(self._parts.traversals[index])
+                self._add_expand(self._parts.traversals[index])
 
-    def _expand(self, traversal: Expand) -> None:
+    def _add_expand(self, traversal: Expand) -> None:
         if traversal.source not in self.bound:
-            traversal = reverse(traversal)
+            traversal = reverse_traversal(traversal)
         target_is_bound = traversal.target in self.bound
         conditions = () if target_is_bound else self._conditions.get(traversal.target, ())
         self.operator = replace(
@@ -137,14 +137,14 @@ class _Assembly:
         traversal = self._parts.traversals[index]
         return traversal.source in self.bound and traversal.target in self.bound
 
-    def _place_tests(self, ready: Iterable[int]) -> None:
+    def _add_tests(self, ready: Iterable[int]) -> None:
         tests = self._parts.tests
         # Filters first: they cost less than blocks.
         for index in sorted(ready, key=lambda at: (not isinstance(tests[at], Filter), at)):
             self.operator = replace(tests[index], input=self.operator)
 
 
-def reverse(traversal: Expand) -> Expand:
+def reverse_traversal(traversal: Expand) -> Expand:
     """The same traversal from its other end."""
     steps = traversal.steps
     if not traversal.is_undirected:

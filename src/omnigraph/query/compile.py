@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from omnigraph.diagnostics import Collector, Diagnostic, did_you_mean
+from omnigraph.diagnostics import Collector, Diagnostic, suggest_similar
 from omnigraph.diagnostics.diagnostic import Poll
-from omnigraph.errors import CompileError, QueryNotFound
+from omnigraph.errors import CompileError, QueryNotFoundError
 from omnigraph.query.ast import File, Query, Setting, Show
 from omnigraph.query.check import check_query
-from omnigraph.query.lower import lower
+from omnigraph.query.lower import lower_query
 from omnigraph.query.parser import ParsedFile, parse_query_file
 from omnigraph.query.plan import Plan
 from omnigraph.query.rewrites import Rewriting, rewrite
@@ -48,12 +48,12 @@ def compile_query(
     `QueryNotFound` if the text does not declare it. Every stage calls `poll` often: what it raises
     ends the compilation.
     """
-    parsed = read_file(text, name=file_name, mode=mode, poll=poll)
-    query = find_query(parsed.file, name)
+    parsed = parse_file(text, name=file_name, mode=mode, poll=poll)
+    query = select_query(parsed.file, name)
     return compile_declaration(query, parsed, catalog, mode=mode, poll=poll)
 
 
-def read_file(
+def parse_file(
     text: str | bytes,
     *,
     name: str = "query.gq",
@@ -67,8 +67,8 @@ def read_file(
     if isinstance(parsed.file.statement, Show):
         check_settings([parsed.file.statement], collector)
     if collector.has_errors:
-        raise CompileError(collector.all())
-    return replace(parsed, diagnostics=collector.all())
+        raise CompileError(collector.list_diagnostics())
+    return replace(parsed, diagnostics=collector.list_diagnostics())
 
 
 def compile_declaration(
@@ -89,23 +89,23 @@ def compile_declaration(
     collector = Collector(parsed.source, own, poll=poll)
     checked = check_query(query, catalog, collector, mode=mode)
     if checked is None:
-        raise CompileError(collector.all())
-    plan = rewriting(lower(checked, poll), catalog, poll)
-    return CompiledQuery(query, checked, plan, collector.all(), parsed.file.settings)
+        raise CompileError(collector.list_diagnostics())
+    plan = rewriting(lower_query(checked, poll), catalog, poll)
+    return CompiledQuery(query, checked, plan, collector.list_diagnostics(), parsed.file.settings)
 
 
-def find_query(file: File, name: str | None) -> Query:
+def select_query(file: File, name: str | None) -> Query:
     """The declaration of a name, the first if there are several; or the only one."""
     names = [query.name.text for query in file.queries]
     if name is None and len(names) == 1:
         return file.queries[0]
     if name is None or name not in names:
-        close = did_you_mean(name, names) if name else None
-        raise QueryNotFound(name, hint=close or _name_hint(file, names))
+        close = suggest_similar(name, names) if name else None
+        raise QueryNotFoundError(name, hint=close or _suggest_query_name(file, names))
     return file.queries[names.index(name)]
 
 
-def _name_hint(file: File, names: list[str]) -> str:
+def _suggest_query_name(file: File, names: list[str]) -> str:
     if file.statement is not None:
         return "the text is a statement, not a query"
     if not names:

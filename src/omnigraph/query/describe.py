@@ -101,16 +101,16 @@ class Descriptor:
         }
 
 
-def describe(checked: CheckedQuery, catalog: Catalog) -> Descriptor:
+def describe_query(checked: CheckedQuery, catalog: Catalog) -> Descriptor:
     """The descriptor of a checked query."""
     match checked:
         case Read():
-            result = tuple(map(_result_field, checked.columns))
-            return Descriptor(result, _sorted(_pattern_uses(checked.pattern, catalog)), ())
+            result = tuple(map(_describe_column, checked.columns))
+            return Descriptor(result, _sort_uses(_iter_pattern_uses(checked.pattern, catalog)), ())
         case Mutation():
-            reads = [use for each in checked.statements for use in _reads(each, catalog)]
-            writes = [use for each in checked.statements for use in _writes(each, catalog)]
-            return Descriptor((), _sorted(reads), _sorted(writes))
+            reads = [use for each in checked.statements for use in _iter_reads(each, catalog)]
+            writes = [use for each in checked.statements for use in _iter_writes(each, catalog)]
+            return Descriptor((), _sort_uses(reads), _sort_uses(writes))
         case _:
             assert_never(checked)
 
@@ -118,12 +118,12 @@ def describe(checked: CheckedQuery, catalog: Catalog) -> Descriptor:
 # ---- result ----
 
 
-def _result_field(column: Column) -> Field:
+def _describe_column(column: Column) -> Field:
     is_nullable = True if isinstance(column.value, AggregateValue) else None
-    return _field(_described_name(column), column.type, is_nullable=is_nullable)
+    return _build_field(_described_name_of(column), column.type, is_nullable=is_nullable)
 
 
-def _field(name: str, type_: ResultType, *, is_nullable: bool | None = None) -> Field:
+def _build_field(name: str, type_: ResultType, *, is_nullable: bool | None = None) -> Field:
     if isinstance(type_, NodeObject):
         return Field(name, "object", None, None, bool(is_nullable))
     nullable = type_.is_nullable if is_nullable is None else is_nullable
@@ -140,7 +140,7 @@ def _field(name: str, type_: ResultType, *, is_nullable: bool | None = None) -> 
             assert_never(type_.value)
 
 
-def _described_name(column: Column) -> str:
+def _described_name_of(column: Column) -> str:
     """The alias, or a name shorter than that of the column."""
     if column.alias is not None:
         return column.alias
@@ -166,41 +166,44 @@ def _described_name(column: Column) -> str:
 # ---- types ----
 
 
-def _sorted(uses: Iterable[TypeUse]) -> tuple[TypeUse, ...]:
+def _sort_uses(uses: Iterable[TypeUse]) -> tuple[TypeUse, ...]:
     return tuple(sorted(set(uses), key=lambda use: (use.is_edge, use.type_name)))
 
 
-def _node(type_name: str) -> TypeUse:
+def _build_node_use(type_name: str) -> TypeUse:
     return TypeUse(False, type_name)
 
 
-def _edge(edge: EdgeType) -> tuple[TypeUse, ...]:
-    return TypeUse(True, edge.name), _node(edge.source), _node(edge.target)
+def _list_edge_uses(edge: EdgeType) -> tuple[TypeUse, ...]:
+    return TypeUse(True, edge.name), _build_node_use(edge.source), _build_node_use(edge.target)
 
 
-def _pattern_uses(pattern: Pattern, catalog: Catalog) -> Iterator[TypeUse]:
+def _iter_pattern_uses(pattern: Pattern, catalog: Catalog) -> Iterator[TypeUse]:
     for clause in pattern.clauses:
         match clause:
             case Binding():
-                yield _node(clause.type_name)
+                yield _build_node_use(clause.type_name)
             case Traversal():
-                yield from (_node(clause.source_type), _node(clause.target_type))
+                yield from (
+                    _build_node_use(clause.source_type),
+                    _build_node_use(clause.target_type),
+                )
                 for step in clause.steps:
-                    yield from _edge(catalog.edges[step.edge_type])
+                    yield from _list_edge_uses(catalog.edges[step.edge_type])
             case ExistsBlock() | AggregateBlock():
-                yield from _pattern_uses(clause.pattern, catalog)
+                yield from _iter_pattern_uses(clause.pattern, catalog)
             case Condition():
                 pass
             case _:
                 assert_never(clause)
 
 
-def _writes(statement: Statement, catalog: Catalog) -> Iterator[TypeUse]:
+def _iter_writes(statement: Statement, catalog: Catalog) -> Iterator[TypeUse]:
     match statement:
         case InsertNode() | UpdateNodes():
-            yield _node(statement.type_name)
+            yield _build_node_use(statement.type_name)
         case DeleteNodes(type_name=type_name):
-            yield _node(type_name)
+            yield _build_node_use(type_name)
             for edge in catalog.edges.values():
                 if type_name in (edge.source, edge.target):
                     yield TypeUse(True, edge.name)
@@ -210,7 +213,7 @@ def _writes(statement: Statement, catalog: Catalog) -> Iterator[TypeUse]:
             assert_never(statement)
 
 
-def _reads(statement: Statement, catalog: Catalog) -> Iterator[TypeUse]:
-    yield from _writes(statement, catalog)
+def _iter_reads(statement: Statement, catalog: Catalog) -> Iterator[TypeUse]:
+    yield from _iter_writes(statement, catalog)
     if isinstance(statement, InsertEdge):
-        yield from _edge(catalog.edges[statement.type_name])
+        yield from _list_edge_uses(catalog.edges[statement.type_name])

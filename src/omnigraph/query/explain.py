@@ -50,10 +50,10 @@ from omnigraph.query.typed import (
     TextMatch,
     Value,
 )
-from omnigraph.query.walk import chain_of, child_expressions
+from omnigraph.query.walk import chain_of, iter_children
 from omnigraph.schema.types import ListType, PropertyType, Scalar, VectorType
-from omnigraph.schema.values import format_date, format_datetime, shortest_f32
-from omnigraph.syntax.printing import quote
+from omnigraph.schema.values import compute_shortest_f32, format_date, format_datetime
+from omnigraph.syntax.printing import quote_string
 
 _MAIN = "plan"
 _WORDS: dict[type[Expr], str] = {
@@ -76,7 +76,7 @@ class ExplainRow:
     detail: str
 
 
-def explain(plan: ReadPlan) -> tuple[ExplainRow, ...]:
+def explain_plan(plan: ReadPlan) -> tuple[ExplainRow, ...]:
     """The operators of a plan from the result down, then those of its blocks."""
     rows: list[ExplainRow] = []
     trees = deque([(_MAIN, plan.root)])
@@ -84,7 +84,7 @@ def explain(plan: ReadPlan) -> tuple[ExplainRow, ...]:
     while trees:
         tree, root = trees.popleft()
         for depth, operator in enumerate(reversed(chain_of(root))):
-            detail = operator_text(operator)
+            detail = format_operator(operator)
             if isinstance(operator, Exists | CompareBlock):
                 blocks += 1
                 name = f"block {blocks}"
@@ -97,25 +97,25 @@ def explain(plan: ReadPlan) -> tuple[ExplainRow, ...]:
 # ---- operators ----
 
 
-def operator_text(operator: Operator) -> str:
+def format_operator(operator: Operator) -> str:
     """The details of an operator on one line."""
     match operator:
         case Unit() | Outer():
             return ""
         case Scan() | Expand():
-            return _binding_text(operator)
+            return _format_binding(operator)
         case Filter():
-            return expr_text(operator.condition)
+            return format_expression(operator.condition)
         case Exists() | CompareBlock():
-            return _block_text(operator)
+            return _format_block(operator)
         case Rank():
             window = "" if operator.window is None else f" window {operator.window}"
-            return expr_text(operator.score) + window
+            return format_expression(operator.score) + window
         case Aggregate() | Project():
-            return ", ".join(map(_column_text, operator.columns))
+            return ", ".join(map(_format_column, operator.columns))
         case Sort():
             return ", ".join(
-                expr_text(key.value) + (" desc" if key.is_descending else "")
+                format_expression(key.value) + (" desc" if key.is_descending else "")
                 for key in operator.keys
             )
         case Limit():
@@ -124,88 +124,88 @@ def operator_text(operator: Operator) -> str:
             assert_never(operator)
 
 
-def _binding_text(operator: Scan | Expand) -> str:
+def _format_binding(operator: Scan | Expand) -> str:
     match operator:
         case Scan():
             parts = [f"${operator.variable}: {operator.type_name}"]
         case Expand():
-            parts = [f"${operator.source} {_edges_text(operator)} ${operator.target}"]
+            parts = [f"${operator.source} {_format_edges(operator)} ${operator.target}"]
             if operator.target_is_bound:
                 parts.append("closing")
             else:
                 parts[0] += f": {operator.target_type}"
     if operator.conditions:
-        parts.append("where " + _joined(" and ", operator.conditions))
+        parts.append("where " + _join_operands(" and ", operator.conditions))
     if operator.properties:
         parts.append("reads " + ", ".join(operator.properties))
     return "; ".join(parts)
 
 
-def _edges_text(expand: Expand) -> str:
-    steps = " | ".join(_step_text(step, expand) for step in expand.steps) or "nothing"
+def _format_edges(expand: Expand) -> str:
+    steps = " | ".join(_format_step(step, expand) for step in expand.steps) or "nothing"
     edge = f"${expand.edge_variable}: " if expand.edge_variable else ""
     is_single = (expand.minimum, expand.maximum) == (1, 1)
     bounds = "" if is_single else f" {{{expand.minimum},{expand.maximum}}}"
     return f"[{edge}{steps}{bounds}]"
 
 
-def _step_text(step: EdgeStep, expand: Expand) -> str:
+def _format_step(step: EdgeStep, expand: Expand) -> str:
     if expand.is_undirected:
         return f"<{step.edge_type}>"
     return f"<-{step.edge_type}" if step.is_reversed else f"{step.edge_type}->"
 
 
-def _block_text(operator: Exists | CompareBlock) -> str:
+def _format_block(operator: Exists | CompareBlock) -> str:
     if isinstance(operator, Exists):
         return " has no row" if operator.is_negated else " has a row"
-    argument = "" if operator.argument is None else f"({expr_text(operator.argument)})"
-    return f": {operator.function}{argument} {operator.op} {expr_text(operator.value)}"
+    argument = "" if operator.argument is None else f"({format_expression(operator.argument)})"
+    return f": {operator.function}{argument} {operator.op} {format_expression(operator.value)}"
 
 
-def _column_text(column: Column) -> str:
-    return f"{expr_text(column.value)} as {column.name}"
+def _format_column(column: Column) -> str:
+    return f"{format_expression(column.value)} as {column.name}"
 
 
 # ---- expressions ----
 
 
-def expr_text(expr: Expr) -> str:
+def format_expression(expr: Expr) -> str:
     """A typed expression, much as the language spells it."""
-    children = tuple(child_expressions(expr))
+    children = tuple(iter_children(expr))
     match expr:
         case Compare():
-            return _joined(f" {expr.op} ", children)
+            return _join_operands(f" {expr.op} ", children)
         case Member() | Substring() | Prefix() | AllOf() | AnyOf():
-            return _joined(f" {_WORDS[type(expr)]} ", children)
+            return _join_operands(f" {_WORDS[type(expr)]} ", children)
         case Negation():
-            return f"not {_joined('', children)}"
+            return f"not {_join_operands('', children)}"
         case IsNull():
-            return f"{_joined('', children)} is {'not ' if expr.is_negated else ''}null"
+            return f"{_join_operands('', children)} is {'not ' if expr.is_negated else ''}null"
         case ListOf():
-            return f"[{', '.join(map(expr_text, children))}]"
+            return f"[{', '.join(map(format_expression, children))}]"
         case TextMatch() | AggregateValue():
-            return _call(expr.function, expr, children)
+            return _format_call(expr.function, expr, children)
         case NearestScore() | Bm25Score() | RrfScore():
-            return _call(type(expr).__name__.removesuffix("Score").lower(), expr, children)
+            return _format_call(type(expr).__name__.removesuffix("Score").lower(), expr, children)
         case _:
-            return _leaf_text(expr)
+            return _format_leaf(expr)
 
 
-def _joined(separator: str, operands: Iterable[Expr]) -> str:
+def _join_operands(separator: str, operands: Iterable[Expr]) -> str:
     return separator.join(
-        f"({expr_text(each)})" if isinstance(each, _COMPOUND) else expr_text(each)
+        f"({format_expression(each)})" if isinstance(each, _COMPOUND) else format_expression(each)
         for each in operands
     )
 
 
-def _call(name: str, expr: Expr, arguments: Sequence[Expr]) -> str:
-    texts = list(map(expr_text, arguments))
+def _format_call(name: str, expr: Expr, arguments: Sequence[Expr]) -> str:
+    texts = list(map(format_expression, arguments))
     if isinstance(expr, TextMatch | NearestScore | Bm25Score):
         texts.insert(0, f"${expr.variable}.{expr.property}")
     return f"{name}({', '.join(texts)})"
 
 
-def _leaf_text(
+def _format_leaf(
     expr: Constant
     | ParameterValue
     | NowValue
@@ -216,7 +216,7 @@ def _leaf_text(
 ) -> str:
     match expr:
         case Constant(value, type_):
-            return _value_text(value, _item_scalar(type_))
+            return _format_value(value, _item_scalar_of(type_))
         case ParameterValue(name):
             return f"${name}"
         case NowValue():
@@ -233,7 +233,7 @@ def _leaf_text(
             assert_never(expr)
 
 
-def _item_scalar(type_: PropertyType) -> Scalar | None:
+def _item_scalar_of(type_: PropertyType) -> Scalar | None:
     match type_.value:
         case ListType(element):
             return element
@@ -243,21 +243,21 @@ def _item_scalar(type_: PropertyType) -> Scalar | None:
             return type_.scalar
 
 
-def _value_text(value: Value, scalar: Scalar | None) -> str:
+def _format_value(value: Value, scalar: Scalar | None) -> str:
     match value:
         case None:
             return "null"
         case bool():
             return str(value).lower()
         case str():
-            return quote(value)
+            return quote_string(value)
         case tuple():
-            return f"[{', '.join(_value_text(item, scalar) for item in value)}]"
+            return f"[{', '.join(_format_value(item, scalar) for item in value)}]"
         case int() if scalar is Scalar.DATE:
             return f'date("{format_date(value)}")'
         case int() if scalar is Scalar.DATETIME:
             return f'datetime("{format_datetime(value)}")'
         case float() if scalar is Scalar.F32:
-            return str(shortest_f32(value))
+            return str(compute_shortest_f32(value))
         case _:
             return str(value)

@@ -16,7 +16,7 @@ _KEYWORDS = (
 )
 
 # Wherever something else is expected.
-QUERY_HABITS = {
+QUERY_HINTS = {
     **{word.upper(): f"keywords are in lower case: write '{word}'" for word in _KEYWORDS},
     "==": "write '='",
     "<>": "write '!='",
@@ -43,13 +43,13 @@ QUERY_HABITS = {
     "with": "a query has one 'match' and one 'return'",
 }
 # Where a value may start.
-VALUE_HABITS = {
+VALUE_HINTS = {
     "(*": "name what is counted: count($v)",
     **dict.fromkeys("+*/%", _ARITHMETIC),
     "-": "there are no negative literals: pass a negative number as a parameter",
 }
 # Where a clause of `match` may start.
-CLAUSE_HABITS = {
+CLAUSE_HINTS = {
     ",": "clauses are separated by blanks, line ends or ';'",
     "and": "a block is a clause of its own; clauses stand one after the other and must all hold",
     "or": "a block is a clause of its own and cannot be joined by 'or'",
@@ -61,12 +61,12 @@ CLAUSE_HABITS = {
     "any": "write 'exists { … }'",
 }
 # Behind the edge name of a traversal.
-TARGET_HABITS = {
+TARGET_HINTS = {
     **dict.fromkeys("*+", "write how many hops are taken: edge{1,3}"),
     "|": "put several edge names in parentheses: (likes|knows)",
 }
 # Bare words that the grammar takes for names, and that no value is called.
-WORD_HABITS = {
+WORD_HINTS = {
     "distinct": "there is no 'distinct': return an aggregate to have each group once",
-    **{word: CLAUSE_HABITS[word] for word in ("where", "optional")},
+    **{word: CLAUSE_HINTS[word] for word in ("where", "optional")},
 }

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from omnigraph.diagnostics import Collector, Diagnostic, Severity, Source, Span, to_json
+from omnigraph.diagnostics import Collector, Diagnostic, Severity, Source, Span, describe_diagnostic
 from omnigraph.diagnostics.diagnostic import DIAGNOSTICS_MAX
 from omnigraph.query.ast import Delete, File, MutationBody, Query, Update
 from omnigraph.query.check import check_query
-from omnigraph.query.describe import Descriptor, describe
+from omnigraph.query.describe import Descriptor, describe_query
 from omnigraph.query.parser import parse_query_file
 from omnigraph.query.settings import check_settings
 from omnigraph.query.typed import CheckedQuery, Mutation, UpdateNodes
@@ -53,7 +53,7 @@ class LintFinding:
 
     def to_json(self) -> dict[str, Any]:  # Any: a JSON document
         """The finding as a document."""
-        full = to_json(self.diagnostic)
+        full = describe_diagnostic(self.diagnostic)
         document: dict[str, Any] = {  # Any: a JSON document
             "severity": str(self.diagnostic.severity),
             "code": self.diagnostic.code,
@@ -89,15 +89,15 @@ class QueryResult:
             "kind": "mutation" if is_mutation else "read",
             "status": "error" if self.operation is None else "ok",
         }
-        if warnings := self._messages(Severity.WARNING):
+        if warnings := self._list_messages(Severity.WARNING):
             document["warnings"] = warnings
-        if errors := self._messages(Severity.ERROR):
+        if errors := self._list_messages(Severity.ERROR):
             document["error"] = "\n".join(errors)
         if self.operation is not None:
             document["operation"] = self.operation.to_json()
         return document
 
-    def _messages(self, severity: Severity) -> list[str]:
+    def _list_messages(self, severity: Severity) -> list[str]:
         return [
             f"{found.code}: {found.message}"
             for found in self.diagnostics
@@ -166,25 +166,25 @@ def lint_file(
     collector = Collector(parsed.source, parsed.diagnostics)
     _refuse_other_files(parsed.file, collector)
     if collector.has_errors:
-        return _unreadable(parsed.source, schema_source, collector.all())
+        return _report_unreadable(parsed.source, schema_source, collector.list_diagnostics())
     check_settings(parsed.file.settings, collector)
     _report_duplicates(parsed.file, collector, mode)
-    of_query, of_file = _by_query(parsed.file.queries, collector.all())
+    of_query, of_file = _group_by_query(parsed.file.queries, collector.list_diagnostics())
     linted = [
         _lint_query(query, catalog, Collector(parsed.source, of_query[at]), mode)
         for at, query in enumerate(parsed.file.queries)
     ]
-    findings = [*map(LintFinding, of_file), *_unset_properties(linted, parsed.source, catalog)]
+    findings = [*map(LintFinding, of_file), *_find_unset_properties(linted, parsed.source, catalog)]
     for each in linted:
         names = (each.query.name.text,)
         findings += (LintFinding(found, query_names=names) for found in each.diagnostics)
-    kept, dropped = _bounded(findings)
+    kept, dropped = _limit_findings(findings)
     return LintReport(
         parsed.source,
         schema_source,
-        diagnostics=_in_source_order(finding.diagnostic for finding in kept),
+        diagnostics=_sort_diagnostics(finding.diagnostic for finding in kept),
         results=tuple(linted),
-        findings=tuple(sorted(kept, key=_finding_order)),
+        findings=tuple(sorted(kept, key=_sort_key_of)),
         dropped=dropped,
     )
 
@@ -195,13 +195,13 @@ def lint_file(
 def _refuse_other_files(file: File, collector: Collector) -> None:
     if file.statement is not None:
         message = "the file holds a statement; only query declarations can be linted"
-        collector.error("Q000", file.statement.span, message)
+        collector.report_error("Q000", file.statement.span, message)
     elif file.settings and not file.queries and not collector.has_errors:
         message = "the file holds settings only; query declarations must follow them"
-        collector.error("Q000", file.settings[0].span, message)
+        collector.report_error("Q000", file.settings[0].span, message)
 
 
-def _unreadable(
+def _report_unreadable(
     source: Source, schema_source: SchemaSource, diagnostics: tuple[Diagnostic, ...]
 ) -> LintReport:
     first = next(found for found in diagnostics if found.severity is Severity.ERROR)
@@ -220,13 +220,13 @@ def _report_duplicates(file: File, collector: Collector, mode: Mode) -> None:
                 f"query '{name}' is declared twice; the first declaration is the one that runs"
             )
             if mode is Mode.STRICT:
-                collector.error("T106", query.name.span, message)
+                collector.report_error("T106", query.name.span, message)
             else:
-                collector.warning("L315", query.name.span, message)
+                collector.report_warning("L315", query.name.span, message)
         seen.add(name)
 
 
-def _by_query(
+def _group_by_query(
     queries: Sequence[Query], diagnostics: Iterable[Diagnostic]
 ) -> tuple[dict[int, list[Diagnostic]], list[Diagnostic]]:
     """The diagnostics inside each query, by its index, and those outside all of them."""
@@ -240,7 +240,7 @@ def _by_query(
     return of_query, of_file
 
 
-def _bounded(
+def _limit_findings(
     findings: Sequence[LintFinding],
 ) -> tuple[Sequence[LintFinding], Mapping[Severity, int]]:
     """The first findings of a file, errors before all others, and how many more there are."""
@@ -257,13 +257,13 @@ def _bounded(
     return ranked[:DIAGNOSTICS_MAX], Counter(each.diagnostic.severity for each in rest)
 
 
-def _in_source_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+def _sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(
         sorted(set(diagnostics), key=lambda each: (each.span.start, each.code, each.message))
     )
 
 
-def _finding_order(finding: LintFinding) -> tuple[int, str, str, str, int]:
+def _sort_key_of(finding: LintFinding) -> tuple[int, str, str, str, int]:
     found = finding.diagnostic
     return (
         _SEVERITIES.index(found.severity),
@@ -283,13 +283,13 @@ def _lint_query(query: Query, catalog: Catalog, collector: Collector, mode: Mode
         _lint_mutation(query, query.body, collector)
     if collector.has_errors:
         checked = None
-    operation = None if checked is None else describe(checked, catalog)
-    return QueryResult(query, collector.all(), checked, operation)
+    operation = None if checked is None else describe_query(checked, catalog)
+    return QueryResult(query, collector.list_diagnostics(), checked, operation)
 
 
 def _lint_mutation(query: Query, body: MutationBody, collector: Collector) -> None:
     if not query.parameters:
-        collector.warning(
+        collector.report_warning(
             "L202",
             query.name.span,
             f"mutation '{query.name.text}' declares no parameters, so every run does the same",
@@ -297,7 +297,7 @@ def _lint_mutation(query: Query, body: MutationBody, collector: Collector) -> No
     deletes = [isinstance(each, Delete) for each in body.mutations]
     if any(deletes) and not all(deletes):
         second = deletes.index(not deletes[0])
-        collector.warning(
+        collector.report_warning(
             "L203",
             body.mutations[second].type_name.span,
             f"mutation '{query.name.text}' mixes inserts/updates and deletes, which is always "
@@ -309,7 +309,7 @@ def _lint_mutation(query: Query, body: MutationBody, collector: Collector) -> No
 # ---- properties that no update sets ----
 
 
-def _unset_properties(
+def _find_unset_properties(
     linted: Iterable[QueryResult], source: Source, catalog: Catalog
 ) -> Iterator[LintFinding]:
     updates: dict[str, list[tuple[Query, UpdateNodes]]] = defaultdict(list)
@@ -321,22 +321,22 @@ def _unset_properties(
     for type_name, found in updates.items():
         names = tuple(sorted({query.name.text for query, _ in found}))
         assigned = {each.property for _, update in found for each in update.assignments}
-        span = _update_span(found[0][0], type_name)
-        for name in _updatable(catalog.nodes[type_name]):
+        span = _find_update_span(found[0][0], type_name)
+        for name in _iter_updatable(catalog.nodes[type_name]):
             if name not in assigned:
                 message = f"{type_name}.{name} exists in schema but no update query sets it"
                 diagnostic = Diagnostic("L201", Severity.WARNING, message, span, source)
                 yield LintFinding(diagnostic, type_name, name, names)
 
 
-def _updatable(node: NodeType) -> Iterator[str]:
+def _iter_updatable(node: NodeType) -> Iterator[str]:
     key = node.key or ()
     for name, each in node.properties.items():
         if each.type.is_nullable and each.embed is None and name not in key:
             yield name
 
 
-def _update_span(query: Query, type_name: str) -> Span:
+def _find_update_span(query: Query, type_name: str) -> Span:
     assert isinstance(query.body, MutationBody)
     return next(
         each.type_name.span

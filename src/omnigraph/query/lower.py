@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from omnigraph.diagnostics.diagnostic import Poll
-from omnigraph.query.assemble import UNPLACED, Node, Parts, Test, assemble
+from omnigraph.query.assemble import NO_INPUT, PatternNode, PatternParts, Test, assemble_pattern
 from omnigraph.query.plan import (
     Aggregate,
     CompareBlock,
@@ -54,7 +54,7 @@ from omnigraph.query.typed import (
 from omnigraph.query.walk import rename_variables
 
 
-def lower(checked: CheckedQuery, poll: Poll = lambda: None) -> Plan:
+def lower_query(checked: CheckedQuery, poll: Poll = lambda: None) -> Plan:
     """The plan of a checked query; a mutation is its own plan."""
     match checked:
         case Read():
@@ -66,7 +66,7 @@ def lower(checked: CheckedQuery, poll: Poll = lambda: None) -> Plan:
 
 
 def _lower_read(read: Read, poll: Poll) -> ReadPlan:
-    scope = _Scope({}, poll).enter(read.pattern)
+    scope = _NameScope({}, poll).enter(read.pattern)
     matched = _lower_pattern(read.pattern, Unit(), scope)
     root = _lower_aggregated(read, matched) if read.is_aggregated else _lower_rows(read, matched)
     return ReadPlan(
@@ -81,20 +81,20 @@ def _lower_read(read: Read, poll: Poll) -> ReadPlan:
 def _lower_rows(read: Read, matched: Operator) -> Operator:
     keys = read.order
     if read.rank is not None:
-        matched = _rank(read, matched, read.rank)
+        matched = _add_rank(read, matched, read.rank)
         is_descending = not isinstance(read.rank, NearestScore)
         keys = (OrderKey(read.rank, is_descending), *keys)
     if keys:
-        matched = _sorted_rows(read, matched, keys)
-    return Project(_limit(matched, read.limit), read.columns)
+        matched = _add_sort(read, matched, keys)
+    return Project(_add_limit(matched, read.limit), read.columns)
 
 
 def _lower_aggregated(read: Read, matched: Operator) -> Operator:
     if read.rank is not None:
-        matched = _rank(read, matched, read.rank)
+        matched = _add_rank(read, matched, read.rank)
     if isinstance(read.rank, NearestScore):
         # Only `nearest` selects: its nearest rows feed the aggregate.
-        matched = _limit(_sorted_rows(read, matched, (OrderKey(read.rank),)), read.limit)
+        matched = _add_limit(_add_sort(read, matched, (OrderKey(read.rank),)), read.limit)
     root: Operator = Aggregate(matched, read.columns)
     if read.order or read.rank is not None:
         ordered = {key.value for key in read.order}
@@ -106,23 +106,23 @@ def _lower_aggregated(read: Read, matched: Operator) -> Operator:
         ties = tuple(OrderKey(value) for value in groups if value not in ordered)
         if keys := (*read.order, *ties):
             root = Sort(root, keys)
-    return _limit(root, read.limit)
+    return _add_limit(root, read.limit)
 
 
-def _rank(read: Read, matched: Operator, score: Score) -> Rank:
+def _add_rank(read: Read, matched: Operator, score: Score) -> Rank:
     return Rank(matched, score, window=read.limit if isinstance(score, RrfScore) else None)
 
 
-def _sorted_rows(read: Read, matched: Operator, keys: tuple[OrderKey, ...]) -> Sort:
-    ties = tuple(OrderKey(value) for value in tiebreak(read.pattern))
+def _add_sort(read: Read, matched: Operator, keys: tuple[OrderKey, ...]) -> Sort:
+    ties = tuple(OrderKey(value) for value in list_tiebreak_values(read.pattern))
     return Sort(matched, (*keys, *ties))
 
 
-def _limit(operator: Operator, count: int | None) -> Operator:
+def _add_limit(operator: Operator, count: int | None) -> Operator:
     return operator if count is None else Limit(operator, count)
 
 
-def tiebreak(pattern: Pattern) -> tuple[SystemValue, ...]:
+def list_tiebreak_values(pattern: Pattern) -> tuple[SystemValue, ...]:
     """What orders equal rows: ids of named variables by name, then of anonymous endpoints."""
     edges = dict(pattern.edges)
     nodes = [variable for variable, _ in pattern.nodes]
@@ -141,46 +141,46 @@ def tiebreak(pattern: Pattern) -> tuple[SystemValue, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
+class _NameScope:
     """The plan's name for each variable that a pattern or one around it introduces."""
 
     names: dict[str, str]
     poll: Poll
-    outer: _Scope | None = None
+    outer: _NameScope | None = None
     is_renamed: bool = False
     # How often each name was introduced so far, in all scopes of the plan.
     taken: Counter[str] = field(default_factory=Counter)
 
-    def enter(self, pattern: Pattern) -> _Scope:
+    def enter(self, pattern: Pattern) -> _NameScope:
         """The scope inside a pattern; a name that is taken gets a suffix."""
         own = [name for name, _ in (*pattern.nodes, *pattern.edges)]
-        names = {name: self._free(name) for name in own}
+        names = {name: self._reserve_name(name) for name in own}
         is_renamed = self.is_renamed or any(name != names[name] for name in own)
-        return _Scope(names, self.poll, self, is_renamed, self.taken)
+        return _NameScope(names, self.poll, self, is_renamed, self.taken)
 
-    def _free(self, name: str) -> str:
+    def _reserve_name(self, name: str) -> str:
         self.taken[name] += 1
         return name if self.taken[name] == 1 else f"{name}#{self.taken[name]}"
 
     def find(self, variable: str) -> str | None:
         """The plan's name of a variable, or None if nothing introduces it."""
-        scope: _Scope | None = self
+        scope: _NameScope | None = self
         while scope is not None:
             if variable in scope.names:
                 return scope.names[variable]
             scope = scope.outer
         return None
 
-    def name(self, variable: str) -> str:
+    def resolve_name(self, variable: str) -> str:
         """The plan's name of a variable."""
         return self.find(variable) or variable
 
-    def expr(self, expr: Expr) -> Expr:
+    def rename_expression(self, expr: Expr) -> Expr:
         """An expression in the plan's names."""
-        return rename_variables(expr, self.name) if self.is_renamed else expr
+        return rename_variables(expr, self.resolve_name) if self.is_renamed else expr
 
 
-def _lower_pattern(pattern: Pattern, leaf: Unit | Outer, scope: _Scope) -> Operator:
+def _lower_pattern(pattern: Pattern, leaf: Unit | Outer, scope: _NameScope) -> Operator:
     types = dict(pattern.nodes)
     # Declared variables come first: a group starts at the first of its bindings.
     declared = [each.variable for each in pattern.clauses if isinstance(each, Binding)]
@@ -191,52 +191,57 @@ def _lower_pattern(pattern: Pattern, leaf: Unit | Outer, scope: _Scope) -> Opera
         scope.poll()
         match clause:
             case Binding(variable=variable):
-                matches = map(scope.expr, clause.conditions)
+                matches = map(scope.rename_expression, clause.conditions)
                 if variable in types:
                     conditions[variable] += matches
                 else:
-                    tests += (Filter(UNPLACED, condition) for condition in matches)
+                    tests += (Filter(NO_INPUT, condition) for condition in matches)
             case Traversal():
                 traversals.append(_lower_traversal(clause, scope))
             case Condition():
-                tests.append(Filter(UNPLACED, scope.expr(clause.value)))
+                tests.append(Filter(NO_INPUT, scope.rename_expression(clause.value)))
             case ExistsBlock() | AggregateBlock():
                 tests.append(_lower_block(clause, scope))
             case _:
                 assert_never(clause)
     nodes = tuple(
-        Node(scope.name(variable), types[variable], tuple(matches))
+        PatternNode(scope.resolve_name(variable), types[variable], tuple(matches))
         for variable, matches in conditions.items()
     )
-    return assemble(leaf, Parts(nodes, tuple(traversals), tuple(tests)))
+    return assemble_pattern(leaf, PatternParts(nodes, tuple(traversals), tuple(tests)))
 
 
-def _lower_block(block: ExistsBlock | AggregateBlock, outer: _Scope) -> Exists | CompareBlock:
+def _lower_block(block: ExistsBlock | AggregateBlock, outer: _NameScope) -> Exists | CompareBlock:
     scope = outer.enter(block.pattern)
     inner = _lower_pattern(block.pattern, Outer(), scope)
     match block:
         case ExistsBlock():
-            return Exists(UNPLACED, inner, block.is_negated)
+            return Exists(NO_INPUT, inner, block.is_negated)
         case AggregateBlock():
-            argument = None if block.argument is None else scope.expr(block.argument)
+            argument = None if block.argument is None else scope.rename_expression(block.argument)
             return CompareBlock(
-                UNPLACED, inner, block.function, argument, block.op, outer.expr(block.value)
+                NO_INPUT,
+                inner,
+                block.function,
+                argument,
+                block.op,
+                outer.rename_expression(block.value),
             )
         case _:
             assert_never(block)
 
 
-def _lower_traversal(traversal: Traversal, scope: _Scope) -> Expand:
+def _lower_traversal(traversal: Traversal, scope: _NameScope) -> Expand:
     edge = traversal.edge_variable
     return Expand(
-        UNPLACED,
-        source=scope.name(traversal.source),
+        NO_INPUT,
+        source=scope.resolve_name(traversal.source),
         source_type=traversal.source_type,
         steps=traversal.steps,
-        target=scope.name(traversal.target),
+        target=scope.resolve_name(traversal.target),
         target_type=traversal.target_type,
         is_undirected=traversal.is_undirected,
-        edge_variable=None if edge is None else scope.name(edge),
+        edge_variable=None if edge is None else scope.resolve_name(edge),
         is_selection=traversal.is_selection,
         minimum=traversal.minimum,
         maximum=traversal.maximum,

@@ -14,8 +14,8 @@ from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
 
-from omnigraph.diagnostics import did_you_mean
-from omnigraph.errors import ParameterError, UnknownParameter
+from omnigraph.diagnostics import suggest_similar
+from omnigraph.errors import ParameterError, UnknownParameterError
 from omnigraph.query.typed import NOW_NAME, Parameter, Value
 from omnigraph.schema.types import (
     NUMERIC,
@@ -28,9 +28,9 @@ from omnigraph.schema.types import (
     VectorType,
 )
 from omnigraph.schema.values import (
-    NumberMisfit,
+    InvalidNumberError,
     ValueTextError,
-    fit,
+    coerce_number,
     parse_date,
     parse_datetime,
 )
@@ -68,12 +68,12 @@ def bind_parameters(
     explained, what is left out is null, or 0.
     """
     given = _as_mapping(supplied)
-    reader = _Reader(mode, strictness)
+    reader = _ParameterCoercion(mode, strictness)
     declared = {parameter.name for parameter in parameters}
     bound = {
-        each.name: _stand_in(each)
+        each.name: _make_default(each)
         if is_partial and each.name not in given
-        else _bind(each, given, declared, reader)
+        else _bind_parameter(each, given, declared, reader)
         for each in parameters
     }
     for name in given:
@@ -83,7 +83,7 @@ def bind_parameters(
     return bound
 
 
-def _stand_in(parameter: Parameter) -> Value:
+def _make_default(parameter: Parameter) -> Value:
     # The bound of a text search must be a number even to be planned.
     is_number = parameter.type.scalar in NUMERIC and not parameter.type.is_nullable
     return 0 if is_number else None
@@ -94,26 +94,30 @@ def require_declared(declared: Collection[str], supplied: Mapping[str, object] |
     for name in supplied or {}:
         if name not in declared and name != NOW_NAME:
             missing = [each for each in declared if each not in (supplied or {})]
-            raise UnknownParameter(name, sorted(declared), hint=_meant(name, missing))
+            raise UnknownParameterError(
+                name, sorted(declared), hint=_suggest_parameter(name, missing)
+            )
 
 
 def _refuse_misspelt(declared: Collection[str], given: Mapping[str, object]) -> None:
     """Refuse a name that was meant for a parameter that may be left out."""
     missing = [each for each in declared if each not in given]
     for name in given:
-        if name not in declared and missing and _resembles(name, missing):
-            raise UnknownParameter(name, sorted(declared), hint=_meant(name, missing))
+        if name not in declared and missing and _is_similar(name, missing):
+            raise UnknownParameterError(
+                name, sorted(declared), hint=_suggest_parameter(name, missing)
+            )
 
 
-def _resembles(name: str, names: Collection[str]) -> bool:
+def _is_similar(name: str, names: Collection[str]) -> bool:
     return bool(get_close_matches(name.removeprefix("$"), names, n=1, cutoff=_SIMILARITY_MIN))
 
 
-def _meant(name: str, declared: Collection[str]) -> str | None:
+def _suggest_parameter(name: str, declared: Collection[str]) -> str | None:
     plain = name.removeprefix("$")
     if plain in declared:
         return f"write '{plain}' without $"
-    return did_you_mean(plain, declared)
+    return suggest_similar(plain, declared)
 
 
 def _as_mapping(supplied: object) -> Mapping[str, object]:
@@ -121,14 +125,17 @@ def _as_mapping(supplied: object) -> Mapping[str, object]:
         return {}
     if not isinstance(supplied, Mapping) or not all(isinstance(name, str) for name in supplied):
         raise ParameterError(
-            f"params must be a JSON object, got {_kind(supplied)}",
+            f"params must be a JSON object, got {_describe_value(supplied)}",
             hint='write {"name": value}, with names without $',
         )
     return supplied
 
 
-def _bind(
-    parameter: Parameter, given: Mapping[str, object], declared: set[str], reader: _Reader
+def _bind_parameter(
+    parameter: Parameter,
+    given: Mapping[str, object],
+    declared: set[str],
+    reader: _ParameterCoercion,
 ) -> Value:
     name, type_ = parameter.name, parameter.type
     if given.get(name) is None:
@@ -141,27 +148,27 @@ def _bind(
             )
         raise ParameterError(
             f"parameter '{name}' not provided; it is required ({type_})",
-            hint=_missing_hint(name, given, declared),
+            hint=_suggest_supplied(name, given, declared),
         )
     try:
-        return reader.read(type_, given[name])
-    except _Refused as refusal:
+        return reader.coerce_value(type_, given[name])
+    except _InvalidValueError as refusal:
         raise ParameterError(f"parameter '{name}': {refusal}", hint=refusal.hint) from refusal
 
 
-def _missing_hint(name: str, given: Mapping[str, object], declared: set[str]) -> str | None:
+def _suggest_supplied(name: str, given: Mapping[str, object], declared: set[str]) -> str | None:
     if f"${name}" in given:
         return f"write '{name}' without $"
-    close = [each for each in given if each not in declared and did_you_mean(each, [name])]
+    close = [each for each in given if each not in declared and suggest_similar(each, [name])]
     return f"'{close[0]}' is not declared; did you mean '{name}'?" if close else None
 
 
-def _refuse_extra(name: str, value: object, reader: _Reader) -> None:
+def _refuse_extra(name: str, value: object, reader: _ParameterCoercion) -> None:
     if name == NOW_NAME:
         raise ParameterError(f"parameter '{name}' is reserved for now() and cannot be supplied")
     try:
-        reader.infer(value)
-    except _Refused as refusal:
+        reader.require_acceptable(value)
+    except _InvalidValueError as refusal:
         raise ParameterError(
             f"parameter '{name}': {refusal}", hint=refusal.hint or "the query does not declare it"
         ) from refusal
@@ -170,7 +177,7 @@ def _refuse_extra(name: str, value: object, reader: _Reader) -> None:
 # ---- values ----
 
 
-class _Refused(Exception):
+class _InvalidValueError(Exception):
     """A value that does not fit, with what to do about it."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
@@ -178,105 +185,113 @@ class _Refused(Exception):
         self.hint = hint
 
 
-class _Reader:
+class _ParameterCoercion:
     """Reads supplied values at their declared types."""
 
     def __init__(self, mode: ParameterMode, strictness: Mode) -> None:
         self._is_javascript = mode is ParameterMode.JAVASCRIPT
         self._is_strict = strictness is Mode.STRICT
 
-    def read(self, type_: PropertyType, value: object) -> Value:
+    def coerce_value(self, type_: PropertyType, value: object) -> Value:
         """A value of a type."""
         match type_.value:
             case ScalarType(scalar):
-                return self._scalar(scalar)(value)
+                return self._scalar_coercion_of(scalar)(value)
             case EnumType():
-                return _text("String", value)
+                return _require_text("String", value)
             case ListType(element):
-                return _items(type_.value, value, self._scalar(element))
+                return _coerce_items(type_.value, value, self._scalar_coercion_of(element))
             case VectorType(dimension):
-                vector = _floats(value) or _items(type_.value, value, partial(_float, Scalar.F32))
+                vector = _coerce_floats(value) or _coerce_items(
+                    type_.value, value, partial(_coerce_float, Scalar.F32)
+                )
                 if len(vector) != dimension:
-                    raise _Refused(f"expected {dimension} numbers, got {len(vector)}")
+                    raise _InvalidValueError(f"expected {dimension} numbers, got {len(vector)}")
                 return vector
 
-    def infer(self, value: object, *, is_item: bool = False) -> None:
+    def require_acceptable(self, value: object, *, is_item: bool = False) -> None:
         """Refuse a value that no parameter could have."""
         match value:
             case None | bool() | str() | bytes():
                 pass
             case int():
-                self._integer(Scalar.I64, value)
+                self._coerce_integer(Scalar.I64, value)
             case float():
-                _float(Scalar.F64, value)
+                _coerce_float(Scalar.F64, value)
             case list() | tuple() if not is_item:
                 for item in value:
-                    self.infer(item, is_item=True)
+                    self.require_acceptable(item, is_item=True)
             case _:
-                raise _Refused(f"{_kind(value)} is not accepted as a value")
+                raise _InvalidValueError(f"{_describe_value(value)} is not accepted as a value")
 
-    def _scalar(self, scalar: Scalar) -> Callable[[object], Value]:
+    def _scalar_coercion_of(self, scalar: Scalar) -> Callable[[object], Value]:
         match scalar:
             case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64:
-                return partial(self._integer, scalar)
+                return partial(self._coerce_integer, scalar)
             case Scalar.F32 | Scalar.F64:
-                return partial(_float, scalar)
+                return partial(_coerce_float, scalar)
             case Scalar.BOOL:
-                return _boolean
+                return _require_boolean
             case Scalar.DATE:
-                return _date
+                return _coerce_date
             case Scalar.DATETIME:
-                return self._datetime
+                return self._coerce_datetime
             case Scalar.STRING:
-                return partial(_text, str(scalar))
+                return partial(_require_text, str(scalar))
             case Scalar.BLOB:
-                return _blob
+                return _coerce_blob
 
-    def _integer(self, scalar: Scalar, value: object) -> int:
-        number = self._whole_number(scalar, value)
+    def _coerce_integer(self, scalar: Scalar, value: object) -> int:
+        number = self._coerce_whole_number(scalar, value)
         if scalar is Scalar.U64 and number > ENGINE_INTEGER_MAX:
-            raise _Refused(f"{_shown(number)} exceeds current engine range ({ENGINE_INTEGER_MAX})")
-        return int(_fitting(number, scalar))
+            raise _InvalidValueError(
+                f"{_format_value(number)} exceeds current engine range ({ENGINE_INTEGER_MAX})"
+            )
+        return int(_coerce_finite(number, scalar))
 
-    def _whole_number(self, scalar: Scalar, value: object) -> int:
+    def _coerce_whole_number(self, scalar: Scalar, value: object) -> int:
         if isinstance(value, str):
             if _DECIMAL.fullmatch(value) is None:
-                raise _Refused(f"expected {scalar}, got the text {_shown(value)}")
+                raise _InvalidValueError(f"expected {scalar}, got the text {_format_value(value)}")
             return int(value)
         if isinstance(value, float) and self._is_javascript and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise _Refused(f"expected {scalar}, got {_kind(value)}")
+            raise _InvalidValueError(f"expected {scalar}, got {_describe_value(value)}")
         if self._is_javascript and abs(value) > SAFE_INTEGER_MAX:
-            raise _Refused(
-                f"{_shown(value)} is beyond the integers JavaScript keeps exact",
+            raise _InvalidValueError(
+                f"{_format_value(value)} is beyond the integers JavaScript keeps exact",
                 hint="pass it as a decimal string",
             )
         return value
 
-    def _datetime(self, value: object) -> int:
-        text = _text("DateTime", value)
+    def _coerce_datetime(self, value: object) -> int:
+        text = _require_text("DateTime", value)
         try:
             return parse_datetime(text, is_strict=self._is_strict)
         except ValueTextError as failure:
-            raise _Refused(str(failure), hint="write it like 2024-05-06T07:08:09Z") from failure
+            raise _InvalidValueError(
+                str(failure), hint="write it like 2024-05-06T07:08:09Z"
+            ) from failure
 
 
-def _items(type_: ValueType, value: object, read: Callable[[object], Value]) -> tuple[Value, ...]:
+def _coerce_items(
+    type_: ValueType, value: object, read: Callable[[object], Value]
+) -> tuple[Value, ...]:
     if not isinstance(value, list | tuple):
-        raise _Refused(f"expected {type_}, got {_kind(value)}")
+        raise _InvalidValueError(f"expected {type_}, got {_describe_value(value)}")
     items: list[Value] = []
     for number, item in enumerate(value, 1):
         try:
             if item is None:
-                raise _Refused("null is not accepted inside a list")
+                raise _InvalidValueError("null is not accepted inside a list")
             items.append(read(item))
-        except _Refused as refusal:
-            raise _Refused(f"item {number}: {refusal}", hint=refusal.hint) from refusal
+        except _InvalidValueError as refusal:
+            raise _InvalidValueError(f"item {number}: {refusal}", hint=refusal.hint) from refusal
     return tuple(items)
 
 
-def _floats(value: object) -> tuple[float, ...] | None:
+def _coerce_floats(value: object) -> tuple[float, ...] | None:
     """The 32-bit floats of a plain list of numbers, or None when an item must be looked at."""
     # A vector of a thousand numbers comes with every search: one pass each, none in Python.
     if not isinstance(value, list | tuple) or not {int, float}.issuperset(map(type, value)):
@@ -288,64 +303,64 @@ def _floats(value: object) -> tuple[float, ...] | None:
     return kept if all(map(math.isfinite, kept)) else None
 
 
-def _text(type_name: str, value: object) -> str:
+def _require_text(type_name: str, value: object) -> str:
     if isinstance(value, bytes):
-        raise _Refused(
+        raise _InvalidValueError(
             f"expected {type_name} (a string), got bytes",
             hint="decode them to a text, or declare the parameter as Blob",
         )
     if not isinstance(value, str):
-        raise _Refused(f"expected {type_name} (a string), got {_kind(value)}")
+        raise _InvalidValueError(f"expected {type_name} (a string), got {_describe_value(value)}")
     return value
 
 
-def _blob(value: object) -> str:
+def _coerce_blob(value: object) -> str:
     if isinstance(value, bytes):
         return "base64:" + base64.b64encode(value).decode("ascii")
-    return _text("Blob", value)
+    return _require_text("Blob", value)
 
 
-def _boolean(value: object) -> bool:
+def _require_boolean(value: object) -> bool:
     if not isinstance(value, bool):
-        raise _Refused(f"expected Bool, got {_kind(value)}")
+        raise _InvalidValueError(f"expected Bool, got {_describe_value(value)}")
     return value
 
 
-def _date(value: object) -> int:
+def _coerce_date(value: object) -> int:
     try:
-        return parse_date(_text("Date", value))
+        return parse_date(_require_text("Date", value))
     except ValueTextError as failure:
-        raise _Refused(str(failure), hint="write it like 2024-05-06") from failure
+        raise _InvalidValueError(str(failure), hint="write it like 2024-05-06") from failure
 
 
-def _float(scalar: Scalar, value: object) -> float:
+def _coerce_float(scalar: Scalar, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Refused(f"expected {scalar}, got {_kind(value)}")
+        raise _InvalidValueError(f"expected {scalar}, got {_describe_value(value)}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise _Refused(f"{value} is not a finite number")
-    return _fitting(value, scalar)
+        raise _InvalidValueError(f"{value} is not a finite number")
+    return _coerce_finite(value, scalar)
 
 
-def _fitting(value: int | float, scalar: Scalar) -> int | float:
+def _coerce_finite(value: int | float, scalar: Scalar) -> int | float:
     try:
-        return fit(value, scalar)
-    except NumberMisfit as misfit:
-        raise _Refused(f"{_shown(value)} {misfit}") from misfit
+        return coerce_number(value, scalar)
+    except InvalidNumberError as misfit:
+        raise _InvalidValueError(f"{_format_value(value)} {misfit}") from misfit
 
 
 # ---- messages ----
 
 
-def _kind(value: object) -> str:
+def _describe_value(value: object) -> str:
     match value:
         case None:
             return "null"
         case bool():
             return str(value).lower()
         case int() | float():
-            return _shown(value)
+            return _format_value(value)
         case str():
-            return f"the text {_shown(value)}"
+            return f"the text {_format_value(value)}"
         case bytes():
             return "bytes"
         case list() | tuple():
@@ -356,7 +371,7 @@ def _kind(value: object) -> str:
             return f"a {type(value).__name__}"
 
 
-def _shown(value: float | str) -> str:
+def _format_value(value: float | str) -> str:
     if isinstance(value, int) and abs(value) >= 10**_SHOWN_MAX:
         return "an integer of too many digits"
     text = f"'{value}'" if isinstance(value, str) else str(value)

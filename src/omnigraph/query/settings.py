@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from omnigraph.diagnostics import Collector, did_you_mean, shown
+from omnigraph.diagnostics import Collector, sanitize_text, suggest_similar
 from omnigraph.errors import ParameterError
 from omnigraph.query.ast import ResetSetting, SetSetting, Setting, Show
 from omnigraph.schema.ast import Name
@@ -18,7 +18,7 @@ from omnigraph.schema.ast import Name
 SettingValue = int | str
 
 
-class Scope(StrEnum):
+class SettingScope(StrEnum):
     """Who may change a setting: each request, or only the process when it starts."""
 
     REQUEST = "request"
@@ -68,64 +68,64 @@ class IntegerRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class SettingDefinition:
     """A setting: its name, what it is for, what it may be, its default, who may change it."""
 
     name: str
     meaning: str
     rule: WordRule | IntegerRule
     default: SettingValue
-    scope: Scope = Scope.REQUEST
+    scope: SettingScope = SettingScope.REQUEST
 
 
 _ALL = (
-    Definition(
+    SettingDefinition(
         "ann_nprobes",
         "accepted for compatibility; changes nothing: `nearest` looks at every vector",
         IntegerRule(0),
         20,
     ),
-    Definition("engine", "the query engine; there is one", WordRule(("v2",)), "v2"),
-    Definition(
+    SettingDefinition("engine", "the query engine; there is one", WordRule(("v2",)), "v2"),
+    SettingDefinition(
         "history_release_bytes",
         "accepted for compatibility; changes nothing",
         IntegerRule(1024, 262_144),
         262_144,
     ),
-    Definition(
+    SettingDefinition(
         "merge_lineage",
         "accepted for compatibility; changes nothing",
         WordRule(("off", "on", "verify")),
         "on",
     ),
-    Definition(
+    SettingDefinition(
         "rrf_plan",
         "accepted for compatibility; changes nothing",
         WordRule(("auto", "force_prefilter", "force_postfilter")),
         "auto",
-        Scope.PROCESS,
+        SettingScope.PROCESS,
     ),
-    Definition(
+    SettingDefinition(
         "stage_write_concurrency",
         "accepted for compatibility; changes nothing",
         IntegerRule(1, 64),
         8,
-        Scope.PROCESS,
+        SettingScope.PROCESS,
     ),
-    Definition(
+    SettingDefinition(
         "traversal_work_limit",
         "how many edges the selections of one request may look at before it is refused",
         IntegerRule(1, 2**63 - 1),
         1_000_000,
     ),
-    Definition(
+    SettingDefinition(
         "write_max_bytes",
         "accepted for compatibility; changes nothing",
         IntegerRule(1, 33_554_432),
         33_554_432,
     ),
 )
-SETTINGS: Mapping[str, Definition] = {each.name: each for each in _ALL}
+SETTINGS: Mapping[str, SettingDefinition] = {each.name: each for each in _ALL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class EffectiveSetting:
     value: SettingValue
     default: SettingValue
     source: ValueSource
-    scope: Scope
+    scope: SettingScope
 
 
 def check_settings(lines: Iterable[Setting | Show], collector: Collector) -> None:
@@ -145,45 +145,47 @@ def check_settings(lines: Iterable[Setting | Show], collector: Collector) -> Non
         if line.name is None:
             continue
         name = line.name.text
-        if problem := _name_problem(name, is_change=not isinstance(line, Show)):
-            collector.error("Q003", line.name.span, problem, hint=_name_hint(name))
+        if problem := _find_name_problem(name, is_change=not isinstance(line, Show)):
+            collector.report_error("Q003", line.name.span, problem, hint=_suggest_setting(name))
         elif isinstance(line, SetSetting) and (
-            problem := value_problem(SETTINGS[name], line.value)
+            problem := find_value_problem(SETTINGS[name], line.value)
         ):
-            collector.error("Q003", line.span, problem)
+            collector.report_error("Q003", line.span, problem)
 
 
-def value_problem(definition: Definition, value: SettingValue) -> str | None:
+def find_value_problem(definition: SettingDefinition, value: SettingValue) -> str | None:
     """Why a value does not fit a setting, or None if it does."""
     if definition.rule.allows(value):
         return None
     rule = definition.rule
     if isinstance(rule, WordRule) and isinstance(value, str):
-        return f"unknown value '{shown(value)}' for setting '{definition.name}'; it takes {rule}"
-    return f"setting '{definition.name}' takes {rule}, got '{shown(str(value))}'"
+        return f"unknown value '{sanitize_text(value)}' for setting '{definition.name}'; it takes {rule}"
+    return f"setting '{definition.name}' takes {rule}, got '{sanitize_text(str(value))}'"
 
 
-def _name_problem(name: str, *, is_change: bool) -> str | None:
+def _find_name_problem(name: str, *, is_change: bool) -> str | None:
     if name not in SETTINGS:
         return f"unknown setting '{name}'; the settings are {', '.join(SETTINGS)}"
-    if is_change and SETTINGS[name].scope is Scope.PROCESS:
+    if is_change and SETTINGS[name].scope is SettingScope.PROCESS:
         return f"setting '{name}' belongs to the process and cannot be changed here"
     return None
 
 
-def _name_hint(name: str) -> str | None:
-    return None if name in SETTINGS else did_you_mean(name, SETTINGS)
+def _suggest_setting(name: str) -> str | None:
+    return None if name in SETTINGS else suggest_similar(name, SETTINGS)
 
 
-def check_request(settings: Mapping[str, SettingValue]) -> None:
+def require_request_settings(settings: Mapping[str, SettingValue]) -> None:
     """Refuse settings that a request may not have, with a `ParameterError`."""
     for name, value in settings.items():
-        problem = _name_problem(name, is_change=True) or value_problem(SETTINGS[name], value)
+        problem = _find_name_problem(name, is_change=True) or find_value_problem(
+            SETTINGS[name], value
+        )
         if problem is not None:
-            raise ParameterError(problem, hint=_name_hint(name))
+            raise ParameterError(problem, hint=_suggest_setting(name))
 
 
-def effective_settings(
+def resolve_settings(
     lines: Iterable[Setting] = (),
     *,
     request: Mapping[str, SettingValue] | None = None,
@@ -193,7 +195,7 @@ def effective_settings(
 
     Raises `ParameterError` when the request has a setting it may not have.
     """
-    check_request(request or {})
+    require_request_settings(request or {})
     defaults = {
         each.name: EffectiveSetting(
             each.name, each.default, each.default, ValueSource.DEFAULT, each.scope
@@ -220,7 +222,7 @@ def _override(
     return {**values, **changed}
 
 
-def show_rows(
+def list_shown_settings(
     statement: Show, settings: Mapping[str, EffectiveSetting]
 ) -> tuple[EffectiveSetting, ...]:
     """The rows of a (checked) `show`, by name."""

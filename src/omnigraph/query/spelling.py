@@ -54,7 +54,7 @@ from omnigraph.query.ast import (
     Variable,
 )
 from omnigraph.schema.ast import Name
-from omnigraph.syntax.printing import quote
+from omnigraph.syntax.printing import quote_string
 
 Operation = Or | And | Not | Comparison | TextTest | Membership | NullTest
 
@@ -69,46 +69,46 @@ def print_expr(expr: Expr) -> str:
     """An expression, so that reading it gives the same tree."""
     match expr:
         case Or() | And() | Not() | Comparison() | TextTest() | Membership() | NullTest():
-            return _operation(expr)
+            return _print_operation(expr)
         case Nearest() | Bm25() | Rrf() | AggregateCall() | TextPredicate() | Now():
-            return _call(expr)
+            return _print_call(expr)
         case Variable() | PropertyAccess() | SystemAccess() | SystemField() | Identifier():
-            return _name(expr)
+            return _print_name(expr)
         case _:
-            return _literal(expr)
+            return _print_literal(expr)
 
 
 # ---- expressions ----
 
 
-def _operation(expr: Operation) -> str:
+def _print_operation(expr: Operation) -> str:
     match expr:
         case Or(operands):
-            return " or ".join(_within(operand, _AND) for operand in operands)
+            return " or ".join(_print_within(operand, _AND) for operand in operands)
         case And(operands):
-            return " and ".join(_within(operand, _NOT) for operand in operands)
+            return " and ".join(_print_within(operand, _NOT) for operand in operands)
         case Not(operand):
-            return f"not {_within(operand, _NOT)}"
+            return f"not {_print_within(operand, _NOT)}"
         case Comparison(op, left, right):
-            return f"{_within(left, _OPERAND)} {op} {_within(right, _OPERAND)}"
+            return f"{_print_within(left, _OPERAND)} {op} {_print_within(right, _OPERAND)}"
         case TextTest(op, left, right, is_call=True):
             return f"{op}({print_expr(left)}, {print_expr(right)})"
         case TextTest(op, left, right):
-            return f"{_within(left, _OPERAND)} {op} {_within(right, _OPERAND)}"
+            return f"{_print_within(left, _OPERAND)} {op} {_print_within(right, _OPERAND)}"
         case Membership(item, items):
-            return f"{_within(item, _OPERAND)} in {_within(items, _OPERAND)}"
+            return f"{_print_within(item, _OPERAND)} in {_print_within(items, _OPERAND)}"
         case NullTest(operand, is_negated):
-            return f"{_within(operand, _OPERAND)} is {'not ' if is_negated else ''}null"
+            return f"{_print_within(operand, _OPERAND)} is {'not ' if is_negated else ''}null"
         case _:
             assert_never(expr)
 
 
-def _within(expr: Expr, tightness: int) -> str:
+def _print_within(expr: Expr, tightness: int) -> str:
     text = print_expr(expr)
-    return text if _tightness(expr) >= tightness else f"({text})"
+    return text if _precedence_of(expr) >= tightness else f"({text})"
 
 
-def _tightness(expr: Expr) -> int:
+def _precedence_of(expr: Expr) -> int:
     match expr:
         case Or():
             return _OR
@@ -124,29 +124,29 @@ def _tightness(expr: Expr) -> int:
             return _OPERAND
 
 
-def _call(expr: RankCall | AggregateCall | TextPredicate | Now) -> str:
+def _print_call(expr: RankCall | AggregateCall | TextPredicate | Now) -> str:
     match expr:
         case Nearest(target, query):
             return f"nearest({print_expr(target)}, {print_expr(query)})"
         case Bm25(target, query):
             return f"bm25({print_expr(target)}, {print_expr(query)})"
         case Rrf(first, second, k):
-            return f"rrf({_arguments(first, second, k)})"
+            return f"rrf({_print_arguments(first, second, k)})"
         case AggregateCall(function, argument):
             return f"{function}({print_expr(argument)})"
         case TextPredicate(function, target, query, edits):
-            return f"{function}({_arguments(target, query, edits)})"
+            return f"{function}({_print_arguments(target, query, edits)})"
         case Now():
             return "now()"
         case _:
             assert_never(expr)
 
 
-def _arguments(*arguments: Expr | None) -> str:
+def _print_arguments(*arguments: Expr | None) -> str:
     return ", ".join(print_expr(argument) for argument in arguments if argument is not None)
 
 
-def _name(expr: Variable | PropertyAccess | SystemAccess | SystemField | Identifier) -> str:
+def _print_name(expr: Variable | PropertyAccess | SystemAccess | SystemField | Identifier) -> str:
     match expr:
         case Variable(name):
             return f"${name}"
@@ -162,20 +162,20 @@ def _name(expr: Variable | PropertyAccess | SystemAccess | SystemField | Identif
             assert_never(expr)
 
 
-def _literal(expr: Literal) -> str:
+def _print_literal(expr: Literal) -> str:
     match expr:
         case IntegerLiteral(value):
             return str(value)
         case FloatLiteral(text):
             return text
         case StringLiteral(value):
-            return quote(value)
+            return quote_string(value)
         case BooleanLiteral(value):
             return "true" if value else "false"
         case DateLiteral(text):
-            return f"date({quote(text)})"
+            return f"date({quote_string(text)})"
         case DateTimeLiteral(text):
-            return f"datetime({quote(text)})"
+            return f"datetime({quote_string(text)})"
         case ListLiteral(items):
             return f"[{', '.join(print_expr(item) for item in items)}]"
         case _:
@@ -201,7 +201,7 @@ def print_traversal(clause: Traversal) -> str:
         case AnyEdge():
             edges = "*"
         case NamedEdges(names):
-            edges = " | ".join(_edge_name(name) for name in names)
+            edges = " | ".join(_print_edge_name(name) for name in names)
         case _:
             assert_never(clause.edges)
     if clause.is_undirected:
@@ -209,7 +209,7 @@ def print_traversal(clause: Traversal) -> str:
     elif isinstance(clause.edges, NamedEdges) and len(clause.edges.names) > 1:
         edges = f"({edges})"
     elif clause.edge_variable is None and clause.bounds is None and edges in _OPERATOR_WORDS:
-        edges = quote(edges)
+        edges = quote_string(edges)
     if clause.edge_variable is not None:
         edges = f"${clause.edge_variable.name}:{edges}"
     if clause.bounds is not None:
@@ -218,8 +218,8 @@ def print_traversal(clause: Traversal) -> str:
     return f"${clause.source.name} {edges} ${clause.target.name}"
 
 
-def _edge_name(name: EdgeName) -> str:
-    return quote(name.text) if name.is_quoted else name.text
+def _print_edge_name(name: EdgeName) -> str:
+    return quote_string(name.text) if name.is_quoted else name.text
 
 
 def print_binding_head(clause: Binding) -> str:
@@ -251,7 +251,7 @@ def print_setting(setting: Setting) -> str:
     """A settings line."""
     match setting:
         case SetSetting(name, value, is_word):
-            shown = quote(value) if isinstance(value, str) and not is_word else value
+            shown = quote_string(value) if isinstance(value, str) and not is_word else value
             return f"set {name.text} = {shown};"
         case ResetSetting(name):
             return f"reset {'all' if name is None else name.text};"
@@ -263,13 +263,13 @@ def print_statement(statement: BranchStatement | Show) -> str:
     """A statement of one line."""
     match statement:
         case BranchCreate(name, parent):
-            suffix = "" if parent is None else f" from {_branch_name(parent)}"
-            return f"branch create {_branch_name(name)}{suffix}"
+            suffix = "" if parent is None else f" from {_print_branch_name(parent)}"
+            return f"branch create {_print_branch_name(name)}{suffix}"
         case BranchDelete(name):
-            return f"branch delete {_branch_name(name)}"
+            return f"branch delete {_print_branch_name(name)}"
         case BranchMerge(source, target):
-            suffix = "" if target is None else f" into {_branch_name(target)}"
-            return f"branch merge {_branch_name(source)}{suffix}"
+            suffix = "" if target is None else f" into {_print_branch_name(target)}"
+            return f"branch merge {_print_branch_name(source)}{suffix}"
         case BranchList():
             return "branch list"
         case Show(name):
@@ -278,5 +278,5 @@ def print_statement(statement: BranchStatement | Show) -> str:
             assert_never(statement)
 
 
-def _branch_name(name: Name) -> str:
-    return name.text if _PLAIN_NAME.fullmatch(name.text) else quote(name.text)
+def _print_branch_name(name: Name) -> str:
+    return name.text if _PLAIN_NAME.fullmatch(name.text) else quote_string(name.text)

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from omnigraph.query.ast import AggregateFunction, CompareOp, TextFunction
-from omnigraph.schema.types import PropertyType, Scalar, scalar_type
+from omnigraph.schema.types import PropertyType, Scalar, make_scalar_type
 
 Value = None | bool | int | float | str | tuple["Value", ...]
 
-BOOL = scalar_type(Scalar.BOOL)
-STRING = scalar_type(Scalar.STRING)
-DATETIME = scalar_type(Scalar.DATETIME)
-F32 = scalar_type(Scalar.F32)
-F64 = scalar_type(Scalar.F64)
+BOOL = make_scalar_type(Scalar.BOOL)
+STRING = make_scalar_type(Scalar.STRING)
+DATETIME = make_scalar_type(Scalar.DATETIME)
+F32 = make_scalar_type(Scalar.F32)
+F64 = make_scalar_type(Scalar.F64)
 
 # Anonymous endpoints are variables whose names no text can spell.
 ANONYMOUS_PREFIX = "_#"

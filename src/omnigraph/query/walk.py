@@ -82,7 +82,7 @@ _READS_VARIABLE = (PropertyValue, SystemValue, NodeValue, TextMatch, NearestScor
 # ---- expressions ----
 
 
-def child_expressions(expr: Expr) -> Iterator[Expr]:
+def iter_children(expr: Expr) -> Iterator[Expr]:
     """The expressions directly inside one."""
     for name in CHILD_FIELDS[type(expr)]:
         child: Expr | tuple[Expr, ...] | None = getattr(expr, name)
@@ -107,17 +107,17 @@ def map_expression(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     return change(replace(expr, **changed) if changed else expr)  # type: ignore[arg-type]
 
 
-def subexpressions(expr: Expr) -> Iterator[Expr]:
+def iter_subexpressions(expr: Expr) -> Iterator[Expr]:
     """The expression and everything inside it."""
     yield expr
-    for child in child_expressions(expr):
-        yield from subexpressions(child)
+    for child in iter_children(expr):
+        yield from iter_subexpressions(child)
 
 
 def variables_of(expr: Expr) -> frozenset[str]:
     """The node and edge variables an expression reads."""
     return frozenset(
-        part.variable for part in subexpressions(expr) if isinstance(part, _READS_VARIABLE)
+        part.variable for part in iter_subexpressions(expr) if isinstance(part, _READS_VARIABLE)
     )
 
 
@@ -143,7 +143,7 @@ def chain_of(root: Operator) -> Chain:
     return tuple(reversed(found))
 
 
-def link(chain: Iterable[Operator]) -> Operator:
+def link_chain(chain: Iterable[Operator]) -> Operator:
     """The plan of a chain of operators, leaf first, whatever their inputs were."""
     root: Operator | None = None
     for operator in chain:
@@ -167,7 +167,7 @@ def map_chains(root: Operator, change: Callable[[Chain], Iterable[Operator]]) ->
         block = map_chains(operator.block, change)
         return operator if block is operator.block else replace(operator, block=block)
 
-    return link(change(tuple(map(with_block, chain_of(root)))))
+    return link_chain(change(tuple(map(with_block, chain_of(root)))))
 
 
 def expressions_of(operator: Operator) -> tuple[Expr, ...]:
@@ -192,7 +192,7 @@ def expressions_of(operator: Operator) -> tuple[Expr, ...]:
             assert_never(operator)
 
 
-def bound_variables(operator: Operator) -> frozenset[str]:
+def bound_variables_of(operator: Operator) -> frozenset[str]:
     """The variables an operator binds."""
     match operator:
         case Scan():
@@ -204,7 +204,7 @@ def bound_variables(operator: Operator) -> frozenset[str]:
             return frozenset()
 
 
-def used_variables(operator: Operator) -> frozenset[str]:
+def used_variables_of(operator: Operator) -> frozenset[str]:
     """The variables an operator needs from its input."""
     used = set().union(*map(variables_of, expressions_of(operator)))
     match operator:
@@ -212,8 +212,8 @@ def used_variables(operator: Operator) -> frozenset[str]:
             used |= {operator.source, operator.target}
         case Exists() | CompareBlock():
             block = chain_of(operator.block)
-            used |= set().union(*map(used_variables, block))
-            used -= set().union(*map(bound_variables, block))
+            used |= set().union(*map(used_variables_of, block))
+            used -= set().union(*map(bound_variables_of, block))
         case _:
             pass
-    return frozenset(used - bound_variables(operator))
+    return frozenset(used - bound_variables_of(operator))

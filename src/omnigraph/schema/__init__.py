@@ -20,7 +20,7 @@ from omnigraph.schema.identity import Acceptance, Evolution, accept_schema, evol
 from omnigraph.schema.migration import MigrationPlan, plan_migration
 from omnigraph.schema.parser import ParsedSchema, parse_schema
 from omnigraph.schema.printer import format_schema, print_schema
-from omnigraph.schema.shape import shape_hash, shape_json
+from omnigraph.schema.shape import encode_shape, hash_shape
 
 __all__ = [
     "Acceptance",
@@ -32,12 +32,12 @@ __all__ = [
     "ParsedSchema",
     "accept_schema",
     "compile_schema",
+    "encode_shape",
     "evolve_schema",
     "format_schema",
+    "hash_shape",
     "load_catalog",
     "parse_schema",
     "plan_migration",
     "print_schema",
-    "shape_hash",
-    "shape_json",
 ]

@@ -19,7 +19,7 @@ from omnigraph.schema.catalog import (
     NodeType,
     Property,
 )
-from omnigraph.schema.shape import JsonObject, content_hash, shape_json
+from omnigraph.schema.shape import JsonObject, encode_shape, hash_document
 
 IR_VERSION = 5
 SYSTEM_COLUMNS = "system-columns"
@@ -80,7 +80,7 @@ class AcceptedSchema:
         has_edge_keys = any(edge.key is not None for edge in self.catalog.edges.values())
         return (EDGE_KEYS, SYSTEM_COLUMNS) if has_edge_keys else (SYSTEM_COLUMNS,)
 
-    def property_id(self, owner: TypeKey, name: str) -> int | None:
+    def find_property_id(self, owner: TypeKey, name: str) -> int | None:
         """The number of a property, or None when the type has no such property."""
         return self.identities[owner].property_ids.get(name)
 
@@ -93,7 +93,7 @@ class AcceptedSchema:
             "next_identity_id": self.next_identity_id,
             # Most graphs have none: their documents do not mention them.
             **({"aliases": list(map(list, sorted(self.aliases.items())))} if self.aliases else {}),
-            **_identified(self),
+            **_encode_with_identities(self),
         }
 
 
@@ -115,12 +115,12 @@ def properties_of(type_: DeclaredType) -> Iterator[Property]:
         yield type_.properties[name]
 
 
-def accepted_hash(accepted: AcceptedSchema) -> str:
+def hash_accepted(accepted: AcceptedSchema) -> str:
     """The hash of the whole accepted schema: equal only within one identity domain."""
-    return content_hash(accepted.to_json())
+    return hash_document(accepted.to_json())
 
 
-def key_order(
+def list_key_members(
     accepted: AcceptedSchema, type_name: str, *, kind: TypeKind | None = None
 ) -> tuple[str, ...]:
     """The key members in the order a physical id lists them; empty for a keyless type.
@@ -137,8 +137,8 @@ def key_order(
     return ends + tuple(sorted((name for name in members if name not in ends), key=ids.__getitem__))
 
 
-def _identified(accepted: AcceptedSchema) -> JsonObject:
-    document = shape_json(accepted.catalog)
+def _encode_with_identities(accepted: AcceptedSchema) -> JsonObject:
+    document = encode_shape(accepted.catalog)
     for kind, section in SECTIONS.items():
         for described in document[section]:
             _identify_type(described, kind, accepted)
@@ -152,9 +152,9 @@ def _identify_type(described: JsonObject, kind: TypeKind, accepted: AcceptedSche
         described["incarnation_id"] = identity.incarnation_id
     for end in ("source", "target"):
         if end in described:
-            described[end] = _type_reference(TypeKind.NODE, described[end], accepted)
+            described[end] = _encode_type_reference(TypeKind.NODE, described[end], accepted)
     if "implements" in described:
-        described["implements"] = _interface_references(described["implements"], accepted)
+        described["implements"] = _encode_interface_references(described["implements"], accepted)
     for declared in described["properties"]:
         _identify_property(declared, identity, accepted)
     for constraint in described.get("constraints", ()):
@@ -163,28 +163,28 @@ def _identify_type(described: JsonObject, kind: TypeKind, accepted: AcceptedSche
 
 def _identify_property(declared: JsonObject, owner: TypeIdentity, accepted: AcceptedSchema) -> None:
     declared["id"] = owner.property_ids[declared["name"]]
-    declared["interfaces"] = _interface_references(declared["interfaces"], accepted)
+    declared["interfaces"] = _encode_interface_references(declared["interfaces"], accepted)
     if declared["embed"] is not None:
-        declared["embed"]["source"] = _property_reference(declared["embed"]["source"], owner)
+        declared["embed"]["source"] = _encode_property_reference(declared["embed"]["source"], owner)
 
 
 def _identify_members(constraint: JsonObject, owner: TypeIdentity) -> None:
     for name, content in constraint.items():
         if isinstance(content, list):
-            constraint[name] = [_property_reference(member, owner) for member in content]
+            constraint[name] = [_encode_property_reference(member, owner) for member in content]
         else:
-            content["property"] = _property_reference(content["property"], owner)
+            content["property"] = _encode_property_reference(content["property"], owner)
 
 
-def _interface_references(names: list[str], accepted: AcceptedSchema) -> list[JsonObject]:
-    return [_type_reference(TypeKind.INTERFACE, name, accepted) for name in names]
+def _encode_interface_references(names: list[str], accepted: AcceptedSchema) -> list[JsonObject]:
+    return [_encode_type_reference(TypeKind.INTERFACE, name, accepted) for name in names]
 
 
-def _type_reference(kind: TypeKind, name: str, accepted: AcceptedSchema) -> JsonObject:
+def _encode_type_reference(kind: TypeKind, name: str, accepted: AcceptedSchema) -> JsonObject:
     return {"id": accepted.identities[TypeKey(kind, name)].id, "name": name}
 
 
-def _property_reference(name: str, owner: TypeIdentity) -> JsonObject | str:
+def _encode_property_reference(name: str, owner: TypeIdentity) -> JsonObject | str:
     # Edge ends are no properties, and an interface may name a text that only its nodes have.
     found = owner.property_ids.get(name)
     return name if found is None else {"id": found, "name": name}

@@ -33,7 +33,7 @@ from omnigraph.schema.catalog import (
     Property,
     Range,
 )
-from omnigraph.schema.shape import MEMBER_CONSTRAINTS, JsonObject, canonical_catalog
+from omnigraph.schema.shape import MEMBER_CONSTRAINTS, JsonObject, canonicalize_catalog
 from omnigraph.schema.types import (
     EnumType,
     ListType,
@@ -49,11 +49,11 @@ _CONSTRAINT_KINDS = {shown: kind for kind, shown in MEMBER_CONSTRAINTS.items()}
 _Json = Any  # a JSON value of any shape, checked where it is read
 
 
-class _Damaged(Exception):
+class _InvalidDocumentError(Exception):
     """A document that no program wrote like this."""
 
 
-def accepted_from_json(document: JsonObject) -> AcceptedSchema:
+def decode_accepted(document: JsonObject) -> AcceptedSchema:
     """The accepted schema of a document that `AcceptedSchema.to_json` made.
 
     Raises `StoredSchemaError` for every other document.
@@ -61,42 +61,45 @@ def accepted_from_json(document: JsonObject) -> AcceptedSchema:
     try:
         _require_known_format(document)
         accepted = AcceptedSchema(
-            domain=_text(document["domain"]),
-            next_identity_id=_number(document["next_identity_id"]),
-            catalog=_catalog(document),
-            identities=_identities(document),
-            aliases={_number(old): _number(new) for old, new in document.get("aliases", ())},
+            domain=_require_text(document["domain"]),
+            next_identity_id=_require_number(document["next_identity_id"]),
+            catalog=_decode_catalog(document),
+            identities=_decode_identities(document),
+            aliases={
+                _require_number(old): _require_number(new)
+                for old, new in document.get("aliases", ())
+            },
         )
         _require_sound_identities(accepted)
         _require_known_members(accepted.catalog)
-        if _sorted_text(accepted.to_json()) != _sorted_text(document):
-            raise _Damaged("a part of it is missing, repeated or out of place")
-    except _Damaged as damage:
-        _refuse_damage(str(damage), damage)
+        if _encode_sorted(accepted.to_json()) != _encode_sorted(document):
+            raise _InvalidDocumentError("a part of it is missing, repeated or out of place")
+    except _InvalidDocumentError as damage:
+        _raise_damaged(str(damage), damage)
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as failure:
-        _refuse_damage("it does not have the form that this program writes", failure)
+        _raise_damaged("it does not have the form that this program writes", failure)
     return accepted
 
 
-def _refuse_damage(reason: str, cause: Exception) -> NoReturn:
+def _raise_damaged(reason: str, cause: Exception) -> NoReturn:
     raise StoredSchemaError(
         f"the stored schema is damaged: {reason}", hint="restore the graph from a copy"
     ) from cause
 
 
-def _sorted_text(document: JsonObject) -> str:
+def _encode_sorted(document: JsonObject) -> str:
     return json.dumps(document, sort_keys=True)
 
 
 def _require_known_format(document: JsonObject) -> None:
-    version = _number(document["ir_version"])
+    version = _require_number(document["ir_version"])
     if version != IR_VERSION:
         which = "newer version of the program" if version > IR_VERSION else "program that made it"
         raise StoredSchemaError(
             f"the stored schema has version {version}; this program reads version {IR_VERSION}",
             hint=f"open the graph with the {which}",
         )
-    unknown = sorted(set(map(_text, document["features"])) - _KNOWN_FEATURES)
+    unknown = sorted(set(map(_require_text, document["features"])) - _KNOWN_FEATURES)
     if unknown:
         raise StoredSchemaError(
             f"the stored schema needs unknown features: {', '.join(unknown)}",
@@ -114,9 +117,9 @@ def _require_sound_identities(accepted: AcceptedSchema) -> None:
     given += accepted.aliases
     within = all(0 < number < accepted.next_identity_id for number in given)
     if not within or len(set(given)) != len(given):
-        raise _Damaged("identities overlap or are unused")
+        raise _InvalidDocumentError("identities overlap or are unused")
     if not set(accepted.aliases.values()) <= set(given) - set(accepted.aliases):
-        raise _Damaged("a former identity leads to nothing")
+        raise _InvalidDocumentError("a former identity leads to nothing")
 
 
 def _require_known_members(catalog: Catalog) -> None:
@@ -127,12 +130,12 @@ def _require_known_members(catalog: Catalog) -> None:
 
 
 def _require_members(type_: NodeType | EdgeType, known: set[str]) -> None:
-    unknown = sorted(set(_members(type_)) - known)
+    unknown = sorted(set(_iter_members(type_)) - known)
     if unknown:
-        raise _Damaged(f"{type_.name} has no member '{unknown[0]}'")
+        raise _InvalidDocumentError(f"{type_.name} has no member '{unknown[0]}'")
 
 
-def _members(type_: NodeType | EdgeType) -> Iterator[str]:
+def _iter_members(type_: NodeType | EdgeType) -> Iterator[str]:
     for _, members in type_.constraints.body:
         yield from members
     yield from (bounds.property for bounds in type_.constraints.ranges)
@@ -145,15 +148,16 @@ def _members(type_: NodeType | EdgeType) -> Iterator[str]:
 # ---- types ----
 
 
-def _identities(document: JsonObject) -> dict[TypeKey, TypeIdentity]:
+def _decode_identities(document: JsonObject) -> dict[TypeKey, TypeIdentity]:
     return {
         TypeKey(kind, described["name"]): TypeIdentity(
-            id=_number(described["id"]),
+            id=_require_number(described["id"]),
             incarnation_id=None
             if kind is TypeKind.INTERFACE
-            else _number(described["incarnation_id"]),
+            else _require_number(described["incarnation_id"]),
             property_ids={
-                declared["name"]: _number(declared["id"]) for declared in described["properties"]
+                declared["name"]: _require_number(declared["id"])
+                for declared in described["properties"]
             },
         )
         for kind, section in SECTIONS.items()
@@ -161,101 +165,107 @@ def _identities(document: JsonObject) -> dict[TypeKey, TypeIdentity]:
     }
 
 
-def _catalog(document: JsonObject) -> Catalog:
+def _decode_catalog(document: JsonObject) -> Catalog:
     interfaces = (
-        InterfaceType(_text(described["name"]), _properties(described))
+        InterfaceType(_require_text(described["name"]), _decode_properties(described))
         for described in document["interfaces"]
     )
-    return canonical_catalog(
+    return canonicalize_catalog(
         Catalog(
             interfaces={interface.name: interface for interface in interfaces},
-            nodes={node.name: node for node in map(_node, document["nodes"])},
-            edges={edge.name: edge for edge in map(_edge, document["edges"])},
+            nodes={node.name: node for node in map(_decode_node, document["nodes"])},
+            edges={edge.name: edge for edge in map(_decode_edge, document["edges"])},
         )
     )
 
 
-def _node(described: JsonObject) -> NodeType:
-    properties = _properties(described)
+def _decode_node(described: JsonObject) -> NodeType:
+    properties = _decode_properties(described)
     return NodeType(
-        name=_text(described["name"]),
+        name=_require_text(described["name"]),
         properties=properties,
-        constraints=_constraints(described["constraints"], properties),
-        annotations=_annotations(described),
-        implements=tuple(map(_name, described["implements"])),
+        constraints=_decode_constraints(described["constraints"], properties),
+        annotations=_decode_annotations(described),
+        implements=tuple(map(_decode_name, described["implements"])),
     )
 
 
-def _edge(described: JsonObject) -> EdgeType:
-    properties = _properties(described)
+def _decode_edge(described: JsonObject) -> EdgeType:
+    properties = _decode_properties(described)
     return EdgeType(
-        name=_text(described["name"]),
-        source=_name(described["source"]),
-        target=_name(described["target"]),
+        name=_require_text(described["name"]),
+        source=_decode_name(described["source"]),
+        target=_decode_name(described["target"]),
         properties=properties,
-        cardinality=_cardinality(described["cardinality"]),
-        constraints=_constraints(described["constraints"], properties),
-        annotations=_annotations(described),
+        cardinality=_decode_cardinality(described["cardinality"]),
+        constraints=_decode_constraints(described["constraints"], properties),
+        annotations=_decode_annotations(described),
     )
 
 
-def _cardinality(described: JsonObject) -> Cardinality:
+def _decode_cardinality(described: JsonObject) -> Cardinality:
     maximum = described["max"]
-    return Cardinality(_number(described["min"]), None if maximum is None else _number(maximum))
+    return Cardinality(
+        _require_number(described["min"]), None if maximum is None else _require_number(maximum)
+    )
 
 
-def _properties(described: JsonObject) -> dict[str, Property]:
+def _decode_properties(described: JsonObject) -> dict[str, Property]:
     return {
-        _text(declared["name"]): Property(
+        _require_text(declared["name"]): Property(
             name=declared["name"],
-            type=_type(declared["type"]),
-            annotations=_annotations(declared),
+            type=_decode_type(declared["type"]),
+            annotations=_decode_annotations(declared),
             property_constraints=frozenset(map(ConstraintKind, declared["constraints"])),
-            embed=_embed(declared["embed"]),
-            interfaces=tuple(map(_name, declared["interfaces"])),
-            is_injected=_flag(declared["injected"]),
+            embed=_decode_embed(declared["embed"]),
+            interfaces=tuple(map(_decode_name, declared["interfaces"])),
+            is_injected=_require_flag(declared["injected"]),
         )
         for declared in described["properties"]
     }
 
 
-def _type(described: JsonObject) -> PropertyType:
-    return PropertyType(_value_type(described), _flag(described["nullable"]))
+def _decode_type(described: JsonObject) -> PropertyType:
+    return PropertyType(_decode_value_type(described), _require_flag(described["nullable"]))
 
 
-def _value_type(described: JsonObject) -> ValueType:
+def _decode_value_type(described: JsonObject) -> ValueType:
     scalar = described["scalar"]
     if isinstance(scalar, dict):
-        return VectorType(_number(scalar["Vector"]))
+        return VectorType(_require_number(scalar["Vector"]))
     if described["enum_values"] is not None:
-        return EnumType(tuple(map(_text, described["enum_values"])))
+        return EnumType(tuple(map(_require_text, described["enum_values"])))
     return ListType(Scalar(scalar)) if described["list"] else ScalarType(Scalar(scalar))
 
 
-def _annotations(described: JsonObject) -> tuple[AnnotationValue, ...]:
+def _decode_annotations(described: JsonObject) -> tuple[AnnotationValue, ...]:
     return tuple(
         AnnotationValue(
-            _text(written["name"]),
-            _text_or_none(written["value"]),
-            tuple((name, _text(value)) for name, value in written.get("kwargs", {}).items()),
+            _require_text(written["name"]),
+            _require_text_or_none(written["value"]),
+            tuple(
+                (name, _require_text(value)) for name, value in written.get("kwargs", {}).items()
+            ),
         )
         for written in described["annotations"]
     )
 
 
-def _embed(described: JsonObject | None) -> Embed | None:
+def _decode_embed(described: JsonObject | None) -> Embed | None:
     if described is None:
         return None
-    return Embed(_name(described["source"]), _text_or_none(described["model"]))
+    return Embed(_decode_name(described["source"]), _require_text_or_none(described["model"]))
 
 
 # ---- constraints ----
 
 
-def _constraints(described: list[JsonObject], properties: dict[str, Property]) -> Constraints:
+def _decode_constraints(
+    described: list[JsonObject], properties: dict[str, Property]
+) -> Constraints:
     contents = [content for constraint in described for content in constraint.items()]
     body = tuple(
-        (_CONSTRAINT_KINDS[shown], tuple(map(_name, members)))
+        (_CONSTRAINT_KINDS[shown], tuple(map(_decode_name, members)))
         for shown, members in contents
         if shown in _CONSTRAINT_KINDS
     )
@@ -266,14 +276,14 @@ def _constraints(described: list[JsonObject], properties: dict[str, Property]) -
     )
     keys = [members for kind, members in written if kind is ConstraintKind.KEY]
     if len(keys) > 1:
-        raise _Damaged("a type has more than one key")
+        raise _InvalidDocumentError("a type has more than one key")
     return Constraints(
         key=keys[0] if keys else None,
         uniques=tuple(members for kind, members in written if kind is ConstraintKind.UNIQUE),
         indexes=tuple(members for kind, members in written if kind is ConstraintKind.INDEX),
-        ranges=tuple(_range(content) for shown, content in contents if shown == "Range"),
+        ranges=tuple(_decode_range(content) for shown, content in contents if shown == "Range"),
         checks=tuple(
-            Check(_name(content["property"]), _text(content["pattern"]))
+            Check(_decode_name(content["property"]), _require_text(content["pattern"]))
             for shown, content in contents
             if shown == "Check"
         ),
@@ -281,11 +291,15 @@ def _constraints(described: list[JsonObject], properties: dict[str, Property]) -
     )
 
 
-def _range(content: JsonObject) -> Range:
-    return Range(_name(content["property"]), _bound(content["min"]), _bound(content["max"]))
+def _decode_range(content: JsonObject) -> Range:
+    return Range(
+        _decode_name(content["property"]),
+        _decode_bound(content["min"]),
+        _decode_bound(content["max"]),
+    )
 
 
-def _bound(described: JsonObject | None) -> int | float | None:
+def _decode_bound(described: JsonObject | None) -> int | float | None:
     if described is None:
         return None
     if "Integer" in described:
@@ -296,28 +310,28 @@ def _bound(described: JsonObject | None) -> int | float | None:
 # ---- values ----
 
 
-def _name(reference: _Json) -> str:
+def _decode_name(reference: _Json) -> str:
     """The name of a reference: a bare name, or an object of a number and a name."""
-    return _text(reference["name"] if isinstance(reference, dict) else reference)
+    return _require_text(reference["name"] if isinstance(reference, dict) else reference)
 
 
-def _text(value: _Json) -> str:
+def _require_text(value: _Json) -> str:
     if not isinstance(value, str):
-        raise _Damaged("a text is missing")
+        raise _InvalidDocumentError("a text is missing")
     return value
 
 
-def _text_or_none(value: _Json) -> str | None:
-    return None if value is None else _text(value)
+def _require_text_or_none(value: _Json) -> str | None:
+    return None if value is None else _require_text(value)
 
 
-def _number(value: _Json) -> int:
+def _require_number(value: _Json) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _Damaged("a number is missing")
+        raise _InvalidDocumentError("a number is missing")
     return value
 
 
-def _flag(value: _Json) -> bool:
+def _require_flag(value: _Json) -> bool:
     if not isinstance(value, bool):
-        raise _Damaged("a Boolean is missing")
+        raise _InvalidDocumentError("a Boolean is missing")
     return value

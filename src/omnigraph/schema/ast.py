@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from omnigraph.diagnostics.source import NOWHERE, Span
+from omnigraph.diagnostics.source import NO_SPAN, Span
 from omnigraph.schema.types import Scalar
 
 
@@ -13,7 +13,7 @@ class Name:
     """A word and its place."""
 
     text: str
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Literal:
 
     value: str | int | float | bool
     text: str
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class SystemField:
     """`@src` or `@dst` (or another word) inside a constraint; `name` has no `@`."""
 
     name: str
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class RangeBounds:
 
     low: int | float | None
     high: int | float | None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 ConstraintArgument = RangeBounds | Literal | SystemField | Name
@@ -52,7 +52,7 @@ class Annotation:
     name: Name
     value: Literal | Name | None = None
     options: tuple[tuple[Name, Literal], ...] = ()
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Constraint:
 
     name: Name
     arguments: tuple[ConstraintArgument, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class TypeSyntax:
 
     core: TypeCore
     is_nullable: bool
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Property:
     name: Name
     type: TypeSyntax
     annotations: tuple[Annotation, ...] = ()
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 Member = Property | Constraint
@@ -123,7 +123,7 @@ class Interface:
 
     name: Name
     properties: tuple[Property, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Node:
     annotations: tuple[Annotation, ...]
     implements: tuple[Name, ...]
     members: tuple[Member, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Cardinality:
 
     minimum: int
     maximum: int | None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Edge:
     cardinality: Cardinality | None
     annotations: tuple[Annotation, ...]
     members: tuple[Member, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 Declaration = Interface | Node | Edge

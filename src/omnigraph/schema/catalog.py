@@ -163,6 +163,6 @@ class Catalog:
     def _edges_folded(self) -> dict[str, EdgeType]:
         return {name.lower(): edge for name, edge in self.edges.items()}
 
-    def edge(self, name: str) -> EdgeType | None:
+    def find_edge(self, name: str) -> EdgeType | None:
         """The edge type of a name in any case."""
         return self._edges_folded.get(name.lower())

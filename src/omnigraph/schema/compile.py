@@ -31,7 +31,7 @@ def compile_schema(
     parsed = parse_source(source, collector, mode=mode)
     catalog = build_catalog(parsed, collector, mode=mode)
     found = None if collector.has_errors else catalog
-    return CompiledSchema(source, parsed.schema, found, collector.all())
+    return CompiledSchema(source, parsed.schema, found, collector.list_diagnostics())
 
 
 def load_catalog(

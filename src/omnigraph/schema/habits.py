@@ -5,14 +5,14 @@ from __future__ import annotations
 _COMMENT = "a comment starts with '//', or stands between '/*' and '*/'"
 
 # Wherever something else is expected.
-SCHEMA_HABITS = {
+SCHEMA_HINTS = {
     "#": _COMMENT,
     "--": _COMMENT,
     "'": "a text stands in double quotes",
     "extends": "a node takes over interfaces with 'implements'",
 }
 # Where a declaration may start.
-DECLARATION_HABITS = {
+DECLARATION_HINTS = {
     "config": "a schema holds types only: interface, node, edge",
     "import": "a schema is one file; there is no 'import'",
     "include": "a schema is one file; there is no 'include'",
@@ -20,19 +20,19 @@ DECLARATION_HABITS = {
     "enum": "an enum has no name of its own: write property: enum(a, b)",
 }
 # Where a property may start.
-MEMBER_HABITS = {
+MEMBER_HINTS = {
     "@": "annotations directly follow the type of their property",
     "=": "there are no default values",
     "!": "a property is required unless its type ends in '?'",
     "|": "a property has one type; a choice of words is enum(a, b)",
 }
 # Inside a type.
-TYPE_HABITS = {
+TYPE_HINTS = {
     "?": "the elements of a list are never null; write '?' behind the bracket: [String]?",
     "[": "a list cannot hold lists",
 }
 # Names of types, in lower case; parameters of queries have the same types.
-TYPE_NAME_HABITS = {
+TYPE_NAME_HINTS = {
     **dict.fromkeys(("int", "integer", "i8", "i16", "short"), "write I32 or I64"),
     **dict.fromkeys(("long", "bigint"), "write I64"),
     **dict.fromkeys(("uint", "u8", "u16"), "write U32 or U64"),

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from itertools import count
 
 from omnigraph.diagnostics import Finding, Severity
-from omnigraph.ids import new_ulid
+from omnigraph.ids import generate_ulid
 from omnigraph.schema.accepted import (
     AcceptedSchema,
     TypeIdentity,
     TypeKey,
     TypeKind,
-    accepted_hash,
-    key_order,
+    hash_accepted,
+    list_key_members,
     properties_of,
     types_of,
 )
-from omnigraph.schema.accepted_reader import accepted_from_json
+from omnigraph.schema.accepted_reader import decode_accepted
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.resolution import inert_hints, resolve
-from omnigraph.schema.shape import canonical_catalog
+from omnigraph.schema.resolution import check_inert_hints, resolve_identities
+from omnigraph.schema.shape import canonicalize_catalog
 
 __all__ = [
     "Acceptance",
@@ -36,10 +36,10 @@ __all__ = [
     "TypeKey",
     "TypeKind",
     "accept_schema",
-    "accepted_from_json",
-    "accepted_hash",
+    "decode_accepted",
     "evolve_schema",
-    "key_order",
+    "hash_accepted",
+    "list_key_members",
 ]
 
 
@@ -60,12 +60,12 @@ class Evolution:
 
 
 def accept_schema(
-    catalog: Catalog, *, domain: str | None = None, new_id: Callable[[], str] = new_ulid
+    catalog: Catalog, *, domain: str | None = None, new_id: Callable[[], str] = generate_ulid
 ) -> Acceptance:
     """Give every type and property of a new graph its identity; without a domain, a new one."""
     nothing = AcceptedSchema(new_id() if domain is None else domain, 1, Catalog(), {})
     schema = number_schema(nothing, catalog, {}, numbers_from=nothing.next_identity_id)
-    return Acceptance(schema, tuple(inert_hints(catalog)))
+    return Acceptance(schema, tuple(check_inert_hints(catalog)))
 
 
 def evolve_schema(
@@ -75,7 +75,7 @@ def evolve_schema(
 
     New numbers start at the counter of the accepted schema, or at `numbers_from` above it.
     """
-    resolution = resolve(accepted, desired)
+    resolution = resolve_identities(accepted, desired)
     if any(finding.severity is Severity.ERROR for finding in resolution.findings):
         return Evolution(None, resolution.findings)
     first = max(accepted.next_identity_id, numbers_from or 0)
@@ -116,13 +116,13 @@ def number_schema(
         domain=accepted.domain,
         # A jump over numbers that none was given from is not made.
         next_identity_id=accepted.next_identity_id if beyond == numbers_from else beyond,
-        catalog=canonical_catalog(desired),
+        catalog=canonicalize_catalog(desired),
         identities=identities,
-        aliases=_living(accepted.aliases, identities),
+        aliases=_select_living_aliases(accepted.aliases, identities),
     )
 
 
-def _living(
+def _select_living_aliases(
     aliases: Mapping[int, int], identities: Mapping[TypeKey, TypeIdentity]
 ) -> dict[int, int]:
     """The former numbers of what is still there."""

@@ -10,12 +10,12 @@ from omnigraph.diagnostics import Span
 from omnigraph.errors import CompileError
 from omnigraph.schema import ast
 from omnigraph.schema.parser import parse_schema
-from omnigraph.syntax.printing import CommentedLines, quote
+from omnigraph.syntax.printing import CommentedLines, quote_string
 
 
 def print_schema(schema: ast.Schema) -> str:
     """The text of a tree; parsing it gives an equal tree."""
-    return _print(schema, CommentedLines("", ()))
+    return _print_declarations(schema, CommentedLines("", ()))
 
 
 def format_schema(text: str | bytes, *, name: str = "schema.pg") -> str:
@@ -24,7 +24,7 @@ def format_schema(text: str | bytes, *, name: str = "schema.pg") -> str:
     if parsed.diagnostics:
         raise CompileError(parsed.diagnostics)
     lines = CommentedLines(parsed.source.text, parsed.comments, keep_blanks=True)
-    return _print(parsed.schema, lines)
+    return _print_declarations(parsed.schema, lines)
 
 
 def print_declaration(declaration: ast.Declaration) -> str:
@@ -32,21 +32,21 @@ def print_declaration(declaration: ast.Declaration) -> str:
     return print_schema(ast.Schema((declaration,))).rstrip("\n")
 
 
-def _print(schema: ast.Schema, lines: CommentedLines) -> str:
+def _print_declarations(schema: ast.Schema, lines: CommentedLines) -> str:
     was_block = False
     for declaration in schema.declarations:
         is_block = _is_block(declaration, lines)
         if is_block or was_block:
-            lines.blank()
+            lines.add_blank()
         if is_block:
             _print_block(declaration, lines)
         else:
             start, end = declaration.span.start, declaration.span.end
             body = "" if isinstance(declaration, ast.Edge) else " {}"
-            lines.line(print_header(declaration) + body, indent=0, start=start, end=end)
+            lines.add_line(print_header(declaration) + body, indent=0, start=start, end=end)
         was_block = is_block
     if was_block and lines.has_more_comments:
-        lines.blank()
+        lines.add_blank()
     return lines.finish()
 
 
@@ -54,18 +54,18 @@ def _print_block(declaration: ast.Declaration, lines: CommentedLines) -> None:
     span = declaration.span
     closing = max(span.end - 1, span.start)
     header = print_header(declaration) + " {"
-    lines.line(header, indent=0, start=span.start, end=header_end(declaration))
+    lines.add_line(header, indent=0, start=span.start, end=header_end_of(declaration))
     for member in members_of(declaration):
-        lines.line(print_member(member), indent=1, start=member.span.start, end=member.span.end)
-    lines.comments_before(closing, indent=1)
-    lines.line("}", indent=0, start=closing, end=span.end)
+        lines.add_line(print_member(member), indent=1, start=member.span.start, end=member.span.end)
+    lines.add_comments_before(closing, indent=1)
+    lines.add_line("}", indent=0, start=closing, end=span.end)
 
 
 def _is_block(declaration: ast.Declaration, lines: CommentedLines) -> bool:
     """Whether there is something between the braces, if only a comment."""
     if members_of(declaration):
         return True
-    return lines.has_comment(header_end(declaration), declaration.span.end)
+    return lines.has_comment(header_end_of(declaration), declaration.span.end)
 
 
 def members_of(declaration: ast.Declaration) -> Sequence[ast.Member]:
@@ -85,7 +85,7 @@ def print_header(declaration: ast.Declaration) -> str:
         case ast.Interface(name):
             return f"interface {name.text}"
         case ast.Node(name, annotations, implements):
-            words = [f"node {name.text}", *map(_annotation, annotations)]
+            words = [f"node {name.text}", *map(_print_annotation, annotations)]
             if implements:
                 words.append("implements " + ", ".join(found.text for found in implements))
             return " ".join(words)
@@ -94,27 +94,27 @@ def print_header(declaration: ast.Declaration) -> str:
             if cardinality:
                 maximum = "" if cardinality.maximum is None else cardinality.maximum
                 words.append(f"@card({cardinality.minimum}..{maximum})")
-            return " ".join([*words, *map(_annotation, annotations)])
+            return " ".join([*words, *map(_print_annotation, annotations)])
         case _ as unreachable:
             assert_never(unreachable)
 
 
-def header_end(declaration: ast.Declaration) -> int:
+def header_end_of(declaration: ast.Declaration) -> int:
     """Where the header ends in the source, before its brace."""
     match declaration:
         case ast.Interface(name):
             last = name.span
         case ast.Node(name, annotations, implements):
-            last = [name.span, *_spans(annotations), *_spans(implements)][-1]
+            last = [name.span, *_spans_of(annotations), *_spans_of(implements)][-1]
         case ast.Edge(_, _, target, cardinality, annotations):
             parts = [cardinality] if cardinality else []
-            last = [target.span, *_spans(parts), *_spans(annotations)][-1]
+            last = [target.span, *_spans_of(parts), *_spans_of(annotations)][-1]
         case _ as unreachable:
             assert_never(unreachable)
     return last.end
 
 
-def _spans(parts: Sequence[ast.Annotation | ast.Name | ast.Cardinality]) -> list[Span]:
+def _spans_of(parts: Sequence[ast.Annotation | ast.Name | ast.Cardinality]) -> list[Span]:
     return [part.span for part in parts]
 
 
@@ -122,18 +122,20 @@ def print_member(member: ast.Member) -> str:
     """The text of a property or a constraint."""
     match member:
         case ast.Property(name, type_, annotations):
-            return " ".join([f"{name.text}: {_type(type_)}", *map(_annotation, annotations)])
+            return " ".join(
+                [f"{name.text}: {_print_type(type_)}", *map(_print_annotation, annotations)]
+            )
         case ast.Constraint(name, arguments):
-            return f"@{name.text}({', '.join(map(_argument, arguments))})"
+            return f"@{name.text}({', '.join(map(_print_argument, arguments))})"
         case _ as unreachable:
             assert_never(unreachable)
 
 
-def _type(type_: ast.TypeSyntax) -> str:
-    return _core(type_.core) + ("?" if type_.is_nullable else "")
+def _print_type(type_: ast.TypeSyntax) -> str:
+    return _print_core_type(type_.core) + ("?" if type_.is_nullable else "")
 
 
-def _core(core: ast.TypeCore) -> str:
+def _print_core_type(core: ast.TypeCore) -> str:
     match core:
         case ast.ScalarSyntax(scalar):
             return str(scalar)
@@ -147,33 +149,33 @@ def _core(core: ast.TypeCore) -> str:
             assert_never(unreachable)
 
 
-def _annotation(annotation: ast.Annotation) -> str:
+def _print_annotation(annotation: ast.Annotation) -> str:
     if annotation.value is None:
         return f"@{annotation.name.text}"
-    words = [_value(annotation.value)]
-    words += [f"{key.text}={_value(value)}" for key, value in annotation.options]
+    words = [_print_value(annotation.value)]
+    words += [f"{key.text}={_print_value(value)}" for key, value in annotation.options]
     return f"@{annotation.name.text}({', '.join(words)})"
 
 
-def _argument(argument: ast.ConstraintArgument) -> str:
+def _print_argument(argument: ast.ConstraintArgument) -> str:
     match argument:
         case ast.RangeBounds(low, high):
-            return f"{_bound(low)}..{_bound(high)}"
+            return f"{_print_bound(low)}..{_print_bound(high)}"
         case ast.SystemField(name):
             return f"@{name}"
         case ast.Name() | ast.Literal():
-            return _value(argument)
+            return _print_value(argument)
         case _ as unreachable:
             assert_never(unreachable)
 
 
-def _value(value: ast.Literal | ast.Name) -> str:
+def _print_value(value: ast.Literal | ast.Name) -> str:
     if isinstance(value, ast.Literal) and isinstance(value.value, str):
-        return quote(value.value)
+        return quote_string(value.value)
     return value.text
 
 
-def _bound(bound: int | float | None) -> str:
+def _print_bound(bound: int | float | None) -> str:
     if bound is None:
         return ""
     if isinstance(bound, int):

@@ -22,7 +22,7 @@ class SchemaReader:
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
 
-    def _type_name(self, what: str) -> ast.Name:
+    def _expect_type_name(self, what: str) -> ast.Name:
         token = self._cursor.expect_kind(TokenKind.WORD, what)
         if not token.text[0].isupper():
             self._cursor.report(
@@ -32,7 +32,7 @@ class SchemaReader:
             )
         return ast.Name(token.text, token.span)
 
-    def _identifier(self, what: str) -> ast.Name:
+    def _expect_identifier(self, what: str) -> ast.Name:
         token = self._cursor.expect_kind(TokenKind.WORD, what)
         if token.text[0].isupper():
             self._cursor.report(
@@ -42,7 +42,7 @@ class SchemaReader:
             )
         return ast.Name(token.text, token.span)
 
-    def _literal(self) -> ast.Literal:
+    def _parse_literal(self) -> ast.Literal:
         token = self._cursor.token
         match token.kind:
             case TokenKind.STRING:
@@ -55,21 +55,21 @@ class SchemaReader:
                 self._cursor.advance()
                 return ast.Literal(BOOLEANS[token.text], token.text, token.span)
             case _:
-                value = self._integer("a string, a number, 'true' or 'false'")
+                value = self._parse_integer("a string, a number, 'true' or 'false'")
                 return ast.Literal(value, token.text, token.span)
 
-    def _integer(self, what: str) -> int:
+    def _parse_integer(self, what: str) -> int:
         token = self._cursor.expect_kind(TokenKind.INTEGER, what)
         if len(token.text) > INTEGER_DIGITS_MAX:
             self._cursor.refuse(token.span, f"a number has at most {INTEGER_DIGITS_MAX} digits")
         return int(token.text)
 
-    def _number(self) -> int | float:
+    def _parse_number(self) -> int | float:
         start = self._cursor.token
         sign = -1 if self._cursor.accept("-") else 1
         token = self._cursor.token
         if token.kind is TokenKind.INTEGER:
-            value = sign * self._integer("a number")
+            value = sign * self._parse_integer("a number")
             if -INTEGER_MAX - 1 <= value <= INTEGER_MAX:
                 return value
         elif token.kind is TokenKind.FLOAT:
@@ -78,7 +78,7 @@ class SchemaReader:
             self._cursor.fail("a number")
         number = sign * float(token.text)
         if math.isinf(number):
-            self._cursor.refuse(self._span_from(start), "the number is too large")
+            self._cursor.refuse(self._build_span(start), "the number is too large")
         return number
 
     # ---- looking ahead and going on ----
@@ -145,6 +145,6 @@ class SchemaReader:
             return is_first or not token.text[0].isupper()
         return is_first and is_after and not is_inside
 
-    def _span_from(self, start: Token) -> Span:
+    def _build_span(self, start: Token) -> Span:
         """From a token already read to the last one read."""
         return Span(start.start, self._cursor.previous.end)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from omnigraph.diagnostics import Finding, Severity, did_you_mean
+from omnigraph.diagnostics import Finding, Severity, suggest_similar
 from omnigraph.diagnostics.suggest import CANDIDATES_MAX
 from omnigraph.schema.accepted import (
     AcceptedSchema,
@@ -22,62 +22,62 @@ from omnigraph.schema.accepted import (
     types_of,
 )
 from omnigraph.schema.catalog import Catalog, InterfaceType
-from omnigraph.syntax.printing import quote
+from omnigraph.syntax.printing import quote_string
 
 
 @dataclass(frozen=True, slots=True)
-class Resolution:
+class IdentityResolution:
     """The identities that desired types keep, with only the properties that keep theirs."""
 
     kept: Mapping[TypeKey, TypeIdentity]
     findings: tuple[Finding, ...]
 
 
-def resolve(accepted: AcceptedSchema, desired: Catalog) -> Resolution:
+def resolve_identities(accepted: AcceptedSchema, desired: Catalog) -> IdentityResolution:
     """Match every desired type and property, and report every rename hint without effect."""
     types = dict(types_of(desired))
     findings: list[Finding] = []
     kept: dict[TypeKey, TypeIdentity] = {}
     renamed: dict[TypeKey, str] = {}
     for kind in TypeKind:
-        hints = {key.name: _type_hint(type_) for key, type_ in types.items() if key.kind is kind}
+        hints = {key.name: _type_hint_of(type_) for key, type_ in types.items() if key.kind is kind}
         known = frozenset(key.name for key in accepted.identities if key.kind is kind)
         scope = _TypeScope(kind, known, accepted)
-        names = _continued(hints, scope.known)
+        names = _match_names(hints, scope.known)
         renamed |= {TypeKey(kind, name): old for name, old in names.items()}
-        findings += _report(hints, names, scope)
-    owners = _property_owners(accepted)
+        findings += _check_hints(hints, names, scope)
+    owners = _collect_property_owners(accepted)
     for key, type_ in types.items():
         if key in renamed:
             old = TypeKey(key.kind, renamed[key])
             identity = accepted.identities[old]
-            property_hints = _property_hints(type_, identity.property_ids)
-            names = _continued(property_hints, identity.property_ids)
-            kept[key] = _kept_identity(identity, names)
+            property_hints = _collect_property_hints(type_, identity.property_ids)
+            names = _match_names(property_hints, identity.property_ids)
+            kept[key] = _keep_identity(identity, names)
             properties = _PropertyScope(key, old, frozenset(identity.property_ids), owners)
-            findings += _report(property_hints, names, properties)
-        elif _type_hint(type_) is None:
-            findings += _imported_hints(key, type_)
-    return Resolution(kept, tuple(findings))
+            findings += _check_hints(property_hints, names, properties)
+        elif _type_hint_of(type_) is None:
+            findings += _check_imported_hints(key, type_)
+    return IdentityResolution(kept, tuple(findings))
 
 
-def inert_hints(catalog: Catalog) -> Iterator[Finding]:
+def check_inert_hints(catalog: Catalog) -> Iterator[Finding]:
     """Every rename hint of a new graph's schema: there is nothing to rename."""
     for key, type_ in types_of(catalog):
-        hint = _type_hint(type_)
+        hint = _type_hint_of(type_)
         written = [(str(key), hint)] if hint is not None else []
-        written += [(f"{key}.{name}", hint) for name, hint in _written_hints(type_)]
+        written += [(f"{key}.{name}", hint) for name, hint in _iter_written_hints(type_)]
         for entity, old_name in written:
             yield Finding(
                 "S035",
                 Severity.INFO,
-                f"@rename_from({quote(old_name)}) has no effect on a new graph"
+                f"@rename_from({quote_string(old_name)}) has no effect on a new graph"
                 " (inert_initialization_rename_hint)",
                 entity,
             )
 
 
-def _continued(hints: Mapping[str, str | None], known: Collection[str]) -> dict[str, str]:
+def _match_names(hints: Mapping[str, str | None], known: Collection[str]) -> dict[str, str]:
     claims = {name: name if name in known else hint for name, hint in hints.items()}
     claimants = Counter(claims.values())
     return {
@@ -87,16 +87,16 @@ def _continued(hints: Mapping[str, str | None], known: Collection[str]) -> dict[
     }
 
 
-def _kept_identity(old: TypeIdentity, names: Mapping[str, str]) -> TypeIdentity:
+def _keep_identity(old: TypeIdentity, names: Mapping[str, str]) -> TypeIdentity:
     properties = {name: old.property_ids[old_name] for name, old_name in names.items()}
     return TypeIdentity(old.id, old.incarnation_id, properties)
 
 
-def _type_hint(type_: DeclaredType) -> str | None:
+def _type_hint_of(type_: DeclaredType) -> str | None:
     return None if isinstance(type_, InterfaceType) else type_.rename_from
 
 
-def _property_hints(type_: DeclaredType, known: Collection[str]) -> dict[str, str | None]:
+def _collect_property_hints(type_: DeclaredType, known: Collection[str]) -> dict[str, str | None]:
     hints: dict[str, str | None] = {}
     for declared in properties_of(type_):
         hint = declared.rename_from
@@ -106,13 +106,13 @@ def _property_hints(type_: DeclaredType, known: Collection[str]) -> dict[str, st
     return hints
 
 
-def _written_hints(type_: DeclaredType) -> Iterator[tuple[str, str]]:
+def _iter_written_hints(type_: DeclaredType) -> Iterator[tuple[str, str]]:
     for declared in properties_of(type_):
         if declared.rename_from is not None and not declared.is_injected:
             yield declared.name, declared.rename_from
 
 
-def _property_owners(accepted: AcceptedSchema) -> dict[str, TypeKey]:
+def _collect_property_owners(accepted: AcceptedSchema) -> dict[str, TypeKey]:
     owners: dict[str, TypeKey] = {}
     for key, identity in accepted.identities.items():
         for name in identity.property_ids:
@@ -128,13 +128,13 @@ class _TypeScope:
     known: Collection[str]
     accepted: AcceptedSchema
 
-    def entity(self, name: str) -> str:
+    def format_entity(self, name: str) -> str:
         return str(TypeKey(self.kind, name))
 
     def describe(self, name: str) -> str:
         return f"{self.kind} type '{name}'"
 
-    def unknown(self, hint: str) -> tuple[str, str]:
+    def describe_unknown(self, hint: str) -> tuple[str, str]:
         """The code and the message for a hint that is not known here."""
         for kind in TypeKind:
             if TypeKey(kind, hint) in self.accepted.identities:
@@ -142,7 +142,7 @@ class _TypeScope:
                     f"names an accepted {kind}: a rename across declaration kinds is not possible"
                 )
                 return "S031", f"{message}; remove the hint to add a new type"
-        return "S030", f"names no accepted {self.kind} type{_suggestion(hint, self.known)}"
+        return "S030", f"names no accepted {self.kind} type{_suggest_known(hint, self.known)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,23 +154,23 @@ class _PropertyScope:
     known: Collection[str]
     owners: Mapping[str, TypeKey]
 
-    def entity(self, name: str) -> str:
+    def format_entity(self, name: str) -> str:
         return f"{self.key}.{name}"
 
     def describe(self, name: str) -> str:
         return f"property '{name}' of {self.old}"
 
-    def unknown(self, hint: str) -> tuple[str, str]:
+    def describe_unknown(self, hint: str) -> tuple[str, str]:
         """The code and the message for a hint that is not known here."""
         if hint in self.owners:
             message = (
                 f"names a property of {self.owners[hint]}: moves across owners are unsupported"
             )
             return "S033", f"{message}; remove the hint to add a new property"
-        return "S030", f"names no accepted property of {self.old}{_suggestion(hint, self.known)}"
+        return "S030", f"names no accepted property of {self.old}{_suggest_known(hint, self.known)}"
 
 
-def _report(
+def _check_hints(
     hints: Mapping[str, str | None],
     names: Mapping[str, str],
     scope: _TypeScope | _PropertyScope,
@@ -178,12 +178,12 @@ def _report(
     for name, hint in hints.items():
         if hint is None or names.get(name) == hint != name:
             continue
-        entity = scope.entity(name)
+        entity = scope.format_entity(name)
         if name in names:
             yield Finding(
                 "S036",
                 Severity.INFO,
-                f"@rename_from({quote(hint)}) is ignored because the name is already accepted"
+                f"@rename_from({quote_string(hint)}) is ignored because the name is already accepted"
                 " (ignored_exact_match_rename_hint)",
                 entity,
             )
@@ -196,22 +196,24 @@ def _report(
                 entity,
             )
         else:
-            code, message = scope.unknown(hint)
-            yield Finding(code, Severity.ERROR, f"@rename_from({quote(hint)}) {message}", entity)
+            code, message = scope.describe_unknown(hint)
+            yield Finding(
+                code, Severity.ERROR, f"@rename_from({quote_string(hint)}) {message}", entity
+            )
 
 
-def _imported_hints(key: TypeKey, type_: DeclaredType) -> Iterator[Finding]:
-    for name, hint in _written_hints(type_):
+def _check_imported_hints(key: TypeKey, type_: DeclaredType) -> Iterator[Finding]:
+    for name, hint in _iter_written_hints(type_):
         yield Finding(
             "S034",
             Severity.ERROR,
-            f"@rename_from({quote(hint)}) cannot import the identity of a property into {key},"
+            f"@rename_from({quote_string(hint)}) cannot import the identity of a property into {key},"
             " which is a new type; remove the hint",
             f"{key}.{name}",
         )
 
 
-def _suggestion(hint: str, known: Collection[str]) -> str:
+def _suggest_known(hint: str, known: Collection[str]) -> str:
     # Searching a long list once per wrong hint would take quadratic time.
-    guess = did_you_mean(hint, known) if len(known) <= CANDIDATES_MAX else None
+    guess = suggest_similar(hint, known) if len(known) <= CANDIDATES_MAX else None
     return "" if guess is None else f"; {guess}"

@@ -47,68 +47,68 @@ MEMBER_CONSTRAINTS = {
 }
 
 
-def shape_hash(catalog: Catalog) -> str:
+def hash_shape(catalog: Catalog) -> str:
     """The hash of the canonical shape."""
-    return content_hash(shape_json(catalog))
+    return hash_document(encode_shape(catalog))
 
 
-def shape_json(catalog: Catalog) -> JsonObject:
+def encode_shape(catalog: Catalog) -> JsonObject:
     """The canonical shape as a JSON document."""
-    shape = canonical_catalog(catalog)
+    shape = canonicalize_catalog(catalog)
     return {
         "interfaces": [
-            {"name": type_.name, "properties": _properties_json(type_.properties)}
+            {"name": type_.name, "properties": _encode_properties(type_.properties)}
             for type_ in shape.interfaces.values()
         ],
-        "nodes": [_node_json(type_) for type_ in shape.nodes.values()],
-        "edges": [_edge_json(type_) for type_ in shape.edges.values()],
+        "nodes": [_encode_node(type_) for type_ in shape.nodes.values()],
+        "edges": [_encode_edge(type_) for type_ in shape.edges.values()],
     }
 
 
-def content_hash(document: JsonObject) -> str:
+def hash_document(document: JsonObject) -> str:
     """`sha256:` and the hash of the compact JSON text."""
-    text = _compact(document).encode("utf-8", "surrogatepass")
+    text = _encode_compact(document).encode("utf-8", "surrogatepass")
     return f"sha256:{hashlib.sha256(text).hexdigest()}"
 
 
-def canonical_catalog(catalog: Catalog) -> Catalog:
+def canonicalize_catalog(catalog: Catalog) -> Catalog:
     """The same schema with everything sorted and unique, and without rename hints."""
     return Catalog(
         interfaces={
-            name: InterfaceType(name, _canonical_properties(type_.properties))
+            name: InterfaceType(name, _canonicalize_properties(type_.properties))
             for name, type_ in sorted(catalog.interfaces.items())
         },
-        nodes={name: _canonical_node(type_) for name, type_ in sorted(catalog.nodes.items())},
-        edges={name: _canonical_edge(type_) for name, type_ in sorted(catalog.edges.items())},
+        nodes={name: _canonicalize_node(type_) for name, type_ in sorted(catalog.nodes.items())},
+        edges={name: _canonicalize_edge(type_) for name, type_ in sorted(catalog.edges.items())},
     )
 
 
-def _canonical_node(type_: NodeType) -> NodeType:
+def _canonicalize_node(type_: NodeType) -> NodeType:
     return replace(
         type_,
-        properties=_canonical_properties(type_.properties),
-        constraints=_canonical_constraints(type_.constraints),
-        annotations=_canonical_annotations(type_.annotations),
+        properties=_canonicalize_properties(type_.properties),
+        constraints=_canonicalize_constraints(type_.constraints),
+        annotations=_canonicalize_annotations(type_.annotations),
         implements=tuple(sorted(set(type_.implements))),
         rename_from=None,
     )
 
 
-def _canonical_edge(type_: EdgeType) -> EdgeType:
+def _canonicalize_edge(type_: EdgeType) -> EdgeType:
     return replace(
         type_,
-        properties=_canonical_properties(type_.properties),
-        constraints=_canonical_constraints(type_.constraints),
-        annotations=_canonical_annotations(type_.annotations),
+        properties=_canonicalize_properties(type_.properties),
+        constraints=_canonicalize_constraints(type_.constraints),
+        annotations=_canonicalize_annotations(type_.annotations),
         rename_from=None,
     )
 
 
-def _canonical_properties(properties: Mapping[str, Property]) -> dict[str, Property]:
+def _canonicalize_properties(properties: Mapping[str, Property]) -> dict[str, Property]:
     return {
         name: replace(
             declared,
-            annotations=_canonical_annotations(declared.annotations),
+            annotations=_canonicalize_annotations(declared.annotations),
             interfaces=tuple(sorted(set(declared.interfaces))),
             rename_from=None,
         )
@@ -116,66 +116,68 @@ def _canonical_properties(properties: Mapping[str, Property]) -> dict[str, Prope
     }
 
 
-def _canonical_annotations(annotations: Iterable[AnnotationValue]) -> tuple[AnnotationValue, ...]:
+def _canonicalize_annotations(
+    annotations: Iterable[AnnotationValue],
+) -> tuple[AnnotationValue, ...]:
     sorted_inside = (
         replace(written, options=tuple(sorted(dict(written.options).items())))
         for written in annotations
     )
-    return _unique_by_text(sorted_inside, annotation_json)
+    return _deduplicate_by_text(sorted_inside, encode_annotation)
 
 
-def _canonical_constraints(constraints: Constraints) -> Constraints:
+def _canonicalize_constraints(constraints: Constraints) -> Constraints:
     return Constraints(
-        key=None if constraints.key is None else canonical_members(constraints.key),
-        uniques=tuple(sorted({canonical_members(members) for members in constraints.uniques})),
-        indexes=tuple(sorted({canonical_members(members) for members in constraints.indexes})),
-        ranges=_unique_by_text(constraints.ranges, range_json),
-        checks=_unique_by_text(constraints.checks, check_json),
-        body=tuple(sorted({(kind, canonical_members(each)) for kind, each in constraints.body})),
+        key=None if constraints.key is None else canonicalize_members(constraints.key),
+        uniques=tuple(sorted({canonicalize_members(members) for members in constraints.uniques})),
+        indexes=tuple(sorted({canonicalize_members(members) for members in constraints.indexes})),
+        ranges=_deduplicate_by_text(constraints.ranges, encode_range),
+        checks=_deduplicate_by_text(constraints.checks, encode_check),
+        body=tuple(sorted({(kind, canonicalize_members(each)) for kind, each in constraints.body})),
     )
 
 
-def _unique_by_text(
+def _deduplicate_by_text(
     items: Iterable[_Item], to_json: Callable[[_Item], JsonObject]
 ) -> tuple[_Item, ...]:
-    texts = {_compact(to_json(item)): item for item in items}
+    texts = {_encode_compact(to_json(item)): item for item in items}
     return tuple(texts[text] for text in sorted(texts))
 
 
-def canonical_members(members: Iterable[str]) -> tuple[str, ...]:
+def canonicalize_members(members: Iterable[str]) -> tuple[str, ...]:
     """The members of a constraint, each once: `@src`, `@dst`, then properties by name."""
     ends = {SOURCE: 0, TARGET: 1}
     return tuple(sorted(set(members), key=lambda name: (ends.get(name, 2), name)))
 
 
-def _node_json(type_: NodeType) -> JsonObject:
+def _encode_node(type_: NodeType) -> JsonObject:
     return {
         "name": type_.name,
-        "annotations": annotations_json(type_.annotations),
+        "annotations": encode_annotations(type_.annotations),
         "implements": list(type_.implements),
-        "properties": _properties_json(type_.properties),
-        "constraints": constraints_json(type_.constraints),
+        "properties": _encode_properties(type_.properties),
+        "constraints": encode_constraints(type_.constraints),
     }
 
 
-def _edge_json(type_: EdgeType) -> JsonObject:
+def _encode_edge(type_: EdgeType) -> JsonObject:
     return {
         "name": type_.name,
         "source": type_.source,
         "target": type_.target,
         "cardinality": {"min": type_.cardinality.minimum, "max": type_.cardinality.maximum},
-        "annotations": annotations_json(type_.annotations),
-        "properties": _properties_json(type_.properties),
-        "constraints": constraints_json(type_.constraints),
+        "annotations": encode_annotations(type_.annotations),
+        "properties": _encode_properties(type_.properties),
+        "constraints": encode_constraints(type_.constraints),
     }
 
 
-def _properties_json(properties: Mapping[str, Property]) -> list[JsonObject]:
+def _encode_properties(properties: Mapping[str, Property]) -> list[JsonObject]:
     return [
         {
             "name": declared.name,
-            "type": type_json(declared.type),
-            "annotations": annotations_json(declared.annotations),
+            "type": encode_type(declared.type),
+            "annotations": encode_annotations(declared.annotations),
             "constraints": sorted(map(str, declared.property_constraints)),
             "embed": None
             if declared.embed is None
@@ -187,9 +189,9 @@ def _properties_json(properties: Mapping[str, Property]) -> list[JsonObject]:
     ]
 
 
-def type_json(type_: PropertyType) -> JsonObject:
+def encode_type(type_: PropertyType) -> JsonObject:
     """The JSON form of a property type."""
-    scalar, enum_values = _scalar_json(type_.value)
+    scalar, enum_values = _encode_scalar(type_.value)
     return {
         "scalar": scalar,
         "nullable": type_.is_nullable,
@@ -198,7 +200,7 @@ def type_json(type_: PropertyType) -> JsonObject:
     }
 
 
-def _scalar_json(value: ValueType) -> tuple[str | dict[str, int], list[str] | None]:
+def _encode_scalar(value: ValueType) -> tuple[str | dict[str, int], list[str] | None]:
     match value:
         case ScalarType(scalar):
             return str(scalar), None
@@ -212,12 +214,12 @@ def _scalar_json(value: ValueType) -> tuple[str | dict[str, int], list[str] | No
             assert_never(value)
 
 
-def annotations_json(annotations: Iterable[AnnotationValue]) -> list[JsonObject]:
+def encode_annotations(annotations: Iterable[AnnotationValue]) -> list[JsonObject]:
     """The JSON forms of annotations, in their order."""
-    return [annotation_json(written) for written in annotations]
+    return [encode_annotation(written) for written in annotations]
 
 
-def annotation_json(written: AnnotationValue) -> JsonObject:
+def encode_annotation(written: AnnotationValue) -> JsonObject:
     """The JSON form of an annotation; `kwargs` only when there are options."""
     document: JsonObject = {"name": written.name, "value": written.value}
     if written.options:
@@ -225,33 +227,33 @@ def annotation_json(written: AnnotationValue) -> JsonObject:
     return document
 
 
-def constraints_json(constraints: Constraints) -> list[JsonObject]:
+def encode_constraints(constraints: Constraints) -> list[JsonObject]:
     """The JSON forms of the body constraints, sorted by their text."""
     documents = [
-        *(member_constraint_json(kind, members) for kind, members in constraints.body),
-        *(range_json(bounds) for bounds in constraints.ranges),
-        *(check_json(check) for check in constraints.checks),
+        *(encode_member_constraint(kind, members) for kind, members in constraints.body),
+        *(encode_range(bounds) for bounds in constraints.ranges),
+        *(encode_check(check) for check in constraints.checks),
     ]
-    return sorted(documents, key=_compact)
+    return sorted(documents, key=_encode_compact)
 
 
-def member_constraint_json(kind: ConstraintKind, members: Iterable[str]) -> JsonObject:
+def encode_member_constraint(kind: ConstraintKind, members: Iterable[str]) -> JsonObject:
     """The JSON form of a key, a uniqueness or an index."""
     return {MEMBER_CONSTRAINTS[kind]: list(members)}
 
 
-def range_json(bounds: Range) -> JsonObject:
+def encode_range(bounds: Range) -> JsonObject:
     """The JSON form of a value range."""
     return {
         "Range": {
             "property": bounds.property,
-            "min": _bound_json(bounds.minimum),
-            "max": _bound_json(bounds.maximum),
+            "min": _encode_bound(bounds.minimum),
+            "max": _encode_bound(bounds.maximum),
         }
     }
 
 
-def _bound_json(bound: int | float | None) -> JsonObject | None:
+def _encode_bound(bound: int | float | None) -> JsonObject | None:
     if bound is None:
         return None
     if isinstance(bound, int):
@@ -260,10 +262,10 @@ def _bound_json(bound: int | float | None) -> JsonObject | None:
     return {"Float": bound if math.isfinite(bound) else str(bound)}
 
 
-def check_json(check: Check) -> JsonObject:
+def encode_check(check: Check) -> JsonObject:
     """The JSON form of a pattern check."""
     return {"Check": {"property": check.property, "pattern": check.pattern}}
 
 
-def _compact(document: JsonObject) -> str:
+def _encode_compact(document: JsonObject) -> str:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))

@@ -116,6 +116,6 @@ class PropertyType:
         return PropertyType(self.value, is_nullable)
 
 
-def scalar_type(scalar: Scalar, *, is_nullable: bool = False) -> PropertyType:
+def make_scalar_type(scalar: Scalar, *, is_nullable: bool = False) -> PropertyType:
     """The property type of one base value."""
     return PropertyType(ScalarType(scalar), is_nullable)

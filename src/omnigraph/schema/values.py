@@ -44,7 +44,7 @@ class ValueTextError(ValueError):
     """A text that is not a value of the type."""
 
 
-class NumberMisfit(ValueError):
+class InvalidNumberError(ValueError):
     """A number that a type cannot hold; the message goes on after the number."""
 
 
@@ -53,7 +53,7 @@ def parse_date(text: str) -> int:
     found = _DATE.fullmatch(text)
     if found is None:
         raise ValueTextError(f"invalid Date literal '{text}'")
-    value = _day(found.group(1), found.group(2), found.group(3), text)
+    value = _compute_epoch_day(found.group(1), found.group(2), found.group(3), text)
     if not DATE_MIN <= value <= DATE_MAX:
         raise ValueTextError(f"invalid Date literal '{text}': out of range")
     return value
@@ -70,21 +70,21 @@ def parse_datetime(text: str, *, is_strict: bool = False) -> int:
     day_text, hour, minute, second, fraction, zone = found.groups()
     day_parts = _DATE.fullmatch(day_text)
     assert day_parts is not None
-    days = _day(day_parts.group(1), day_parts.group(2), day_parts.group(3), text)
+    days = _compute_epoch_day(day_parts.group(1), day_parts.group(2), day_parts.group(3), text)
     clock = (int(hour or 0), int(minute or 0), int(second or 0))
     if clock > (23, 59, 59) or clock[1] > 59 or clock[2] > 59:
         raise ValueTextError(f"invalid DateTime literal '{text}'")
     digits = (fraction or "").ljust(3, "0")
     if is_strict and digits[3:].strip("0"):
         raise ValueTextError(f"invalid DateTime literal '{text}': at most milliseconds are kept")
-    seconds = clock[0] * 3600 + clock[1] * 60 + clock[2] - _offset_seconds(zone, text)
+    seconds = clock[0] * 3600 + clock[1] * 60 + clock[2] - _parse_offset_seconds(zone, text)
     value = days * _DAY_MS + seconds * 1000 + int(digits[:3])
     if not DATETIME_MIN <= value <= DATETIME_MAX:
         raise ValueTextError(f"invalid DateTime literal '{text}': out of range")
     return value
 
 
-def _offset_seconds(zone: str | None, text: str) -> int:
+def _parse_offset_seconds(zone: str | None, text: str) -> int:
     if zone is None or zone in "Zz":
         return 0
     hours, minutes = int(zone[1:3]), int(zone[-2:])
@@ -94,7 +94,7 @@ def _offset_seconds(zone: str | None, text: str) -> int:
     return -seconds if zone[0] == "-" else seconds
 
 
-def _day(year: str, month: str, day: str, text: str) -> int:
+def _compute_epoch_day(year: str, month: str, day: str, text: str) -> int:
     # Python's calendar ends at year 9999; whole 400-year cycles are moved out of the way.
     cycles, year_in_cycle = divmod(int(year) - 2000, _CYCLE_YEARS)
     try:
@@ -121,7 +121,7 @@ def format_datetime(milliseconds: int) -> str:
     return f"{format_date(days)}T{clock:%H:%M:%S}.{millisecond:03d}Z"
 
 
-def fit(value: int | float, scalar: Scalar) -> int | float:
+def coerce_number(value: int | float, scalar: Scalar) -> int | float:
     """A number as a numeric type keeps it: floats round, everything else must be kept exactly."""
     assert scalar in NUMERIC
     try:
@@ -131,17 +131,17 @@ def fit(value: int | float, scalar: Scalar) -> int | float:
     if scalar in FLOATS:
         kept = round_to_f32(number) if scalar is Scalar.F32 else number
         if not math.isfinite(kept):
-            raise NumberMisfit(float_problem(value, scalar))
+            raise InvalidNumberError(describe_float_problem(value, scalar))
         return kept
     if math.isfinite(number) and value != math.floor(value):
-        raise NumberMisfit(f"is not a whole number, as {scalar} needs")
+        raise InvalidNumberError(f"is not a whole number, as {scalar} needs")
     low, high = INTEGER_RANGES[scalar]
     if not low <= value <= high:
-        raise NumberMisfit(f"exceeds {scalar} range ({low}..{high})")
+        raise InvalidNumberError(f"exceeds {scalar} range ({low}..{high})")
     return int(value)
 
 
-def float_problem(value: object, scalar: Scalar) -> str:
+def describe_float_problem(value: object, scalar: Scalar) -> str:
     """What is wrong with a number that a type of floats cannot keep, to be said after it."""
     # A decimal may be finite and beyond every float.
     is_finite = (
@@ -163,7 +163,7 @@ def round_to_f32(value: float) -> float:
     return rounded
 
 
-def shortest_f32(value: float) -> float:
+def compute_shortest_f32(value: float) -> float:
     """The double whose text is the shortest that reads back as the same 32-bit float."""
     if not math.isfinite(value) or value == 0:
         return value
@@ -182,28 +182,28 @@ def shortest_f32(value: float) -> float:
     return value
 
 
-def canonical_text(value: bool | int | float | str, type_: PropertyType) -> str:
+def format_canonical(value: bool | int | float | str, type_: PropertyType) -> str:
     """The text that stands for a scalar in physical ids and uniqueness tuples."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if type_.scalar in (Scalar.F32, Scalar.F64):
-        return _canonical_float(float(value), type_.scalar)
+        return _format_canonical_float(float(value), type_.scalar)
     if isinstance(value, str):
         assert isinstance(type_.value, EnumType) or type_.scalar is Scalar.STRING
         return value
     return str(value)
 
 
-def _canonical_float(value: float, scalar: Scalar) -> str:
+def _format_canonical_float(value: float, scalar: Scalar) -> str:
     if not math.isfinite(value):
         raise ValueTextError(f"{value} cannot identify an entity")
     if value == 0:
         return "0"
-    text = repr(shortest_f32(value) if scalar is Scalar.F32 else value)
-    return _without_exponent(text)
+    text = repr(compute_shortest_f32(value) if scalar is Scalar.F32 else value)
+    return _expand_exponent(text)
 
 
-def _without_exponent(text: str) -> str:
+def _expand_exponent(text: str) -> str:
     mantissa, _, exponent = text.partition("e")
     sign = "-" if mantissa.startswith("-") else ""
     whole, _, fraction = mantissa.lstrip("-").partition(".")
@@ -215,6 +215,6 @@ def _without_exponent(text: str) -> str:
     return sign + (digits[:point].lstrip("0") or "0") + ("." + fraction if fraction else "")
 
 
-def composite_id(parts: Sequence[str]) -> str:
+def encode_composite_id(parts: Sequence[str]) -> str:
     """The physical id of a composite key: a compact JSON array of canonical texts."""
     return json.dumps(list(parts), ensure_ascii=False, separators=(",", ":"))

@@ -28,42 +28,42 @@ _LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _is_expected: Final[ContextVar[bool]] = ContextVar("_is_expected", default=False)
 
 
-class Unresolved(Exception):
+class UnresolvedError(Exception):
     """An expression that Spark cannot understand over these columns; the text says why."""
 
 
-def selected(frame: DataFrame, items: Sequence[str]) -> DataFrame:
+def select_items(frame: DataFrame, items: Sequence[str]) -> DataFrame:
     """A select of SQL items, analysed at once."""
-    with resolving():
+    with translate_analysis_errors():
         found = frame.selectExpr(*items)
         _ = found.schema
     return found
 
 
-def filtered(frame: DataFrame, condition: str) -> DataFrame:
+def filter_rows(frame: DataFrame, condition: str) -> DataFrame:
     """The rows for which a condition of SQL is true, analysed at once."""
-    with resolving():
+    with translate_analysis_errors():
         found = frame.where(condition)
         _ = found.schema
     return found
 
 
 @contextmanager
-def resolving() -> Iterator[None]:
+def translate_analysis_errors() -> Iterator[None]:
     """What Spark does not understand is `Unresolved`, and is told nowhere else."""
     try:
-        with unlogged():
+        with suppress_error_logging():
             yield
     except (AnalysisException, ParseException) as failure:
-        raise Unresolved(reason_of(failure)) from failure
+        raise UnresolvedError(reason_of(failure)) from failure
 
 
 @contextmanager
-def unlogged() -> Iterator[None]:
+def suppress_error_logging() -> Iterator[None]:
     """Failures that are expected are not written to standard error by PySpark."""
     for name in _LOGGERS:
         # A logger has it once, however often it is added, and for good: another thread may use it.
-        PySparkLogger.getLogger(name).addFilter(_is_told)
+        PySparkLogger.getLogger(name).addFilter(_is_logged)
     before = _is_expected.set(True)
     try:
         yield
@@ -71,23 +71,23 @@ def unlogged() -> Iterator[None]:
         _is_expected.reset(before)
 
 
-def _is_told(_record: logging.LogRecord) -> bool:
+def _is_logged(_record: logging.LogRecord) -> bool:
     return not _is_expected.get()
 
 
-def arrow_types(frame: DataFrame) -> dict[str, pa.DataType]:
+def get_arrow_types(frame: DataFrame) -> dict[str, pa.DataType]:
     """The Arrow type of each column, without reading any row."""
     return {
         field.name: to_arrow_type(field.dataType, timezone="UTC") for field in frame.schema.fields
     }
 
 
-def written_types(frame: DataFrame) -> dict[str, str]:
+def get_spark_types(frame: DataFrame) -> dict[str, str]:
     """The type of each column as Spark writes it."""
     return {field.name: field.dataType.simpleString() for field in frame.schema.fields}
 
 
-def counted(frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:
+def observe_count(frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:
     """The same rows, and how many there are: to be asked behind a job that read all of them."""
     seen = Observation()
     watched = frame.observe(seen, functions.count(functions.lit(1)).alias(_ROWS))

@@ -22,7 +22,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
+class JobGroup:
     """The jobs that a thread begins between `begin` and `end`; any thread can stop them."""
 
     spark: SparkSession
@@ -42,7 +42,7 @@ class Jobs:
         else:
             self.spark.sparkContext.removeJobTag(self.tag)
 
-    def stop(self) -> None:
+    def cancel(self) -> None:
         """Cancel those that run."""
         if is_connect(self.spark):
             self.spark.interruptTag(self.tag)
@@ -51,17 +51,17 @@ class Jobs:
 
 
 @contextmanager
-def cancelled_if_left(spark: SparkSession) -> Iterator[Jobs]:
+def cancel_on_error(spark: SparkSession) -> Iterator[JobGroup]:
     """Cancel the jobs that are begun meanwhile if whoever waits for them is interrupted."""
-    jobs = Jobs(spark)
+    jobs = JobGroup(spark)
     jobs.begin()
     try:
-        with _stopped_by_signal(jobs):
+        with _cancel_on_signal(jobs):
             yield jobs
     except BaseException as error:
         # Any failure: it must not hide why the jobs are not wanted.
         with suppress(Exception):
-            jobs.stop()
+            jobs.cancel()
         if (interruption := interruption_of(error)) not in (None, error):
             raise type(interruption) from error
         raise
@@ -71,7 +71,7 @@ def cancelled_if_left(spark: SparkSession) -> Iterator[Jobs]:
 
 
 @contextmanager
-def _stopped_by_signal(jobs: Jobs) -> Iterator[None]:
+def _cancel_on_signal(jobs: JobGroup) -> Iterator[None]:
     """Cancel jobs as soon as this process is interrupted.
 
     When the error of it arrives here it is too late: PySpark waits for the end of the job before.
@@ -86,7 +86,7 @@ def _stopped_by_signal(jobs: Jobs) -> Iterator[None]:
     def stop() -> None:
         # Any failure: Spark may be ending by now.
         with suppress(Exception):
-            jobs.stop()
+            jobs.cancel()
 
     def handle(number: int, frame: FrameType | None) -> None:
         # In a thread of its own: this one may be in the middle of a call to Java.

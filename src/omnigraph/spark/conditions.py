@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from omnigraph.diagnostics import did_you_mean
-from omnigraph.errors import InvalidArgument
+from omnigraph.diagnostics import suggest_similar
+from omnigraph.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
@@ -49,21 +49,21 @@ _IN_MAX: Final = 1_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def physical_condition(text: str, columns: Mapping[str, str]) -> str:
+def translate_condition(text: str, columns: Mapping[str, str]) -> str:
     """A condition on properties as one on the columns that hold them."""
     parts = []
     for token in _TOKENS.finditer(text):
         match token.lastgroup:
             case "quoted":
-                parts.append(_column(token[0][1:-1], columns))
+                parts.append(_resolve_column(token[0][1:-1], columns))
             case "word":
-                parts.append(_word(token[0], text[token.end() :], columns))
+                parts.append(_translate_word(token[0], text[token.end() :], columns))
             case _:
                 parts.append(token[0])
     return "".join(parts)
 
 
-def pushed_condition(asked: Filter, kinds: Mapping[str, tuple[str, pa.DataType]]) -> str | None:
+def translate_filter(asked: Filter, kinds: Mapping[str, tuple[str, pa.DataType]]) -> str | None:
     """A filter of Spark for a table; None where only Spark can evaluate it.
 
     `kinds` are the column and the type of each property.
@@ -74,7 +74,7 @@ def pushed_condition(asked: Filter, kinds: Mapping[str, tuple[str, pa.DataType]]
     column, kind = kinds[path[0]]
     name, operator = f"`{column}`", _OPERATORS.get(type(asked).__name__)
     if operator is not None:
-        literal = _literal(getattr(asked, "value", None), kind)
+        literal = _format_literal(getattr(asked, "value", None), kind)
         return None if literal is None else f"{name} {operator} {literal}"
     match type(asked).__name__:
         case "IsNull":
@@ -82,42 +82,42 @@ def pushed_condition(asked: Filter, kinds: Mapping[str, tuple[str, pa.DataType]]
         case "IsNotNull":
             return f"{name} IS NOT NULL"
         case "In":
-            return _among(name, getattr(asked, "value", ()), kind)
+            return _build_in_list(name, getattr(asked, "value", ()), kind)
         case "StringStartsWith" if pa.types.is_string(kind):
-            literal = _literal(getattr(asked, "value", None), kind)
+            literal = _format_literal(getattr(asked, "value", None), kind)
             return None if literal is None else f"starts_with({name}, {literal})"
         case _:
             return None
 
 
-def _word(word: str, rest: str, columns: Mapping[str, str]) -> str:
+def _translate_word(word: str, rest: str, columns: Mapping[str, str]) -> str:
     following = rest.lstrip()
     is_call = following.startswith("(") and word.lower() != "in"
     # As in `date '2026-01-31'`.
     is_prefix = following.startswith("'") and word.lower() in _WORDS
     if word in columns and not (is_call or is_prefix):
-        return _column(word, columns)
+        return _resolve_column(word, columns)
     if is_call or word.lower() in _WORDS:
         return word
-    return _column(word, columns)
+    return _resolve_column(word, columns)
 
 
-def _column(name: str, columns: Mapping[str, str]) -> str:
+def _resolve_column(name: str, columns: Mapping[str, str]) -> str:
     if name not in columns:
-        raise InvalidArgument(
-            "filter", f"there is no property '{name}'", hint=did_you_mean(name, list(columns))
+        raise InvalidArgumentError(
+            "filter", f"there is no property '{name}'", hint=suggest_similar(name, list(columns))
         )
     return f"`{columns[name]}`"
 
 
-def _among(name: str, values: Sequence[Any], kind: pa.DataType) -> str | None:
-    literals = [_literal(value, kind) for value in values if value is not None]
+def _build_in_list(name: str, values: Sequence[Any], kind: pa.DataType) -> str | None:
+    literals = [_format_literal(value, kind) for value in values if value is not None]
     if not literals or None in literals or len(literals) > _IN_MAX:
         return None
     return f"{name} IN ({', '.join(filter(None, literals))})"
 
 
-def _literal(value: Any, kind: pa.DataType) -> str | None:
+def _format_literal(value: Any, kind: pa.DataType) -> str | None:
     """A constant of a column's type; None where Spark and a table might disagree about it."""
     match value:
         case bool():

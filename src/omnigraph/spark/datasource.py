@@ -17,14 +17,14 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from omnigraph.diagnostics import did_you_mean
+from omnigraph.diagnostics import suggest_similar
 from omnigraph.engine.graph import open_graph
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.errors import InvalidArgument
-from omnigraph.spark.conditions import pushed_condition
-from omnigraph.spark.scans import TypeScan, column_names, type_scan
-from omnigraph.spark.values import spark_schema
-from omnigraph.versioning.names import time_of
+from omnigraph.errors import InvalidArgumentError
+from omnigraph.spark.conditions import translate_filter
+from omnigraph.spark.scans import TypeScan, build_type_scan, map_column_names
+from omnigraph.spark.values import format_spark_schema
+from omnigraph.versioning.names import parse_time
 from omnigraph.versioning.record import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 NAME: Final = "omnigraph"
-_STORAGE: Final = "storage."
+_STORAGE_PREFIX: Final = "storage."
 _OPTIONS: Final = (
     "uri",
     "type",
@@ -45,25 +45,25 @@ _OPTIONS: Final = (
     "filter",
 )
 # A scan, and what each name in it is for a table.
-Found = tuple[TypeScan, dict[str, tuple[str, pa.DataType]]]
+ResolvedScan = tuple[TypeScan, dict[str, tuple[str, pa.DataType]]]
 
-_KNOWN: Final = "DATA_SOURCE_ALREADY_EXISTS"
+_ALREADY_EXISTS: Final = "DATA_SOURCE_ALREADY_EXISTS"
 # Sessions that know the source: to be told again, Spark would warn of it.
-_told: Final[WeakSet[SparkSession]] = WeakSet()
+_registered_sessions: Final[WeakSet[SparkSession]] = WeakSet()
 
 
 def register(spark: SparkSession) -> None:
     """Make the source known to a session, under the name `omnigraph`."""
-    if spark not in _told:
+    if spark not in _registered_sessions:
         # Spark refuses a source that takes conditions in sessions where that is off.
         spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
         try:
             spark.dataSource.register(OmnigraphSource)
         except AnalysisException as failure:
             # Spark takes a source in one session of a process; all else works in the others too.
-            if failure.getCondition() != _KNOWN:
+            if failure.getCondition() != _ALREADY_EXISTS:
                 raise
-        _told.add(spark)
+        _registered_sessions.add(spark)
 
 
 class OmnigraphSource(DataSource):
@@ -73,7 +73,7 @@ class OmnigraphSource(DataSource):
     that it reads later: what was found out for the schema is in the copy.
     """
 
-    _found: Found | None = None
+    _resolved: ResolvedScan | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -82,20 +82,20 @@ class OmnigraphSource(DataSource):
 
     def schema(self) -> str:
         """The columns."""
-        return spark_schema(self._scan()[0].schema)
+        return format_spark_schema(self._get_scan()[0].schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 — the schema is ours
         """What reads the rows of the state."""
-        return OmnigraphReader(*self._scan())
+        return OmnigraphReader(*self._get_scan())
 
-    def _scan(self) -> Found:
-        if self._found is None:
-            self._found = _scan(self.options)
-        return self._found
+    def _get_scan(self) -> ResolvedScan:
+        if self._resolved is None:
+            self._resolved = _resolve_scan(self.options)
+        return self._resolved
 
 
 @dataclass(frozen=True, slots=True)
-class Fragments(InputPartition):
+class FragmentPartition(InputPartition):
     """The fragments that one task reads, and what of their rows."""
 
     scan: TypeScan
@@ -111,7 +111,7 @@ class OmnigraphReader(DataSourceReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 — Spark's name
         """Take the filters that a table can evaluate; all of them are evaluated again by Spark."""
-        found = [pushed_condition(each, self._kinds) for each in filters]
+        found = [translate_filter(each, self._kinds) for each in filters]
         conditions = [self._scan.condition, *found]
         both = " AND ".join(f"({each})" for each in conditions if each is not None)
         self._scan = replace(self._scan, condition=both or None)
@@ -119,43 +119,47 @@ class OmnigraphReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """One for each group of fragments."""
-        return [Fragments(self._scan, ids) for ids in self._scan.units()]
+        return [FragmentPartition(self._scan, ids) for ids in self._scan.plan_splits()]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:  # batches of Arrow
         """The rows of one group."""
-        assert isinstance(partition, Fragments)
+        assert isinstance(partition, FragmentPartition)
         pa.set_cpu_count(1)
-        return partition.scan.batches(partition.ids)
+        return partition.scan.read_batches(partition.ids)
 
 
-def _scan(options: Mapping[str, str]) -> Found:
+def _resolve_scan(options: Mapping[str, str]) -> ResolvedScan:
     """The scan that options describe, and what each name in it is for a table."""
     given = {name.lower(): value for name, value in options.items() if value}
     _require_known(given)
-    storage = {name[len(_STORAGE) :]: value for name, value in given.items() if _is_storage(name)}
+    storage = {
+        name[len(_STORAGE_PREFIX) :]: value for name, value in given.items() if _is_storage(name)
+    }
     with open_graph(given["uri"], storage_options=storage or None) as graph:
-        snapshot = _snapshot(graph, given)
+        snapshot = _resolve_snapshot(graph, given)
         kind = given.get("kind")
         type_key = snapshot.type_key(given["type"], kind)
         columns = given.get("columns")
         names = None if columns is None else [name.strip() for name in columns.split(",")]
-        scan = type_scan(snapshot.view, type_key, columns=names, filter=given.get("filter"))
-        shape = snapshot.view.shape(type_key)
-        known = column_names(snapshot.view, type_key)
+        scan = build_type_scan(snapshot.view, type_key, columns=names, filter=given.get("filter"))
+        shape = snapshot.view.get_shape(type_key)
+        known = map_column_names(snapshot.view, type_key)
         return scan, {name: (held, shape.schema.field(held).type) for name, held in known.items()}
 
 
-def _snapshot(graph: Any, given: dict[str, str]) -> Snapshot:  # the graph that was just opened
+def _resolve_snapshot(
+    graph: Any, given: dict[str, str]
+) -> Snapshot:  # the graph that was just opened
     places = [name for name in ("branch", "snapshot", "timestamp") if name in given]
     if len(places) > 1 and set(places) != {"branch", "timestamp"}:
-        raise InvalidArgument(places[1], f"it excludes '{places[0]}'")
+        raise InvalidArgumentError(places[1], f"it excludes '{places[0]}'")
     branch = given.get("branch", MAIN_BRANCH)
     if "snapshot" in given:
         found: Snapshot = graph.snapshot(given["snapshot"])
     elif "timestamp" in given:
-        moment = time_of(given["timestamp"])
+        moment = parse_time(given["timestamp"])
         if moment is None:
-            raise InvalidArgument(
+            raise InvalidArgumentError(
                 "timestamp",
                 f"'{given['timestamp']}' is no time",
                 hint="write it like 2026-01-31T12:00:00Z",
@@ -169,13 +173,13 @@ def _snapshot(graph: Any, given: dict[str, str]) -> Snapshot:  # the graph that 
 def _require_known(given: dict[str, str]) -> None:
     for name in given:
         if name not in _OPTIONS and not _is_storage(name):
-            raise InvalidArgument(
-                name, "there is no such option", hint=did_you_mean(name, _OPTIONS)
+            raise InvalidArgumentError(
+                name, "there is no such option", hint=suggest_similar(name, _OPTIONS)
             )
     for name in ("uri", "type"):
         if name not in given:
-            raise InvalidArgument(name, "the option is missing")
+            raise InvalidArgumentError(name, "the option is missing")
 
 
 def _is_storage(name: str) -> bool:
-    return name.startswith(_STORAGE)
+    return name.startswith(_STORAGE_PREFIX)

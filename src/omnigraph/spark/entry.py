@@ -7,21 +7,21 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph.engine import arguments, maintenance
-from omnigraph.engine.diff.places import Place, place_of
-from omnigraph.engine.entity_change.filters import filters_of
-from omnigraph.engine.feed.arrow import shares_between
+from omnigraph.engine.diff.places import StateRef, resolve_ref
+from omnigraph.engine.entity_change.filters import parse_filters
+from omnigraph.engine.feed.arrow import plan_feed_splits
 from omnigraph.engine.maintenance import IndexBuildResult, OptimizeResult
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.spark import feed, frames, load, read, scans
 from omnigraph.spark.datasource import register
 from omnigraph.spark.export import ExportResult, export_types
-from omnigraph.spark.failures import naming_driver_loss
+from omnigraph.spark.failures import raise_on_driver_loss
 from omnigraph.spark.formats import Format
 from omnigraph.spark.jobs import SparkRunner
-from omnigraph.spark.maintenance import TaskWorkers
-from omnigraph.spark.session import SparkOptions, session
+from omnigraph.spark.maintenance import SparkWorkers
+from omnigraph.spark.session import SparkOptions, get_session
 from omnigraph.storage.objects import open_objects
 from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.writers.bulk.runner import StageProgress
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.session import Session
 
 
-class GraphOnSpark:
+class GraphSpark:
     """A graph whose types are DataFrames, and whose bulk work is done by tasks.
 
     It uses the active Spark session of this process, or makes one when it is first needed.
@@ -47,16 +47,18 @@ class GraphOnSpark:
         self._opened = opened
         self._where = where
 
-    def on(self, where: SparkOptions | SparkSession) -> GraphOnSpark:
+    def on(self, where: SparkOptions | SparkSession) -> GraphSpark:
         """The same graph on a session of the caller, or on one that options describe."""
-        return GraphOnSpark(self._graph, self._opened, where)
+        return GraphSpark(self._graph, self._opened, where)
 
     @property
     def session(self) -> SparkSession:
         """The session in use, which knows the source `omnigraph`."""
         where = self._where
-        with naming_driver_loss("use the session"):
-            spark = session(where) if where is None or isinstance(where, SparkOptions) else where
+        with raise_on_driver_loss("use the session"):
+            spark = (
+                get_session(where) if where is None or isinstance(where, SparkOptions) else where
+            )
             register(spark)
         return spark
 
@@ -66,14 +68,14 @@ class GraphOnSpark:
         *,
         columns: Sequence[str] | None = None,
         filter: str | None = None,  # noqa: A002 — the name that everybody uses
-        at: Place = MAIN_BRANCH,
+        at: StateRef = MAIN_BRANCH,
     ) -> DataFrame:
         """The nodes of a type: `@id` and its properties but blobs, or some columns.
 
         `filter` is an SQL condition on properties, which is evaluated where the rows are read.
         `at` is a branch, a snapshot, a commit, a tag or a time.
         """
-        return self._rows("node", type_name, columns=columns, condition=filter, at=at)
+        return self._read_rows("node", type_name, columns=columns, condition=filter, at=at)
 
     def edges(
         self,
@@ -81,26 +83,26 @@ class GraphOnSpark:
         *,
         columns: Sequence[str] | None = None,
         filter: str | None = None,  # noqa: A002 — the name that everybody uses
-        at: Place = MAIN_BRANCH,
+        at: StateRef = MAIN_BRANCH,
     ) -> DataFrame:
         """The edges of a type: `@id`, `@src`, `@dst` and its properties; see `nodes`."""
-        return self._rows("edge", type_name, columns=columns, condition=filter, at=at)
+        return self._read_rows("edge", type_name, columns=columns, condition=filter, at=at)
 
     def frames(
-        self, *, types: Collection[str] | None = None, at: Place = MAIN_BRANCH
+        self, *, types: Collection[str] | None = None, at: StateRef = MAIN_BRANCH
     ) -> frames.Frames:
         """All types, or some, as `vertices` and `edges` in the shape of GraphFrames.
 
         A vertex has the `id` `Type:id`, and its own id as `key`; an edge has such a `src` and
         `dst`. A property of different types in different types is a text.
         """
-        snapshot = self._snapshot(at)
-        return frames.frames(self.session, snapshot.view, _types(snapshot, types))
+        snapshot = self._resolve_snapshot(at)
+        return frames.build_frames(self.session, snapshot.view, _resolve_types(snapshot, types))
 
     def changes(
         self,
-        start: Place,
-        end: Place = MAIN_BRANCH,
+        start: StateRef,
+        end: StateRef = MAIN_BRANCH,
         *,
         kinds: Collection[str] | None = None,
         types: Collection[str] | None = None,
@@ -112,13 +114,13 @@ class GraphOnSpark:
         called then; `type_id` survives renames.
         """
         opened = self._opened
-        states = place_of(opened, "start", start), place_of(opened, "end", end)
-        shares = shares_between(opened, *states)
-        place = scans.place_of(opened.resources.storage.tables)
+        states = resolve_ref(opened, "start", start), resolve_ref(opened, "end", end)
+        shares = plan_feed_splits(opened, *states)
+        place = scans.address_of(opened.resources.storage.tables)
         # A type may not be there yet, or have another name, at some of the commits.
-        views = opened.view(states[1]), opened.view(states[0])
-        wanted = filters_of(kinds, types, ops).first_at(*views)
-        return feed.changed(self.session, place, shares, wanted)
+        views = opened.open_view(states[1]), opened.open_view(states[0])
+        wanted = parse_filters(kinds, types, ops).resolve_in_first(*views)
+        return feed.read_changes(self.session, place, shares, wanted)
 
     def load(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
@@ -138,7 +140,7 @@ class GraphOnSpark:
         Columns are named like properties; `mapping` makes them so, by a column or an SQL
         expression for each. An edge has its ends in `from` and `to`. See `Branch.load`.
         """
-        rows = frame if mapping is None else load.mapped(frame, mapping)
+        rows = frame if mapping is None else load.map_columns(frame, mapping)
         return load.load_frames(
             self._graph.branch(branch),
             [(type, rows)],
@@ -155,7 +157,7 @@ class GraphOnSpark:
         *,
         format: str = "parquet",  # noqa: A002 — the name that everybody uses
         types: Collection[str] | None = None,
-        at: Place = MAIN_BRANCH,
+        at: StateRef = MAIN_BRANCH,
         storage_options: Mapping[str, str] | None = None,
         progress: StageProgress | None = None,
     ) -> ExportResult:
@@ -164,15 +166,15 @@ class GraphOnSpark:
         `format` is `parquet`, `jsonl`, `csv` or `graphml`. Without `storage_options` those of the
         graph are used. All of it appears at once in a directory; on S3 `_SUCCESS` comes last.
         """
-        form = _format(format)
-        snapshot = self._snapshot(at)
+        form = _parse_format(format)
+        snapshot = self._resolve_snapshot(at)
         stored = self._opened.resources.storage.tables.options
-        options = stored if storage_options is None else arguments.options(storage_options)
-        root = open_objects(arguments.address(path), options=options).uri
-        target = scans.Place(root, tuple(sorted((options or {}).items())))
+        options = stored if storage_options is None else arguments.require_options(storage_options)
+        root = open_objects(arguments.require_address(path), options=options).uri
+        target = scans.StoreAddress(root, tuple(sorted((options or {}).items())))
         runner = SparkRunner(lambda: self.session, progress)
         return export_types(
-            snapshot.view, _types(snapshot, types), runner, target=target, form=form
+            snapshot.view, _resolve_types(snapshot, types), runner, target=target, form=form
         )
 
     def optimize(
@@ -182,55 +184,55 @@ class GraphOnSpark:
 
         It does what `Branch.optimize` does; tasks write the files.
         """
-        stream = self._opened.resources.branches.resolve(arguments.text("branch", branch))
-        return maintenance.optimize(self._opened, stream, self._workers(progress))
+        stream = self._opened.resources.branches.resolve(arguments.require_text("branch", branch))
+        return maintenance.optimize(self._opened, stream, self._make_workers(progress))
 
     def ensure_indices(
         self, branch: str = MAIN_BRANCH, *, progress: StageProgress | None = None
     ) -> IndexBuildResult:
         """Build the declared indexes that a branch lacks, in one commit; tasks write the files."""
-        stream = self._opened.resources.branches.resolve(arguments.text("branch", branch))
-        return maintenance.ensure_indices(self._opened, stream, self._workers(progress))
+        stream = self._opened.resources.branches.resolve(arguments.require_text("branch", branch))
+        return maintenance.ensure_indices(self._opened, stream, self._make_workers(progress))
 
-    def _workers(self, progress: StageProgress | None) -> TaskWorkers:
+    def _make_workers(self, progress: StageProgress | None) -> SparkWorkers:
         tables = self._opened.resources.storage.tables
-        scans.place_of(tables)
-        return TaskWorkers(tables, SparkRunner(lambda: self.session, progress))
+        scans.address_of(tables)
+        return SparkWorkers(tables, SparkRunner(lambda: self.session, progress))
 
-    def _rows(
+    def _read_rows(
         self,
         kind: str,
         type_name: str,
         *,
         columns: Sequence[str] | None,
         condition: str | None,
-        at: Place,
+        at: StateRef,
     ) -> DataFrame:
-        snapshot = self._snapshot(at)
-        scan = scans.type_scan(
+        snapshot = self._resolve_snapshot(at)
+        scan = scans.build_type_scan(
             snapshot.view,
             snapshot.type_key(type_name, kind),
-            columns=arguments.texts_or_none("columns", columns),
-            filter=arguments.text_or_none("filter", condition),
+            columns=arguments.require_optional_texts("columns", columns),
+            filter=arguments.require_optional_text("filter", condition),
         )
-        return read.scanned(self.session, scan)
+        return read.read_scan(self.session, scan)
 
-    def _snapshot(self, at: Place) -> Snapshot:
-        return Snapshot(self._opened, place_of(self._opened, "at", at))
+    def _resolve_snapshot(self, at: StateRef) -> Snapshot:
+        return Snapshot(self._opened, resolve_ref(self._opened, "at", at))
 
 
-def _format(name: str) -> Format:
+def _parse_format(name: str) -> Format:
     try:
         return Format(name)
     except ValueError:
         known = ", ".join(f"'{each.value}'" for each in Format)
-        raise InvalidArgument("format", f"'{name}' is not one of {known}") from None
+        raise InvalidArgumentError("format", f"'{name}' is not one of {known}") from None
 
 
-def _types(snapshot: Snapshot, names: Collection[str] | None) -> list[TypeKey]:
+def _resolve_types(snapshot: Snapshot, names: Collection[str] | None) -> list[TypeKey]:
     """The types of some names; all of them for None."""
     known = snapshot.view.types
-    wanted = arguments.texts_or_none("types", names)
+    wanted = arguments.require_optional_texts("types", names)
     if wanted is None:
         return list(known)
     for name in wanted:

@@ -18,14 +18,20 @@ from typing import Final
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidArgument, StorageError
+from omnigraph.errors import InvalidArgumentError, StorageError
 from omnigraph.execution.view import View
-from omnigraph.ids import new_ulid
+from omnigraph.ids import generate_ulid
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.schema.shape import JsonObject
-from omnigraph.spark.formats import Exported, Format, file_bytes, graphml_end, graphml_start
-from omnigraph.spark.scans import Place, grouped_fragments, place_of
+from omnigraph.spark.formats import (
+    ExportedType,
+    Format,
+    encode_file,
+    encode_graphml_end,
+    encode_graphml_start,
+)
+from omnigraph.spark.scans import StoreAddress, address_of, group_fragments
 from omnigraph.storage.objects import Objects, open_objects
 from omnigraph.storage.pins import Pin
 from omnigraph.writers.bulk.runner import Runner
@@ -63,22 +69,22 @@ class ExportResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ExportSplit:
     """Fragments of a type that one task writes, and where to."""
 
-    place: Place
+    address: StoreAddress
     pin: Pin
-    exported: Exported
+    exported: ExportedType
     format: Format
     fragments: tuple[int, ...]
-    target: Place
+    target: StoreAddress
     # The path of its files, up to what tells them from each other. The id of the export is in it:
     # whatever else is at the target is not ours to remove.
     stem: str
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFiles:
     """The files of a unit, and how many entities are in them."""
 
     type_key: TypeKey
@@ -87,50 +93,52 @@ class Written:
 
 
 def export_types(
-    view: View, types: Sequence[TypeKey], runner: Runner, *, target: Place, form: Format
+    view: View, types: Sequence[TypeKey], runner: Runner, *, target: StoreAddress, form: Format
 ) -> ExportResult:
     """Write the entities of some types."""
-    id_ = new_ulid()
-    with _whole(target, form, id_) as writing:
-        units = _units(view, types, writing, form, id_)
-        parts = runner.run(units, write_unit, stage="export")
+    id_ = generate_ulid()
+    with _stage_export(target, form, id_) as writing:
+        units = _plan_splits(view, types, writing, form, id_)
+        parts = runner.run(units, write_split, stage="export")
         if form is Format.GRAPHML:
-            files = [_joined_graphml(view, types, parts, Path(writing.root))]
+            files = [_join_graphml(view, types, parts, Path(writing.root))]
         else:
             files = [name for part in parts for name in part.files]
         result = ExportResult(
             target.root,
             form.value,
             view.snapshot.commit,
-            _counts(types, parts, TypeKind.NODE),
-            _counts(types, parts, TypeKind.EDGE),
+            _count_entities(types, parts, TypeKind.NODE),
+            _count_entities(types, parts, TypeKind.EDGE),
             len(files),
         )
         objects = open_objects(writing.root, options=dict(writing.options))
         # What became part of one document.
-        _remove(objects, id_, kept=files)
+        _remove_files(objects, id_, kept=files)
         objects.put(SUCCESS, json.dumps({**result.to_json(), "paths": sorted(files)}).encode())
     return result
 
 
-def write_unit(unit: Unit) -> Written:
+def write_split(unit: ExportSplit) -> WrittenFiles:
     """Write the files of a unit: always the same ones, as a version has its rows in one order."""
     objects = open_objects(unit.target.root, is_durable=False, options=dict(unit.target.options))
     files, rows = [], 0
-    for number, part in enumerate(_parts(unit)):
+    for number, part in enumerate(_read_file_tables(unit)):
         path = f"{unit.stem}-{number:04}.{unit.format.value}"
-        objects.put(path, file_bytes(part, unit.exported, unit.format))
+        objects.put(path, encode_file(part, unit.exported, unit.format))
         files.append(path)
         rows += part.num_rows
-    return Written(unit.exported.shape.type_key, tuple(files), rows)
+    return WrittenFiles(unit.exported.shape.type_key, tuple(files), rows)
 
 
-def _parts(unit: Unit) -> Iterator[pa.Table]:
+def _read_file_tables(unit: ExportSplit) -> Iterator[pa.Table]:
     """The rows of a unit, as many at a time as one file takes."""
-    table = unit.place.tables.open(unit.pin)
+    table = unit.address.tables.open(unit.pin)
     held: list[pa.RecordBatch] = []
     size = 0
-    for batch in table.batches(columns=unit.exported.shape.schema.names, fragments=unit.fragments):
+    for batch in table.scan_batches(
+        columns=unit.exported.shape.schema.names, fragments=unit.fragments
+    ):
         held.append(batch)
         size += batch.nbytes
         if size >= FILE_BYTES:
@@ -140,72 +148,74 @@ def _parts(unit: Unit) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-def _units(
-    view: View, types: Sequence[TypeKey], writing: Place, form: Format, id_: str
-) -> list[Unit]:
-    place, units = place_of(view.tables), []
+def _plan_splits(
+    view: View, types: Sequence[TypeKey], writing: StoreAddress, form: Format, id_: str
+) -> list[ExportSplit]:
+    place, units = address_of(view.tables), []
     for key in types:
         type_, pin = view.types[key], view.snapshot.pins[str(key)]
         ends = (type_.source, type_.target) if isinstance(type_, EdgeType) else None
-        exported = Exported(view.shape(key), ends)
-        for number, fragments in enumerate(grouped_fragments(view.table(key))):
+        exported = ExportedType(view.get_shape(key), ends)
+        for number, fragments in enumerate(group_fragments(view.open_table(key))):
             stem = f"{_FOLDERS[key.kind]}/{key.name}/part-{number:05}-{id_}"
-            units.append(Unit(place, pin, exported, form, fragments, writing, stem))
+            units.append(ExportSplit(place, pin, exported, form, fragments, writing, stem))
     return units
 
 
 @contextmanager
-def _whole(target: Place, form: Format, id_: str) -> Iterator[Place]:
+def _stage_export(target: StoreAddress, form: Format, id_: str) -> Iterator[StoreAddress]:
     """Where to write, so that all of it appears at the target when it is complete."""
     if target.root.startswith("memory://"):
-        raise InvalidArgument("path", "executors cannot write to the memory of this process")
+        raise InvalidArgumentError("path", "executors cannot write to the memory of this process")
     if target.root.startswith("s3://"):
         if form is Format.GRAPHML:
-            raise InvalidArgument("format", "a GraphML file is written to a directory only")
-        with _claimed(target, id_):
+            raise InvalidArgumentError("format", "a GraphML file is written to a directory only")
+        with _claim_prefix(target, id_):
             yield target
         return
     folder = Path(target.root)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidArgument("path", f"{folder} is there and not empty", hint="choose another one")
+        raise InvalidArgumentError(
+            "path", f"{folder} is there and not empty", hint="choose another one"
+        )
     beside = folder.with_name(f".{folder.name}.{id_}")
     beside.mkdir(parents=True)
     try:
-        yield Place(str(beside))
+        yield StoreAddress(str(beside))
         os.replace(beside, folder)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
 
 @contextmanager
-def _claimed(target: Place, id_: str) -> Iterator[None]:
+def _claim_prefix(target: StoreAddress, id_: str) -> Iterator[None]:
     """Keep other exports from a prefix; if this one fails, nothing of it stays there."""
     objects = open_objects(target.root, options=dict(target.options))
     _require_empty(objects)
     try:
         if not objects.put_new(CLAIM, id_.encode()):
             _require_empty(objects)
-            raise InvalidArgument("path", f"another export wrote to {target.root}; try again")
+            raise InvalidArgumentError("path", f"another export wrote to {target.root}; try again")
         # Again: an export that had the place before may have ended meanwhile.
         _require_empty(objects, besides=CLAIM)
         yield
     except BaseException:
         # Where the store is the reason, it is to be told.
         with suppress(StorageError):
-            _give_back(objects, id_)
+            _release_prefix(objects, id_)
         raise
     with suppress(StorageError):
         objects.delete([CLAIM])
 
 
-def _give_back(objects: Objects, id_: str) -> None:
+def _release_prefix(objects: Objects, id_: str) -> None:
     """Remove everything of one export from its place, if that is its own."""
     # Whether the claim was made is not known if the store did not answer.
     if objects.get(CLAIM) != id_.encode():
         return
     # First: nobody may take what is left for a whole export.
     objects.delete([SUCCESS] if id_.encode() in (objects.get(SUCCESS) or b"") else [])
-    _remove(objects, id_)
+    _remove_files(objects, id_)
     # Last: while anything of it is there, whoever looks is told why.
     objects.delete([CLAIM])
 
@@ -217,10 +227,10 @@ def _require_empty(objects: Objects, *, besides: str | None = None) -> None:
     hint = "choose another one"
     if found == CLAIM and objects.get(SUCCESS) is None:
         hint += ", or wait: an export is writing there. If none is, it was killed: remove its files"
-    raise InvalidArgument("path", f"{objects.uri} is not empty: {found} is there", hint=hint)
+    raise InvalidArgumentError("path", f"{objects.uri} is not empty: {found} is there", hint=hint)
 
 
-def _remove(objects: Objects, id_: str, *, kept: Sequence[str] = ()) -> None:
+def _remove_files(objects: Objects, id_: str, *, kept: Sequence[str] = ()) -> None:
     """Remove the files of one export but some."""
     stay = frozenset(kept)
     objects.delete(
@@ -233,21 +243,23 @@ def _remove(objects: Objects, id_: str, *, kept: Sequence[str] = ()) -> None:
     )
 
 
-def _joined_graphml(
-    view: View, types: Sequence[TypeKey], parts: Sequence[Written], folder: Path
+def _join_graphml(
+    view: View, types: Sequence[TypeKey], parts: Sequence[WrittenFiles], folder: Path
 ) -> str:
     """One document of all parts, nodes before edges."""
     ordered = sorted(parts, key=lambda part: part.type_key.kind is TypeKind.EDGE)
     with (folder / GRAPHML_FILE).open("wb") as whole:
-        whole.write(graphml_start(view.shape(key) for key in types))
+        whole.write(encode_graphml_start(view.get_shape(key) for key in types))
         for name in (name for part in ordered for name in part.files):
             with (folder / name).open("rb") as part:
                 shutil.copyfileobj(part, whole)
-        whole.write(graphml_end())
+        whole.write(encode_graphml_end())
     return GRAPHML_FILE
 
 
-def _counts(types: Sequence[TypeKey], parts: Sequence[Written], kind: TypeKind) -> dict[str, int]:
+def _count_entities(
+    types: Sequence[TypeKey], parts: Sequence[WrittenFiles], kind: TypeKind
+) -> dict[str, int]:
     counts = {key.name: 0 for key in types if key.kind is kind}
     for part in parts:
         if part.type_key.kind is kind:

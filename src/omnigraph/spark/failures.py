@@ -15,15 +15,20 @@ from pyspark.errors import (
     PySparkException,
 )
 
-from omnigraph.diagnostics.shown import readable
-from omnigraph.errors import OmnigraphError, SourceRefused, SparkDriverLost, SparkFailed
+from omnigraph.diagnostics.shown import sanitize_message
+from omnigraph.errors import (
+    OmnigraphError,
+    SourceRefusedError,
+    SparkDriverLostError,
+    SparkFailedError,
+)
 
 # What a call to Java raises when Java is gone: of the connection, or of a stream of rows from it.
 _NETWORK: Final = (Py4JNetworkError, ConnectionError, EOFError)
 # What a job can raise: failures that PySpark has no class for come as Java's own.
 FAILURES: Final = (PySparkException, Py4JError, *_NETWORK)
 # How a Spark Connect client says that nothing answers at the address of its server.
-_UNANSWERED: Final = re.compile(r"StatusCode\.UNAVAILABLE|SESSION_CLOSED|SESSION_NOT_FOUND")
+_CONNECTION_LOST: Final = re.compile(r"StatusCode\.UNAVAILABLE|SESSION_CLOSED|SESSION_NOT_FOUND")
 # What Py4J says of a call that got no answer at all: nothing of Java follows.
 _NO_ANSWER: Final = re.compile(r"An error occurred while calling \S+")
 # Of the failures that led to one another, so many are looked at.
@@ -49,39 +54,39 @@ _UNREADABLE: Final = re.compile(
 
 
 @contextmanager
-def refusing_data(name: str) -> Iterator[None]:
+def translate_source_errors(name: str) -> Iterator[None]:
     """Failures while a source is looked at, as errors of ours; `name` is that of the source."""
     try:
         yield
     except FAILURES as failure:
         if is_driver_lost(failure):
-            raise SparkDriverLost(f"read source '{name}'") from failure
-        reason = data_fault(failure) or told(failure)
-        if data_fault(failure) or _is_definition(failure):
-            raise SourceRefused(f"source '{name}': {reason}") from failure
-        raise SparkFailed(f"read source '{name}'", reason) from failure
+            raise SparkDriverLostError(f"read source '{name}'") from failure
+        reason = find_data_fault(failure) or format_failure(failure)
+        if find_data_fault(failure) or _is_definition_error(failure):
+            raise SourceRefusedError(f"source '{name}': {reason}") from failure
+        raise SparkFailedError(f"read source '{name}'", reason) from failure
 
 
-def failure_of(job: str, failure: Exception) -> OmnigraphError:
+def error_of(job: str, failure: Exception) -> OmnigraphError:
     """The error for a job that failed: trying again does not help where data is at fault."""
     if is_driver_lost(failure):
-        return SparkDriverLost(job)
-    reason = data_fault(failure)
+        return SparkDriverLostError(job)
+    reason = find_data_fault(failure)
     if reason is not None:
-        return SourceRefused(
+        return SourceRefusedError(
             f"Spark could not {job}: {reason}", hint="mend the data, then repeat it"
         )
-    return SparkFailed(job, told(failure))
+    return SparkFailedError(job, format_failure(failure))
 
 
 @contextmanager
-def naming_driver_loss(job: str) -> Iterator[None]:
+def raise_on_driver_loss(job: str) -> Iterator[None]:
     """Raise a typed error if Java ends meanwhile; all other failures pass."""
     try:
         yield
     except FAILURES as failure:
         if is_driver_lost(failure):
-            raise SparkDriverLost(job) from failure
+            raise SparkDriverLostError(job) from failure
         raise
 
 
@@ -93,7 +98,7 @@ def is_driver_lost(failure: BaseException) -> bool:
             return False
         if isinstance(found, _NETWORK) or _has_no_answer(found):
             return True
-        if isinstance(found, PySparkException) and _UNANSWERED.search(str(found)):
+        if isinstance(found, PySparkException) and _CONNECTION_LOST.search(str(found)):
             return True
         found = found.__cause__ or found.__context__
     return False
@@ -104,26 +109,26 @@ def _has_no_answer(failure: BaseException) -> bool:
     return is_plain and _NO_ANSWER.fullmatch(str(failure).strip()) is not None
 
 
-def data_fault(failure: Exception) -> str | None:
+def find_data_fault(failure: Exception) -> str | None:
     """What is wrong with the data that Spark read; None if that is not why it failed."""
     text = str(failure)
     if header := _HEADER.search(text):
-        return readable(" ".join(header[0].split()))
+        return sanitize_message(" ".join(header[0].split()))
     own = _UNREADABLE.search(text)
     if own is not None:
-        return readable(own[1])
+        return sanitize_message(own[1])
     class_, state = _CLASS.search(text), _STATE.search(text)
     is_state = state is not None and state[1].startswith(_DATA_STATE)
     is_class = class_ is not None and _DATA_CLASSES.match(class_[1]) is not None
-    return told(failure) if is_state or is_class else None
+    return format_failure(failure) if is_state or is_class else None
 
 
-def _is_definition(failure: Exception) -> bool:
+def _is_definition_error(failure: Exception) -> bool:
     """Whether Spark did not understand what it was told."""
     return isinstance(failure, AnalysisException | ParseException | IllegalArgumentException)
 
 
-def told(failure: Exception) -> str:
+def format_failure(failure: Exception) -> str:
     """The sentence of a failure, without its class and its state."""
     lines = [_JAVA.sub("", line.strip()) for line in str(failure).splitlines()]
     said = [line for line in lines if line]
@@ -132,4 +137,4 @@ def told(failure: Exception) -> str:
     if _CLASS.search(first) is None and caused:
         first = caused[0]
     text = _CLASS.split(first, maxsplit=1)[-1]
-    return readable(text.partition(" SQLSTATE:")[0].strip())
+    return sanitize_message(text.partition(" SQLSTATE:")[0].strip())

@@ -13,9 +13,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
-from omnigraph.execution.export import lines_of
-from omnigraph.execution.json_text import TEXT, joined, json_texts
-from omnigraph.execution.result_types import ID_FIELD, shown
+from omnigraph.execution.export import encode_lines
+from omnigraph.execution.json_text import TEXT, concatenate_texts, encode_json_texts
+from omnigraph.execution.result_types import ID_FIELD, to_result_values
 from omnigraph.schema.accepted import TypeKind
 from omnigraph.versioning.effects import ID_COLUMN
 
@@ -36,14 +36,14 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportedType:
     """A type that is written: how its rows lie, and for edges the types of their two ends."""
 
     shape: TableShape
     ends: tuple[str, str] | None = None
 
 
-def file_bytes(rows: pa.Table, exported: Exported, form: Format) -> bytes:
+def encode_file(rows: pa.Table, exported: ExportedType, form: Format) -> bytes:
     """Rows with all columns of their table as a file; a load reads JSON lines and Parquet back.
 
     CSV has lists and vectors as JSON, blobs as in JSON lines. Of GraphML, it is a part without the
@@ -52,29 +52,31 @@ def file_bytes(rows: pa.Table, exported: Exported, form: Format) -> bytes:
     shape = exported.shape
     match form:
         case Format.JSONL:
-            return lines_of(rows, shape)
+            return encode_lines(rows, shape)
         case Format.PARQUET:
             sink = pa.BufferOutputStream()
-            pyarrow.parquet.write_table(_named(rows, shape), sink, compression="zstd")
+            pyarrow.parquet.write_table(_rename_columns(rows, shape), sink, compression="zstd")
             return bytes(sink.getvalue())
         case Format.CSV:
             sink = pa.BufferOutputStream()
-            names = _columns(shape)
-            texts = {name: _plain(rows[held].combine_chunks()) for name, held in names.items()}
+            names = _map_column_names(shape)
+            texts = {
+                name: _format_values(rows[held].combine_chunks()) for name, held in names.items()
+            }
             pyarrow.csv.write_csv(pa.table(texts), sink)
             return bytes(sink.getvalue())
         case Format.GRAPHML:
-            return _elements(rows, exported)
+            return _encode_elements(rows, exported)
     assert_never(form)
 
 
-def graphml_start(shapes: Iterable[TableShape]) -> bytes:
+def encode_graphml_start(shapes: Iterable[TableShape]) -> bytes:
     """The beginning of a GraphML document about some types."""
     keys = {
-        (_key(shape, name, kind), shape.type_key.kind, name, kind)
+        (_format_graphml_key(shape, name, kind), shape.type_key.kind, name, kind)
         for shape in shapes
         for name, column in shape.columns.items()
-        for kind in [_xml_type(shape.schema.field(column).type)]
+        for kind in [_graphml_type_of(shape.schema.field(column).type)]
     }
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<graphml xmlns="{_GRAPHML}">']
     lines += [
@@ -88,58 +90,58 @@ def graphml_start(shapes: Iterable[TableShape]) -> bytes:
     return "\n".join([*lines, '<graph edgedefault="directed">', ""]).encode()
 
 
-def graphml_end() -> bytes:
+def encode_graphml_end() -> bytes:
     """The end of a GraphML document."""
     return b"</graph>\n</graphml>\n"
 
 
-def _columns(shape: TableShape) -> dict[str, str]:
+def _map_column_names(shape: TableShape) -> dict[str, str]:
     """What files call the columns of a table; a load reads these names."""
     ends = _ENDS if shape.type_key.kind is TypeKind.EDGE else {}
     return {ID_FIELD: ID_COLUMN, **ends, **shape.columns}
 
 
-def _named(rows: pa.Table, shape: TableShape) -> pa.Table:
-    names = _columns(shape)
-    return pa.table({name: shown(rows[column]) for name, column in names.items()})
+def _rename_columns(rows: pa.Table, shape: TableShape) -> pa.Table:
+    names = _map_column_names(shape)
+    return pa.table({name: to_result_values(rows[column]) for name, column in names.items()})
 
 
-def _plain(values: pa.Array) -> pa.Array:
+def _format_values(values: pa.Array) -> pa.Array:
     """Values as texts, of which texts are written as they are and lists as JSON."""
     kind = values.type
     if pa.types.is_string(kind):
         return values
-    texts = json_texts(values)
+    texts = encode_json_texts(values)
     is_nested = pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind)
     # Quotes of JSON: no text of these types has one inside.
     return texts if is_nested else pc.replace_substring(texts, '"', "")
 
 
-def _elements(rows: pa.Table, exported: Exported) -> bytes:
+def _encode_elements(rows: pa.Table, exported: ExportedType) -> bytes:
     key, shape = exported.shape.type_key, exported.shape
     columns = {name: rows[name].combine_chunks() for name in rows.column_names}
-    parts: list[pa.Array | str] = [f'<{key.kind} id="{key.name}:', _xml(columns[ID_COLUMN])]
+    parts: list[pa.Array | str] = [f'<{key.kind} id="{key.name}:', _escape_xml(columns[ID_COLUMN])]
     if exported.ends is not None:
         source, target = exported.ends
-        parts += [f'" source="{source}:', _xml(columns[SOURCE_COLUMN])]
-        parts += [f'" target="{target}:', _xml(columns[TARGET_COLUMN])]
+        parts += [f'" source="{source}:', _escape_xml(columns[SOURCE_COLUMN])]
+        parts += [f'" target="{target}:', _escape_xml(columns[TARGET_COLUMN])]
     parts.append(f'"><data key="{key.kind}.@type">{key.name}</data>')
     for name, column in shape.columns.items():
-        data = f'<data key="{_key(shape, name, _xml_type(columns[column].type))}">'
-        texts = joined(data, _xml(_plain(columns[column])), "</data>")
+        data = f'<data key="{_format_graphml_key(shape, name, _graphml_type_of(columns[column].type))}">'
+        texts = concatenate_texts(data, _escape_xml(_format_values(columns[column])), "</data>")
         parts.append(pc.fill_null(texts, pa.scalar("", TEXT)))
-    lines = joined(*parts, f"</{key.kind}>\n")
+    lines = concatenate_texts(*parts, f"</{key.kind}>\n")
     return "".join(lines.to_pylist()).encode()
 
 
-def _xml(texts: pa.Array) -> pa.Array:
+def _escape_xml(texts: pa.Array) -> pa.Array:
     found = pc.replace_substring_regex(texts.cast(TEXT), _NOT_XML, "\ufffd")
     for character, spelled in _XML:
         found = pc.replace_substring(found, character, spelled)
     return found
 
 
-def _xml_type(kind: pa.DataType) -> str:
+def _graphml_type_of(kind: pa.DataType) -> str:
     if pa.types.is_boolean(kind):
         return "boolean"
     if pa.types.is_int32(kind):
@@ -151,5 +153,5 @@ def _xml_type(kind: pa.DataType) -> str:
     return "double" if pa.types.is_floating(kind) else "string"
 
 
-def _key(shape: TableShape, name: str, kind: str) -> str:
+def _format_graphml_key(shape: TableShape, name: str, kind: str) -> str:
     return f"{shape.type_key.kind}.{name}.{kind}"

@@ -13,15 +13,15 @@ from omnigraph.execution.result_types import ID_FIELD
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType
-from omnigraph.spark.read import scanned
-from omnigraph.spark.scans import type_scan
+from omnigraph.spark.read import read_scan
+from omnigraph.spark.scans import build_type_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 # What GraphFrames and we call columns, beside the properties, which come below a prefix if they
 # are called the same.
-_OURS: Final = frozenset({"id", "src", "dst", "type", "key"})
+_RESERVED_COLUMNS: Final = frozenset({"id", "src", "dst", "type", "key"})
 _PREFIX: Final = "property_"
 # Between the type and the id of a node, whose ids are unique within their type only.
 SEPARATOR: Final = ":"
@@ -34,17 +34,17 @@ class Frames(NamedTuple):
     edges: DataFrame
 
 
-def frames(spark: SparkSession, view: View, types: Sequence[TypeKey]) -> Frames:
+def build_frames(spark: SparkSession, view: View, types: Sequence[TypeKey]) -> Frames:
     """Some types as vertices and edges; a node is called by its type and its id."""
     nodes = [key for key in types if key.kind is TypeKind.NODE]
     edges = [key for key in types if key.kind is TypeKind.EDGE]
-    return Frames(_united(spark, view, nodes), _united(spark, view, edges))
+    return Frames(_unite_types(spark, view, nodes), _unite_types(spark, view, edges))
 
 
-def _united(spark: SparkSession, view: View, types: Sequence[TypeKey]) -> DataFrame:
+def _unite_types(spark: SparkSession, view: View, types: Sequence[TypeKey]) -> DataFrame:
     if not types:
         return spark.createDataFrame([], "id string, src string, dst string, type string")
-    parts = [_shown(spark, view, key) for key in types]
+    parts = [_read_type(spark, view, key) for key in types]
     # A property that is of another type elsewhere has one type only as a text.
     kinds = Counter(name for name, _ in {pair for part in parts for pair in part.dtypes})
     clashing = {name for name, count in kinds.items() if count > 1}
@@ -62,22 +62,22 @@ def _as_text(part: DataFrame, name: str) -> Column:
     return (F.to_json(column) if kind.startswith("array") else column.cast("string")).alias(name)
 
 
-def _shown(spark: SparkSession, view: View, key: TypeKey) -> DataFrame:
-    rows = scanned(spark, type_scan(view, key))
+def _read_type(spark: SparkSession, view: View, key: TypeKey) -> DataFrame:
+    rows = read_scan(spark, build_type_scan(view, key))
     type_ = view.types[key]
     ends: list[Column] = []
     if isinstance(type_, EdgeType):
         ends = [
-            _qualified(SOURCE, type_.source).alias("src"),
-            _qualified(TARGET, type_.target).alias("dst"),
+            _qualify_id(SOURCE, type_.source).alias("src"),
+            _qualify_id(TARGET, type_.target).alias("dst"),
         ]
     properties = [
-        F.col(name).alias(_PREFIX + name if name in _OURS else name)
+        F.col(name).alias(_PREFIX + name if name in _RESERVED_COLUMNS else name)
         for name in rows.columns
         if name not in (ID_FIELD, SOURCE, TARGET)
     ]
     return rows.select(
-        _qualified(ID_FIELD, key.name).alias("id"),
+        _qualify_id(ID_FIELD, key.name).alias("id"),
         *ends,
         F.lit(key.name).alias("type"),
         F.col(ID_FIELD).alias("key"),
@@ -85,5 +85,5 @@ def _shown(spark: SparkSession, view: View, key: TypeKey) -> DataFrame:
     )
 
 
-def _qualified(column: str, type_name: str) -> Column:
+def _qualify_id(column: str, type_name: str) -> Column:
     return F.concat(F.lit(type_name + SEPARATOR), F.col(column))

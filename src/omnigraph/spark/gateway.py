@@ -21,13 +21,13 @@ from typing import Final
 
 from pyspark.find_spark_home import _find_spark_home
 
-from omnigraph.errors import SparkFailed
+from omnigraph.errors import SparkFailedError
 
 _PORT: Final = "PYSPARK_GATEWAY_PORT"
 _SECRET: Final = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 — the name of a variable
 # On a machine that has much other work; on a quiet one it is some seconds.
 START_SECONDS: Final = 300
-_LOOK_SECONDS: Final = 0.05
+_POLL_SECONDS: Final = 0.05
 _END_SECONDS: Final = 10
 
 
@@ -51,27 +51,27 @@ def start_java(conf: Mapping[str, str]) -> dict[str, str]:
             process_group=0,
         )
         try:
-            _await(java, told)
+            _await_port(java, told)
         except BaseException:
-            _kill(java)
+            _terminate_java(java)
             raise
-        atexit.register(_end, java)
+        atexit.register(_stop_java, java)
         port, size = struct.unpack_from(">ii", info := told.read_bytes())
         return {_PORT: str(port), _SECRET: info[8 : 8 + size].decode()}
 
 
-def _await(java: subprocess.Popen[bytes], told: Path) -> None:
+def _await_port(java: subprocess.Popen[bytes], told: Path) -> None:
     """Wait until Java tells where it listens."""
     end = time.monotonic() + START_SECONDS
     while not told.is_file():
         if java.poll() is not None:
-            raise SparkFailed("start", f"Java ended with {java.returncode}")
+            raise SparkFailedError("start", f"Java ended with {java.returncode}")
         if time.monotonic() > end:
-            raise SparkFailed("start", f"Java is not ready after {START_SECONDS} seconds")
-        time.sleep(_LOOK_SECONDS)
+            raise SparkFailedError("start", f"Java is not ready after {START_SECONDS} seconds")
+        time.sleep(_POLL_SECONDS)
 
 
-def _kill(java: subprocess.Popen[bytes]) -> None:
+def _terminate_java(java: subprocess.Popen[bytes]) -> None:
     """End Java with the script that started it, which has a process group of its own."""
     assert java.stdin is not None
     with suppress(ProcessLookupError):
@@ -80,11 +80,11 @@ def _kill(java: subprocess.Popen[bytes]) -> None:
     java.stdin.close()
 
 
-def _end(java: subprocess.Popen[bytes]) -> None:
+def _stop_java(java: subprocess.Popen[bytes]) -> None:
     """Let Java end, as it does when its standard input does."""
     assert java.stdin is not None
     java.stdin.close()
     try:
         java.wait(_END_SECONDS)
     except subprocess.TimeoutExpired:
-        _kill(java)
+        _terminate_java(java)

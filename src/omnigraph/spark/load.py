@@ -12,18 +12,18 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import functions
 
-from omnigraph.errors import InvalidArgument
-from omnigraph.spark.cancelling import cancelled_if_left
-from omnigraph.spark.failures import FAILURES, failure_of
+from omnigraph.errors import InvalidArgumentError
+from omnigraph.spark.cancelling import cancel_on_error
+from omnigraph.spark.failures import FAILURES, error_of
 from omnigraph.spark.jobs import SparkRunner
-from omnigraph.spark.progress import watched
-from omnigraph.spark.session import ANSI, is_ansi, session
-from omnigraph.writers.bulk.attending import require_wanted, under_way
-from omnigraph.writers.bulk.origins import Locate
+from omnigraph.spark.progress import report_progress
+from omnigraph.spark.session import ANSI, get_session, is_ansi
+from omnigraph.writers.bulk.attending import mark_running, require_running_load
+from omnigraph.writers.bulk.origins import LocateOrigins
 from omnigraph.writers.bulk.runner import StageProgress
-from omnigraph.writers.bulk.sources import BulkSource, LoadCounts, portions, stage_rows
-from omnigraph.writers.bulk.stores import stores_of
-from omnigraph.writers.bulk.units import GraphPlace, Piece
+from omnigraph.writers.bulk.sources import BulkSource, LoadCounts, batch_rows, stage_rows
+from omnigraph.writers.bulk.stores import get_stores
+from omnigraph.writers.bulk.units import FileRange, GraphLocation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,19 +50,19 @@ class FrameSource(BulkSource):
     own: SparkSession | None = None
     progress: StageProgress | None = None
     # Asked when all rows are staged: it refuses what the frames should not have read.
-    staged: Callable[[], None] | None = None
-    finder: Locate | None = None
-    accepted: Callable[[LoadCounts], None] | None = None
+    on_staged: Callable[[], None] | None = None
+    locator: LocateOrigins | None = None
+    on_accept: Callable[[LoadCounts], None] | None = None
 
     @property
-    def locate(self) -> Locate | None:
+    def locate(self) -> LocateOrigins | None:
         """What finds the records that the rows of the frames were made of."""
-        return self.finder
+        return self.locator
 
-    def accept(self, counts: LoadCounts) -> None:
+    def accept_counts(self, counts: LoadCounts) -> None:
         """Ask whether so many rows may be left out."""
-        if self.accepted is not None:
-            self.accepted(counts)
+        if self.on_accept is not None:
+            self.on_accept(counts)
 
     @property
     def spark(self) -> SparkSession:
@@ -70,44 +70,47 @@ class FrameSource(BulkSource):
         if self.own is not None:
             return self.own
         if not self.frames:
-            return session()
+            return get_session()
         return self.frames[0][1].sparkSession
 
-    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:
+    def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:
         """The rows of all frames, staged."""
         found = tuple(
             piece
             for type_name, frame in self.frames
-            for piece in self._staged(frame, type_name, place, folder)
+            for piece in self._stage_frame(frame, type_name, place, folder)
         )
-        if self.staged is not None:
-            self.staged()
+        if self.on_staged is not None:
+            self.on_staged()
         return found
 
-    def _staged(
-        self, frame: DataFrame, type_name: str, place: GraphPlace, folder: str
-    ) -> Iterator[Piece]:
+    def _stage_frame(
+        self, frame: DataFrame, type_name: str, place: GraphLocation, folder: str
+    ) -> Iterator[FileRange]:
         # Pickled by value with what it holds; the function it calls must be installed.
-        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def run_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return stage_partition(batches, place, folder, type_name)
 
         stage = f"{_STAGE} {type_name}"
         try:
-            with cancelled_if_left(self.spark), watched(self.spark, stage, None, self.progress):
-                rows = frame.mapInArrow(work, _STAGED).toArrow()
+            with (
+                cancel_on_error(self.spark),
+                report_progress(self.spark, stage, None, self.progress),
+            ):
+                rows = frame.mapInArrow(run_batches, _STAGED).toArrow()
             if not rows.num_rows:
                 schema = frame.limit(0).toArrow().schema
-                notes = stores_of(place).notes
+                notes = get_stores(place).objects
                 yield stage_rows(notes, folder, schema.empty_table(), type_name=type_name)
         except FAILURES as error:
-            raise failure_of(stage, error) from error
+            raise error_of(stage, error) from error
         ordered = rows.sort_by([("partition", "ascending"), ("number", "ascending")])
         for packed in ordered["piece"].to_pylist():
             yield pickle.loads(packed)  # noqa: S301 — written by our own tasks
 
 
 def stage_partition(
-    batches: Iterator[pa.RecordBatch], place: GraphPlace, folder: str, type_name: str
+    batches: Iterator[pa.RecordBatch], place: GraphLocation, folder: str, type_name: str
 ) -> Iterator[pa.RecordBatch]:
     """Write the rows of a partition beside the graph, and tell where."""
     pa.set_cpu_count(1)
@@ -116,31 +119,31 @@ def stage_partition(
     first = next((batch for batch in batches if batch.num_rows), None)
     if first is None:
         return
-    notes = stores_of(place).notes
+    notes = get_stores(place).objects
 
-    def all_batches() -> Iterator[pa.RecordBatch]:
+    def iter_batches() -> Iterator[pa.RecordBatch]:
         yield first
         yield from batches
 
-    with under_way(notes, folder):
-        for number, rows in enumerate(portions(all_batches(), first.schema)):
-            require_wanted(notes, folder)
+    with mark_running(notes, folder):
+        for number, rows in enumerate(batch_rows(iter_batches(), first.schema)):
+            require_running_load(notes, folder)
             piece = pickle.dumps(stage_rows(notes, folder, rows, type_name=type_name))
             row = {"partition": [partition], "number": [number], "piece": [piece]}
             yield pa.RecordBatch.from_pydict(row, schema=_STAGED_SCHEMA)
 
 
-def runner_for(source: object, progress: StageProgress | None) -> SparkRunner:
+def make_runner(source: object, progress: StageProgress | None) -> SparkRunner:
     """What runs the units of a load: the session of its frames, or that of this process."""
     spark = getattr(source, "spark", None) or getattr(source, "sparkSession", None)
-    return SparkRunner(session if spark is None else spark, progress)
+    return SparkRunner(get_session if spark is None else spark, progress)
 
 
-def mapped(frame: DataFrame, mapping: Mapping[str, str]) -> DataFrame:
+def map_columns(frame: DataFrame, mapping: Mapping[str, str]) -> DataFrame:
     """A frame with columns named like properties, each by a column or an SQL expression."""
     if not is_ansi(frame.sparkSession) and not set(mapping.values()) <= set(frame.columns):
         # A frame belongs to its session: its expressions cannot be those of another one.
-        raise InvalidArgument(
+        raise InvalidArgumentError(
             "mapping",
             f"the session has {ANSI}=false: values that cannot be converted would become nulls",
             hint="set it to true, or select the columns and load the frame without a mapping",
@@ -162,7 +165,7 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     spark: SparkSession | None = None,
     progress: StageProgress | None = None,
     staged: Callable[[], None] | None = None,
-    locate: Locate | None = None,
+    locate: LocateOrigins | None = None,
     accept: Callable[[LoadCounts], None] | None = None,
 ) -> LoadResult:
     """Load DataFrames, each with the type of its rows, in one commit for all of them or none.

@@ -14,11 +14,11 @@ from omnigraph.writers.bulk.runner import Stage, StageProgress
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_EVERY_S: Final = 0.2
+_POLL_INTERVAL_S: Final = 0.2
 
 
 @contextmanager
-def watched(
+def report_progress(
     spark: SparkSession, stage: str, total: int | None, progress: StageProgress | None
 ) -> Iterator[None]:
     """Tell how many tasks of what runs meanwhile are done, and at its end all.
@@ -32,27 +32,27 @@ def watched(
     if total is not None:
         progress(Stage(stage, 0, total))
 
-    def tell(done: int, planned: int) -> None:
+    def report(done: int, planned: int) -> None:
         nonlocal known
         known = max(known, planned) if total is None else total
         progress(Stage(stage, min(done, known), known))
 
-    watching = _on_server if is_connect(spark) else _polling
-    with watching(spark, _Further(tell).see):
+    watching = _observe_server if is_connect(spark) else _poll_jobs
+    with watching(spark, _MonotonicProgress(report).update):
         yield
     # A job that nobody saw was too short to have had more.
     known = max(known, 1)
     progress(Stage(stage, known, known))
 
 
-class _Further:
+class _MonotonicProgress:
     """Passes on how many tasks are done and planned, whenever either has become more."""
 
     def __init__(self, tell: Callable[[int, int], None]) -> None:
         self._tell = tell
         self._done = self._planned = 0
 
-    def see(self, done: int, planned: int) -> None:
+    def update(self, done: int, planned: int) -> None:
         """There are so many."""
         if done > self._done or planned > self._planned:
             self._done, self._planned = max(done, self._done), max(planned, self._planned)
@@ -60,14 +60,14 @@ class _Further:
 
 
 @contextmanager
-def _polling(spark: SparkSession, see: Callable[[int, int], None]) -> Iterator[None]:
+def _poll_jobs(spark: SparkSession, see: Callable[[int, int], None]) -> Iterator[None]:
     context, group = spark.sparkContext, f"omnigraph-{uuid4()}"
     tracker, ended = context.statusTracker(), threading.Event()
     before = context.getLocalProperty("spark.jobGroup.id")
     context.setLocalProperty("spark.jobGroup.id", group)
 
     def poll() -> None:
-        while not ended.wait(_EVERY_S):
+        while not ended.wait(_POLL_INTERVAL_S):
             jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
             ids = [each for job in jobs if job for each in job.stageIds]
             stages = [stage for stage in map(tracker.getStageInfo, ids) if stage]
@@ -87,7 +87,7 @@ def _polling(spark: SparkSession, see: Callable[[int, int], None]) -> Iterator[N
 
 
 @contextmanager
-def _on_server(spark: SparkSession, see: Callable[[int, int], None]) -> Iterator[None]:
+def _observe_server(spark: SparkSession, see: Callable[[int, int], None]) -> Iterator[None]:
     def handle(stages: list[object] | None, **_: object) -> None:
         counted = [
             sum(int(getattr(stage, name, 0)) for stage in stages or ())

@@ -23,10 +23,10 @@ from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
-from omnigraph.errors import InvalidArgument, SparkDriverLost, SparkFailed
-from omnigraph.spark.failures import FAILURES, is_driver_lost, told
+from omnigraph.errors import InvalidArgumentError, SparkDriverLostError, SparkFailedError
+from omnigraph.spark.failures import FAILURES, format_failure, is_driver_lost
 from omnigraph.spark.gateway import start_java
-from omnigraph.spark.java import java_home, start_up_cache
+from omnigraph.spark.java import find_java_home, find_startup_cache
 from omnigraph.writers.bulk.attending import STOP_SECONDS
 
 if TYPE_CHECKING:
@@ -41,22 +41,22 @@ ATTEMPTS_MAX: Final = 4
 ANSWER_SECONDS: Final = 20
 ANSI: Final = "spark.sql.ansi.enabled"
 # What the results of expressions depend on: with ANSI off, what cannot be converted is null.
-_MEANINGS: Final[Mapping[str, str]] = {ANSI: "true", "spark.sql.session.timeZone": "UTC"}
+_SEMANTIC_SETTINGS: Final[Mapping[str, str]] = {ANSI: "true", "spark.sql.session.timeZone": "UTC"}
 # Settings that a session of a server can have too: answers must not depend on where they are made.
 _SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.python.filterPushdown.enabled": "true",
-    **_MEANINGS,
+    **_SEMANTIC_SETTINGS,
 }
 _LOOPBACK: Final = "127.0.0.1"
 _QUIET: Final = Path(__file__).with_name("quiet.properties")
 _LOCAL: Final = re.compile(r"local(?:\[(?P<cores>\*|\d+)\])?")
 _LOCAL_WITH_RETRIES: Final = re.compile(r"local\[(?:\*|\d+)\s*,\s*(?P<attempts>\d+)\]")
 
-_making: Final = threading.RLock()
+_creation_lock: Final = threading.RLock()
 
 # A session, or what makes one: it is asked for when everything else that can fail has not.
-Sessions: TypeAlias = SparkSession | Callable[[], SparkSession]
+SessionProvider: TypeAlias = SparkSession | Callable[[], SparkSession]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class SparkOptions:
     def with_environment(self, environment: Mapping[str, str] | None = None) -> SparkOptions:
         """With what the environment says where no argument does."""
         if self.master and self.remote:
-            raise InvalidArgument(
+            raise InvalidArgumentError(
                 "master", "a session has either a master or a remote address, not both"
             )
         if self.master or self.remote:
@@ -85,39 +85,39 @@ class SparkOptions:
 
 
 # Sessions of callers, and those that are used in their place.
-_strict: Final[WeakKeyDictionary[SparkSession, SparkSession]] = WeakKeyDictionary()
-_chosen: Final[ContextVar[SparkOptions | None]] = ContextVar("_chosen", default=None)
+_strict_sessions: Final[WeakKeyDictionary[SparkSession, SparkSession]] = WeakKeyDictionary()
+_chosen_options: Final[ContextVar[SparkOptions | None]] = ContextVar("_chosen", default=None)
 
 
 @contextmanager
-def made_with(options: SparkOptions) -> Iterator[None]:
+def use_options(options: SparkOptions) -> Iterator[None]:
     """Let whoever needs a session meanwhile, and says nothing else, use or make such a one."""
-    before = _chosen.set(options)
+    before = _chosen_options.set(options)
     try:
         yield
     finally:
-        _chosen.reset(before)
+        _chosen_options.reset(before)
 
 
-def opened(where: Sessions) -> SparkSession:
+def open_session(where: SessionProvider) -> SparkSession:
     """A session; it is made now if it was not before."""
     return where if isinstance(where, SparkSession) or not callable(where) else where()
 
 
-def session(options: SparkOptions | None = None) -> SparkSession:
+def get_session(options: SparkOptions | None = None) -> SparkSession:
     """The active session of this process, else a new one, which ends with the process."""
-    with _making:
-        asked = options or _chosen.get() or SparkOptions()
-        _forget_lost()
-        if (active := active_session()) is not None:
-            _require_same(active, asked)
+    with _creation_lock:
+        asked = options or _chosen_options.get() or SparkOptions()
+        _forget_lost_driver()
+        if (active := find_active_session()) is not None:
+            _require_same_options(active, asked)
             return active
-        return _made(asked.with_environment())
+        return _create_session(asked.with_environment())
 
 
-def _forget_lost() -> None:
+def _forget_lost_driver() -> None:
     """Forget the Spark of this process if its Java has ended: PySpark would ask it for ever."""
-    context = _active_context()
+    context = _find_active_context()
     if context is None:
         return
     try:
@@ -130,19 +130,19 @@ def _forget_lost() -> None:
             core._gateway.close()  # noqa: SLF001 — its connections lead nowhere
         core._active_spark_context = core._gateway = core._jvm = None  # noqa: SLF001 — as above
         SparkSession._instantiatedSession = None  # noqa: SLF001 — as above
-        _strict.clear()
+        _strict_sessions.clear()
 
 
-def strict(spark: SparkSession) -> SparkSession:
+def get_strict_session(spark: SparkSession) -> SparkSession:
     """A session of the same Spark in which expressions mean what they mean everywhere.
 
     The settings of the given one stay as they are: they are somebody else's.
     """
-    if all(_has(spark, key, value) for key, value in _MEANINGS.items()):
+    if all(_has_setting(spark, key, value) for key, value in _SEMANTIC_SETTINGS.items()):
         return spark
-    with _making:
-        if (made := _strict.get(spark)) is None:
-            made = _strict[spark] = spark.newSession()
+    with _creation_lock:
+        if (made := _strict_sessions.get(spark)) is None:
+            made = _strict_sessions[spark] = spark.newSession()
             for key, value in _SETTINGS.items():
                 made.conf.set(key, value)
         return made
@@ -150,21 +150,21 @@ def strict(spark: SparkSession) -> SparkSession:
 
 def is_ansi(spark: SparkSession) -> bool:
     """Whether what cannot be converted fails in a session, rather than being null."""
-    return _has(spark, ANSI, _MEANINGS[ANSI])
+    return _has_setting(spark, ANSI, _SEMANTIC_SETTINGS[ANSI])
 
 
-def _has(spark: SparkSession, key: str, value: str) -> bool:
+def _has_setting(spark: SparkSession, key: str, value: str) -> bool:
     # Spark takes `TRUE` and ` true ` for true, and keeps them as they were written.
     return (spark.conf.get(key) or "").strip().lower() == value.lower()
 
 
-def active_session() -> SparkSession | None:
+def find_active_session() -> SparkSession | None:
     """The session that is in use in this process, whoever made it."""
     # On Spark Connect the classic class knows none, and the other way round.
     found = SparkSession.getActiveSession()
     if found is None and (connect := sys.modules.get("pyspark.sql.connect.session")) is not None:
         return connect.SparkSession.getActiveSession()  # type: ignore[no-any-return]
-    if found is None and (context := _active_context()) is not None:
+    if found is None and (context := _find_active_context()) is not None:
         return SparkSession(context)
     return found
 
@@ -174,7 +174,7 @@ def is_connect(spark: SparkSession) -> bool:
     return ".connect." in type(spark).__module__
 
 
-def attempts_max(spark: SparkSession) -> int:
+def get_attempts_max(spark: SparkSession) -> int:
     """How often a session tries a task before the job fails."""
     master = spark.conf.get("spark.master", "") or ""
     if _LOCAL.fullmatch(master):
@@ -185,60 +185,67 @@ def attempts_max(spark: SparkSession) -> int:
     return int(spark.conf.get("spark.task.maxFailures", "4") or "4")
 
 
-def _active_context() -> Any:  # a SparkContext, or None
+def _find_active_context() -> Any:  # a SparkContext, or None
     """The running Spark of this process: another thread's session is not active in this one."""
     core = sys.modules.get("pyspark.core.context")
     return None if core is None else vars(core.SparkContext).get("_active_spark_context")
 
 
-def _require_same(active: SparkSession, asked: SparkOptions) -> None:
+def _require_same_options(active: SparkSession, asked: SparkOptions) -> None:
     """Refuse to run somewhere else than asked: a process has one Spark."""
     if asked.remote and not is_connect(active):
-        raise InvalidArgument("remote", "this process already has a session without a server")
+        raise InvalidArgumentError("remote", "this process already has a session without a server")
     if asked.master:
         if is_connect(active):
-            raise InvalidArgument("master", "this process already has a Spark Connect session")
+            raise InvalidArgumentError("master", "this process already has a Spark Connect session")
         running = active.sparkContext.master
         if running != _with_retries(asked.master):
-            raise InvalidArgument(
+            raise InvalidArgumentError(
                 "master",
                 f"this process already has a session on {running}",
                 hint="stop it first, or pass no master",
             )
 
 
-def _made(options: SparkOptions) -> SparkSession:
+def _create_session(options: SparkOptions) -> SparkSession:
     if options.remote and not options.remote.startswith("local"):
-        with _told(f"connect to {_shown(options.remote)}"):
+        with _translate_errors(f"connect to {_hide_parameters(options.remote)}"):
             _require_answer(options.remote)
             builder = SparkSession.builder.remote(options.remote)
             for key, value in {**_SETTINGS, **options.conf}.items():
                 builder = builder.config(key, value)
             made = builder.getOrCreate()
     else:
-        with _told("start"), _environment(_variables(options)), warnings.catch_warnings():
+        with (
+            _translate_errors("start"),
+            _set_environment(_build_variables(options)),
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("ignore")
-            chosen = {**_folders(options), **configuration(options)}
+            chosen = {**_configure_folders(options), **build_configuration(options)}
             builder = SparkSession.builder.appName("omnigraph")
             for key, value in chosen.items():
                 builder = builder.config(key, value)
             if options.remote:
                 builder = builder.remote(options.remote)
-            with _environment({} if options.remote else start_java(chosen)), own_interrupts():
+            with (
+                _set_environment({} if options.remote else start_java(chosen)),
+                handle_interrupts(),
+            ):
                 made = builder.getOrCreate()
-    atexit.register(_stop, made)
+    atexit.register(_stop_session, made)
     return made
 
 
 @contextmanager
-def own_interrupts() -> Iterator[None]:
+def handle_interrupts() -> Iterator[None]:
     """Let Ctrl-C cancel jobs by a call to Java from a thread of its own.
 
     PySpark makes it in the middle of whatever call is interrupted, which mixes up the answers.
     """
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT) if is_main else None
-    logging.getLogger().addFilter(_is_news)
+    logging.getLogger().addFilter(_is_relevant)
     yield
     if before is None:
         return
@@ -254,18 +261,18 @@ def own_interrupts() -> Iterator[None]:
 def _cancel_all() -> None:
     # Any failure: Spark may be gone by now.
     with suppress(Exception):
-        if (context := _active_context()) is not None:
+        if (context := _find_active_context()) is not None:
             context.cancelAllJobs()
 
 
-def _is_news(record: logging.LogRecord) -> bool:
+def _is_relevant(record: logging.LogRecord) -> bool:
     """Whether a record is not about a call of Py4J's, which raises what it logs."""
     return not str(record.msg).endswith("while sending command.")
 
 
-def _folders(options: SparkOptions) -> dict[str, str]:
+def _configure_folders(options: SparkOptions) -> dict[str, str]:
     """Where Spark on this machine keeps tables of its own, else in the folder one works in."""
-    if not _is_here(options):
+    if not _is_local(options):
         return {}
     folder = tempfile.mkdtemp(prefix="omnigraph-spark-")
     # Behind the end of the session, which is registered later.
@@ -283,12 +290,12 @@ def _require_answer(remote: str) -> None:
         grpc.channel_ready_future(channel).result(timeout=ANSWER_SECONDS)
     except grpc.FutureTimeoutError:
         reason = f"nobody answers there within {ANSWER_SECONDS} seconds"
-        raise SparkFailed(f"connect to {_shown(remote)}", reason) from None
+        raise SparkFailedError(f"connect to {_hide_parameters(remote)}", reason) from None
     finally:
         channel.close()
 
 
-def _shown(remote: str) -> str:
+def _hide_parameters(remote: str) -> str:
     """An address without its parameters, of which one may be a token."""
     return remote.partition("/;")[0]
 
@@ -299,13 +306,13 @@ def _with_retries(master: str) -> str:
     return f"local[{local['cores'] or 1},{ATTEMPTS_MAX}]" if local else master
 
 
-def _is_here(options: SparkOptions) -> bool:
+def _is_local(options: SparkOptions) -> bool:
     """Whether all of Spark is on this machine, so that nothing needs to be reached from others."""
     place = options.remote or options.master or "local"
     return place.startswith(("local", f"spark://{_LOOPBACK}:", "spark://localhost:"))
 
 
-def configuration(options: SparkOptions) -> dict[str, str]:
+def build_configuration(options: SparkOptions) -> dict[str, str]:
     """The settings of a session: those that options have, and ours where they have none."""
     is_local = (options.remote or options.master or "local").startswith("local")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -318,7 +325,7 @@ def configuration(options: SparkOptions) -> dict[str, str]:
         # A cancelled task may still end what it writes, and tell of it.
         "spark.python.task.killTimeout": f"{int(STOP_SECONDS)}s",
     }
-    if _is_here(options):
+    if _is_local(options):
         chosen |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
     if is_local:
         chosen["spark.sql.shuffle.partitions"] = str(2 * (cores or 1))
@@ -328,34 +335,34 @@ def configuration(options: SparkOptions) -> dict[str, str]:
     if not options.remote:
         # What Java is started with depends on it: YARN and Kubernetes bring libraries of theirs.
         chosen["spark.master"] = _with_retries(options.master or "local[*]")
-    chosen[JAVA_OPTIONS] = _java_options(options.conf.get(JAVA_OPTIONS, ""))
+    chosen[JAVA_OPTIONS] = _build_java_options(options.conf.get(JAVA_OPTIONS, ""))
     return chosen
 
 
-def _java_options(given: str) -> str:
+def _build_java_options(given: str) -> str:
     # What Java thinks of its own cache would go to standard output.
     quiet = f"-Dlog4j2.configurationFile={_QUIET.as_uri()}", "-Xlog:disable"
     ours = [*quiet, "-XX:+UseSerialGC"]
-    cache = None if "-XX:AOTCache" in given else start_up_cache()
+    cache = None if "-XX:AOTCache" in given else find_startup_cache()
     if cache is not None:
         ours.append(f"-XX:AOTCache={cache}")
     return " ".join([*ours, *([given] if given else [])])
 
 
-def _variables(options: SparkOptions) -> dict[str, str]:
+def _build_variables(options: SparkOptions) -> dict[str, str]:
     chosen = {
-        "JAVA_HOME": str(java_home()),
+        "JAVA_HOME": str(find_java_home()),
         "PYSPARK_PYTHON": options.conf.get("spark.pyspark.python")
         or os.environ.get("PYSPARK_PYTHON")
         or sys.executable,
     }
-    if _is_here(options):
+    if _is_local(options):
         chosen |= {"SPARK_LOCAL_IP": _LOOPBACK, "SPARK_LOCAL_HOSTNAME": "localhost"}
     return chosen
 
 
 @contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+def _set_environment(variables: Mapping[str, str]) -> Iterator[None]:
     """Variables for the Java that is started meanwhile; the environment is as before afterwards."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
@@ -370,22 +377,22 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def _told(job: str) -> Iterator[None]:
+def _translate_errors(job: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
         if is_driver_lost(error):
-            raise SparkDriverLost(job) from error
-        raise SparkFailed(job, told(error)) from error
+            raise SparkDriverLostError(job) from error
+        raise SparkFailedError(job, format_failure(error)) from error
 
 
-def first_line(error: BaseException) -> str:
+def first_line_of(error: BaseException) -> str:
     """What an error says first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
 
 
-def _stop(made: ClassicSession) -> None:
+def _stop_session(made: ClassicSession) -> None:
     """End a session that was made here, unless somebody did."""
     # Whatever fails here: the process ends, and Java with it.
     with suppress(Exception):

@@ -14,25 +14,25 @@ from pyspark import TaskContext
 from omnigraph.errors import OmnigraphError
 
 # The outcome of a unit, as it comes back.
-OUTCOMES: Final = "unit long, outcome binary"
+OUTCOME_COLUMNS: Final = "unit long, outcome binary"
 _SCHEMA: Final = pa.schema([("unit", pa.int64()), ("outcome", pa.binary())])
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class TaskSuccess:
     """A unit that was run; `answer` is what its function gave."""
 
     answer: Any  # whatever the function of the job answers
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class TaskFailure:
     """A unit whose function raised an error of the library that trying again would not cure."""
 
     error: OmnigraphError
 
 
-Outcome = Done | Refused
+TaskOutcome = TaskSuccess | TaskFailure
 
 
 def run_partition(
@@ -44,29 +44,29 @@ def run_partition(
     """
     # Other tasks use the other cores.
     pa.set_cpu_count(1)
-    function = named(task)
+    function = resolve_task(task)
     all_units = pickle.loads(units)  # noqa: S301 — our own units
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            outcome = _outcome(function, all_units[number], attempts_max)
+            outcome = _run_task(function, all_units[number], attempts_max)
             row = {"unit": [number], "outcome": [pickle.dumps(outcome)]}
             yield pa.RecordBatch.from_pydict(row, schema=_SCHEMA)
 
 
-def named(task: str) -> Callable[[Any], Any]:
+def resolve_task(task: str) -> Callable[[Any], Any]:
     """The function of an installed module that is called `module:function`."""
     module, name = task.split(":")
     found: Callable[[Any], Any] = getattr(importlib.import_module(module), name)
     return found
 
 
-def _outcome(function: Any, unit: Any, attempts_max: int) -> Outcome:
+def _run_task(function: Any, unit: Any, attempts_max: int) -> TaskOutcome:
     try:
-        return Done(function(unit))
+        return TaskSuccess(function(unit))
     except OmnigraphError as error:
         # Raised, Spark tries a task again, which is what a retryable error asks for.
         context = TaskContext.get()
         is_last = context is None or context.attemptNumber() + 1 >= attempts_max
         if error.retryable and not is_last:
             raise
-        return Refused(error)
+        return TaskFailure(error)

@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-_CARRIED: Final = {
+_CARRIER_TYPES: Final = {
     pa.uint32(): pa.int64(),
     # The largest of them has twenty digits.
     pa.uint64(): pa.decimal128(20, 0),
@@ -30,28 +30,28 @@ _SPARK_NAMES: Final = {
 }
 
 
-def carried_type(kind: pa.DataType) -> pa.DataType:
+def carrier_type_of(kind: pa.DataType) -> pa.DataType:
     """The Arrow type in which values of a column reach Spark."""
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.list_(carried_type(kind.value_type))
-    return _CARRIED.get(kind, kind)
+        return pa.list_(carrier_type_of(kind.value_type))
+    return _CARRIER_TYPES.get(kind, kind)
 
 
-def spark_type(kind: pa.DataType) -> str:
+def spark_type_of(kind: pa.DataType) -> str:
     """What Spark calls a type that carries values."""
     if pa.types.is_list(kind):
-        return f"array<{spark_type(kind.value_type)}>"
+        return f"array<{spark_type_of(kind.value_type)}>"
     return _SPARK_NAMES[kind]
 
 
-def spark_schema(schema: pa.Schema) -> str:
+def format_spark_schema(schema: pa.Schema) -> str:
     """A schema of carried values as Spark reads it."""
-    return ", ".join(f"`{field.name}` {spark_type(field.type)}" for field in schema)
+    return ", ".join(f"`{field.name}` {spark_type_of(field.type)}" for field in schema)
 
 
-def carried(values: pa.Array) -> pa.Array:
+def to_carrier(values: pa.Array) -> pa.Array:
     """Values of a table as they reach Spark."""
-    kind = carried_type(values.type)
+    kind = carrier_type_of(values.type)
     if kind == values.type:
         return values
     if pa.types.is_fixed_size_list(values.type):

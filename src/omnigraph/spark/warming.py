@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from omnigraph.spark.jobs import run_units
-from omnigraph.spark.session import JAVA_OPTIONS, SparkOptions, session
+from omnigraph.spark.jobs import run_tasks
+from omnigraph.spark.session import JAVA_OPTIONS, SparkOptions, get_session
 
 
 def main(cache: str) -> None:
     """Use Spark as a load and a read do; Java writes down what it learned when it ends."""
     options = SparkOptions("local[2]", conf={JAVA_OPTIONS: f"-XX:AOTCacheOutput={cache}"})
-    spark = session(options)
-    run_units(spark, list(range(4)), doubled, stage="warm")
+    spark = get_session(options)
+    run_tasks(spark, list(range(4)), multiply_by_two, stage="warm")
     spark.range(1000).selectExpr("id % 7 AS k").groupBy("k").count().orderBy("k").toArrow()
     spark.stop()
 
 
-def doubled(number: int) -> int:
+def multiply_by_two(number: int) -> int:
     """Some work."""
     return number * 2

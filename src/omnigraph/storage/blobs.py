@@ -12,7 +12,7 @@ from lance.blob import BlobType
 _MARK = {b"omnigraph:blob": b"true"}
 
 
-def blob_field(name: str) -> pa.Field:
+def make_blob_field(name: str) -> pa.Field:
     """A nullable column of blobs, for the schema of a table."""
     return pa.field(name, pa.large_binary(), metadata=_MARK)
 
@@ -22,7 +22,7 @@ def is_blob(field: pa.Field) -> bool:
     return (field.metadata or {}).get(b"omnigraph:blob") == b"true"
 
 
-def stored_schema(schema: pa.Schema) -> pa.Schema:
+def to_stored_schema(schema: pa.Schema) -> pa.Schema:
     """The schema Lance is given."""
     return pa.schema(
         [
@@ -32,23 +32,26 @@ def stored_schema(schema: pa.Schema) -> pa.Schema:
     )
 
 
-def logical_schema(schema: pa.Schema) -> pa.Schema:
+def to_logical_schema(schema: pa.Schema) -> pa.Schema:
     """The schema our callers see."""
     return pa.schema(
-        [blob_field(field.name) if isinstance(field.type, BlobType) else field for field in schema]
+        [
+            make_blob_field(field.name) if isinstance(field.type, BlobType) else field
+            for field in schema
+        ]
     )
 
 
 def to_stored(batch: pa.RecordBatch, schema: pa.Schema, stored: pa.Schema) -> pa.RecordBatch:
     """A batch of one schema with its blob columns as the stored schema has them."""
     columns = [
-        _wrapped(column) if is_blob(field) else column
+        _wrap_values(column) if is_blob(field) else column
         for field, column in zip(schema, batch.columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=stored)
 
 
-def _wrapped(values: pa.Array) -> pa.Array:
+def _wrap_values(values: pa.Array) -> pa.Array:
     kind = BlobType()
     absent = (pa.nulls(len(values), part.type) for part in list(kind.storage_type)[1:])
     storage = pa.StructArray.from_arrays(

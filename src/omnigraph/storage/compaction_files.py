@@ -19,10 +19,10 @@ from lance.fragment import FragmentMetadata
 from lance.optimize import Compaction as LancePlanner
 from lance.optimize import CompactionOptions
 
-from omnigraph.storage.fragments import fragment_of, renumbered
+from omnigraph.storage.fragments import fragment_of, renumber_fragments
 from omnigraph.storage.index_files import Indexed
-from omnigraph.storage.pins import Pin, file_names
-from omnigraph.storage.row_ids import ROW_ID, rows_by_id
+from omnigraph.storage.pins import Pin, list_file_names
+from omnigraph.storage.row_ids import ROW_ID, fetch_rows_by_id
 
 # Its stubs lack the text form of a task and the results' own field names.
 _Task: Any = lance.optimize.CompactionTask
@@ -83,27 +83,32 @@ class Compacted:
     def files(self) -> list[str]:
         """The data files written, relative to the table's data folder."""
         return [
-            name for group in self.groups for output in group.outputs for name in file_names(output)
+            name
+            for group in self.groups
+            for output in group.outputs
+            for name in list_file_names(output)
         ]
 
 
-def plan(dataset: LanceDataset, pin: Pin, *, is_thorough: bool = False) -> Compaction | None:
+def plan_compaction(
+    dataset: LanceDataset, pin: Pin, *, is_thorough: bool = False
+) -> Compaction | None:
     """The next useful rewrite of this version, or None; a thorough one joins all it can."""
     fragments = [fragment.metadata for fragment in dataset.get_fragments()]
-    options = _THOROUGH if is_thorough else _join(fragments) or _purge(fragments)
+    options = _THOROUGH if is_thorough else _plan_join(fragments) or _plan_purge(fragments)
     if options is None:
         return None
     tasks: Any = LancePlanner.plan(dataset, options).tasks
     return Compaction(pin, tuple(task.json() for task in tasks)) if tasks else None
 
 
-def execute(
-    dataset: LanceDataset, compaction: Compaction, *, require: Require, seal: Seal
+def execute_compaction(
+    dataset: LanceDataset, compaction: Compaction, *, require_inputs: Require, seal: Seal
 ) -> Iterator[Rewritten]:
     """Write the new fragments, task by task, and give their files the names they keep."""
     for text in compaction.tasks:
         task = _Task.from_json(text)
-        require([fragment.id for fragment in task.fragments])
+        require_inputs([fragment.id for fragment in task.fragments])
         result = task.execute(dataset)
         inputs = tuple(fragment.id for fragment in result.original_fragments)
         yield Rewritten(inputs, tuple(seal(result.new_fragments)))
@@ -117,7 +122,7 @@ class Replay:
     revived: pa.Array
 
 
-def replay(
+def replay_compaction(
     compacted: Compacted, *, planned: LanceDataset, current: LanceDataset, pin: Pin
 ) -> Replay | None:
     """The compaction on the version `current`; None when its rows are elsewhere by now."""
@@ -128,20 +133,24 @@ def replay(
     # indexes were built for them.
     high_water = max(pin.high_water, compacted.pin.high_water + RESERVED_IDS)
     for group in compacted.groups:
-        outputs = renumbered(group.outputs, above=high_water)
+        outputs = renumber_fragments(group.outputs, above=high_water)
         high_water += len(outputs)
         kept = [now[number] for number in group.inputs if number in now]
-        if any(file_names(old) != file_names(before[old.id]) for old in kept):
+        if any(list_file_names(old) != list_file_names(before[old.id]) for old in kept):
             return None
         if kept:
             groups.append(LanceOperation.RewriteGroup(kept, outputs))
-            moved += [old.id for old in kept if _dead(old) != _dead(before[old.id])]
+            moved += [
+                old.id
+                for old in kept
+                if _identify_deletions(old) != _identify_deletions(before[old.id])
+            ]
             gone += [number for number in group.inputs if number not in now]
-    held, live = _row_ids(planned, moved), _row_ids(current, moved)
-    lost = _row_ids(planned, gone)
+    held, live = _read_row_ids(planned, moved), _read_row_ids(current, moved)
+    lost = _read_row_ids(planned, gone)
     # Not a descendant of the planned version: the outputs lack rows that live here. Or another
     # compaction was faster: the outputs hold rows that live elsewhere.
-    if not groups or len(np.setdiff1d(live, held)) or _lives_any(current, lost):
+    if not groups or len(np.setdiff1d(live, held)) or _is_any_live(current, lost):
         return None
     # The outputs hold every row that lived when they were planned. Rows that died since would
     # come back to life with the rewrite, so they have to be killed again, by row id.
@@ -149,7 +158,7 @@ def replay(
     return Replay(LanceOperation.Rewrite(groups, []), pa.array(revived, pa.uint64()))
 
 
-def _join(fragments: list[FragmentMetadata]) -> CompactionOptions | None:
+def _plan_join(fragments: list[FragmentMetadata]) -> CompactionOptions | None:
     sizes = [fragment.physical_rows for fragment in fragments]
     if sum(size < SMALL_ROWS_MAX for size in sizes) < FANOUT:
         return None
@@ -158,7 +167,7 @@ def _join(fragments: list[FragmentMetadata]) -> CompactionOptions | None:
     return {"target_rows_per_fragment": tier, "materialize_deletions": False}
 
 
-def _purge(fragments: list[FragmentMetadata]) -> CompactionOptions | None:
+def _plan_purge(fragments: list[FragmentMetadata]) -> CompactionOptions | None:
     worthy = {
         fragment.id
         for fragment in fragments
@@ -174,12 +183,12 @@ def _purge(fragments: list[FragmentMetadata]) -> CompactionOptions | None:
     }
 
 
-def _dead(fragment: FragmentMetadata) -> object:
+def _identify_deletions(fragment: FragmentMetadata) -> object:
     """Which rows of a fragment are dead: deletion files are never changed."""
     return fragment.deletion_file and fragment.deletion_file.asdict()
 
 
-def _row_ids(
+def _read_row_ids(
     dataset: LanceDataset, fragment_ids: list[int]
 ) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     if not fragment_ids:
@@ -190,7 +199,9 @@ def _row_ids(
     return row_ids
 
 
-def _lives_any(dataset: LanceDataset, row_ids: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> bool:
+def _is_any_live(
+    dataset: LanceDataset, row_ids: np.ndarray[tuple[int], np.dtype[np.uint64]]
+) -> bool:
     if not len(row_ids):
         return False
-    return bool(len(rows_by_id(dataset, pa.array(row_ids), columns=[ROW_ID])))
+    return bool(len(fetch_rows_by_id(dataset, pa.array(row_ids), columns=[ROW_ID])))

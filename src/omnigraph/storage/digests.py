@@ -20,7 +20,7 @@ def digest_of(data: Any) -> str:  # Any: whatever has the buffer protocol
     return f"xxh3:{xxh3_64_hexdigest(data)}"
 
 
-def digest_of_files(files: Iterable[str]) -> int:
+def hash_files(files: Iterable[str]) -> int:
     """The digest of the names and bytes of some files of the disk, one after another.
 
     The name of the first one does not count: it is given to it afterwards.

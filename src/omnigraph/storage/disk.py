@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from omnigraph.storage.lance_steps import lance_step
+from omnigraph.storage.lance_steps import translate_lance_errors
 
 # Concurrent syncs share one commit of the file system's journal: eight cost little more than one.
 SYNCS_MAX = 8
@@ -14,7 +14,7 @@ SYNCS_MAX = 8
 SYNCED_DIRECTORIES_MAX = 10_000
 
 
-class Disk:
+class FileSyncer:
     """Forces written files of a local graph to the disk; does nothing for other stores."""
 
     def __init__(self, root: str, *, is_durable: bool) -> None:
@@ -30,17 +30,19 @@ class Disk:
         """
         if not self._is_durable:
             return
-        with lance_step("sync", table):
-            files = [file for name in names for file in _files(f"{self._root}/{table}/{name}")]
+        with translate_lance_errors("sync", table):
+            files = [file for name in names for file in _list_files(f"{self._root}/{table}/{name}")]
             directories = {os.path.dirname(file) for file in files}
-            fresh = {ancestor for one in directories for ancestor in self._fresh_ancestors(one)}
+            fresh = {
+                ancestor for one in directories for ancestor in self._list_unsynced_ancestors(one)
+            }
             for _ in self._pool.map(_sync, [*files, *sorted(directories | fresh)]):
                 pass
             if len(self._synced) > SYNCED_DIRECTORIES_MAX:
                 self._synced.clear()
             self._synced |= directories
 
-    def _fresh_ancestors(self, directory: str) -> Iterable[str]:
+    def _list_unsynced_ancestors(self, directory: str) -> Iterable[str]:
         # A directory may be new, made by Lance or by another process that dies before it syncs
         # the parent; once per process is enough, because directories of tables are never renamed.
         if directory not in self._synced:
@@ -49,7 +51,7 @@ class Disk:
                 yield directory
 
 
-def _files(target: str) -> list[str]:
+def _list_files(target: str) -> list[str]:
     if not target.endswith("/"):
         return [target]
     return [os.path.join(folder, name) for folder, _, names in os.walk(target) for name in names]

@@ -17,7 +17,7 @@ _PRIVATE: Final = re.compile(
 _VERSIONS: Final = re.compile(r"(t/[^/]+)/_versions")
 
 
-def prune(root: str, directory: str) -> None:
+def prune_folder(root: str, directory: str) -> None:
     """Remove a directory whose objects were deleted, if it is empty and its name is used up."""
     name = os.path.relpath(directory, root)
     with suppress(OSError):

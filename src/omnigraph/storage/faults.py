@@ -19,7 +19,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, TypeVar, assert_never
 
-from omnigraph.errors import StorageError, StorageUnknown
+from omnigraph.errors import StorageError, StorageUnknownError
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.paths import Entry
 
@@ -27,7 +27,14 @@ Result = TypeVar("Result")
 
 # What tables only read or plan; every other method of theirs writes something.
 _TABLE_READS = frozenset(
-    {"open", "references", "linear", "plan_compaction", "cut_indexes", "forget_unpublished"}
+    {
+        "open",
+        "list_references",
+        "read_linear_history",
+        "plan_compaction",
+        "cut_indexes",
+        "forget_unpublished",
+    }
 )
 
 
@@ -35,7 +42,7 @@ class SimulatedCrash(BaseException):
     """The process is gone: not an Exception, so that no handler of errors lives through it."""
 
 
-class Kind(StrEnum):
+class FaultKind(StrEnum):
     """What goes wrong at a step, and whether the step happens."""
 
     CRASH_BEFORE = "crash-before"
@@ -47,14 +54,14 @@ class Kind(StrEnum):
     PAUSE_AFTER = "pause-after"
 
 
-CRASHES = (Kind.CRASH_BEFORE, Kind.CRASH_AFTER)
-FAILURES = (Kind.ERROR, Kind.UNKNOWN_BEFORE, Kind.UNKNOWN_AFTER)
-PAUSES = (Kind.PAUSE_BEFORE, Kind.PAUSE_AFTER)
-_HAPPENING = (Kind.CRASH_AFTER, Kind.UNKNOWN_AFTER)
+CRASHES = (FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER)
+FAILURES = (FaultKind.ERROR, FaultKind.UNKNOWN_BEFORE, FaultKind.UNKNOWN_AFTER)
+PAUSES = (FaultKind.PAUSE_BEFORE, FaultKind.PAUSE_AFTER)
+_HAPPENING = (FaultKind.CRASH_AFTER, FaultKind.UNKNOWN_AFTER)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DurableStep:
     """One durable step: what was called, and on which path."""
 
     operation: str
@@ -66,13 +73,13 @@ class Fault:
     """What goes wrong at which step, counted from 1."""
 
     number: int
-    kind: Kind
+    kind: FaultKind
     operation: str
 
     def __str__(self) -> str:
         return f"{self.number:03}-{self.operation}-{self.kind}"
 
-    def steps(self, during: Callable[[], object] | None = None) -> Steps:
+    def create_steps(self, during: Callable[[], object] | None = None) -> Steps:
         """A fresh counter that will meet this fault; `during` is what others do meanwhile."""
         return Steps(self, during=during)
 
@@ -83,14 +90,14 @@ class Steps:
 
     fault: Fault | None = None
     during: Callable[[], object] | None = None
-    taken: list[Step] = field(default_factory=list)
-    is_met: bool = False
+    taken: list[DurableStep] = field(default_factory=list)
+    has_fired: bool = False
     is_dead: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, operation: str, path: str, action: Callable[[], Result]) -> Result:
         """Do one durable step, unless the fault is here."""
-        kind = self._count(Step(operation, path))
+        kind = self._count(DurableStep(operation, path))
         if kind is None:
             return action()
         if kind in PAUSES:
@@ -99,19 +106,19 @@ class Steps:
             self.during()
         if kind in _HAPPENING:
             action()
-        raise _failure(kind, operation, path)
+        raise _build_failure(kind, operation, path)
 
-    def _pause(self, kind: Kind, action: Callable[[], Result]) -> Result:
+    def _pause(self, kind: FaultKind, action: Callable[[], Result]) -> Result:
         """Stop this process before or after a step, while others go on for as long as they like."""
         assert self.during is not None, "a pause needs to know what others do meanwhile"
-        if kind is Kind.PAUSE_BEFORE:
+        if kind is FaultKind.PAUSE_BEFORE:
             self.during()
             return action()
         result = action()
         self.during()
         return result
 
-    def _count(self, step: Step) -> Kind | None:
+    def _count(self, step: DurableStep) -> FaultKind | None:
         with self._lock:
             if self.is_dead:
                 # A cleanup handler or another thread of a dead process writes nothing either.
@@ -119,13 +126,15 @@ class Steps:
             self.taken.append(step)
             if self.fault is None or self.fault.number != len(self.taken):
                 return None
-            self.is_met = True
+            self.has_fired = True
             # Dead before a CRASH_AFTER step runs, so that no other thread slips in behind it.
             self.is_dead = self.fault.kind in CRASHES
             return self.fault.kind
 
 
-def every_fault(run: Callable[[Steps], object], kinds: Iterable[Kind] = CRASHES) -> Iterator[Fault]:
+def iter_faults(
+    run: Callable[[Steps], object], kinds: Iterable[FaultKind] = CRASHES
+) -> Iterator[Fault]:
     """Run a scenario once without faults, and give each fault of each of its steps."""
     counted = Steps()
     run(counted)
@@ -187,15 +196,15 @@ class FaultyTables:
         return step
 
 
-def _failure(kind: Kind, operation: str, path: str) -> BaseException:
+def _build_failure(kind: FaultKind, operation: str, path: str) -> BaseException:
     match kind:
-        case Kind.CRASH_BEFORE | Kind.CRASH_AFTER:
+        case FaultKind.CRASH_BEFORE | FaultKind.CRASH_AFTER:
             return SimulatedCrash(f"{kind} {operation} {path}")
-        case Kind.ERROR:
+        case FaultKind.ERROR:
             return StorageError(operation, path, "a fault on purpose")
-        case Kind.UNKNOWN_BEFORE | Kind.UNKNOWN_AFTER:
-            return StorageUnknown(operation, path, "a fault on purpose")
-        case Kind.PAUSE_BEFORE | Kind.PAUSE_AFTER:
+        case FaultKind.UNKNOWN_BEFORE | FaultKind.UNKNOWN_AFTER:
+            return StorageUnknownError(operation, path, "a fault on purpose")
+        case FaultKind.PAUSE_BEFORE | FaultKind.PAUSE_AFTER:
             raise AssertionError("a paused step happens")
         case _:
             assert_never(kind)

@@ -11,8 +11,8 @@ from lance import LanceDataset
 from lance.fragment import DeletionFile, FragmentMetadata, LanceFragment
 from lance.progress import FragmentWriteProgress
 
-from omnigraph.errors import StorageRefused
-from omnigraph.storage.pins import Pin, Staged, file_names
+from omnigraph.errors import StorageRefusedError
+from omnigraph.storage.pins import Pin, Staged, list_file_names
 
 # How many rows Lance puts into one file, of which a write of fewer rows makes one.
 FRAGMENT_ROWS_MAX: Final = 1024 * 1024
@@ -31,9 +31,9 @@ class CompleteFragments(FragmentWriteProgress):
         """Remember it."""
         self._found.append(fragment)
 
-    def files(self, path: str) -> list[str]:
+    def list_files(self, path: str) -> list[str]:
         """The data files of the fragments, relative to the root of the graph."""
-        return [f"{path}/data/{name}" for each in self._found for name in file_names(each)]
+        return [f"{path}/data/{name}" for each in self._found for name in list_file_names(each)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,9 @@ def fragment_of(dataset: LanceDataset, fragment_id: int) -> LanceFragment:
     return fragment
 
 
-def renumbered(fragments: Iterable[FragmentMetadata], *, above: int) -> list[FragmentMetadata]:
+def renumber_fragments(
+    fragments: Iterable[FragmentMetadata], *, above: int
+) -> list[FragmentMetadata]:
     """Written fragments with ids nobody has used: an index may still claim to cover a used one."""
     # Copies: the same rows get other ids when they are committed on another version.
     new = [copy(fragment) for fragment in fragments]
@@ -73,26 +75,26 @@ def renumbered(fragments: Iterable[FragmentMetadata], *, above: int) -> list[Fra
     return new
 
 
-def admitted(
+def admit_fragments(
     dataset: LanceDataset, staged: Sequence[Staged], *, pin: Pin
 ) -> list[FragmentMetadata]:
     """The fragments to add to a version, each of them for the first time."""
-    fragments = renumbered(
+    fragments = renumber_fragments(
         (fragment for part in staged for fragment in part.fragments), above=pin.high_water
     )
     if not fragments:
         return []
-    new = [name for fragment in fragments for name in file_names(fragment)]
-    newer = _ids_above(dataset, min(part.above for part in staged))
-    known = {name for id_ in newer for name in file_names(fragment_of(dataset, id_).metadata)}
+    new = [name for fragment in fragments for name in list_file_names(fragment)]
+    newer = _list_ids_above(dataset, min(part.above for part in staged))
+    known = {name for id_ in newer for name in list_file_names(fragment_of(dataset, id_).metadata)}
     is_foreign = any(part.path != pin.path for part in staged)
     if is_foreign or len(set(new)) < len(new) or not known.isdisjoint(new):
         # Lance would take the same fragment twice without a word, and every row with it.
         reason = "rows of another table" if is_foreign else "rows that are already in it"
-        raise StorageRefused("commit", pin.path, f"the table was given {reason}")
+        raise StorageRefusedError("commit", pin.path, f"the table was given {reason}")
     return fragments
 
 
-def _ids_above(dataset: LanceDataset, above: int) -> list[int]:
+def _list_ids_above(dataset: LanceDataset, above: int) -> list[int]:
     """The fragments that may have come since; looking at all of them costs a large table dearly."""
     return [fragment_id for fragment_id in dataset.fragment_ids() if fragment_id > above]

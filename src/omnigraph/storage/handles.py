@@ -11,11 +11,11 @@ import lance
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 
-from omnigraph.storage.lance_steps import lance_step
+from omnigraph.storage.lance_steps import translate_lance_errors
 from omnigraph.storage.objects import open_objects
-from omnigraph.storage.pins import Pin, version_text
+from omnigraph.storage.pins import Pin, format_version
 from omnigraph.storage.references import manifest_of
-from omnigraph.storage.s3_options import s3_options
+from omnigraph.storage.s3_options import resolve_s3_options
 from omnigraph.storage.verification import Verifier
 
 # A handle holds a parsed manifest of a few kilobytes; 256 cover the hot types of some branches.
@@ -40,19 +40,19 @@ class Handles:
         self.root = open_objects(root_uri, options=options).uri
         # Lance reads the rest of the environment itself.
         is_s3 = self.root.startswith("s3://")
-        self._options = (s3_options(options or {}) if is_s3 else {}) or None
+        self._options = (resolve_s3_options(options or {}) if is_s3 else {}) or None
         self.verifier = Verifier(self.root)
         self._lock = threading.Lock()
         self._open: OrderedDict[tuple[str, str], LanceDataset] = OrderedDict()
         self._memory = _memory_of(self.root) if self.root.startswith("memory://") else None
-        self._session = self._memory.session if self._memory else _new_session(is_remote=is_s3)
+        self._session = self._memory.session if self._memory else _create_session(is_remote=is_s3)
 
     def create(self, path: str, schema: pa.Schema) -> LanceDataset:
         """Create an empty dataset, its linear version 1; fails when the path is taken."""
-        with lance_step("create", path):
+        with translate_lance_errors("create", path):
             dataset = lance.write_dataset(
                 schema.empty_table(),
-                self._uri(path),
+                self._uri_of(path),
                 mode="create",
                 enable_stable_row_ids=True,
                 data_storage_version=STORAGE_VERSION,
@@ -65,10 +65,10 @@ class Handles:
 
     def get(self, pin: Pin) -> LanceDataset:
         """The pinned version: one read of one object when it is not open yet."""
-        found = self.known(pin.path, pin.version)
+        found = self.get_known(pin.path, pin.version)
         return self._keep(pin.path, self.get_own(pin)) if found is None else found
 
-    def known(self, path: str, version: str) -> LanceDataset | None:
+    def get_known(self, path: str, version: str) -> LanceDataset | None:
         """A version that is open, or None."""
         key = (path, version)
         with self._lock:
@@ -82,25 +82,25 @@ class Handles:
         While Lance builds an index, it refuses every other use of the same object.
         """
         self.verifier.require_manifest(pin)
-        with lance_step("open", pin.path):
+        with translate_lance_errors("open", pin.path):
             return lance.dataset(
-                self._uri(pin.path),
+                self._uri_of(pin.path),
                 version=int(pin.version, 16),
                 storage_options=self._options,
                 session=self._session,
             )
 
-    def latest(self, path: str) -> LanceDataset:
+    def open_latest(self, path: str) -> LanceDataset:
         """The newest version of the linear history of a table, which is no part of any graph."""
-        with lance_step("open", path):
+        with translate_lance_errors("open", path):
             return lance.dataset(
-                self._uri(path), storage_options=self._options, session=_new_session()
+                self._uri_of(path), storage_options=self._options, session=_create_session()
             )
 
     def commit(self, pin: Pin, operation: LanceOperation.BaseOperation) -> Pin:
         """Commit detached: the result is a private child of `pin` that only its pin can reach."""
         base = self.get(pin)
-        with lance_step("commit", pin.path):
+        with translate_lance_errors("commit", pin.path):
             # Lance checks next to nothing here (fragment ids are unique, rewritten fragments
             # exist): what the operation says must have been computed on this very version.
             dataset = LanceDataset.commit(base, operation, read_version=base.version, detached=True)
@@ -111,29 +111,31 @@ class Handles:
 
     def pin_of(self, path: str, dataset: LanceDataset, *, high_water: int) -> Pin:
         """The pin of an open version, given the highest fragment id that its ancestors used."""
-        with lance_step("pin", path):
+        with translate_lance_errors("pin", path):
             ids = dataset.fragment_ids()
             return Pin(
                 path=path,
-                version=version_text(dataset.version),
+                version=format_version(dataset.version),
                 rows=dataset.count_rows(),
                 fragments=len(ids),
                 high_water=max([high_water, *ids]),
-                digest=self.verifier.manifest_digest(f"{path}/{manifest_of(dataset)}"),
+                digest=self.verifier.compute_manifest_digest(f"{path}/{manifest_of(dataset)}"),
             )
 
     def _keep(self, path: str, dataset: LanceDataset) -> LanceDataset:
         with self._lock:
-            self._open[path, version_text(dataset.version)] = dataset
+            self._open[path, format_version(dataset.version)] = dataset
             while len(self._open) > HANDLES_MAX:
                 self._open.popitem(last=False)
         return dataset
 
-    def _uri(self, path: str) -> str:
+    def _uri_of(self, path: str) -> str:
         return f"{self.root}/{path}"
 
 
-def _new_session(*, is_remote: bool = False) -> Any:  # public at run time, missing from the types
+def _create_session(
+    *, is_remote: bool = False
+) -> Any:  # public at run time, missing from the types
     metadata = REMOTE_METADATA_BYTES_MAX if is_remote else METADATA_BYTES_MAX
     return vars(lance)["Session"](
         index_cache_size_bytes=INDEX_BYTES_MAX, metadata_cache_size_bytes=metadata
@@ -144,7 +146,7 @@ class _Memory:
     """The tables of one `memory://` name; Lance forgets them with the last open handle."""
 
     def __init__(self) -> None:
-        self.session = _new_session()
+        self.session = _create_session()
         self.anchors: list[LanceDataset] = []
 
 

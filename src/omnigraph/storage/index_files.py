@@ -18,7 +18,7 @@ from lance.dataset import Index as Segment
 
 from omnigraph.storage import indexes
 from omnigraph.storage.fragments import fragment_of
-from omnigraph.storage.pins import Pin, file_names
+from omnigraph.storage.pins import Pin, list_file_names
 
 # Gives the folder of a written segment the name it keeps.
 Seal: TypeAlias = Callable[[Segment], Segment]
@@ -72,13 +72,13 @@ class Indexed:
         return [f"_indices/{part.segment.uuid}/" for part in self.parts]
 
 
-def build(
-    dataset: LanceDataset, parts: Sequence[IndexPart], *, require: Require, seal: Seal
+def build_segments(
+    dataset: LanceDataset, parts: Sequence[IndexPart], *, require_inputs: Require, seal: Seal
 ) -> Iterator[BuiltSegment]:
     """Build parts of indexes of one version, as far as there is something to do."""
     plans = [(part.spec, plan) for part in parts if (plan := _plan(dataset, part)) is not None]
     # Indexes of several columns are made of the same files.
-    require(
+    require_inputs(
         {id_ for _, plan in plans for id_ in plan.fragment_ids},
         {old.uuid for _, plan in plans for old in plan.merged},
     )
@@ -86,7 +86,9 @@ def build(
         yield _build_part(dataset, spec, plan, seal)
 
 
-def cut(dataset: LanceDataset, spec: IndexSpec, rows_max: int | None = None) -> list[IndexPart]:
+def cut_index(
+    dataset: LanceDataset, spec: IndexSpec, rows_max: int | None = None
+) -> list[IndexPart]:
     """What an index does not cover, in parts that become segments of their own.
 
     A part has at most so many rows, or one fragment.
@@ -98,7 +100,7 @@ def cut(dataset: LanceDataset, spec: IndexSpec, rows_max: int | None = None) -> 
     chosen: list[int] = []
     chosen_rows = 0
     for fragment_id in gap:
-        rows = indexes.rows_of(dataset, [fragment_id])
+        rows = indexes.count_rows_in(dataset, [fragment_id])
         if chosen and chosen_rows + rows > rows_max:
             parts.append(IndexPart(spec, chosen_rows, tuple(chosen)))
             chosen, chosen_rows = [], 0
@@ -122,36 +124,36 @@ def _build_part(
         segment=dataclasses.replace(seal(segment), name=spec.name),
         known=frozenset(old.uuid for old in indexes.segments_of(dataset, spec.name)),
         replaced=frozenset(old.uuid for old in plan.replaced),
-        files={id_: _files(dataset, id_) for id_ in segment.fragment_ids},
+        files={id_: _list_files(dataset, id_) for id_ in segment.fragment_ids},
     )
 
 
-def apply(dataset: LanceDataset, indexed: Indexed) -> LanceOperation.CreateIndex | None:
+def apply_segments(dataset: LanceDataset, indexed: Indexed) -> LanceOperation.CreateIndex | None:
     """The operation that adds the segments to a version; None when none of them fits it."""
     new: list[Segment] = []
     removed: dict[str, Segment] = {}
     for part in indexed.parts:
         known = indexes.segments_of(dataset, part.segment.name)
-        segment = _fitted(dataset, part, known)
+        segment = _fit_segment(dataset, part, known)
         if segment is not None:
             new.append(segment)
             removed |= {old.uuid: old for old in known if old.uuid in part.replaced}
     return LanceOperation.CreateIndex(new, list(removed.values())) if new else None
 
 
-def _fitted(dataset: LanceDataset, part: BuiltSegment, known: list[Segment]) -> Segment | None:
+def _fit_segment(dataset: LanceDataset, part: BuiltSegment, known: list[Segment]) -> Segment | None:
     """The segment with what it covers of a version; None when it does not fit."""
     if {old.uuid for old in known} != part.known:
         # Somebody else extended the index, maybe over the same rows.
         return None
     present = set(dataset.fragment_ids())
     left = {id_ for id_ in part.files if id_ in present}
-    if any(_files(dataset, id_) != part.files[id_] for id_ in left):
+    if any(_list_files(dataset, id_) != part.files[id_] for id_ in left):
         return None
     if not left:
         return None
     return dataclasses.replace(part.segment, fragment_ids=Bitmap(sorted(left)))
 
 
-def _files(dataset: LanceDataset, fragment_id: int) -> tuple[str, ...]:
-    return tuple(file_names(fragment_of(dataset, fragment_id).metadata))
+def _list_files(dataset: LanceDataset, fragment_id: int) -> tuple[str, ...]:
+    return tuple(list_file_names(fragment_of(dataset, fragment_id).metadata))

@@ -100,48 +100,52 @@ def plan_segment(
     None when everything is covered. Of too many segments, the smallest are merged into the one
     over all that is uncovered.
     """
-    live, dead = _split(dataset, known)
+    live, dead = _split_segments(dataset, known)
     if fragment_ids:
         return SegmentPlan(column, list(fragment_ids), [], dead)
     covered = {id_ for part in known for id_ in part.fragment_ids}
     uncovered = sorted(set(dataset.fragment_ids()) - covered)
     if not uncovered:
         return None
-    merged = _smallest(dataset, live, rows_of(dataset, uncovered))
+    merged = _select_smallest(dataset, live, count_rows_in(dataset, uncovered))
     return SegmentPlan(column, uncovered, merged, dead)
 
 
 def build_segment(dataset: LanceDataset, plan: SegmentPlan) -> Segment:
     """The planned segment, written beside the table."""
-    segment = _segment(dataset, plan.column, plan.fragment_ids)
-    return _merged(dataset, segment, plan.merged) if plan.merged else segment
+    segment = _build_segment(dataset, plan.column, plan.fragment_ids)
+    return _merge_segments(dataset, segment, plan.merged) if plan.merged else segment
 
 
-def rows_of(dataset: LanceDataset, fragment_ids: Iterable[int]) -> int:
+def count_rows_in(dataset: LanceDataset, fragment_ids: Iterable[int]) -> int:
     """How many rows live in some fragments."""
     return sum(fragment_of(dataset, id_).metadata.num_rows for id_ in fragment_ids)
 
 
-def lost_coverage(dataset: LanceDataset, fragment_ids: Iterable[int]) -> tuple[Index, ...]:
+def find_lost_coverage(dataset: LanceDataset, fragment_ids: Iterable[int]) -> tuple[Index, ...]:
     """The indexes that hold row addresses of fragments about to be rewritten."""
     ids = set(fragment_ids)
     return tuple(index for index in indexes_of(dataset) if not ids.isdisjoint(index.covered))
 
 
-def _split(dataset: LanceDataset, known: list[Segment]) -> tuple[list[Segment], list[Segment]]:
+def _split_segments(
+    dataset: LanceDataset, known: list[Segment]
+) -> tuple[list[Segment], list[Segment]]:
     """The segments that cover a fragment of a version, and those that cover none."""
     present = set(dataset.fragment_ids())
     live = [part for part in known if not present.isdisjoint(part.fragment_ids)]
     return live, [part for part in known if part not in live]
 
 
-def _smallest(dataset: LanceDataset, live: list[Segment], new_rows: int) -> list[Segment]:
+def _select_smallest(dataset: LanceDataset, live: list[Segment], new_rows: int) -> list[Segment]:
     """The segments to merge with a new one: the smallest half, as soon as there are too many.
 
     So a row is merged a few times in its life, and never with every extension.
     """
     present = set(dataset.fragment_ids())
-    sized = [(rows_of(dataset, present.intersection(part.fragment_ids)), part) for part in live]
+    sized = [
+        (count_rows_in(dataset, present.intersection(part.fragment_ids)), part) for part in live
+    ]
     small = sorted((each for each in sized if each[0] < SEGMENT_ROWS_MAX), key=lambda each: each[0])
     if len(small) < SEGMENTS_MAX:
         return []
@@ -154,7 +158,7 @@ def _smallest(dataset: LanceDataset, live: list[Segment], new_rows: int) -> list
     return merged
 
 
-def _segment(dataset: LanceDataset, column: str, fragment_ids: list[int]) -> Segment:
+def _build_segment(dataset: LanceDataset, column: str, fragment_ids: list[int]) -> Segment:
     return dataset.create_index_uncommitted(
         column,
         IndexConfig(BTREE.lower(), {"zone_size": PAGE_ROWS}),
@@ -164,7 +168,7 @@ def _segment(dataset: LanceDataset, column: str, fragment_ids: list[int]) -> Seg
     )
 
 
-def _merged(dataset: LanceDataset, newest: Segment, others: list[Segment]) -> Segment:
+def _merge_segments(dataset: LanceDataset, newest: Segment, others: list[Segment]) -> Segment:
     """One segment for several; only the newest knows its details, and the pages have its size."""
     return dataset.merge_existing_index_segments(
         [

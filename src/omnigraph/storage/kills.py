@@ -20,14 +20,14 @@ import pyarrow.compute as pc
 from lance import LanceDataset
 from lance.fragment import FragmentMetadata
 
-from omnigraph.errors import Conflict
+from omnigraph.errors import ConflictError
 from omnigraph.storage.fragments import fragment_of
-from omnigraph.storage.pins import Pin, file_names
-from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID, rows_by_id
+from omnigraph.storage.pins import Pin, list_file_names
+from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID, fetch_rows_by_id
 from omnigraph.storage.sealing import deletion_files, seal_deletions
 from omnigraph.storage.verification import Verifier
 
-Numbers: TypeAlias = npt.NDArray[np.uint64]
+UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 
 # Writes under way at one time that may have to be applied again.
 REMEMBERED_MAX: Final = 16
@@ -36,7 +36,7 @@ _OFFSET_MASK: Final = np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True, slots=True)
-class Killed:
+class Deletion:
     """Fragments without the rows that died: some shrank, some are gone."""
 
     shrunk: list[FragmentMetadata]
@@ -49,40 +49,40 @@ class Killed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _FragmentDeletion:
     """What became of one fragment, `None` when it is gone, and of which of its rows it is true."""
 
     before: str
-    row_ids: Numbers
+    row_ids: UInt64Array
     after: FragmentMetadata | None
 
 
-_Pieces: TypeAlias = dict[int, _Piece]
+_FragmentDeletions: TypeAlias = dict[int, _FragmentDeletion]
 
 
-class Kills:
+class DeletionVectors:
     """Kills rows, and remembers how, for the write that has to do it again."""
 
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
         self._lock = threading.Lock()
         # By the identity of the row ids, which are kept so that it stays theirs.
-        self._known: OrderedDict[int, tuple[pa.Array, _Pieces]] = OrderedDict()
+        self._known: OrderedDict[int, tuple[pa.Array, _FragmentDeletions]] = OrderedDict()
 
-    def kill(
+    def write_vectors(
         self, dataset: LanceDataset, dead: pa.Array, *, pin: Pin, addresses: pa.Array | None
-    ) -> Killed:
+    ) -> Deletion:
         """Deletion vectors for rows on this version: another one's would undo its deletes."""
         if not len(dead):
-            return Killed([], [])
-        pieces = self._unchanged(dataset, dead)
+            return Deletion([], [])
+        pieces = self._find_unchanged(dataset, dead)
         held = [piece.row_ids for piece in pieces.values()]
         left = np.setdiff1d(dead.to_numpy(), np.concatenate(held)) if held else None
         if left is None or len(left):
-            rows = _located(dataset, dead if left is None else pa.array(left), pin, addresses)
-            pieces |= dict(self._killed(dataset, rows, pieces, pin.path))
+            rows = _locate_rows(dataset, dead if left is None else pa.array(left), pin, addresses)
+            pieces |= dict(self._delete_rows(dataset, rows, pieces, pin.path))
         self._remember(dead, pieces)
-        return Killed(
+        return Deletion(
             [piece.after for piece in pieces.values() if piece.after is not None],
             [fragment_id for fragment_id, piece in pieces.items() if piece.after is None],
         )
@@ -92,9 +92,13 @@ class Kills:
         with self._lock:
             self._known.clear()
 
-    def _killed(
-        self, dataset: LanceDataset, rows: tuple[Numbers, Numbers], pieces: _Pieces, path: str
-    ) -> Iterator[tuple[int, _Piece]]:
+    def _delete_rows(
+        self,
+        dataset: LanceDataset,
+        rows: tuple[UInt64Array, UInt64Array],
+        pieces: _FragmentDeletions,
+        path: str,
+    ) -> Iterator[tuple[int, _FragmentDeletion]]:
         row_ids, addresses = rows
         owners = addresses >> _OFFSET_BITS
         ids, starts = np.unique(owners, return_index=True)
@@ -103,16 +107,16 @@ class Kills:
             ids.tolist(), np.split(row_ids, starts[1:]), offsets, strict=True
         ):
             assert fragment_id not in pieces, "rows moved into a fragment that has not changed"
-            before = _state(dataset, fragment_id)
+            before = _identify_state(dataset, fragment_id)
             assert before is not None, "a row is in a fragment of its version"
             # The rows that are dead already are copied into the new deletion file.
             self._verifier.require_inputs(path, deletion_files(dataset, [fragment_id]))
             after = fragment_of(dataset, fragment_id).delete_rows(places.tolist())
             if after is not None and self._verifier.is_active:
                 after = seal_deletions(f"{self._verifier.root}/{path}", after)
-            yield fragment_id, _Piece(before, own, after)
+            yield fragment_id, _FragmentDeletion(before, own, after)
 
-    def _unchanged(self, dataset: LanceDataset, dead: pa.Array) -> _Pieces:
+    def _find_unchanged(self, dataset: LanceDataset, dead: pa.Array) -> _FragmentDeletions:
         with self._lock:
             known = self._known.get(id(dead))
         if known is None:
@@ -120,10 +124,10 @@ class Kills:
         return {
             fragment_id: piece
             for fragment_id, piece in known[1].items()
-            if _state(dataset, fragment_id) == piece.before
+            if _identify_state(dataset, fragment_id) == piece.before
         }
 
-    def _remember(self, dead: pa.Array, pieces: _Pieces) -> None:
+    def _remember(self, dead: pa.Array, pieces: _FragmentDeletions) -> None:
         with self._lock:
             self._known[id(dead)] = (dead, pieces)
             self._known.move_to_end(id(dead))
@@ -131,26 +135,26 @@ class Kills:
                 self._known.popitem(last=False)
 
 
-def _state(dataset: LanceDataset, fragment_id: int) -> str | None:
+def _identify_state(dataset: LanceDataset, fragment_id: int) -> str | None:
     """All that a deletion vector of a fragment depends on; None when the fragment is not there."""
     fragment = dataset.get_fragment(fragment_id)
     if fragment is None:
         return None
     metadata = fragment.metadata
-    return f"{file_names(metadata)} {metadata.deletion_file}"
+    return f"{list_file_names(metadata)} {metadata.deletion_file}"
 
 
-def _located(
+def _locate_rows(
     dataset: LanceDataset, row_ids: pa.Array, pin: Pin, addresses: pa.Array | None
-) -> tuple[Numbers, Numbers]:
+) -> tuple[UInt64Array, UInt64Array]:
     """The row ids and their addresses in this version, both in the order of addresses."""
     if addresses is None or len(addresses) != len(row_ids):
         wanted = pc.unique(row_ids)
-        found = rows_by_id(dataset, wanted, columns=[ROW_ADDRESS])
+        found = fetch_rows_by_id(dataset, wanted, columns=[ROW_ADDRESS])
         row_ids, addresses = found[ROW_ID], found[ROW_ADDRESS]
         if len(row_ids) != len(wanted):
             missing = len(wanted) - len(row_ids)
-            raise Conflict(f"{pin.path}: {missing} rows to replace are not in {pin.version}")
+            raise ConflictError(f"{pin.path}: {missing} rows to replace are not in {pin.version}")
     places = addresses.to_numpy()
     order = np.argsort(places)
     return row_ids.to_numpy()[order], places[order]

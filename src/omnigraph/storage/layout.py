@@ -31,14 +31,14 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-from omnigraph.errors import ResourceLimit
+from omnigraph.errors import ResourceLimitError
 from omnigraph.storage.paths import SEGMENT_BYTES_MAX
 
 MANIFEST = "__manifest"
 FORMAT = f"{MANIFEST}/format.json"
 BRANCHES = f"{MANIFEST}/branches"
 TAGS = f"{MANIFEST}/tags"
-HOLDS = f"{MANIFEST}/holds"
+LEASES = f"{MANIFEST}/holds"
 CHANGES = f"{MANIFEST}/changes"
 SCHEMAS = f"{MANIFEST}/schemas"
 CLEANUP = f"{MANIFEST}/cleanup.json"
@@ -65,65 +65,65 @@ _FLOOR = re.compile(r"__manifest/[^/]+\.[^/]+/(?:past_)?floors/(\d{20})")
 _SWEEP = re.compile(r"__manifest/sweeps/(\d{20})\.json")
 
 
-def branch_folder(branch: str) -> str:
+def build_branch_folder(branch: str) -> str:
     """The folder of the ref events of a name: one segment, however the name nests."""
-    return f"{BRANCHES}/{_segment('branch', branch)}"
+    return f"{BRANCHES}/{_escape_segment('branch', branch)}"
 
 
-def ref_event(branch: str, generation: int) -> str:
+def build_ref_event_path(branch: str, generation: int) -> str:
     """One event in the life of the name of a branch or a tag."""
-    return f"{branch_folder(branch)}/{_number(generation, digits=6)}.json"
+    return f"{build_branch_folder(branch)}/{_format_number(generation, digits=6)}.json"
 
 
-def tag_announcement(tag: str, generation: int) -> str:
+def build_tag_announcement_path(tag: str, generation: int) -> str:
     """The object that is put before an event which creates a tag."""
-    return f"{branch_folder(tag)}/{_number(generation, digits=6)}.tag"
+    return f"{build_branch_folder(tag)}/{_format_number(generation, digits=6)}.tag"
 
 
-def tag_folder(tag: str) -> str:
+def build_tag_folder(tag: str) -> str:
     """The folder of the events of a tag that has a chain of its own."""
-    return f"{TAGS}/{_segment('tag', tag)}"
+    return f"{TAGS}/{_escape_segment('tag', tag)}"
 
 
-def tag_event(tag: str, generation: int) -> str:
+def build_tag_event_path(tag: str, generation: int) -> str:
     """One event of a tag that has a chain of its own."""
-    return f"{tag_folder(tag)}/{_number(generation, digits=6)}.json"
+    return f"{build_tag_folder(tag)}/{_format_number(generation, digits=6)}.json"
 
 
-def stream_name(branch: str, token: str) -> str:
+def build_stream_name(branch: str, token: str) -> str:
     """A stream for a branch: the token makes it unique, the name in front is for people only."""
     hint = re.sub(r"[^a-z0-9]+", "-", branch.lower())[:_STREAM_HINT_MAX].strip("-")
     return f"{hint or 'branch'}.{token}"
 
 
-def stream_folder(stream: str) -> str:
+def build_stream_folder(stream: str) -> str:
     """The folder of a stream's records."""
     return f"{MANIFEST}/{stream}"
 
 
-def record(stream: str, seq: int) -> str:
+def build_record_path(stream: str, seq: int) -> str:
     """The record of one commit."""
-    return f"{MANIFEST}/{stream}/{_number(seq, digits=20)}.json"
+    return f"{MANIFEST}/{stream}/{_format_number(seq, digits=20)}.json"
 
 
-def checkpoint_folder(stream: str) -> str:
+def build_checkpoint_folder(stream: str) -> str:
     """The folder of a stream's checkpoints."""
     return f"{MANIFEST}/{stream}/checkpoints"
 
 
-def checkpoint(stream: str, seq: int) -> str:
+def build_checkpoint_path(stream: str, seq: int) -> str:
     """The fold of a stream's records up to one of them."""
-    return f"{checkpoint_folder(stream)}/{_number(seq, digits=20)}.json"
+    return f"{build_checkpoint_folder(stream)}/{_format_number(seq, digits=20)}.json"
 
 
-def floor_folder(stream: str) -> str:
+def build_floor_folder(stream: str) -> str:
     """The folder that tells how much of a branch was let go."""
     return f"{MANIFEST}/{stream}/floors"
 
 
-def floor(stream: str, seq: int) -> str:
+def build_floor_path(stream: str, seq: int) -> str:
     """The statement that the commits of a branch below one of them were let go."""
-    return f"{floor_folder(stream)}/{_number(seq, digits=20)}"
+    return f"{build_floor_folder(stream)}/{_format_number(seq, digits=20)}"
 
 
 def past_floor_folder(stream: str) -> str:
@@ -133,91 +133,91 @@ def past_floor_folder(stream: str) -> str:
 
 def past_floor(stream: str, seq: int) -> str:
     """The place of a floor that a higher one followed."""
-    return f"{past_floor_folder(stream)}/{_number(seq, digits=20)}"
+    return f"{past_floor_folder(stream)}/{_format_number(seq, digits=20)}"
 
 
-def sweep(number: int) -> str:
+def build_sweep_path(number: int) -> str:
     """The statement which unreferenced files a collector may be removing."""
-    return f"{SWEEPS}/{_number(number, digits=20)}.json"
+    return f"{SWEEPS}/{_format_number(number, digits=20)}.json"
 
 
-def hint(stream: str) -> str:
+def build_hint_path(stream: str) -> str:
     """Where a stream ended when somebody last looked."""
     return f"{MANIFEST}/{stream}/latest.json"
 
 
-def change_set(change_set_id: str) -> str:
+def build_change_set_path(change_set_id: str) -> str:
     """A change set that is too large for its record."""
     return f"{CHANGES}/{change_set_id}.arrow"
 
 
-def schema(digest: str) -> str:
+def build_schema_path(digest: str) -> str:
     """An accepted schema by the identity its records carry, such as `sha256:…`."""
     return f"{SCHEMAS}/{digest.rpartition(':')[2]}.json"
 
 
-def hold(hold_id: str) -> str:
+def build_lease_path(hold_id: str) -> str:
     """The path of a hold."""
-    return f"{HOLDS}/{hold_id}.json"
+    return f"{LEASES}/{hold_id}.json"
 
 
-def staging_folder(load_id: str) -> str:
+def build_staging_folder(load_id: str) -> str:
     """The folder for what the parts of a bulk load tell each other."""
     return f"{STAGING}/{load_id}"
 
 
-def units_folder(staging: str) -> str:
+def build_splits_folder(staging: str) -> str:
     """The folder that tells which parts of a bulk load are under way, beside that of its notes."""
     return f"{staging}.units"
 
 
-def probe(probe_id: str) -> str:
+def build_probe_path(probe_id: str) -> str:
     """An object that is written and removed to try out a store."""
     return f"{PROBES}/{probe_id}"
 
 
-def table(type_key: str, life: str) -> str:
+def build_table_path(type_key: str, life: str) -> str:
     """The Lance dataset of a type such as `node:Person`; a recreated type starts another life."""
     return f"{TABLES}/{type_key.rpartition(':')[2]}-{life}.lance"
 
 
-def seq_of_record(path: str) -> int | None:
+def parse_record_path(path: str) -> int | None:
     """The seq of a record's path, or None for any other path."""
     found = _RECORD.fullmatch(path)
     return int(found[1]) if found else None
 
 
-def seq_of_checkpoint(path: str) -> int | None:
+def parse_checkpoint_path(path: str) -> int | None:
     """The seq of a checkpoint's path, or None for any other path."""
     found = _CHECKPOINT.fullmatch(path)
     return int(found[1]) if found else None
 
 
-def branch_of_ref_event(path: str) -> tuple[str, int] | None:
+def parse_ref_event_path(path: str) -> tuple[str, int] | None:
     """The branch and the generation of a ref event's path, or None for any other path."""
     found = _REF_EVENT.fullmatch(path)
     return (unquote(found[1]), int(found[2])) if found else None
 
 
-def tag_of_announcement(path: str) -> tuple[str, int] | None:
+def parse_tag_announcement_path(path: str) -> tuple[str, int] | None:
     """The tag and the generation that a path announces, or None for any other path."""
     found = _ANNOUNCEMENT.fullmatch(path)
     return (unquote(found[1]), int(found[2])) if found else None
 
 
-def tag_of_event(path: str) -> tuple[str, int] | None:
+def parse_tag_event_path(path: str) -> tuple[str, int] | None:
     """The tag and the generation of a tag event's path, or None for any other path."""
     found = _TAG_EVENT.fullmatch(path)
     return (unquote(found[1]), int(found[2])) if found else None
 
 
-def seq_of_floor(path: str) -> int | None:
+def parse_floor_path(path: str) -> int | None:
     """The seq of a floor's path, also of a past one, or None for any other path."""
     found = _FLOOR.fullmatch(path)
     return int(found[1]) if found else None
 
 
-def number_of_sweep(path: str) -> int | None:
+def parse_sweep_path(path: str) -> int | None:
     """The number of a sweep's path, or None for any other path."""
     found = _SWEEP.fullmatch(path)
     return int(found[1]) if found else None
@@ -235,10 +235,10 @@ def stream_of(path: str) -> str | None:
     return name if top == MANIFEST and is_below and "." in name else None
 
 
-def _segment(noun: str, name: str) -> str:
+def _escape_segment(noun: str, name: str) -> str:
     escaped = _escape(name)
     if len(escaped) > SEGMENT_BYTES_MAX:
-        raise ResourceLimit(
+        raise ResourceLimitError(
             f"the stored length of a {noun} name",
             limit=SEGMENT_BYTES_MAX,
             actual=len(escaped),
@@ -251,8 +251,8 @@ def _escape(name: str) -> str:
     return _ESCAPED.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
 
 
-def _number(value: int, *, digits: int) -> str:
+def _format_number(value: int, *, digits: int) -> str:
     # One digit more would sort below its predecessors, and a probe would never find it.
     if not 0 <= value < 10**digits:
-        raise ResourceLimit("a number in a path", limit=10**digits - 1, actual=value)
+        raise ResourceLimitError("a number in a path", limit=10**digits - 1, actual=value)
     return f"{value:0{digits}}"

@@ -14,7 +14,7 @@ _MAINTENANCE: Final = frozenset({"Rewrite", "ReserveFragments"})
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearHistory:
     """The newest linear version of a table, and what the versions above the first one did.
 
     `operations` is None where that cannot be read.
@@ -40,12 +40,12 @@ class Linear:
         return tuple(f"_versions/{_HIGHEST - version:020}.manifest" for version in versions)
 
 
-def linear_of(latest: LanceDataset) -> Linear:
+def linear_of(latest: LanceDataset) -> LinearHistory:
     """The linear history of a table, opened at its newest linear version."""
     version = int(latest.version)
     try:
         done = [latest.read_transaction(each) for each in range(2, version + 1)]
     except (OSError, ValueError, RuntimeError):
-        return Linear(version, None)
+        return LinearHistory(version, None)
     known = [type(each.operation).__name__ for each in done if each is not None]
-    return Linear(version, tuple(known) if len(known) == len(done) else None)
+    return LinearHistory(version, tuple(known) if len(known) == len(done) else None)

@@ -15,27 +15,32 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Protocol, TypeVar
 
-from omnigraph.errors import StorageError, StorageFull, StorageRefused, StorageUnknown
-from omnigraph.storage.empty_folders import prune
-from omnigraph.storage.paths import TEMPORARY_PREFIX, Entry, check_folder, check_path
+from omnigraph.errors import (
+    StorageError,
+    StorageFullError,
+    StorageRefusedError,
+    StorageUnknownError,
+)
+from omnigraph.storage.empty_folders import prune_folder
+from omnigraph.storage.paths import TEMPORARY_PREFIX, Entry, require_folder, require_path
 
 # Far longer than any write takes: an older temporary file belongs to a process that died.
 TEMPORARY_AGE_S = 24 * 3600.0
 # The directories a store remembers as synced; forgetting one costs a few extra syncs.
 SYNCED_DIRECTORIES_MAX = 10_000
 # How often an object is written before its temporary file is gone each time it gets its name.
-PLACES_MAX = 4
+PUBLISH_TRIES_MAX = 4
 # Many files are removed by a few threads, since each waits for the disk; so many at a time by one.
 DELETERS_MAX = 4
 DELETE_PIECE = 256
 
-Placed = TypeVar("Placed")
+Published = TypeVar("Published")
 
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 _REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ENOTDIR)
 _KINDS: dict[int, type[StorageError]] = {
-    **dict.fromkeys(_REFUSALS, StorageRefused),
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), StorageFull),
+    **dict.fromkeys(_REFUSALS, StorageRefusedError),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), StorageFullError),
 }
 
 
@@ -86,31 +91,33 @@ class LocalObjects:
 
     def put_new(self, path: str, data: bytes) -> bool:
         """Create an absent object, durably; True if and only if this call created it."""
-        target = self._target(path)
+        target = self._target_of(path)
         if os.path.exists(target):
             # Who is late learns it without paying for a synced file; the link decides the rest.
             return False
-        is_created = self._place("put_new", target, data, self._link, is_synced=self._is_durable)
+        is_created = self._publish_file(
+            "put_new", target, data, self._link, is_synced=self._is_durable
+        )
         if is_created:
             self._make_durable("put_new", target)
         return is_created
 
     def put(self, path: str, data: bytes) -> None:
         """Create or replace an object whole; what is derived need not survive a power loss."""
-        target = self._target(path)
-        self._place("put", target, data, self._system.replace, is_synced=False)
+        target = self._target_of(path)
+        self._publish_file("put", target, data, self._system.replace, is_synced=False)
 
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         """Every object at any depth below a folder, in byte order, above the path `after`."""
-        folder = check_folder(prefix)
-        with _translated("list", f"{self.uri}/{folder}"):
+        folder = require_folder(prefix)
+        with _translate_errors("list", f"{self.uri}/{folder}"):
             yield from self._walk(
-                f"{folder}/" if folder else "", check_path(after) if after else ""
+                f"{folder}/" if folder else "", require_path(after) if after else ""
             )
 
     def delete(self, paths: Iterable[str]) -> None:
         """Remove objects; absent ones are fine."""
-        targets = [self._target(path) for path in paths]
+        targets = [self._target_of(path) for path in paths]
         pieces = [targets[at : at + DELETE_PIECE] for at in range(0, len(targets), DELETE_PIECE)]
         if len(pieces) < 2:
             self._unlink(targets)
@@ -119,17 +126,20 @@ class LocalObjects:
                 list(deleters.map(self._unlink, pieces))
         for directory in sorted(set(map(os.path.dirname, targets))):
             self._sweep(directory)
-            prune(self.uri, directory)
+            prune_folder(self.uri, directory)
 
     def _unlink(self, targets: Iterable[str]) -> None:
         for target in targets:
             # Not synced: what a power loss brings back is garbage again, not a lost write.
-            with _translated("delete", target), suppress(FileNotFoundError, NotADirectoryError):
+            with (
+                _translate_errors("delete", target),
+                suppress(FileNotFoundError, NotADirectoryError),
+            ):
                 self._system.unlink(target)
 
     def _read(self, path: str, start: int, length: int) -> bytes | None:
-        target = self._target(path)
-        with _translated("get", target):
+        target = self._target_of(path)
+        with _translate_errors("get", target):
             try:
                 # One call of the system may give less than it was asked for: buffers go on.
                 with open(target, "rb", buffering=0 if length < 0 else -1) as file:
@@ -138,30 +148,33 @@ class LocalObjects:
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return None
 
-    def _target(self, path: str) -> str:
-        return f"{self.uri}/{check_path(path)}"
+    def _target_of(self, path: str) -> str:
+        return f"{self.uri}/{require_path(path)}"
 
-    def _place(
+    def _publish_file(
         self,
         operation: str,
         target: str,
         data: bytes,
-        name: Callable[[str, str], Placed],
+        name: Callable[[str, str], Published],
         *,
         is_synced: bool,
-    ) -> Placed:
+    ) -> Published:
         """Write an object, and give it its name once all of its bytes are there."""
-        with _translated(operation, target):
-            for _ in range(PLACES_MAX - 1):
+        with _translate_errors(operation, target):
+            for _ in range(PUBLISH_TRIES_MAX - 1):
                 # A clean-up that has no grace may have removed the temporary file, or its empty
                 # directory.
-                with suppress(FileNotFoundError), self._written(target, data, is_synced) as written:
+                with (
+                    suppress(FileNotFoundError),
+                    self._stage_file(target, data, is_synced) as written,
+                ):
                     return name(written, target)
-            with self._written(target, data, is_synced) as written:
+            with self._stage_file(target, data, is_synced) as written:
                 return name(written, target)
 
     @contextmanager
-    def _written(self, target: str, data: bytes, is_synced: bool) -> Iterator[str]:
+    def _stage_file(self, target: str, data: bytes, is_synced: bool) -> Iterator[str]:
         """A temporary file beside the target that holds the data; gone at the end."""
         directory = os.path.dirname(target)
         temporary = f"{directory}/{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(8).hex()}"
@@ -200,7 +213,7 @@ class LocalObjects:
         except OSError as error:
             if error.errno in _NO_HARD_LINKS:
                 # Creating the target first and filling it later would show readers a part of it.
-                raise StorageRefused(
+                raise StorageRefusedError(
                     "put_new",
                     target,
                     f"this file system has no hard links ({error.strerror})",
@@ -220,7 +233,7 @@ class LocalObjects:
                 self._sync_ancestors(directory)
         except OSError as error:
             # The object is visible, others may build on it, and a power loss may still undo it.
-            raise StorageUnknown(operation, target, f"not synced: {error.strerror}") from error
+            raise StorageUnknownError(operation, target, f"not synced: {error.strerror}") from error
 
     def _sync_ancestors(self, directory: str) -> None:
         # Another process may have made the directory, and may die before it syncs the parent.
@@ -253,7 +266,7 @@ class LocalObjects:
 
     def _walk(self, folder: str, after: str) -> Iterator[Entry]:
         """Depth first; a directory sorts as its name with a slash, which is the byte order."""
-        for path in _names(self.uri, folder, after):
+        for path in _list_names(self.uri, folder, after):
             if path.endswith("/"):
                 yield from self._walk(path, after)
                 continue
@@ -270,7 +283,7 @@ class LocalObjects:
                     self._system.unlink(item.path)
 
 
-def _names(root: str, folder: str, after: str) -> list[str]:
+def _list_names(root: str, folder: str, after: str) -> list[str]:
     """The sorted paths of a folder that are, or may hold, something above `after`."""
     try:
         with os.scandir(f"{root}/{folder}") as found:
@@ -289,7 +302,7 @@ def _names(root: str, folder: str, after: str) -> list[str]:
 
 
 @contextmanager
-def _translated(operation: str, path: str) -> Iterator[None]:
+def _translate_errors(operation: str, path: str) -> Iterator[None]:
     """Turn an error of the operating system into one of ours."""
     try:
         yield

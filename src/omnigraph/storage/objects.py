@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
-from omnigraph.errors import StorageRefused
-from omnigraph.ids import new_ulid
-from omnigraph.storage.layout import probe
+from omnigraph.errors import StorageRefusedError
+from omnigraph.ids import generate_ulid
+from omnigraph.storage.layout import build_probe_path
 from omnigraph.storage.local_objects import LocalObjects
 from omnigraph.storage.paths import Entry
 from omnigraph.storage.remote_objects import open_memory, open_s3
@@ -55,13 +55,13 @@ def open_objects(
         return _open_local(uri, uri, is_durable=is_durable)
     match scheme:
         case "file":
-            return _open_local(uri, _file_path(uri), is_durable=is_durable)
+            return _open_local(uri, _parse_file_uri(uri), is_durable=is_durable)
         case "memory":
             return open_memory(rest)
         case "s3":
             return open_s3(uri, options or {})
         case _:
-            raise StorageRefused(
+            raise StorageRefusedError(
                 "open",
                 uri,
                 f"there is no store for '{scheme}://'",
@@ -71,10 +71,10 @@ def open_objects(
 
 def require_exclusive_puts(objects: Objects) -> None:
     """Refuse a store whose `put_new` overwrites: two writers would each believe they committed."""
-    path = probe(new_ulid())
+    path = build_probe_path(generate_ulid())
     try:
         if not (objects.put_new(path, b"first") and not objects.put_new(path, b"second")):
-            raise StorageRefused(
+            raise StorageRefusedError(
                 "put_new",
                 f"{objects.uri}/{path}",
                 "the store ignores the condition 'only if absent'",
@@ -88,14 +88,14 @@ def _open_local(uri: str, path: str, *, is_durable: bool) -> LocalObjects:
     # Absolute, so that a later change of the working directory cannot move the store.
     root = os.path.abspath(path)
     if not path or root == os.path.dirname(root):
-        raise StorageRefused("open", uri, "the address names no directory of its own")
+        raise StorageRefusedError("open", uri, "the address names no directory of its own")
     return LocalObjects(root, is_durable=is_durable)
 
 
-def _file_path(uri: str) -> str:
+def _parse_file_uri(uri: str) -> str:
     parts = urlsplit(uri)
     if parts.netloc not in ("", "localhost"):
-        raise StorageRefused(
+        raise StorageRefusedError(
             "open", uri, f"'{parts.netloc}' is another machine", hint="write file:///directory"
         )
     return unquote(parts.path)

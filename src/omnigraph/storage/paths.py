@@ -24,7 +24,7 @@ class Entry:
     modified: float
 
 
-def check_path(path: str) -> str:
+def require_path(path: str) -> str:
     """The path itself; a path that some store could not hold is a bug of the caller."""
     if _FORBIDDEN.search(path):
         raise ValueError(f"object path {path!r} has a character that stores refuse")
@@ -40,7 +40,7 @@ def check_path(path: str) -> str:
     return path
 
 
-def check_folder(prefix: str) -> str:
+def require_folder(prefix: str) -> str:
     """A folder to list, without its closing slash; the empty folder is the whole store."""
     folder = prefix.removesuffix("/")
-    return check_path(folder) if folder else ""
+    return require_path(folder) if folder else ""

@@ -51,16 +51,16 @@ class Staged:
     rows: int
     above: int = 0
     # The rows themselves, if they are few and were written by this process.
-    held: pa.Table | None = field(default=None, compare=False, repr=False)
+    cached_rows: pa.Table | None = field(default=None, compare=False, repr=False)
     after_sweep: int = 0
 
     @cached_property
-    def files(self) -> tuple[str, ...]:
+    def list_files(self) -> tuple[str, ...]:
         """The data files of the fragments, relative to the graph's root."""
         return tuple(
             f"{self.path}/data/{name}"
             for fragment in self.fragments
-            for name in file_names(fragment)
+            for name in list_file_names(fragment)
         )
 
     def to_json(self) -> str:
@@ -90,12 +90,12 @@ class Staged:
         )
 
 
-def file_names(fragment: FragmentMetadata) -> list[str]:
+def list_file_names(fragment: FragmentMetadata) -> list[str]:
     """The data files of a fragment, relative to the table's data folder."""
     # The public property defines a class on every access, which a commit would notice.
     return [file._path for file in fragment.files]  # noqa: SLF001
 
 
-def version_text(version: int) -> str:
+def format_version(version: int) -> str:
     """A version number as the text that pins carry."""
     return f"{version:016x}"

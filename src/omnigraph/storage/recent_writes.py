@@ -33,7 +33,7 @@ CHAIN_MAX: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _WriteStep:
     """How one version was made of another one."""
 
     version: str
@@ -62,22 +62,22 @@ class RecentWrites:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._steps: OrderedDict[tuple[str, str], _Step] = OrderedDict()
+        self._steps: OrderedDict[tuple[str, str], _WriteStep] = OrderedDict()
         self._nbytes = 0
 
-    def note(
+    def record_version(
         self, pin: Pin, parent: Pin, *, dead: pa.Array | None = None, staged: Sequence[Staged] = ()
     ) -> None:
         """Remember how a version was made; one that came with more than a little is not."""
-        rows = tuple(part.held for part in staged if part.held is not None)
+        rows = tuple(part.cached_rows for part in staged if part.cached_rows is not None)
         ended = pa.array([], pa.uint64()) if dead is None else dead
         nbytes = sum(each.nbytes for each in rows) + ended.nbytes
         if len(rows) < len(staged) or nbytes > STEP_BYTES_MAX or pin.version == parent.version:
             return
-        fragments = range(parent.high_water + 1, parent.high_water + 1 + _count(staged))
+        fragments = range(parent.high_water + 1, parent.high_water + 1 + _count_rows(staged))
         # A copy, as of the rows: what a scan found may be a part of something large.
         own = ended.to_numpy().copy()
-        step = _Step(pin.version, parent.version, own, rows, tuple(fragments), nbytes)
+        step = _WriteStep(pin.version, parent.version, own, rows, tuple(fragments), nbytes)
         with self._lock:
             before = self._steps.pop((pin.path, pin.version), None)
             self._nbytes += nbytes - (0 if before is None else before.nbytes)
@@ -86,9 +86,9 @@ class RecentWrites:
                 _, oldest = self._steps.popitem(last=False)
                 self._nbytes -= oldest.nbytes
 
-    def steps(self, pin: Pin, known: Container[str]) -> list[_Step] | None:
+    def find_steps(self, pin: Pin, known: Container[str]) -> list[_WriteStep] | None:
         """The steps from the newest known version before this one; None if it was not made here."""
-        found: list[_Step] = []
+        found: list[_WriteStep] = []
         version = pin.version
         while version not in known:
             step = self._steps.get((pin.path, version))
@@ -98,11 +98,11 @@ class RecentWrites:
             version = step.parent
         return found[::-1]
 
-    def since(
+    def find_changes_since(
         self, pin: Pin, known: Container[str], *, schema: pa.Schema, row_ids_of: RowIdsOf
     ) -> RowChanges | None:
         """What happened since the newest known version before this one; None if it was not here."""
-        steps = self.steps(pin, known)
+        steps = self.find_steps(pin, known)
         if not steps:
             return None
         parts = []
@@ -111,11 +111,13 @@ class RecentWrites:
             if found is None or len(found) != sum(map(len, step.rows)):
                 return None
             parts.append(found)
-        return _changes(steps, parts, schema)
+        return _build_changes(steps, parts, schema)
 
 
-def _changes(steps: list[_Step], parts: list[RowIds], schema: pa.Schema) -> RowChanges | None:
-    rows = _joined([each for step in steps for each in step.rows], schema)
+def _build_changes(
+    steps: list[_WriteStep], parts: list[RowIds], schema: pa.Schema
+) -> RowChanges | None:
+    rows = _join_rows([each for step in steps for each in step.rows], schema)
     if rows is None:
         return None
     row_ids = np.concatenate([np.zeros(0, np.uint64), *parts])
@@ -126,7 +128,7 @@ def _changes(steps: list[_Step], parts: list[RowIds], schema: pa.Schema) -> RowC
     return RowChanges(steps[0].parent, dead, row_ids, rows)
 
 
-def _joined(tables: list[pa.Table], schema: pa.Schema) -> pa.Table | None:
+def _join_rows(tables: list[pa.Table], schema: pa.Schema) -> pa.Table | None:
     """Rows with all columns of a table but blobs; None if they have others."""
     names = [field.name for field in schema if not is_blob(field)]
     if len(tables) == 1 and tables[0].column_names == names:
@@ -138,7 +140,7 @@ def _joined(tables: list[pa.Table], schema: pa.Schema) -> pa.Table | None:
     return rows if rows.column_names == names else None
 
 
-def held_rows(rows: object) -> pa.Table | None:
+def select_cached_rows(rows: object) -> pa.Table | None:
     """Rows that are worth to be remembered with what is written of them."""
     if not isinstance(rows, pa.Table) or rows.nbytes > STEP_BYTES_MAX:
         return None
@@ -147,5 +149,5 @@ def held_rows(rows: object) -> pa.Table | None:
     return rows.take(pa.array(np.arange(len(rows))))
 
 
-def _count(staged: Sequence[Staged]) -> int:
+def _count_rows(staged: Sequence[Staged]) -> int:
     return sum(len(part.fragments) for part in staged)

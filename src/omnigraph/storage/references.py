@@ -5,7 +5,7 @@ from __future__ import annotations
 from lance import LanceDataset
 from lance.blob import BlobType
 
-from omnigraph.storage.pins import Pin, file_names
+from omnigraph.storage.pins import Pin, list_file_names
 
 # Lance names linear manifests by the distance to the highest number, so that the newest is first.
 _LINEAR_1 = f"_versions/{2**64 - 2:020}.manifest"
@@ -16,7 +16,7 @@ def manifest_of(dataset: LanceDataset) -> str:
     return _LINEAR_1 if dataset.version == 1 else f"_versions/d{dataset.version}.manifest"
 
 
-def manifest_path(pin: Pin) -> str:
+def build_manifest_path(pin: Pin) -> str:
     """The manifest of a pinned version, relative to the graph's root."""
     number = int(pin.version, 16)
     return f"{pin.path}/{_LINEAR_1 if number == 1 else f'_versions/d{number}.manifest'}"
@@ -31,7 +31,7 @@ def references_of(dataset: LanceDataset) -> set[str]:
         metadata = fragment.metadata
         if metadata.deletion_file is not None:
             found.add(metadata.deletion_file.path(metadata.id))
-        for name in file_names(metadata):
+        for name in list_file_names(metadata):
             found.add(f"data/{name}")
             if has_blobs:
                 found.add(sidecars_of(f"data/{name}"))

@@ -21,10 +21,10 @@ from obstore import Bytes
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import MemoryStore, ObjectStore, S3Store
 
-from omnigraph.errors import StorageError, StorageRefused, StorageUnknown
-from omnigraph.storage.paths import Entry, check_folder, check_path
+from omnigraph.errors import StorageError, StorageRefusedError, StorageUnknownError
+from omnigraph.storage.paths import Entry, require_folder, require_path
 from omnigraph.storage.reasons import reason_of
-from omnigraph.storage.s3_options import CLIENT_OPTIONS, s3_options
+from omnigraph.storage.s3_options import CLIENT_OPTIONS, resolve_s3_options
 
 REQUEST_TIMEOUT = "30s"
 CONNECT_TIMEOUT = "5s"
@@ -76,11 +76,11 @@ class RemoteObjects:
     def put_new(self, path: str, data: bytes) -> bool:
         """Create an absent object; True if and only if this call created it."""
         for _ in range(CONFLICT_TRIES_MAX):
-            with self._translated("put_new", check_path(path), is_put=True):
+            with self._translate_errors("put_new", require_path(path), is_put=True):
                 try:
                     obstore.put(self._once, path, data, mode="create", use_multipart=False)
                 except AlreadyExistsError as error:
-                    if _status(error) != _CONFLICT:
+                    if _parse_status(error) != _CONFLICT:
                         return False
                 else:
                     return True
@@ -89,18 +89,18 @@ class RemoteObjects:
 
     def put(self, path: str, data: bytes) -> None:
         """Create or replace an object whole."""
-        with self._translated("put", check_path(path), is_put=True):
+        with self._translate_errors("put", require_path(path), is_put=True):
             obstore.put(self._store, path, data, use_multipart=False)
 
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         """Every object at any depth below a folder, in byte order, above the path `after`."""
-        folder = check_folder(prefix)
-        last = check_path(after) if after else ""
-        with self._translated("list", folder):
+        folder = require_folder(prefix)
+        last = require_path(after) if after else ""
+        with self._translate_errors("list", folder):
             for page in obstore.list(self._store, folder or None, offset=after):
                 for found in page:
                     if found["path"] <= last:
-                        raise StorageRefused(
+                        raise StorageRefusedError(
                             "list", f"{self.uri}/{folder}", "the store does not list in order"
                         )
                     last = found["path"]
@@ -108,13 +108,13 @@ class RemoteObjects:
 
     def delete(self, paths: Iterable[str]) -> None:
         """Remove objects; absent ones are fine."""
-        rest = map(check_path, paths)
+        rest = map(require_path, paths)
         while batch := [*islice(rest, DELETE_BATCH_MAX)]:
-            with self._translated("delete", batch[0]):
+            with self._translate_errors("delete", batch[0]):
                 obstore.delete(self._store, batch)
 
     def _read(self, path: str, read: Callable[[], Bytes]) -> bytes | None:
-        with self._translated("get", check_path(path)):
+        with self._translate_errors("get", require_path(path)):
             try:
                 return bytes(read())
             except FileNotFoundError as error:
@@ -123,20 +123,22 @@ class RemoteObjects:
                 return None
 
     @contextmanager
-    def _translated(self, operation: str, path: str, *, is_put: bool = False) -> Iterator[None]:
+    def _translate_errors(
+        self, operation: str, path: str, *, is_put: bool = False
+    ) -> Iterator[None]:
         """Turn an error of the client into one of ours."""
         try:
             yield
         except (BaseError, OSError, ValueError) as error:
-            kind = _kind(error, is_put=is_put)
+            kind = _classify_error(error, is_put=is_put)
             where = f"{self.uri}/{path}"
-            raise kind(operation, where, reason_of(error), hint=_hint(error)) from error
+            raise kind(operation, where, reason_of(error), hint=_find_hint(error)) from error
 
 
 def open_memory(name: str) -> RemoteObjects:
     """The store of that name in this process: everybody who opens the name shares it."""
     if not name:
-        raise StorageRefused(
+        raise StorageRefusedError(
             "open", "memory://", "the address has no name", hint="write memory://NAME"
         )
     with _memory_lock:
@@ -148,10 +150,10 @@ def open_s3(uri: str, options: Mapping[str, str]) -> RemoteObjects:
     """The store at `s3://bucket/prefix`; options win over the AWS_* environment."""
     bucket, _, prefix = uri.removeprefix("s3://").partition("/")
     if not bucket:
-        raise StorageRefused(
+        raise StorageRefusedError(
             "open", uri, "the address has no bucket", hint="write s3://bucket/prefix"
         )
-    settled = s3_options(options)
+    settled = resolve_s3_options(options)
     # obstore checks keys and values itself, and types them as literals.
     config: Any = {key: value for key, value in settled.items() if key not in CLIENT_OPTIONS}
     client: Any = {"timeout": REQUEST_TIMEOUT, "connect_timeout": CONNECT_TIMEOUT}
@@ -170,27 +172,27 @@ def open_s3(uri: str, options: Mapping[str, str]) -> RemoteObjects:
             for retries in (RETRIES_MAX, 0)
         )
     except (BaseError, ValueError, TypeError) as error:
-        raise StorageRefused("open", root, reason_of(error)) from error
+        raise StorageRefusedError("open", root, reason_of(error)) from error
     return RemoteObjects(root, store, once=once)
 
 
-def s3_client(uri: str, options: Mapping[str, str]) -> ObjectStore:
+def create_s3_client(uri: str, options: Mapping[str, str]) -> ObjectStore:
     """A client of `s3://bucket/prefix`, for reading what is no graph."""
     return open_s3(uri, options).store
 
 
-def _kind(error: Exception, *, is_put: bool) -> type[StorageError]:
+def _classify_error(error: Exception, *, is_put: bool) -> type[StorageError]:
     """Whether the step is refused, did not happen, or may have happened."""
-    status = _status(error)
+    status = _parse_status(error)
     if status in _REFUSALS:
-        return StorageRefused
+        return StorageRefusedError
     is_unsent = "kind: Connect," in str(error)
     if not is_put or is_unsent or status in _CLIENT_FAULTS:
         return StorageError
-    return StorageUnknown
+    return StorageUnknownError
 
 
-def _hint(error: Exception) -> str | None:
+def _find_hint(error: Exception) -> str | None:
     # Without credentials the client asks the machine it would run on in the cloud.
     if _CLOUD_MACHINE in str(error):
         return "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
@@ -201,6 +203,6 @@ def _is_missing_bucket(error: Exception) -> bool:
     return "<Code>NoSuchBucket</Code>" in str(error)
 
 
-def _status(error: Exception) -> int | None:
+def _parse_status(error: Exception) -> int | None:
     found = _STATUS.search(str(error))
     return int(found[1]) if found else None

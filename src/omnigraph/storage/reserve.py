@@ -20,7 +20,7 @@ BYTES_MIN: Final = 64 * 1024
 BYTES_PER_BRANCH: Final = 16 * 1024
 
 
-def reserve_bytes(branches: int) -> int:
+def compute_reserve_bytes(branches: int) -> int:
     """How much a clean-up of so many branches may write before it removes anything."""
     return BYTES_MIN + BYTES_PER_BRANCH * branches
 
@@ -29,7 +29,7 @@ def keep_reserve(objects: Objects, branches: int) -> None:
     """Make the reserve large enough, on a local disk that has room."""
     if "://" in objects.uri:
         return
-    size = reserve_bytes(branches)
+    size = compute_reserve_bytes(branches)
     with suppress(StorageError):
         if not objects.get_range(layout.RESERVE, size - 1, 1):
             # Random, because some file systems store zeros in no room.

@@ -27,7 +27,7 @@ _FIRST_MESSAGE, _START, _END = 0x0A, 0x08, 0x10
 _VARINT_BITS = 0x7F
 
 
-def rows_by_id(
+def fetch_rows_by_id(
     dataset: LanceDataset, row_ids: pa.Array, *, columns: Sequence[str], has_blobs: bool = False
 ) -> pa.Table:
     """The rows of these row ids that are in the version, in any order."""
@@ -52,7 +52,7 @@ def rows_by_id(
     return pa.Table.from_batches(parts, schema=scanner.projected_schema)
 
 
-def row_ids_of_fragments(
+def read_fragment_row_ids(
     dataset: LanceDataset, fragment_ids: Sequence[int]
 ) -> np.ndarray[tuple[int], np.dtype[np.uint64]] | None:
     """The row ids of fragments that were just written, in the order of their rows.
@@ -64,14 +64,16 @@ def row_ids_of_fragments(
         fragment = dataset.get_fragment(fragment_id)
         # Any: its stubs lack the form in which it can be read.
         meta: Any = None if fragment is None else fragment.metadata.row_id_meta
-        found = None if meta is None else _row_id_range(bytes(meta.asdict().get("Inline", ())))
+        found = (
+            None if meta is None else _parse_row_id_range(bytes(meta.asdict().get("Inline", ())))
+        )
         if found is None:
             return None
         ranges.append(np.arange(found[0], found[1], dtype=np.uint64))
     return np.concatenate([np.zeros(0, np.uint64), *ranges])
 
 
-def _row_id_range(message: bytes) -> tuple[int, int] | None:
+def _parse_row_id_range(message: bytes) -> tuple[int, int] | None:
     """The bounds in a sequence that consists of one range; None if it consists of anything else.
 
     It is a protobuf message: a list of segments, each of which is one of several kinds.

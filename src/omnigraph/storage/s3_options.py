@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from omnigraph.errors import StorageRefused
+from omnigraph.errors import StorageRefusedError
 
 # Options of the connection rather than of S3; the environment has them as AWS_ALLOW_HTTP and so on.
 CLIENT_OPTIONS: Final = frozenset(
@@ -33,12 +33,12 @@ _VIRTUAL_HOSTS = "aws_virtual_hosted_style_request"
 _YES = {"1", "true", "on", "yes", "y"}
 
 
-def s3_options(
+def resolve_s3_options(
     options: Mapping[str, str], environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
     """The options with everything from the environment that the clients would read differently."""
-    settled = {_name(key): value for key, value in options.items()}
-    endpoint = _first(settled, _ENDPOINTS) or _first_of(environment, _ENDPOINTS)
+    settled = {_normalize_name(key): value for key, value in options.items()}
+    endpoint = _find_first(settled, _ENDPOINTS) or _first_of(environment, _ENDPOINTS)
     if endpoint:
         settled = {key: value for key, value in settled.items() if key not in _ENDPOINTS}
         settled[_ENDPOINT] = endpoint
@@ -56,24 +56,24 @@ def s3_options(
     return settled
 
 
-def _name(key: str) -> str:
+def _normalize_name(key: str) -> str:
     """The name of an option, which may be written like its variable."""
     name = key.lower()
     return name.removeprefix("aws_") if name.removeprefix("aws_") in CLIENT_OPTIONS else name
 
 
-def _first(options: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+def _find_first(options: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     return next((options[name] for name in names if options.get(name)), None)
 
 
 def _first_of(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     variables = tuple(name.upper() for name in names if name.startswith("aws_"))
-    return _first(environment, variables)
+    return _find_first(environment, variables)
 
 
 def _require_allowed(endpoint: str, allow_http: str) -> None:
     if allow_http.lower() not in _YES:
-        raise StorageRefused(
+        raise StorageRefusedError(
             "open",
             endpoint,
             "the endpoint is not encrypted",

@@ -27,9 +27,9 @@ from lance.dataset import Index as Segment
 from lance.fragment import DataFile, DeletionFile, FragmentMetadata
 from xxhash import xxh3_64_intdigest
 
-from omnigraph.storage.digests import digest_of_files
+from omnigraph.storage.digests import hash_files
 from omnigraph.storage.fragments import fragment_of
-from omnigraph.storage.pins import file_names
+from omnigraph.storage.pins import list_file_names
 
 _DATA: Final = re.compile(r".*-([0-9a-f]{16})\.lance")
 _HALF_BITS: Final = 32
@@ -49,17 +49,17 @@ class StoredFile:
     digest: int | None
     beside: str | None = None
 
-    def files(self, folder: str) -> list[str]:
+    def list_files(self, folder: str) -> list[str]:
         """Every file of the disk that the digest is made of, given the folder of the table."""
         if self.path.endswith("/"):
-            return _below(f"{folder}/{self.path}")
-        below = [] if self.beside is None else _below(f"{folder}/{self.beside}")
+            return _list_files_below(f"{folder}/{self.path}")
+        below = [] if self.beside is None else _list_files_below(f"{folder}/{self.beside}")
         return [f"{folder}/{self.path}", *below]
 
 
 def seal_data(folder: str, fragments: Iterable[FragmentMetadata]) -> list[FragmentMetadata]:
     """Written fragments whose data files carry their digests; `folder` is that of the table."""
-    return [_with_files(folder, fragment) for fragment in fragments]
+    return [_seal_fragment(folder, fragment) for fragment in fragments]
 
 
 def seal_deletions(folder: str, fragment: FragmentMetadata) -> FragmentMetadata:
@@ -68,10 +68,10 @@ def seal_deletions(folder: str, fragment: FragmentMetadata) -> FragmentMetadata:
     if found is None:
         return fragment
     old = f"{folder}/{found.path(fragment.id)}"
-    digest = digest_of_files([old])
+    digest = hash_files([old])
     # What Lance calls the version it read is part of a name and nothing else.
     sealed = DeletionFile(
-        digest, _marked(digest, found.id), found.file_type, found.num_deleted_rows, None
+        digest, _embed_digest(digest, found.id), found.file_type, found.num_deleted_rows, None
     )
     os.rename(old, f"{folder}/{sealed.path(fragment.id)}")
     fragment = copy(fragment)
@@ -82,21 +82,21 @@ def seal_deletions(folder: str, fragment: FragmentMetadata) -> FragmentMetadata:
 def seal_segment(folder: str, segment: Segment) -> Segment:
     """An index segment, just written, whose folder carries the digest of its files."""
     old = f"{folder}/_indices/{segment.uuid}"
-    digest = digest_of_files(_below(f"{old}/"))
-    marked = _marked(digest, UUID(segment.uuid).int)
+    digest = hash_files(_list_files_below(f"{old}/"))
+    marked = _embed_digest(digest, UUID(segment.uuid).int)
     name = str(UUID(int=digest << _WHOLE_BITS | marked))
     os.rename(old, f"{folder}/_indices/{name}")
     return dataclasses.replace(segment, uuid=name)
 
 
-def data_files(
+def list_data_files(
     dataset: LanceDataset, fragment_ids: Collection[int] | None = None
 ) -> list[StoredFile]:
     """The data files and deletion files of a version, or of some of its fragments."""
     has_blobs = any(isinstance(field.type, BlobType) for field in dataset.schema)
     found = deletion_files(dataset, fragment_ids)
     for fragment in _fragments(dataset, fragment_ids):
-        found += [_data(name, has_blobs=has_blobs) for name in file_names(fragment)]
+        found += [_parse_data_file(name, has_blobs=has_blobs) for name in list_file_names(fragment)]
     return found
 
 
@@ -105,13 +105,13 @@ def deletion_files(
 ) -> list[StoredFile]:
     """The deletion files of a version, or of some of its fragments."""
     return [
-        _deletion(fragment.deletion_file, fragment.id)
+        _parse_deletion_file(fragment.deletion_file, fragment.id)
         for fragment in _fragments(dataset, fragment_ids)
         if fragment.deletion_file is not None
     ]
 
 
-def index_folders(dataset: LanceDataset) -> list[StoredFile]:
+def list_index_folders(dataset: LanceDataset) -> list[StoredFile]:
     """The folders of all index segments of a version."""
     segments = (part for each in dataset.describe_indices() for part in each.segments)
     return [segment_folder(str(part.uuid)) for part in segments]
@@ -120,7 +120,9 @@ def index_folders(dataset: LanceDataset) -> list[StoredFile]:
 def segment_folder(name: str) -> StoredFile:
     """The folder of an index segment."""
     digest, mark = divmod(UUID(name).int, 2**_WHOLE_BITS)
-    return StoredFile(f"_indices/{name}/", digest if mark & _HALF == _check(digest) else None)
+    return StoredFile(
+        f"_indices/{name}/", digest if mark & _HALF == _compute_check(digest) else None
+    )
 
 
 def _fragments(
@@ -133,17 +135,17 @@ def _fragments(
     return (fragment.metadata for fragment in found)
 
 
-def _with_files(folder: str, fragment: FragmentMetadata) -> FragmentMetadata:
+def _seal_fragment(folder: str, fragment: FragmentMetadata) -> FragmentMetadata:
     fragment = copy(fragment)
-    fragment.files = [_sealed_file(folder, file) for file in fragment.files]
+    fragment.files = [_seal_file(folder, file) for file in fragment.files]
     return fragment
 
 
-def _sealed_file(folder: str, file: DataFile) -> DataFile:
+def _seal_file(folder: str, file: DataFile) -> DataFile:
     name = file._path  # noqa: SLF001  # the public property defines a class on every access
     old = f"{folder}/data/{name}"
     blobs = old.removesuffix(".lance")
-    digest = digest_of_files([old, *_below(f"{blobs}/")])
+    digest = hash_files([old, *_list_files_below(f"{blobs}/")])
     sealed = copy(file)
     sealed._path = f"{name.removesuffix('.lance')}-{digest:016x}.lance"  # noqa: SLF001
     new = f"{folder}/data/{sealed._path}"  # noqa: SLF001
@@ -153,27 +155,27 @@ def _sealed_file(folder: str, file: DataFile) -> DataFile:
     return sealed
 
 
-def _below(folder: str) -> list[str]:
+def _list_files_below(folder: str) -> list[str]:
     return sorted(
         os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names
     )
 
 
-def _marked(digest: int, unique: int) -> int:
+def _embed_digest(digest: int, unique: int) -> int:
     """A number whose high half is as unique as another one, and whose low half knows a digest."""
-    return (unique & _HALF) << _HALF_BITS | _check(digest)
+    return (unique & _HALF) << _HALF_BITS | _compute_check(digest)
 
 
-def _check(digest: int) -> int:
+def _compute_check(digest: int) -> int:
     return xxh3_64_intdigest(digest.to_bytes(8, "little")) & _HALF
 
 
-def _data(name: str, *, has_blobs: bool) -> StoredFile:
+def _parse_data_file(name: str, *, has_blobs: bool) -> StoredFile:
     found = _DATA.fullmatch(name)
     beside = f"data/{name.removesuffix('.lance')}/" if has_blobs else None
     return StoredFile(f"data/{name}", int(found[1], 16) if found else None, beside)
 
 
-def _deletion(file: DeletionFile, fragment_id: int) -> StoredFile:
-    is_sealed = file.id & _HALF == _check(file.read_version)
+def _parse_deletion_file(file: DeletionFile, fragment_id: int) -> StoredFile:
+    is_sealed = file.id & _HALF == _compute_check(file.read_version)
     return StoredFile(file.path(fragment_id), file.read_version if is_sealed else None)

@@ -19,9 +19,9 @@ import obstore
 import pyarrow as pa
 from obstore.store import ObjectStore
 
-from omnigraph.errors import StorageError, StorageRefused
+from omnigraph.errors import StorageError, StorageRefusedError
 from omnigraph.storage.reasons import reason_of
-from omnigraph.storage.remote_objects import s3_client
+from omnigraph.storage.remote_objects import create_s3_client
 
 S3: Final = "s3://"
 _PATTERN: Final = "*?["
@@ -44,101 +44,103 @@ class SourceFile:
     path: str = ""
 
 
-def source_files(uri: str, options: Mapping[str, str]) -> tuple[list[SourceFile], str]:
+def list_source_files(uri: str, options: Mapping[str, str]) -> tuple[list[SourceFile], str]:
     """The files that an address stands for, by name, and what to say when there is none.
 
     An address is a file, a folder, whose hidden files do not count, or a pattern.
     """
     if uri.startswith(S3):
-        return _on_s3(uri, options)
+        return _list_s3_files(uri, options)
     if os.path.isfile(uri):
-        return [_on_disk(uri)], ""
+        return [_stat_file(uri)], ""
     if os.path.isdir(uri):
         found = (entry.path for entry in os.scandir(uri) if entry.is_file())
-        return _sorted(map(_on_disk, _shown(found))), "no files are in the folder"
+        return _sort_files(map(_stat_file, _exclude_hidden(found))), "no files are in the folder"
     if any(sign in uri for sign in _PATTERN):
         found = (path for path in glob.glob(uri) if os.path.isfile(path))
-        return _sorted(map(_on_disk, _shown(found))), "no file matches the pattern"
+        return _sort_files(map(_stat_file, _exclude_hidden(found))), "no file matches the pattern"
     return [], "no such file"
 
 
 @contextmanager
-def opened(file: SourceFile, options: Mapping[str, str]) -> Iterator[pa.NativeFile]:
+def open_source_file(file: SourceFile, options: Mapping[str, str]) -> Iterator[pa.NativeFile]:
     """A file, for reading from anywhere in it; refused if it is not the one that was found."""
     if file.uri.startswith(S3):
-        store, path = _s3(file.uri, options)
-        with _reading(file.uri):
-            now = _stored(file.uri, obstore.head(store, path))
+        store, path = _open_bucket(file.uri, options)
+        with _translate_read_errors(file.uri):
+            now = _build_source_file(file.uri, obstore.head(store, path))
         _require_same(file, now)
         source = io.BufferedReader(_Ranges(store, path, file), _READ_BYTES)
         with pa.PythonFile(source, mode="r") as stream:
             yield stream
         return
-    _require_same(file, _on_disk(file.uri, file.path))
+    _require_same(file, _stat_file(file.uri, file.path))
     with pa.OSFile(file.path, "rb") as stream:
         yield stream
 
 
-def _on_disk(uri: str, path: str | None = None) -> SourceFile:
+def _stat_file(uri: str, path: str | None = None) -> SourceFile:
     place = path or os.path.abspath(uri)
     found = os.stat(place)
     return SourceFile(uri, found.st_size, str(found.st_mtime_ns), place)
 
 
-def _on_s3(uri: str, options: Mapping[str, str]) -> tuple[list[SourceFile], str]:
+def _list_s3_files(uri: str, options: Mapping[str, str]) -> tuple[list[SourceFile], str]:
     bucket, _, key = uri.removeprefix(S3).partition("/")
-    store, _ = _s3(uri, options)
+    store, _ = _open_bucket(uri, options)
     root = f"{S3}{bucket}/"
     has_pattern = any(sign in key for sign in _PATTERN)
-    with _reading(uri):
+    with _translate_read_errors(uri):
         if not has_pattern and not key.endswith("/"):
             try:
-                return [_stored(uri, obstore.head(store, key))], ""
+                return [_build_source_file(uri, obstore.head(store, key))], ""
             except FileNotFoundError:
                 pass
         start = min((key.find(sign) for sign in _PATTERN if sign in key), default=len(key))
         folder = key[:start].rpartition("/")[0] if has_pattern else key.rstrip("/")
         depth = key.count("/") if has_pattern else folder.count("/") + bool(folder)
         found = [
-            _stored(root + each["path"], each)
+            _build_source_file(root + each["path"], each)
             for page in obstore.list(store, folder or None)
             for each in page
             if each["path"].count("/") == depth
             and (not has_pattern or fnmatchcase(each["path"], key))
         ]
-    shown = set(_shown(each.uri for each in found))
+    shown = set(_exclude_hidden(each.uri for each in found))
     problem = "no file matches the pattern" if has_pattern else "no such file, and none is below it"
-    return _sorted(each for each in found if each.uri in shown), problem
+    return _sort_files(each for each in found if each.uri in shown), problem
 
 
-def _stored(uri: str, entry: Any) -> SourceFile:  # Any: obstore types its entries loosely
+def _build_source_file(
+    uri: str, entry: Any
+) -> SourceFile:  # Any: obstore types its entries loosely
     return SourceFile(uri, entry["size"], str(entry.get("e_tag") or entry["last_modified"]))
 
 
-def _s3(uri: str, options: Mapping[str, str]) -> tuple[ObjectStore, str]:
+def _open_bucket(uri: str, options: Mapping[str, str]) -> tuple[ObjectStore, str]:
     bucket, _, key = uri.removeprefix(S3).partition("/")
-    return s3_client(f"{S3}{bucket}", options), key
+    return create_s3_client(f"{S3}{bucket}", options), key
 
 
-def _shown(paths: Iterable[str]) -> Iterator[str]:
+def _exclude_hidden(paths: Iterable[str]) -> Iterator[str]:
     return (path for path in paths if not path.rpartition("/")[2].startswith(_HIDDEN))
 
 
-def _sorted(files: Iterable[SourceFile]) -> list[SourceFile]:
+def _sort_files(files: Iterable[SourceFile]) -> list[SourceFile]:
     return sorted(files, key=lambda file: file.uri)
 
 
 def _require_same(file: SourceFile, now: SourceFile) -> None:
     if now != file:
-        raise StorageRefused("read", file.uri, "the file changed while it was being loaded")
+        raise StorageRefusedError("read", file.uri, "the file changed while it was being loaded")
 
 
 @contextmanager
-def _reading(uri: str) -> Iterator[None]:
+def _translate_read_errors(uri: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise StorageRefused("read", uri, "no such file") from error
+        raise StorageRefusedError("read", uri, "no such file") from error
     except obstore.exceptions.BaseError as error:
         raise StorageError("read", uri, reason_of(error)) from error
 
@@ -176,7 +178,7 @@ class _Ranges(io.RawIOBase):
         end = min(self._place + len(view), self._file.size)
         if end <= self._place:
             return 0
-        with _reading(self._file.uri):
+        with _translate_read_errors(self._file.uri):
             found = obstore.get_range(self._store, self._path, start=self._place, end=end)
         data = memoryview(cast("Any", found))  # the buffer protocol is not in its types
         view[: len(data)] = data

@@ -6,7 +6,7 @@ from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 
 
-def ask_store_time(objects: Objects) -> int | None:
+def read_store_time(objects: Objects) -> int | None:
     """The time of a store now (µs since 1970), by an object just written: two requests.
 
     None for a store that does not say when its objects were written.

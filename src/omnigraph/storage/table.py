@@ -12,14 +12,14 @@ from lance.blob import BlobFile
 from lance.fragment import LanceFragment
 from lance.schema import LanceSchema
 
-from omnigraph.errors import StorageRefused
-from omnigraph.storage.blobs import is_blob, logical_schema
+from omnigraph.errors import StorageRefusedError
+from omnigraph.storage.blobs import is_blob, to_logical_schema
 from omnigraph.storage.fragments import Fragment, fragment_of, fragments_of
-from omnigraph.storage.indexes import Index, indexes_of, rows_of
-from omnigraph.storage.lance_steps import lance_step
-from omnigraph.storage.pins import Pin, file_names
-from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID, ROWS_PER_ID, rows_by_id
-from omnigraph.storage.verification import Use
+from omnigraph.storage.indexes import Index, count_rows_in, indexes_of
+from omnigraph.storage.lance_steps import translate_lance_errors
+from omnigraph.storage.pins import Pin, list_file_names
+from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID, ROWS_PER_ID, fetch_rows_by_id
+from omnigraph.storage.verification import VersionUse
 
 # Measured on 100k rows: a look-up costs about as much as reading a hundred values of the column.
 ROWS_PER_LOOKUP = 100
@@ -39,25 +39,25 @@ class Table:
     """An immutable view of one version; cheap to make, safe to share between threads."""
 
     def __init__(
-        self, pin: Pin, dataset: LanceDataset, require_sound: Callable[[Use], None]
+        self, pin: Pin, dataset: LanceDataset, require_sound: Callable[[VersionUse], None]
     ) -> None:
         self.pin = pin
         self._require_sound = require_sound
-        with lance_step("open", pin.path):
-            self.schema: pa.Schema = logical_schema(dataset.schema)
+        with translate_lance_errors("open", pin.path):
+            self.schema: pa.Schema = to_logical_schema(dataset.schema)
         self._dataset = dataset
         self._blobs = [field.name for field in self.schema if is_blob(field)]
 
     @property
     def indexes(self) -> tuple[Index, ...]:
         """The indexes of this version, with what they do not cover yet."""
-        with lance_step("indexes", self.pin.path):
+        with translate_lance_errors("indexes", self.pin.path):
             return indexes_of(self._dataset)
 
     @property
     def fragment_ids(self) -> list[int]:
         """The ids of its fragments."""
-        with lance_step("fragments", self.pin.path):
+        with translate_lance_errors("fragments", self.pin.path):
             return list(self._dataset.fragment_ids())
 
     @property
@@ -66,25 +66,25 @@ class Table:
 
         Where two versions of a table with the same field ids say the same, their rows are the same.
         """
-        with lance_step("fragments", self.pin.path):
+        with translate_lance_errors("fragments", self.pin.path):
             return fragments_of(self._dataset)
 
     @property
     def field_ids(self) -> list[Any]:
         """Which data each column is bound to."""
-        with lance_step("fields", self.pin.path):
+        with translate_lance_errors("fields", self.pin.path):
             return field_ids_of(self._dataset.lance_schema)
 
-    def covered_rows(self, index: Index) -> int:
+    def count_covered_rows(self, index: Index) -> int:
         """How many rows an index of this version covers."""
         if not index.uncovered:
             return self.pin.rows
-        return self.rows_in(index.covered)
+        return self.count_rows_in(index.covered)
 
-    def rows_in(self, fragment_ids: Collection[int]) -> int:
+    def count_rows_in(self, fragment_ids: Collection[int]) -> int:
         """How many rows some fragments of this version hold."""
-        with lance_step("fragments", self.pin.path):
-            return rows_of(self._dataset, fragment_ids)
+        with translate_lance_errors("fragments", self.pin.path):
+            return count_rows_in(self._dataset, fragment_ids)
 
     def count(self) -> int:
         """How many rows there are."""
@@ -97,11 +97,11 @@ class Table:
         filter: str | None = None,  # noqa: A002
     ) -> pa.Table:
         """All rows that pass an SQL filter; `_rowid` may be asked for like a column."""
-        names = self._names(columns)
-        with lance_step("scan", self.pin.path):
-            return self._logical(self._scanner(names, filter).to_table(), names)
+        names = self._list_columns(columns)
+        with translate_lance_errors("scan", self.pin.path):
+            return self._to_logical(self._create_scanner(names, filter).to_table(), names)
 
-    def batches(
+    def scan_batches(
         self,
         *,
         columns: Sequence[str] | None = None,
@@ -109,46 +109,48 @@ class Table:
         fragments: Collection[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The same rows as `scan`, or those in some fragments, a batch at a time."""
-        names = self._names(columns)
-        with lance_step("scan", self.pin.path):
+        names = self._list_columns(columns)
+        with translate_lance_errors("scan", self.pin.path):
             among = None
             if fragments is not None:
                 among = [fragment_of(self._dataset, id_) for id_ in fragments]
-            for batch in self._scanner(names, filter, fragments=among).to_batches():
-                yield from self._logical(pa.Table.from_batches([batch]), names).to_batches()
+            for batch in self._create_scanner(names, filter, fragments=among).to_batches():
+                yield from self._to_logical(pa.Table.from_batches([batch]), names).to_batches()
 
     def require_filter(self, filter: str) -> None:  # noqa: A002
         """Refuse an SQL filter that this table cannot evaluate; no row is read."""
-        with lance_step("filter", self.pin.path):
-            self._scanner(self.schema.names[:1], filter).explain_plan()
+        with translate_lance_errors("filter", self.pin.path):
+            self._create_scanner(self.schema.names[:1], filter).explain_plan()
 
-    def rows_of_files(self, files: Sequence[str], *, columns: Sequence[str]) -> pa.Table:
+    def scan_files(self, files: Sequence[str], *, columns: Sequence[str]) -> pa.Table:
         """The rows in some data files, by their paths from the graph's root.
 
         All of them must be in this version: rows that nobody finds must not pass for none.
         """
         wanted = {name.removeprefix(f"{self.pin.path}/data/") for name in files}
-        names = self._names(columns)
-        with lance_step("rows_of_files", self.pin.path):
-            held = {each: set(file_names(each.metadata)) for each in self._dataset.get_fragments()}
+        names = self._list_columns(columns)
+        with translate_lance_errors("rows_of_files", self.pin.path):
+            held = {
+                each: set(list_file_names(each.metadata)) for each in self._dataset.get_fragments()
+            }
         if missing := sorted(wanted.difference(*held.values())):
             reason = f"{len(missing)} of {len(wanted)} files are not in it, first {missing[0]}"
-            raise StorageRefused("rows_of_files", self.pin.path, reason)
+            raise StorageRefusedError("rows_of_files", self.pin.path, reason)
         fragments = [each for each, names_of in held.items() if not wanted.isdisjoint(names_of)]
-        return self._scanned(fragments, names)
+        return self._scan_fragments(fragments, names)
 
-    def rows_of_fragments(self, ids: Collection[int], *, columns: Sequence[str]) -> pa.Table:
+    def scan_fragments(self, ids: Collection[int], *, columns: Sequence[str]) -> pa.Table:
         """The rows in some fragments of this version."""
-        with lance_step("fragments", self.pin.path):
+        with translate_lance_errors("fragments", self.pin.path):
             fragments = [fragment_of(self._dataset, id_) for id_ in ids]
-        return self._scanned(fragments, self._names(columns))
+        return self._scan_fragments(fragments, self._list_columns(columns))
 
-    def _scanned(self, fragments: list[LanceFragment], names: list[str]) -> pa.Table:
+    def _scan_fragments(self, fragments: list[LanceFragment], names: list[str]) -> pa.Table:
         if not fragments:
-            return self._projected(names).empty_table()
-        with lance_step("scan", self.pin.path):
-            scanner = self._scanner(names, None, fragments=fragments)
-            return self._logical(scanner.to_table(), names)
+            return self._project_schema(names).empty_table()
+        with translate_lance_errors("scan", self.pin.path):
+            scanner = self._create_scanner(names, None, fragments=fragments)
+            return self._to_logical(scanner.to_table(), names)
 
     def find(
         self, column: str, values: pa.Array, *, columns: Sequence[str] | None = None
@@ -156,66 +158,72 @@ class Table:
         """Every row whose value is among the given ones: the column and `_rowid`, or `columns`."""
         names = [column, ROW_ID] if columns is None else list(columns)
         if not self.pin.rows or not len(values):
-            return self._projected(names).empty_table()
-        with lance_step("find", self.pin.path):
+            return self._project_schema(names).empty_table()
+        with translate_lance_errors("find", self.pin.path):
             wanted = pc.unique(values.cast(self.schema.field(column).type).drop_null())
             if self._is_worth_a_filter(column, wanted):
-                text = f"`{column}` IN ({_literals(wanted)})"
-                return self._logical(self._scanner(names, text).to_table(), names)
+                text = f"`{column}` IN ({_format_literals(wanted)})"
+                return self._to_logical(self._create_scanner(names, text).to_table(), names)
             # Many rows come from one scan with all their columns, a few by their row ids.
             are_many = len(wanted) > self.pin.rows // ROWS_PER_ID and not self._blobs
             read = list(dict.fromkeys([column, *names])) if are_many else [column, ROW_ID]
-            found = self._found_by_scan(column, wanted, read)
+            found = self._find_by_scan(column, wanted, read)
         if columns is None or are_many:
             return found.select(names)
         return self.take(found[ROW_ID].combine_chunks(), columns=names)
 
-    def _found_by_scan(self, column: str, wanted: pa.Array, names: list[str]) -> pa.Table:
-        self._require_sound(Use.SCAN)
-        with lance_step("find", self.pin.path):
+    def _find_by_scan(self, column: str, wanted: pa.Array, names: list[str]) -> pa.Table:
+        self._require_sound(VersionUse.SCAN)
+        with translate_lance_errors("find", self.pin.path):
             scanner = self._dataset.scanner(columns=names, batch_size=FIND_BATCH_ROWS)
             parts = [
                 batch.filter(pc.is_in(batch.column(column), value_set=wanted))
                 for batch in scanner.to_batches()
             ]
-        return pa.Table.from_batches(parts, schema=self._projected(names))
+        return pa.Table.from_batches(parts, schema=self._project_schema(names))
 
     def take(self, row_ids: pa.Array, *, columns: Sequence[str] | None = None) -> pa.Table:
         """Rows by row id, in the order given; every one of them must be in this version."""
-        names = self._names(columns)
-        with lance_step("take", self.pin.path):
-            self._require_sound(Use.LOOKUP)
-            found = rows_by_id(self._dataset, row_ids, columns=names, has_blobs=bool(self._blobs))
+        names = self._list_columns(columns)
+        with translate_lance_errors("take", self.pin.path):
+            self._require_sound(VersionUse.LOOKUP)
+            found = fetch_rows_by_id(
+                self._dataset, row_ids, columns=names, has_blobs=bool(self._blobs)
+            )
         places = pc.index_in(row_ids.cast(pa.uint64()), value_set=found[ROW_ID])
         if places.null_count:
-            raise StorageRefused("take", self.pin.path, f"{places.null_count} rows are not in it")
-        return self._logical(found.select(names).take(places), names)
+            raise StorageRefusedError(
+                "take", self.pin.path, f"{places.null_count} rows are not in it"
+            )
+        return self._to_logical(found.select(names).take(places), names)
 
-    def rows(self, row_ids: pa.Array, *, columns: Sequence[str]) -> pa.Table:
+    def fetch_rows(self, row_ids: pa.Array, *, columns: Sequence[str]) -> pa.Table:
         """The rows of row ids that are in this version, in any order; the others are left out."""
         names = list(columns)
-        with lance_step("rows", self.pin.path):
-            self._require_sound(Use.LOOKUP)
-            found = rows_by_id(self._dataset, row_ids, columns=names, has_blobs=bool(self._blobs))
-        return self._logical(found.select(names), names)
+        with translate_lance_errors("rows", self.pin.path):
+            self._require_sound(VersionUse.LOOKUP)
+            found = fetch_rows_by_id(
+                self._dataset, row_ids, columns=names, has_blobs=bool(self._blobs)
+            )
+        return self._to_logical(found.select(names), names)
 
     def open_blob(self, column: str, row_id: int) -> StoredBlob | None:
         """One blob, without loading its bytes; None for a null."""
-        with lance_step("open_blob", self.pin.path):
-            self._require_sound(Use.LOOKUP)
-            found = rows_by_id(self._dataset, pa.array([row_id]), columns=[ROW_ADDRESS])
+        with translate_lance_errors("open_blob", self.pin.path):
+            self._require_sound(VersionUse.LOOKUP)
+            found = fetch_rows_by_id(self._dataset, pa.array([row_id]), columns=[ROW_ADDRESS])
             if not len(found):
-                raise StorageRefused("open_blob", self.pin.path, "the row is not in it")
+                raise StorageRefusedError("open_blob", self.pin.path, "the row is not in it")
             file = self._dataset.take_blobs(column, addresses=found[ROW_ADDRESS].to_pylist())[0]
         return None if file is None else StoredBlob(file, self.pin.path)
 
-    def _names(self, columns: Sequence[str] | None) -> list[str]:
+    def _list_columns(self, columns: Sequence[str] | None) -> list[str]:
         return self.schema.names if columns is None else list(columns)
 
-    def _scanner(
+    def _create_scanner(
         self, names: list[str], text: str | None, *, fragments: list[LanceFragment] | None = None
     ) -> LanceScanner:
-        self._require_sound(Use.SCAN if text is None else Use.LOOKUP)
+        self._require_sound(VersionUse.SCAN if text is None else VersionUse.LOOKUP)
         # Among the columns, the row id would cost a point look-up a tenth more.
         columns = [name for name in names if name != ROW_ID] or names
         return self._dataset.scanner(
@@ -237,12 +245,14 @@ class Table:
         is_few = len(wanted) <= self.pin.rows // ROWS_PER_LOOKUP
         return is_few and any(index.column == column for index in self.indexes)
 
-    def _logical(self, rows: pa.Table, names: list[str]) -> pa.Table:
+    def _to_logical(self, rows: pa.Table, names: list[str]) -> pa.Table:
         if rows.column_names != names:
             rows = rows.select(names)
-        return rows if not self._blobs else pa.table(rows.columns, schema=self._projected(names))
+        return (
+            rows if not self._blobs else pa.table(rows.columns, schema=self._project_schema(names))
+        )
 
-    def _projected(self, names: list[str]) -> pa.Schema:
+    def _project_schema(self, names: list[str]) -> pa.Schema:
         hidden = {name: pa.field(name, pa.uint64()) for name in (ROW_ID, ROW_ADDRESS)}
         return pa.schema([hidden.get(name) or self.schema.field(name) for name in names])
 
@@ -254,17 +264,17 @@ class StoredBlob:
         self._file = file
         self._path = path
 
-    def size(self) -> int:
+    def get_size(self) -> int:
         """How many bytes there are."""
-        with lance_step("size_of_blob", self._path):
+        with translate_lance_errors("size_of_blob", self._path):
             return int(self._file.size())
 
     def read(self, start: int = 0, end: int | None = None) -> bytes:
         """The bytes of a half-open range, by default all of them."""
-        length = (self.size() if end is None else end) - start
+        length = (self.get_size() if end is None else end) - start
         if not length:
             return b""
-        with lance_step("read_blob", self._path):
+        with translate_lance_errors("read_blob", self._path):
             return bytes(self._file.read_range(start, length))
 
 
@@ -278,7 +288,7 @@ def field_ids_of(schema: LanceSchema) -> list[Any]:
     return [ids(field) for field in schema.fields()]
 
 
-def _literals(values: pa.Array) -> str:
+def _format_literals(values: pa.Array) -> str:
     if pa.types.is_string(values.type):
         quoted = pc.replace_substring(values, "'", "''").to_pylist()
         return ",".join(f"'{value}'" for value in quoted)

@@ -21,27 +21,27 @@ from lance.dataset import Index as Segment
 from lance.fragment import FragmentMetadata, write_fragments
 from lance.schema import LanceSchema
 
-from omnigraph.errors import StorageRefused
+from omnigraph.errors import StorageRefusedError
 from omnigraph.storage import compaction_files, index_files, indexes, sealing
-from omnigraph.storage.blobs import blob_field, is_blob, logical_schema, stored_schema
+from omnigraph.storage.blobs import is_blob, make_blob_field, to_logical_schema, to_stored_schema
 from omnigraph.storage.compaction_files import Compacted, Compaction
-from omnigraph.storage.disk import Disk
-from omnigraph.storage.fragments import FRAGMENT_ROWS_MAX, CompleteFragments, admitted
+from omnigraph.storage.disk import FileSyncer
+from omnigraph.storage.fragments import FRAGMENT_ROWS_MAX, CompleteFragments, admit_fragments
 from omnigraph.storage.handles import Handles
-from omnigraph.storage.incoming import conformed
+from omnigraph.storage.incoming import conform_rows
 from omnigraph.storage.index_files import Indexed, IndexPart, IndexSpec
 from omnigraph.storage.indexes import Index
-from omnigraph.storage.kills import Kills
-from omnigraph.storage.lance_steps import lance_step
-from omnigraph.storage.linear import Linear, linear_of
+from omnigraph.storage.kills import DeletionVectors
+from omnigraph.storage.lance_steps import translate_lance_errors
+from omnigraph.storage.linear import LinearHistory, linear_of
 from omnigraph.storage.objects import open_objects
-from omnigraph.storage.pins import Pin, Staged, file_names
-from omnigraph.storage.recent_writes import RecentWrites, RowChanges, RowIds, held_rows
+from omnigraph.storage.pins import Pin, Staged, list_file_names
+from omnigraph.storage.recent_writes import RecentWrites, RowChanges, RowIds, select_cached_rows
 from omnigraph.storage.references import manifest_of, references_of, sidecars_of
-from omnigraph.storage.row_ids import row_ids_of_fragments
+from omnigraph.storage.row_ids import read_fragment_row_ids
 from omnigraph.storage.sealing import StoredFile
 from omnigraph.storage.table import Table, field_ids_of
-from omnigraph.storage.verification import Use
+from omnigraph.storage.verification import VersionUse
 
 __all__ = [
     "Compacted",
@@ -54,7 +54,7 @@ __all__ = [
     "Staged",
     "Table",
     "Tables",
-    "blob_field",
+    "make_blob_field",
 ]
 
 # What makes segments of indexes of a version that no version has yet.
@@ -74,9 +74,9 @@ class Tables:
         self._handles = Handles(root_uri, options=options)
         self._verifier = self._handles.verifier
         self._options = options
-        self._kills = Kills(self._verifier)
+        self._kills = DeletionVectors(self._verifier)
         self._recent = RecentWrites()
-        self._disk = Disk(self._handles.root, is_durable=is_durable)
+        self._disk = FileSyncer(self._handles.root, is_durable=is_durable)
 
     @property
     def root(self) -> str:
@@ -90,7 +90,7 @@ class Tables:
 
     def create(self, path: str, schema: pa.Schema) -> Pin:
         """A new, empty table; its linear history ends here."""
-        dataset = self._handles.create(path, stored_schema(schema))
+        dataset = self._handles.create(path, to_stored_schema(schema))
         self._disk.persist(path, [manifest_of(dataset)])
         return self._handles.pin_of(path, dataset, high_water=0)
 
@@ -99,32 +99,35 @@ class Tables:
         dataset = self._handles.get(pin)
         return Table(pin, dataset, partial(self._verifier.require, pin, dataset))
 
-    def changes_since(self, table: Table, known: Container[str]) -> RowChanges | None:
+    def find_changes_since(self, table: Table, known: Container[str]) -> RowChanges | None:
         """What this process changed since one of some versions; None if it did not make all of it.
 
         Nothing is read but the metadata of versions that are open.
         """
-        return self._recent.since(
+        return self._recent.find_changes_since(
             table.pin, known, schema=table.schema, row_ids_of=self._row_ids_of
         )
 
     def has_changes_since(self, pin: Pin, known: Container[str]) -> bool:
         """Whether this process made a version of one of some others."""
-        return self._recent.steps(pin, known) is not None
+        return self._recent.find_steps(pin, known) is not None
 
     def _row_ids_of(self, path: str, version: str, fragments: Sequence[int]) -> RowIds | None:
-        dataset = self._handles.known(path, version)
-        with lance_step("fragments", path):
-            return None if dataset is None else row_ids_of_fragments(dataset, fragments)
+        dataset = self._handles.get_known(path, version)
+        with translate_lance_errors("fragments", path):
+            return None if dataset is None else read_fragment_row_ids(dataset, fragments)
 
     def write(self, pin: Pin, rows: pa.Table | pa.RecordBatchReader) -> Staged:
         """Write rows beside the table; columns left out must be nullable and read as null."""
         dataset = self._handles.get(pin)
-        with lance_step("write", pin.path):
-            schema = logical_schema(dataset.schema)
+        with translate_lance_errors("write", pin.path):
+            schema = to_logical_schema(dataset.schema)
         complete, fragments = CompleteFragments(), list[FragmentMetadata]()
         try:
-            with conformed(rows, schema, path=pin.path) as reader, lance_step("write", pin.path):
+            with (
+                conform_rows(rows, schema, path=pin.path) as reader,
+                translate_lance_errors("write", pin.path),
+            ):
                 is_one = isinstance(rows, pa.Table) and rows.num_rows <= FRAGMENT_ROWS_MAX
                 written = write_fragments(
                     reader,
@@ -132,28 +135,32 @@ class Tables:
                     max_rows_per_file=FRAGMENT_ROWS_MAX,
                     progress=None if is_one else complete,
                 )
-            with lance_step("write", pin.path):
-                fragments += self._sealed(pin.path, written)
-            self._persist_data(pin.path, chain.from_iterable(map(file_names, fragments)), schema)
+            with translate_lance_errors("write", pin.path):
+                fragments += self._seal_fragments(pin.path, written)
+            self._persist_data(
+                pin.path, chain.from_iterable(map(list_file_names, fragments)), schema
+            )
         except BaseException:
             # Lance removes the file it was at and leaves those before it, though the disk be full.
             with suppress(Exception):
-                names = [f"data/{name}" for each in fragments for name in file_names(each)]
-                self._remove([*complete.files(pin.path), *(f"{pin.path}/{name}" for name in names)])
+                names = [f"data/{name}" for each in fragments for name in list_file_names(each)]
+                self._remove(
+                    [*complete.list_files(pin.path), *(f"{pin.path}/{name}" for name in names)]
+                )
             raise
         return Staged(
             path=pin.path,
             fragments=tuple(fragments),
             rows=sum(fragment.physical_rows for fragment in fragments),
             above=pin.high_water,
-            held=held_rows(rows),
+            cached_rows=select_cached_rows(rows),
         )
 
     def discard(self, written: Staged | Compacted | Indexed) -> None:
         """Remove files that will never be in a version; their writer must not use them."""
         match written:
             case Staged():
-                self._remove(written.files)
+                self._remove(written.list_files)
             case Compacted():
                 self._remove([f"{written.pin.path}/data/{name}" for name in written.files])
                 if written.indexed is not None:
@@ -176,12 +183,12 @@ class Tables:
     def append(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
         """The version with the staged rows added."""
         dataset = self._handles.get(pin)
-        with lance_step("append", pin.path):
-            fragments = admitted(dataset, staged, pin=pin)
+        with translate_lance_errors("append", pin.path):
+            fragments = admit_fragments(dataset, staged, pin=pin)
         if not fragments:
             return pin
         tip = self._commit(pin, LanceOperation.Append(fragments))
-        self._recent.note(tip, pin, staged=staged)
+        self._recent.record_version(tip, pin, staged=staged)
         return tip
 
     def replace(
@@ -199,11 +206,11 @@ class Tables:
         by the row ids it does not know.
         """
         dataset = self._handles.get(pin)
-        with lance_step("replace", pin.path):
-            fragments = admitted(dataset, staged, pin=pin)
+        with translate_lance_errors("replace", pin.path):
+            fragments = admit_fragments(dataset, staged, pin=pin)
             if len(dead):
-                self._verifier.require(pin, dataset, Use.LOOKUP)
-            killed = self._kills.kill(dataset, dead, pin=pin, addresses=addresses)
+                self._verifier.require(pin, dataset, VersionUse.LOOKUP)
+            killed = self._kills.write_vectors(dataset, dead, pin=pin, addresses=addresses)
         if not (fragments or killed.shrunk or killed.gone):
             return pin
         operation = LanceOperation.Update(
@@ -212,34 +219,36 @@ class Tables:
             new_fragments=fragments,
         )
         tip = self._commit(pin, operation, files=killed.files)
-        self._recent.note(tip, pin, dead=dead.cast(pa.uint64()), staged=staged)
+        self._recent.record_version(tip, pin, dead=dead.cast(pa.uint64()), staged=staged)
         return tip
 
     def overwrite(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
         """The version that holds the staged rows only; its indexes are gone."""
         dataset = self._handles.get(pin)
-        with lance_step("overwrite", pin.path):
-            fragments = admitted(dataset, staged, pin=pin)
+        with translate_lance_errors("overwrite", pin.path):
+            fragments = admit_fragments(dataset, staged, pin=pin)
             operation = LanceOperation.Overwrite(dataset.lance_schema, fragments)
         return self._commit(pin, operation)
 
     def add_columns(self, pin: Pin, schema: pa.Schema) -> Pin:
         """The version with these nullable columns at the end, null in every row."""
         dataset = self._handles.get(pin)
-        with lance_step("add_columns", pin.path):
+        with translate_lance_errors("add_columns", pin.path):
             for field in schema:
                 if not field.nullable or field.name in dataset.schema.names:
                     reason = "has to be nullable" if not field.nullable else "is already there"
-                    raise StorageRefused("add_columns", pin.path, f"{field.name} {reason}")
-            wider = LanceSchema.from_pyarrow(pa.schema([*dataset.schema, *stored_schema(schema)]))
+                    raise StorageRefusedError("add_columns", pin.path, f"{field.name} {reason}")
+            wider = LanceSchema.from_pyarrow(
+                pa.schema([*dataset.schema, *to_stored_schema(schema)])
+            )
             # Numbered from scratch, fields get their old ids only while none was ever dropped;
             # another id would bind the column to the data of another one.
             if field_ids_of(wider)[: len(dataset.schema)] != field_ids_of(dataset.lance_schema):
-                raise StorageRefused("add_columns", pin.path, "field ids would change")
+                raise StorageRefusedError("add_columns", pin.path, "field ids would change")
             fragments = [fragment.metadata for fragment in dataset.get_fragments()]
             operation = LanceOperation.Merge(fragments, wider, preserves_nullability=True)
         tip = self._commit(pin, operation)
-        self._recent.note(tip, pin)
+        self._recent.record_version(tip, pin)
         return tip
 
     def plan_compaction(self, pin: Pin, *, is_thorough: bool = False) -> Compaction | None:
@@ -247,9 +256,9 @@ class Tables:
 
         A thorough one joins whatever can be joined, at any cost.
         """
-        with lance_step("plan_compaction", pin.path):
+        with translate_lance_errors("plan_compaction", pin.path):
             dataset = self._handles.get(pin)
-            return compaction_files.plan(dataset, pin, is_thorough=is_thorough)
+            return compaction_files.plan_compaction(dataset, pin, is_thorough=is_thorough)
 
     def compact(self, plan: Compaction) -> Compacted:
         """Write the files of a planned compaction; no version shows them yet."""
@@ -260,11 +269,15 @@ class Tables:
         dataset = self._handles.get(plan.pin)
         groups: list[compaction_files.Rewritten] = []
         require = partial(self._require_inputs, plan.pin, dataset)
-        seal = partial(self._sealed, plan.pin.path)
+        seal = partial(self._seal_fragments, plan.pin.path)
         try:
-            with lance_step("compact", plan.pin.path):
-                groups.extend(compaction_files.execute(dataset, plan, require=require, seal=seal))
-                schema = logical_schema(dataset.schema)
+            with translate_lance_errors("compact", plan.pin.path):
+                groups.extend(
+                    compaction_files.execute_compaction(
+                        dataset, plan, require_inputs=require, seal=seal
+                    )
+                )
+                schema = to_logical_schema(dataset.schema)
             compacted = Compacted(plan.pin, tuple(groups))
             self._persist_data(plan.pin.path, compacted.files, schema)
         except BaseException:
@@ -281,7 +294,7 @@ class Tables:
         """
         if isinstance(work, Indexed):
             return self._with_segments(work, pin)
-        with lance_step("replay", pin.path):
+        with translate_lance_errors("replay", pin.path):
             step = self._rewrite(work, pin)
         if step is None:
             return None
@@ -289,7 +302,7 @@ class Tables:
         tip = self._commit(pin, step.rewrite)
         tip = self.replace(tip, dead=step.revived)
         tip = tip if work.indexed is None else self._with_segments(work.indexed, tip)
-        self._recent.note(tip, pin)
+        self._recent.record_version(tip, pin)
         return tip
 
     def build_indexes(self, pin: Pin, specs: Sequence[IndexSpec]) -> Indexed | None:
@@ -304,18 +317,22 @@ class Tables:
     ) -> list[IndexPart]:
         """What indexes do not cover, in parts that can be built at the same time."""
         dataset = self._handles.get_own(pin)
-        with lance_step("cut_indexes", pin.path):
-            return [part for spec in specs for part in index_files.cut(dataset, spec, rows_max)]
+        with translate_lance_errors("cut_indexes", pin.path):
+            return [
+                part for spec in specs for part in index_files.cut_index(dataset, spec, rows_max)
+            ]
 
     def build_parts(self, pin: Pin, parts: Sequence[IndexPart]) -> Indexed | None:
         """Build parts of indexes; no version shows them yet. None when there is nothing to do."""
         dataset = self._handles.get_own(pin)
         built: list[index_files.BuiltSegment] = []
         require = partial(self._require_inputs, pin, dataset)
-        seal = partial(self._sealed_segment, pin.path)
+        seal = partial(self._seal_segment, pin.path)
         try:
-            with lance_step("build_indexes", pin.path):
-                built.extend(index_files.build(dataset, parts, require=require, seal=seal))
+            with translate_lance_errors("build_indexes", pin.path):
+                built.extend(
+                    index_files.build_segments(dataset, parts, require_inputs=require, seal=seal)
+                )
             indexed = Indexed(pin, tuple(built))
             self._disk.persist(pin.path, indexed.folders)
         except BaseException:
@@ -324,27 +341,27 @@ class Tables:
             raise
         return indexed if built else None
 
-    def references(self, pin: Pin) -> set[str]:
+    def list_references(self, pin: Pin) -> set[str]:
         """Every object the version needs; a path with a closing slash means all below it."""
-        with lance_step("references", pin.path):
+        with translate_lance_errors("references", pin.path):
             return {f"{pin.path}/{name}" for name in references_of(self._handles.get(pin))}
 
-    def linear(self, path: str) -> Linear:
+    def read_linear_history(self, path: str) -> LinearHistory:
         """What the linear history of a table has come to."""
-        latest = self._handles.latest(path)
-        with lance_step("read_transaction", path):
+        latest = self._handles.open_latest(path)
+        with translate_lance_errors("read_transaction", path):
             return linear_of(latest)
 
-    def stored_files(self, pin: Pin) -> list[StoredFile]:
+    def list_stored_files(self, pin: Pin) -> list[StoredFile]:
         """The data files, deletion files and index segments of a version, with their digests."""
         dataset = self._handles.get(pin)
-        with lance_step("stored_files", pin.path):
-            return [*sealing.data_files(dataset), *sealing.index_folders(dataset)]
+        with translate_lance_errors("stored_files", pin.path):
+            return [*sealing.list_data_files(dataset), *sealing.list_index_folders(dataset)]
 
-    def damage(self, path: str, file: StoredFile) -> str | None:
+    def find_damage(self, path: str, file: StoredFile) -> str | None:
         """What is wrong with a file of a table that has a digest, read as a whole."""
-        with lance_step("read", path):
-            return self._verifier.problem(path, file)
+        with translate_lance_errors("read", path):
+            return self._verifier.find_problem(path, file)
 
     def _require_inputs(
         self,
@@ -353,15 +370,17 @@ class Tables:
         fragments: Collection[int],
         segments: Iterable[str] = (),
     ) -> None:
-        files = sealing.data_files(dataset, fragments)
+        files = sealing.list_data_files(dataset, fragments)
         self._verifier.require_inputs(pin.path, [*files, *map(sealing.segment_folder, segments)])
 
-    def _sealed(self, path: str, fragments: Iterable[FragmentMetadata]) -> list[FragmentMetadata]:
+    def _seal_fragments(
+        self, path: str, fragments: Iterable[FragmentMetadata]
+    ) -> list[FragmentMetadata]:
         if not self._verifier.is_active:
             return list(fragments)
         return sealing.seal_data(f"{self.root}/{path}", fragments)
 
-    def _sealed_segment(self, path: str, segment: Segment) -> Segment:
+    def _seal_segment(self, path: str, segment: Segment) -> Segment:
         if not self._verifier.is_active:
             return segment
         return sealing.seal_segment(f"{self.root}/{path}", segment)
@@ -377,7 +396,9 @@ class Tables:
         left = set(compacted.inputs).intersection(current.fragment_ids())
         for dataset, inputs in ((planned, compacted.inputs), (current, left)):
             self._verifier.require_inputs(pin.path, sealing.deletion_files(dataset, inputs))
-        return compaction_files.replay(compacted, planned=planned, current=current, pin=pin)
+        return compaction_files.replay_compaction(
+            compacted, planned=planned, current=current, pin=pin
+        )
 
     def with_indexes(self, compacted: Compacted, build: BuildIndexes) -> Compacted:
         """A compaction with segments for the indexes that forget rewritten rows.
@@ -386,8 +407,8 @@ class Tables:
         have the ids that they will also have in the version that is given away.
         """
         dataset = self._handles.get(compacted.pin)
-        with lance_step("lost_coverage", compacted.pin.path):
-            forgetful = indexes.lost_coverage(dataset, compacted.inputs)
+        with translate_lance_errors("lost_coverage", compacted.pin.path):
+            forgetful = indexes.find_lost_coverage(dataset, compacted.inputs)
         if not forgetful:
             return compacted
         step = self._rewrite(compacted, compacted.pin)
@@ -397,14 +418,14 @@ class Tables:
         return dataclasses.replace(compacted, indexed=build(tip, specs))
 
     def _with_segments(self, indexed: Indexed, pin: Pin) -> Pin:
-        with lance_step("add_segments", pin.path):
-            operation = index_files.apply(self._handles.get(pin), indexed)
+        with translate_lance_errors("add_segments", pin.path):
+            operation = index_files.apply_segments(self._handles.get(pin), indexed)
         return pin if operation is None else self._commit_index(pin, operation)
 
     def _commit_index(self, pin: Pin, operation: LanceOperation.CreateIndex) -> Pin:
         folders = [f"_indices/{segment.uuid}/" for segment in operation.new_indices]
         tip = self._commit(pin, operation, files=folders)
-        self._recent.note(tip, pin)
+        self._recent.record_version(tip, pin)
         return tip
 
     def _commit(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
-from omnigraph.storage.empty_folders import prune
+from omnigraph.storage.empty_folders import prune_folder
 from omnigraph.storage.layout import MANIFEST, PIPELINES
 from omnigraph.storage.paths import TEMPORARY_PREFIX, Entry
 
@@ -18,7 +18,7 @@ _FOLDERS: Final = (MANIFEST, PIPELINES)
 _NAME: Final = re.compile(rf"{re.escape(TEMPORARY_PREFIX)}\d+-[0-9a-f]{{16}}")
 
 
-def temporaries(uri: str) -> Iterator[Entry]:
+def list_temporaries(uri: str) -> Iterator[Entry]:
     """The temporary files of the graph at an address; only a local one has any."""
     if "://" in uri:
         return
@@ -39,4 +39,4 @@ def remove_temporaries(uri: str, paths: Iterable[str]) -> None:
     for path in paths:
         with suppress(OSError):
             os.unlink(f"{uri}/{path}")
-        prune(uri, os.path.dirname(f"{uri}/{path}"))
+        prune_folder(uri, os.path.dirname(f"{uri}/{path}"))

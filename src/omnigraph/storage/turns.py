@@ -16,16 +16,16 @@ from typing import Final
 
 # Longer than a few commits take; a holder that is stopped costs others no more than this.
 WAIT_S_MAX: Final = 0.1
-_LOOK_EVERY_S: Final = 0.0005
+_RETRY_EVERY_S: Final = 0.0005
 
 
 @contextmanager
-def turn(uri: str, folder: str) -> Iterator[bool]:
+def acquire_lock(uri: str, folder: str) -> Iterator[bool]:
     """A turn at a folder of a store; False if this store has none.
 
     Who has waited for others should look at what they did, before working in vain.
     """
-    descriptor = None if "://" in uri else _opened(f"{uri}/{folder}")
+    descriptor = None if "://" in uri else _open_folder(f"{uri}/{folder}")
     if descriptor is None:
         yield False
         return
@@ -37,7 +37,7 @@ def turn(uri: str, folder: str) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def _opened(path: str) -> int | None:
+def _open_folder(path: str) -> int | None:
     with suppress(OSError):
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     return None
@@ -50,7 +50,7 @@ def _wait(descriptor: int) -> None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(_RETRY_EVERY_S)
         except OSError:
             return
         else:

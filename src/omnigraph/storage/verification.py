@@ -17,11 +17,11 @@ from typing import Final
 
 from lance import LanceDataset
 
-from omnigraph.errors import CorruptObject
-from omnigraph.storage.digests import digest_of, digest_of_files
+from omnigraph.errors import CorruptObjectError
+from omnigraph.storage.digests import digest_of, hash_files
 from omnigraph.storage.pins import Pin
-from omnigraph.storage.references import manifest_path
-from omnigraph.storage.sealing import StoredFile, data_files, index_folders
+from omnigraph.storage.references import build_manifest_path
+from omnigraph.storage.sealing import StoredFile, list_data_files, list_index_folders
 
 # 10 ms for the first look-up in a version; smaller files come first.
 LOOKUP_BYTES_MAX: Final = 64 * 1024**2
@@ -35,7 +35,7 @@ _HINT: Final = (
 )
 
 
-class Use(Enum):
+class VersionUse(Enum):
     """What is about to be read of a version."""
 
     SCAN = "scan"
@@ -49,10 +49,10 @@ class Verifier:
         self.root = root
         self.is_active = os.path.isabs(root)
         self._lock = threading.Lock()
-        self._uses = _Bounded(_VERSIONS_MAX)
-        self._files = _Bounded(_FILES_MAX)
+        self._uses = _BoundedSet(_VERSIONS_MAX)
+        self._files = _BoundedSet(_FILES_MAX)
 
-    def manifest_digest(self, path: str) -> str | None:
+    def compute_manifest_digest(self, path: str) -> str | None:
         """The digest of a manifest that was just written; None where files have none."""
         if not self.is_active:
             return None
@@ -63,25 +63,25 @@ class Verifier:
         """Refuse a version whose manifest is not the one that was pinned; Lance would panic."""
         if pin.digest is None or not self.is_active:
             return
-        path = manifest_path(pin)
+        path = build_manifest_path(pin)
         try:
-            found = self.manifest_digest(path)
+            found = self.compute_manifest_digest(path)
         except OSError:
             # Lance says what became of it.
             return
         if found != pin.digest:
-            raise CorruptObject(path, "its digest is not the one of its record", hint=_HINT)
+            raise CorruptObjectError(path, "its digest is not the one of its record", hint=_HINT)
 
-    def require(self, pin: Pin, dataset: LanceDataset, use: Use) -> None:
+    def require(self, pin: Pin, dataset: LanceDataset, use: VersionUse) -> None:
         """Refuse a version with a damaged file, as far as its use allows to look."""
         key = (pin.path, pin.version, use)
         with self._lock:
             if not self.is_active or key in self._uses:
                 return
-        files = data_files(dataset)
-        if use is not Use.SCAN:
-            files += index_folders(dataset)
-        for file in self._chosen(pin, files, use):
+        files = list_data_files(dataset)
+        if use is not VersionUse.SCAN:
+            files += list_index_folders(dataset)
+        for file in self._select_files(pin, files, use):
             self._require_file(pin.path, file)
             with self._lock:
                 self._files.add(f"{pin.path}/{file.path}")
@@ -102,42 +102,46 @@ class Verifier:
     def trust(self, base: Pin, tip: Pin) -> None:
         """A version that this process made of a verified one needs no second look."""
         with self._lock:
-            for use in Use:
+            for use in VersionUse:
                 if (base.path, base.version, use) in self._uses:
                     self._uses.add((tip.path, tip.version, use))
 
-    def _chosen(self, pin: Pin, files: list[StoredFile], use: Use) -> Iterator[StoredFile]:
+    def _select_files(
+        self, pin: Pin, files: list[StoredFile], use: VersionUse
+    ) -> Iterator[StoredFile]:
         """The files to compare that were not compared yet, the smallest first."""
         with self._lock:
             new = [each for each in files if f"{pin.path}/{each.path}" not in self._files]
-        sized = [(self._size(pin.path, each), each) for each in new if each.digest is not None]
-        left = LOOKUP_BYTES_MAX + (pin.rows * SCAN_BYTES_PER_ROW if use is Use.SCAN else 0)
+        sized = [
+            (self._measure_file(pin.path, each), each) for each in new if each.digest is not None
+        ]
+        left = LOOKUP_BYTES_MAX + (pin.rows * SCAN_BYTES_PER_ROW if use is VersionUse.SCAN else 0)
         for size, file in sorted(sized, key=lambda each: (each[0], each[1].path)):
             left -= size
             if left >= 0:
                 yield file
 
     def _require_file(self, table: str, file: StoredFile) -> None:
-        if problem := self.problem(table, file):
-            raise CorruptObject(f"{table}/{file.path}", problem, hint=_HINT)
+        if problem := self.find_problem(table, file):
+            raise CorruptObjectError(f"{table}/{file.path}", problem, hint=_HINT)
 
-    def problem(self, table: str, file: StoredFile) -> str | None:
+    def find_problem(self, table: str, file: StoredFile) -> str | None:
         """What is wrong with a file that has a digest; None if nothing is, or if it is gone."""
         try:
-            found = digest_of_files(file.files(f"{self.root}/{table}"))
+            found = hash_files(file.list_files(f"{self.root}/{table}"))
         except FileNotFoundError:
             # Reading it raises an error; a collector may be at work.
             return None
         return None if found == file.digest else "its digest is not the one in its name"
 
-    def _size(self, table: str, file: StoredFile) -> int:
+    def _measure_file(self, table: str, file: StoredFile) -> int:
         try:
-            return sum(map(os.path.getsize, file.files(f"{self.root}/{table}")))
+            return sum(map(os.path.getsize, file.list_files(f"{self.root}/{table}")))
         except FileNotFoundError:
             return 0
 
 
-class _Bounded:
+class _BoundedSet:
     """A set that forgets what was not added or asked for longest."""
 
     def __init__(self, size_max: int) -> None:

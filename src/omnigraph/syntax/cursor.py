@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NoReturn
 
-from omnigraph.diagnostics import Collector, Span, Suggestion, shown
+from omnigraph.diagnostics import Collector, Span, Suggestion, sanitize_text
 from omnigraph.syntax.tokens import Token, TokenKind, Tokens
 
 # Trees are walked recursively everywhere; this keeps each walk far from Python's stack limit.
@@ -140,9 +140,11 @@ class Cursor:
         code: str | None = None,
     ) -> None:
         """Record a grammar error and go on."""
-        self.collector.error(code or self._code, span, message, hint=hint, suggestion=suggestion)
+        self.collector.report_error(
+            code or self._code, span, message, hint=hint, suggestion=suggestion
+        )
 
-    def habit(self, *tables: Mapping[str, str]) -> str | None:
+    def find_dialect_hint(self, *tables: Mapping[str, str]) -> str | None:
         """The hint for a spelling of another language that stands here; own tables come first."""
         token, after = self.token, self.peek()
         is_strange = token.kind is TokenKind.UNKNOWN
@@ -161,7 +163,7 @@ class Cursor:
     def fail(self, expected: str, *, hint: str | None = None) -> NoReturn:
         """Record that something else was expected here, and leave the production."""
         token = self.token
-        hint = hint or self.habit()
+        hint = hint or self.find_dialect_hint()
         match token.kind:
             case TokenKind.UNTERMINATED:
                 what = "comment" if token.text.startswith("/*") else "string"
@@ -171,7 +173,7 @@ class Cursor:
                 found = "the end of the file"
                 self.refuse(token.span, f"expected {expected}, found {found}", hint=hint)
             case _:
-                found = shown(token.text)
+                found = sanitize_text(token.text)
                 self.refuse(token.span, f"expected {expected}, found '{found}'", hint=hint)
 
     def refuse(self, span: Span, message: str, *, hint: str | None = None) -> NoReturn:
@@ -180,7 +182,7 @@ class Cursor:
         raise ParseFailure
 
     @contextmanager
-    def nested(self) -> Iterator[None]:
+    def enter_nesting(self) -> Iterator[None]:
         """Enter one level of nesting; too many levels fail."""
         if self._depth >= NESTING_MAX:
             self.refuse(self.token.span, f"nested more than {NESTING_MAX} levels deep")

@@ -20,7 +20,7 @@ def decode_source(
         source = Source(name, raw.decode("utf-8", "replace"))
         collector = Collector(source, poll=poll)
         offset = len(raw[: failure.start].decode("utf-8"))
-        collector.error(
+        collector.report_error(
             code,
             Span(offset, offset + 1),
             f"the file is not UTF-8 text: byte 0x{raw[failure.start]:02x} at byte {failure.start}",

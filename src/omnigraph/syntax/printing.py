@@ -14,7 +14,7 @@ _CLOSERS = ("}", ")", "]")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def quote(value: str) -> str:
+def quote_string(value: str) -> str:
     """A string literal; line ends and tabs are escaped."""
     return '"' + "".join(_ESCAPES.get(character, character) for character in value) + '"'
 
@@ -38,14 +38,14 @@ class CommentedLines:
         self._printed_to = 0
         self._is_block_start = True
 
-    def line(self, content: str, *, indent: int, start: int, end: int) -> None:
+    def add_line(self, content: str, *, indent: int, start: int, end: int) -> None:
         """Print one line that stands for source characters `start` to `end`."""
-        self.comments_before(start, indent=indent)
+        self.add_comments_before(start, indent=indent)
         if not content.startswith(_CLOSERS):
             self._keep_blank(start)
         self._printed_to = max(self._printed_to, end)
         trailing: list[str] = []
-        while self._comments and self._trails():
+        while self._comments and self._is_trailing():
             comment = self._comments.pop()
             trailing.append(comment.text.rstrip())
             self._printed_to = max(self._printed_to, comment.end)
@@ -55,12 +55,12 @@ class CommentedLines:
         self._lines.append(("  " * indent + " ".join([content, *trailing])).rstrip())
         self._is_block_start = content.endswith(_OPENERS)
 
-    def comments_before(self, offset: int, *, indent: int) -> None:
+    def add_comments_before(self, offset: int, *, indent: int) -> None:
         """Print the comments that stand before an offset and have not been printed."""
         while self._comments and self._comments[-1].start < offset:
             comment = self._comments.pop()
             self._keep_blank(comment.start)
-            self._lines.extend(_reindented(comment, self._text, "  " * indent))
+            self._lines.extend(_reindent_comment(comment, self._text, "  " * indent))
             self._printed_to = max(self._printed_to, comment.end)
             self._is_block_start = False
 
@@ -73,14 +73,14 @@ class CommentedLines:
         """Whether comments are left that stand after everything printed."""
         return bool(self._comments)
 
-    def blank(self) -> None:
+    def add_blank(self) -> None:
         """Print one blank line, unless there is one already or nothing precedes it."""
         if self._lines and self._lines[-1]:
             self._lines.append("")
 
     def finish(self) -> str:
         """The whole text, with what comments are left, ending in one line end."""
-        self.comments_before(len(self._text) + 1, indent=0)
+        self.add_comments_before(len(self._text) + 1, indent=0)
         text = "\n".join(self._lines).strip("\n")
         return text + "\n" if text else ""
 
@@ -88,9 +88,9 @@ class CommentedLines:
         if not self._keep_blanks or self._is_block_start:
             return
         if self._text.count("\n", self._printed_to, offset) > 1:
-            self.blank()
+            self.add_blank()
 
-    def _trails(self) -> bool:
+    def _is_trailing(self) -> bool:
         comment = self._comments[-1]
         if comment.is_own_line or "\n" in comment.text:
             return False
@@ -100,7 +100,7 @@ class CommentedLines:
         return rest is not None and rest.end() == comment.start
 
 
-def _reindented(comment: Comment, text: str, indent: str) -> list[str]:
+def _reindent_comment(comment: Comment, text: str, indent: str) -> list[str]:
     first, *others = comment.text.split("\n")
     if not others:
         return [(indent + first).rstrip()]

@@ -43,14 +43,14 @@ from omnigraph.versioning.effects import (
     Append,
     Drop,
     Effect,
-    Found,
+    LocatedRows,
     Maintain,
     Overwrite,
     Register,
     Rename,
     Replace,
 )
-from omnigraph.versioning.footprint import WHOLE, Footprint, Reads, mark
+from omnigraph.versioning.footprint import WHOLE, Footprint, ReadSet, make_mark
 from omnigraph.versioning.history import History
 from omnigraph.versioning.idset import IdSet
 from omnigraph.versioning.lineage import Lineage
@@ -95,11 +95,11 @@ __all__ = [
     "Drop",
     "Effect",
     "Footprint",
-    "Found",
     "Head",
     "History",
     "IdSet",
     "Lineage",
+    "LocatedRows",
     "Log",
     "Maintain",
     "Maintenance",
@@ -107,7 +107,7 @@ __all__ = [
     "PrepareAgain",
     "Publisher",
     "Publishers",
-    "Reads",
+    "ReadSet",
     "Record",
     "Register",
     "Rename",
@@ -121,5 +121,5 @@ __all__ = [
     "Stream",
     "Transaction",
     "compact",
-    "mark",
+    "make_mark",
 ]

@@ -7,23 +7,23 @@ from dataclasses import replace
 from typing import Final
 
 from omnigraph.errors import (
-    BranchExists,
-    BranchNotFound,
-    BranchRefused,
-    CommitNotFound,
-    CorruptObject,
+    BranchExistsError,
+    BranchNotFoundError,
+    BranchRefusedError,
+    CommitNotFoundError,
+    CorruptObjectError,
     StorageError,
 )
-from omnigraph.ids import new_ulid
+from omnigraph.ids import generate_ulid
 from omnigraph.storage import layout
 from omnigraph.versioning import names
-from omnigraph.versioning.codec import read_ref, ref_json
+from omnigraph.versioning.codec import decode_ref, encode_ref
 from omnigraph.versioning.committer import Committer
-from omnigraph.versioning.events import Chain, NameEvents, is_live
+from omnigraph.versioning.events import Chain, RefEvents, is_live
 from omnigraph.versioning.fields import Fields
 from omnigraph.versioning.floors import Floors
-from omnigraph.versioning.holders import Holders
-from omnigraph.versioning.holds import Holds
+from omnigraph.versioning.holders import RetentionRoots
+from omnigraph.versioning.holds import Leases
 from omnigraph.versioning.record import MAIN, MAIN_BRANCH, CommitRef, Stream
 from omnigraph.versioning.snapshot import Head, Snapshot, encode_checkpoint
 from omnigraph.versioning.tags import Tags
@@ -40,10 +40,12 @@ class Branches:
         self._committer = committer
         self._log = committer.log
         settings = committer.settings
-        self._events = NameEvents(committer.log.objects)
-        self.tags = Tags(committer.log.objects, self._events, settings.now_us, self.require_held)
-        self.holds = Holds(committer.log.objects, settings.now_us, self.require_held)
-        self._holders = Holders(
+        self._events = RefEvents(committer.log.objects)
+        self.tags = Tags(
+            committer.log.objects, self._events, settings.now_us, self.require_retained
+        )
+        self.holds = Leases(committer.log.objects, settings.now_us, self.require_retained)
+        self._holders = RetentionRoots(
             committer.log, self, self.tags, now_us=settings.now_us, grace_s=settings.grace_s
         )
         # Streams never change; whether a name still stands for one is asked each time.
@@ -51,29 +53,29 @@ class Branches:
 
     def list(self) -> list[str]:
         """The names of all live branches: main first, the others in byte order."""
-        return [MAIN_BRANCH, *self._events.live_branches()]
+        return [MAIN_BRANCH, *self._events.list_live_branches()]
 
     def resolve(self, name: str) -> Stream:
         """The stream that a name stands for now."""
         if name == MAIN_BRANCH:
             return MAIN
         known = self._known.get(name)
-        if known is not None and not self._events.has(name, known[0] + 1):
+        if known is not None and not self._events.has_event(name, known[0] + 1):
             return known[1]
-        return self._created(name, self._live(name).generation)
+        return self._read_created(name, self._require_live(name).generation)
 
-    def head(self, name: str) -> Head:
+    def read_head(self, name: str) -> Head:
         """The newest snapshot of a branch."""
-        return self._log.head(self.resolve(name))
+        return self._log.read_head(self.resolve(name))
 
     def stream_of(self, name: str, stream_id: str) -> Stream | None:
         """A stream that a name stands for or once stood for; None if there was no such one."""
         if stream_id == MAIN.id:
             return MAIN
-        for generation in range(self._chain(name).generation, 0, -1):
+        for generation in range(self._read_chain(name).generation, 0, -1):
             if is_live(generation):
                 # The event of a tag has no stream.
-                with suppress(CorruptObject):
+                with suppress(CorruptObjectError):
                     stream = _stream_of(name, self._events.read_creation(name, generation))
                     if stream.id == stream_id:
                         return stream
@@ -81,28 +83,30 @@ class Branches:
 
     def create(self, name: str, *, at: Snapshot, actor: str | None = None) -> Stream:
         """Start a branch at any commit. No table is touched and no commit is made."""
-        _require_name(name, names.reason_against_new(name))
+        _require_name(name, names.find_new_name_problem(name))
         generation = self._require_free(name).generation
-        oldest = self.require_held(at)
-        stream = Stream(layout.stream_name(name, new_ulid().lower()), name, _origins(at))
+        oldest = self.require_retained(at)
+        stream = Stream(
+            layout.build_stream_name(name, generate_ulid().lower()), name, _list_origins(at)
+        )
         base = replace(at, stream=stream)
         # A crash between the two puts leaves a stream that no name stands for: one stray object.
         # Put as durably as a record, because the branch may outlive the record it started from.
-        path, data = layout.checkpoint(stream.id, base.seq), encode_checkpoint(base)
+        path, data = layout.build_checkpoint_path(stream.id, base.seq), encode_checkpoint(base)
         self._log.objects.put_new(path, data)
-        self._reach(stream, oldest)
+        self._put_floor(stream, oldest)
         event = {
             "op": "create",
             "stream": stream.id,
-            "fork": ref_json(stream.origins[0]),
-            "ancestors": [ref_json(origin) for origin in stream.origins[1:]],
+            "fork": encode_ref(stream.origins[0]),
+            "ancestors": [encode_ref(origin) for origin in stream.origins[1:]],
             "created_at": self._committer.settings.now_us(),
             "actor": actor,
         }
         if not self._put_event(name, generation + 1, event):
             # A branch of that name, or a tag, was created meanwhile.
             self._require_free(name)
-            raise BranchExists(name)
+            raise BranchExistsError(name)
         # A clean-up before the event took it for a stray object, if this process was stopped then.
         # Without it the branch is read from the commit it started from, which is kept with it.
         with suppress(StorageError):
@@ -110,32 +114,32 @@ class Branches:
         try:
             # A collector says what it lets go before it looks for branches. One that did not see
             # this branch is seen by it here.
-            self._reach(stream, self._holders.require(at, stream=stream.id))
-        except CommitNotFound:
-            self._put_event(name, generation + 2, self._deletion(actor))
+            self._put_floor(stream, self._holders.require_retained(at, stream=stream.id))
+        except CommitNotFoundError:
+            self._put_event(name, generation + 2, self._build_deletion(actor))
             raise
         self._log.confirm(Head(base))
         return stream
 
-    def require_held(self, at: Snapshot, *, tag: str | None = None) -> int:
+    def require_retained(self, at: Snapshot, *, tag: str | None = None) -> int:
         """Refuse a commit that no branch and no tag, besides one, holds.
 
         Returns the seq of the oldest commit that is held with it.
         """
-        return self._holders.require(at, tag=tag)
+        return self._holders.require_retained(at, tag=tag)
 
-    def _reach(self, stream: Stream, oldest: int) -> None:
+    def _put_floor(self, stream: Stream, oldest: int) -> None:
         """Say what a new branch does not reach, where those it starts from do not say it."""
         floors = Floors(self._log.objects)
-        if floors.of(stream) < oldest:
+        if floors.read_floor(stream) < oldest:
             floors.put(stream.id, oldest)
 
-    def streams(self, *, deleted_since: int) -> tuple[tuple[Stream, bool], ...]:
+    def list_streams(self, *, deleted_since: int) -> tuple[tuple[Stream, bool], ...]:
         """The streams of all branches that are live, or were deleted since a time (µs).
 
         Each with whether its branch is live.
         """
-        found = self._events.creations(deleted_since=deleted_since)
+        found = self._events.list_creations(deleted_since=deleted_since)
         branches = [each for each in found if not each.is_tag]
         return (MAIN, True), *((_stream_of(at.name, at.fields), at.is_live) for at in branches)
 
@@ -147,39 +151,39 @@ class Branches:
         A branch that does not fulfil the requirements goes on.
         """
         if name == MAIN_BRANCH:
-            raise BranchRefused(f"branch '{name}' cannot be deleted", branch=name)
-        generation = self._live(name).generation
+            raise BranchRefusedError(f"branch '{name}' cannot be deleted", branch=name)
+        generation = self._require_live(name).generation
         # Closed first: a write that comes later fails, so no acknowledged commit is lost. A crash
         # before the event leaves a branch that can be read and deleted again, but not written.
-        stream = self._created(name, generation)
+        stream = self._read_created(name, generation)
         self._committer.close(stream, actor=actor, requires=requires)
-        if not self._put_event(name, generation + 1, self._deletion(actor)):
-            raise BranchNotFound(name, hint="it was deleted by somebody else just now")
+        if not self._put_event(name, generation + 1, self._build_deletion(actor)):
+            raise BranchNotFoundError(name, hint="it was deleted by somebody else just now")
 
-    def _deletion(self, actor: str | None) -> dict[str, object]:
-        return names.deletion(now_us=self._committer.settings.now_us(), actor=actor)
+    def _build_deletion(self, actor: str | None) -> dict[str, object]:
+        return names.build_deletion(now_us=self._committer.settings.now_us(), actor=actor)
 
     def _require_free(self, name: str) -> Chain:
         """Refuse a name that a branch or a tag has; the events of one that is free."""
-        found = self._chain(name)
+        found = self._read_chain(name)
         if self.tags.is_tag(name, found):
             _require_name(name, "it is the name of a tag")
         if found.is_live:
-            raise BranchExists(name)
+            raise BranchExistsError(name)
         return found
 
-    def _live(self, name: str) -> Chain:
+    def _require_live(self, name: str) -> Chain:
         """The events of a name that stands for a branch."""
-        found = self._chain(name)
+        found = self._read_chain(name)
         if not found.is_live or self._events.is_tag(name, found):
-            raise BranchNotFound(name)
+            raise BranchNotFoundError(name)
         return found
 
-    def _chain(self, name: str) -> Chain:
-        _require_name(name, names.reason_against(name))
-        return self._events.of(name)
+    def _read_chain(self, name: str) -> Chain:
+        _require_name(name, names.find_name_problem(name))
+        return self._events.read_chain(name)
 
-    def _created(self, name: str, generation: int) -> Stream:
+    def _read_created(self, name: str, generation: int) -> Stream:
         stream = _stream_of(name, self._events.read_creation(name, generation))
         if len(self._known) >= _KNOWN_MAX:
             self._known.clear()
@@ -192,20 +196,20 @@ class Branches:
 
 def _stream_of(name: str, creation: Fields) -> Stream:
     """The stream of a branch, from the event that created it."""
-    return Stream(creation.text("stream"), name, _read_origins(creation))
+    return Stream(creation.get_text("stream"), name, _decode_origins(creation))
 
 
-def _origins(at: Snapshot) -> tuple[CommitRef, ...]:
+def _list_origins(at: Snapshot) -> tuple[CommitRef, ...]:
     """The commit a branch starts from, and those that its stream started from in turn."""
-    owner = at.stream.owner(at.seq)
+    owner = at.stream.owner_of(at.seq)
     return (at.ref, *owner.origins)
 
 
-def _read_origins(fields: Fields) -> tuple[CommitRef, ...]:
-    ancestors = (read_ref(ancestor) for ancestor in fields.children("ancestors"))
-    return (read_ref(fields.child("fork")), *ancestors)
+def _decode_origins(fields: Fields) -> tuple[CommitRef, ...]:
+    ancestors = (decode_ref(ancestor) for ancestor in fields.get_children("ancestors"))
+    return (decode_ref(fields.get_child("fork")), *ancestors)
 
 
 def _require_name(name: str, reason: str | None) -> None:
     if reason is not None:
-        raise BranchRefused(f"'{name}' is not a branch name: {reason}", branch=name)
+        raise BranchRefusedError(f"'{name}' is not a branch name: {reason}", branch=name)

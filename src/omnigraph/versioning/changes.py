@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import CorruptObject
-from omnigraph.ids import new_ulid
+from omnigraph.errors import CorruptObjectError
+from omnigraph.ids import generate_ulid
 from omnigraph.storage import layout
 from omnigraph.storage.digests import digest_of
 from omnigraph.storage.objects import Objects
@@ -35,14 +35,14 @@ _HINT: Final = "restore this object from a copy of the graph"
 LoadedChange: TypeAlias = Changed | Bulk | Maintenance
 
 
-def seal(objects: Objects, change: ChangeSet) -> ChangeSet:
+def seal_change_set(objects: Objects, change: ChangeSet) -> ChangeSet:
     """The change set as its record will hold it, after writing the file it may need.
 
     The file is written before the record: a crash between the two leaves an unreferenced object.
     """
     if not isinstance(change, Changed) or _fits_inline(change):
         return change
-    path = layout.change_set(new_ulid())
+    path = layout.build_change_set_path(generate_ulid())
     data = _to_arrow(change)
     objects.put_new(path, data)
     return Spilled(
@@ -54,29 +54,31 @@ def seal(objects: Objects, change: ChangeSet) -> ChangeSet:
     )
 
 
-def load(objects: Objects, change: ChangeSet) -> LoadedChange:
+def load_change_set(objects: Objects, change: ChangeSet) -> LoadedChange:
     """The change set with its ids in memory."""
     if not isinstance(change, Spilled):
         return change
     data = objects.get(change.file)
     if data is None:
-        raise CorruptObject(change.file, "a record names this change set, and it is absent")
+        raise CorruptObjectError(change.file, "a record names this change set, and it is absent")
     if change.digest is not None and digest_of(data) != change.digest:
-        raise CorruptObject(change.file, "its digest is not the one of its record", hint=_HINT)
+        raise CorruptObjectError(change.file, "its digest is not the one of its record", hint=_HINT)
     try:
         found = _from_arrow(data)
     except (pa.ArrowException, KeyError, OSError, ValueError) as error:
-        raise CorruptObject(change.file, f"is not a change set: {error}", hint=_HINT) from error
+        raise CorruptObjectError(
+            change.file, f"is not a change set: {error}", hint=_HINT
+        ) from error
     said = (change.inserted, change.updated, change.deleted)
     if (
         change.digest is None
         and tuple(map(len, (found.inserted, found.updated, found.deleted))) != said
     ):
-        raise CorruptObject(change.file, "it has other ids than its record says", hint=_HINT)
+        raise CorruptObjectError(change.file, "it has other ids than its record says", hint=_HINT)
     return found
 
 
-def combine(changes: list[Changed]) -> Changed:
+def combine_change_sets(changes: list[Changed]) -> Changed:
     """One change set for writes that touch different entities of a type."""
     if len(changes) == 1:
         return changes[0]

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from omnigraph.storage import layout
 from omnigraph.storage.pins import Pin
-from omnigraph.versioning.fields import Fields, read_fields, write_fields
+from omnigraph.versioning.fields import Fields, decode_fields, encode_fields
 from omnigraph.versioning.idset import IdSet
 from omnigraph.versioning.record import (
     Bulk,
@@ -25,12 +25,12 @@ from omnigraph.versioning.record import (
 
 def encode_entry(entry: LogEntry) -> bytes:
     """The bytes of a record or a close record."""
-    path = layout.record(entry.stream, entry.seq)
+    path = layout.build_record_path(entry.stream, entry.seq)
     match entry:
         case Record():
-            return write_fields(path, _record_fields(entry))
+            return encode_fields(path, _encode_record(entry))
         case Close():
-            return write_fields(
+            return encode_fields(
                 path,
                 {
                     "close": True,
@@ -47,21 +47,21 @@ def encode_entry(entry: LogEntry) -> bytes:
 
 def decode_entry(stream: str, seq: int, data: bytes) -> LogEntry:
     """The record at a place of a stream; damage and a newer format are errors that name it."""
-    fields = read_fields(layout.record(stream, seq), data)
+    fields = decode_fields(layout.build_record_path(stream, seq), data)
     fields.require("stream", stream)
     fields.require("seq", seq)
-    if fields.flag("close"):
+    if fields.get_flag("close"):
         return Close(
             stream=stream,
-            branch=fields.text("branch"),
+            branch=fields.get_text("branch"),
             seq=seq,
-            created_at=fields.integer("created_at"),
-            actor=fields.text_or_none("actor"),
+            created_at=fields.get_integer("created_at"),
+            actor=fields.get_optional_text("actor"),
         )
-    return _record(fields, stream, seq)
+    return _decode_record(fields, stream, seq)
 
 
-def pins_json(pins: Mapping[str, Pin]) -> dict[str, object]:
+def encode_pins(pins: Mapping[str, Pin]) -> dict[str, object]:
     """Pins by type key. Versions are hex text: bit 63 is set, so they are no JSON numbers."""
     return {
         type_key: {
@@ -76,27 +76,27 @@ def pins_json(pins: Mapping[str, Pin]) -> dict[str, object]:
     }
 
 
-def read_pins(fields: Fields) -> dict[str, Pin]:
+def decode_pins(fields: Fields) -> dict[str, Pin]:
     """Pins by type key, as `pins_json` wrote them."""
-    return {type_key: _pin(pin) for type_key, pin in fields.items()}
+    return {type_key: _decode_pin(pin) for type_key, pin in fields.iter_children()}
 
 
-def ref_json(ref: CommitRef) -> dict[str, object]:
+def encode_ref(ref: CommitRef) -> dict[str, object]:
     """A reference to a commit."""
     return {"branch": ref.branch, "stream": ref.stream, "seq": ref.seq, "commit": ref.commit}
 
 
-def read_ref(fields: Fields) -> CommitRef:
+def decode_ref(fields: Fields) -> CommitRef:
     """A reference to a commit, as `ref_json` wrote it."""
     return CommitRef(
-        branch=fields.text("branch"),
-        stream=fields.text("stream"),
-        seq=fields.integer("seq"),
-        commit=fields.text("commit"),
+        branch=fields.get_text("branch"),
+        stream=fields.get_text("stream"),
+        seq=fields.get_integer("seq"),
+        commit=fields.get_text("commit"),
     )
 
 
-def _record_fields(record: Record) -> dict[str, object]:
+def _encode_record(record: Record) -> dict[str, object]:
     signature = record.signature
     return {
         "stream": record.stream,
@@ -113,64 +113,67 @@ def _record_fields(record: Record) -> dict[str, object]:
         "reverts": signature.reverts,
         "members": record.members if record.members > 1 else None,
         "schema": record.schema,
-        "merge": ref_json(record.merged) if record.merged else None,
+        "merge": encode_ref(record.merged) if record.merged else None,
         "preferred": dict(record.preferred),
         "registered": record.registered,
         "dropped": record.dropped,
         "renamed": dict(record.renamed),
         "partial": not record.is_whole,
         "fence": record.is_fence,
-        "pins": pins_json(record.pins),
-        "changes": {key: _change_json(change) for key, change in sorted(record.changes.items())},
+        "pins": encode_pins(record.pins),
+        "changes": {key: _encode_change(change) for key, change in sorted(record.changes.items())},
     }
 
 
-def _record(fields: Fields, stream: str, seq: int) -> Record:
+def _decode_record(fields: Fields, stream: str, seq: int) -> Record:
     return Record(
         stream=stream,
-        branch=fields.text("branch"),
+        branch=fields.get_text("branch"),
         seq=seq,
-        commit=fields.text("commit"),
-        parent=fields.text_or_none("parent"),
-        created_at=fields.integer("created_at"),
-        schema=fields.text("schema"),
-        pins=read_pins(fields.child_or_empty("pins")),
-        is_whole=not fields.flag("partial"),
-        is_fence=fields.flag("fence"),
-        changes={key: _change(item) for key, item in fields.child_or_empty("changes").items()},
+        commit=fields.get_text("commit"),
+        parent=fields.get_optional_text("parent"),
+        created_at=fields.get_integer("created_at"),
+        schema=fields.get_text("schema"),
+        pins=decode_pins(fields.get_child_or_empty("pins")),
+        is_whole=not fields.get_flag("partial"),
+        is_fence=fields.get_flag("fence"),
+        changes={
+            key: _decode_change(item)
+            for key, item in fields.get_child_or_empty("changes").iter_children()
+        },
         signature=Signature(
-            actor=fields.text_or_none("actor"),
-            message=fields.text_or_none("message"),
-            key=fields.text_or_none("key"),
-            operations=fields.texts("operations"),
-            reverts=fields.text_or_none("reverts"),
+            actor=fields.get_optional_text("actor"),
+            message=fields.get_optional_text("message"),
+            key=fields.get_optional_text("key"),
+            operations=fields.get_texts("operations"),
+            reverts=fields.get_optional_text("reverts"),
         ),
-        members=fields.integer("members", 1),
-        merged=read_ref(fields.child("merge")) if fields.has("merge") else None,
-        registered=fields.texts("registered"),
-        dropped=fields.texts("dropped"),
-        renamed=fields.child_or_empty("renamed").text_by_name(),
-        preferred=fields.child_or_empty("preferred").text_by_name(),
-        made_at=fields.integer("made_at") if fields.has("made_at") else None,
+        members=fields.get_integer("members", 1),
+        merged=decode_ref(fields.get_child("merge")) if fields.has_field("merge") else None,
+        registered=fields.get_texts("registered"),
+        dropped=fields.get_texts("dropped"),
+        renamed=fields.get_child_or_empty("renamed").get_texts_by_name(),
+        preferred=fields.get_child_or_empty("preferred").get_texts_by_name(),
+        made_at=fields.get_integer("made_at") if fields.has_field("made_at") else None,
     )
 
 
-def _pin(fields: Fields) -> Pin:
-    version = fields.text("v")
+def _decode_pin(fields: Fields) -> Pin:
+    version = fields.get_text("v")
     try:
         return Pin(
-            path=fields.text("uri"),
+            path=fields.get_text("uri"),
             version=version,
-            rows=fields.integer("rows"),
-            fragments=fields.integer("frags"),
-            high_water=fields.integer("hw"),
-            digest=fields.text_or_none("digest"),
+            rows=fields.get_integer("rows"),
+            fragments=fields.get_integer("frags"),
+            high_water=fields.get_integer("hw"),
+            digest=fields.get_optional_text("digest"),
         )
     except ValueError:
-        fields.refuse(f"'{version}' is not a version of a table")
+        fields.raise_corrupt(f"'{version}' is not a version of a table")
 
 
-def _change_json(change: ChangeSet) -> dict[str, object]:
+def _encode_change(change: ChangeSet) -> dict[str, object]:
     match change:
         case Changed():
             ids = {
@@ -200,23 +203,23 @@ def _change_json(change: ChangeSet) -> dict[str, object]:
             assert_never(change)
 
 
-def _change(fields: Fields) -> ChangeSet:
-    if fields.flag("maint"):
+def _decode_change(fields: Fields) -> ChangeSet:
+    if fields.get_flag("maint"):
         return Maintenance()
-    if fields.has("bulk"):
-        bulk = fields.child("bulk")
-        return Bulk(bulk.texts("files"), bulk.integer("rows"), bulk.flag("replaces"))
-    if fields.has("file"):
+    if fields.has_field("bulk"):
+        bulk = fields.get_child("bulk")
+        return Bulk(bulk.get_texts("files"), bulk.get_integer("rows"), bulk.get_flag("replaces"))
+    if fields.has_field("file"):
         return Spilled(
-            file=fields.text("file"),
-            inserted=fields.integer("n_ins", 0),
-            updated=fields.integer("n_upd", 0),
-            deleted=fields.integer("n_del", 0),
-            digest=fields.text_or_none("digest"),
+            file=fields.get_text("file"),
+            inserted=fields.get_integer("n_ins", 0),
+            updated=fields.get_integer("n_upd", 0),
+            deleted=fields.get_integer("n_del", 0),
+            digest=fields.get_optional_text("digest"),
         )
     return Changed(
-        inserted=IdSet(fields.texts("ins")),
-        updated=IdSet(fields.texts("upd")),
-        deleted=IdSet(fields.texts("del")),
-        marks=IdSet(fields.texts("marks")) if fields.has("marks") else None,
+        inserted=IdSet(fields.get_texts("ins")),
+        updated=IdSet(fields.get_texts("upd")),
+        deleted=IdSet(fields.get_texts("del")),
+        marks=IdSet(fields.get_texts("marks")) if fields.has_field("marks") else None,
     )

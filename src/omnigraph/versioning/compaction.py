@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import Executor
 from typing import Final
 
-from omnigraph.errors import BranchRefused, Conflict, OmnigraphError
+from omnigraph.errors import BranchRefusedError, ConflictError, OmnigraphError
 from omnigraph.versioning.effects import Maintain
 from omnigraph.versioning.publisher import Publishers
 from omnigraph.versioning.record import Maintenance, Record, Signature, Stream
@@ -17,9 +17,9 @@ from omnigraph.versioning.transaction import Transaction
 FRAGMENTS_MIN: Final = 32
 # Every so many commits somebody looks. A commit has one maker, so of several processes that write
 # to a branch one looks, and they do not all do the same work to throw most of it away.
-LOOK_EVERY: Final = 8
+CHECK_EVERY: Final = 8
 # After a look that found nothing, the table must have grown by this many fragments.
-LOOK_AGAIN: Final = 8
+CHECK_AGAIN: Final = 8
 # What one run may rewrite in a row: a long tail of tiers is finished by the next commit.
 ROUNDS_MAX: Final = 4
 
@@ -40,7 +40,7 @@ class Compactor:
 
     def consider(self, snapshot: Snapshot) -> None:
         """Start a compaction of each table that has collected enough fragments."""
-        if snapshot.seq % LOOK_EVERY:
+        if snapshot.seq % CHECK_EVERY:
             return
         for type_key, pin in snapshot.pins.items():
             if pin.fragments >= FRAGMENTS_MIN:
@@ -53,7 +53,7 @@ class Compactor:
                 return
             self._is_running.add(place)
         try:
-            self._executor.submit(self._run, stream, type_key, fragments + LOOK_AGAIN)
+            self._executor.submit(self._run, stream, type_key, fragments + CHECK_AGAIN)
         except RuntimeError:
             # The executor is shut down: the program is ending, and nothing depends on this.
             self._stop(place, look_at=0)
@@ -63,10 +63,10 @@ class Compactor:
             for _ in range(ROUNDS_MAX):
                 if compact(self._publishers, stream, type_key) is None:
                     break
-            head = self._publishers.committer.log.head(stream)
+            head = self._publishers.committer.log.read_head(stream)
             pin = head.snapshot.pins.get(type_key)
-            look_at = pin.fragments + LOOK_AGAIN if pin else 0
-        except (Conflict, BranchRefused):
+            look_at = pin.fragments + CHECK_AGAIN if pin else 0
+        except (ConflictError, BranchRefusedError):
             pass  # A busy or deleted branch: a later commit asks again.
         except OmnigraphError as error:
             self.last_error = error
@@ -91,7 +91,7 @@ def compact(publishers: Publishers, stream: Stream, type_key: str) -> Record | N
         effect = Maintain(type_key, committer.tables.compact(plan))
         return Transaction(snapshot, (effect,), {type_key: Maintenance()}, signature=_SIGNATURE)
 
-    transaction = prepare(committer.log.head(stream).snapshot)
+    transaction = prepare(committer.log.read_head(stream).snapshot)
     if transaction is None:
         return None
-    return publishers.of(stream).publish(transaction, prepare_again=prepare)
+    return publishers.get_publisher(stream).publish(transaction, prepare_again=prepare)

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, assert_never
 
 import pyarrow as pa
 
-from omnigraph.errors import Conflict
+from omnigraph.errors import ConflictError
 from omnigraph.storage.pins import Pin, Staged
 from omnigraph.versioning.idset import EMPTY, IdSet
 
@@ -23,19 +23,19 @@ _QUICK_BYTES_MAX: Final = 64 * 1024
 Part: TypeAlias = pa.Table | Staged
 
 
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 # Writes rows that no version refers to yet.
 WriteRows: TypeAlias = Callable[[Pin, pa.Table], Staged]
 
 
-def byte_count(rows: pa.Table) -> int:
+def count_bytes(rows: pa.Table) -> int:
     """The size of rows in memory; a slice counts without what it leaves out."""
     size: int = rows.get_total_buffer_size()
     return size if size <= _QUICK_BYTES_MAX else rows.nbytes
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedRows:
     """Rows that were looked up on one version of a table.
 
     On later versions of the branch the same row ids mean the same copies of the same entities: a
@@ -63,7 +63,7 @@ class Replace:
     type_key: str
     dead: IdSet
     new: tuple[Part, ...] = ()
-    found: Found | None = None
+    found: LocatedRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ Effect: TypeAlias = (
 )
 
 
-class Rows(Protocol):
+class OpenTable(Protocol):
     """What effects need of an open table."""
 
     def find(self, column: str, values: pa.Array) -> pa.Table:
@@ -141,7 +141,7 @@ class Rows(Protocol):
 class TableStore(Protocol):
     """What versioning needs of the tables of a graph."""
 
-    def open(self, pin: Pin) -> Rows:
+    def open(self, pin: Pin) -> OpenTable:
         """An immutable view of a version."""
 
     def write(self, pin: Pin, rows: pa.Table) -> Staged:
@@ -190,7 +190,7 @@ class _Life:
     is_new: bool
 
 
-class Workbench:
+class EffectApplier:
     """Applies the effects of one write to the pins of any head.
 
     Rows are written once, however often the effects are applied. A table whose pin is the one of
@@ -239,7 +239,7 @@ class Workbench:
 
         def write_one(life: _Life) -> None:
             group = self._by_life[life]
-            group[0] = self._written(group[0], pins[life.type_key])
+            group[0] = self._write_effect(group[0], pins[life.type_key])
 
         list(self._run(write_one, [each for each in alone if each.type_key in pins]))
 
@@ -260,15 +260,15 @@ class Workbench:
         results = dict(zip(lives, self._run(apply_one, lives), strict=True))
         touched = {life.type_key: pin for life, pin in results.items() if not life.is_new}
         begun = {life.type_key: pin for life, pin in results.items() if life.is_new}
-        return touched | self._renamed({**pins, **touched}, begun) | begun
+        return touched | self._apply_renames({**pins, **touched}, begun) | begun
 
-    def _run(self, work: Callable[[_Life], _Made], tasks: list[_Life]) -> Iterable[_Made]:
+    def _run(self, work: Callable[[_Life], _Result], tasks: list[_Life]) -> Iterable[_Result]:
         """Work on several tables at the same time."""
         if self._executor is None or len(tasks) < 2:
             return map(work, tasks)
         return self._executor.map(work, tasks)
 
-    def _renamed(
+    def _apply_renames(
         self, pins: Mapping[str, Pin | None], begun: Container[str]
     ) -> dict[str, Pin | None]:
         """All renames at once, so that names may be swapped; no living type is overwritten."""
@@ -277,17 +277,17 @@ class Workbench:
         for rename in self._renames:
             is_taken = pins.get(rename.to) is not None and rename.to not in old_names
             if is_taken or rename.to in begun:
-                raise Conflict(f"{rename.to} exists already", type_key=rename.to)
-            moved[rename.to] = _required(pins.get(rename.type_key), rename.type_key)
+                raise ConflictError(f"{rename.to} exists already", type_key=rename.to)
+            moved[rename.to] = _require_pin(pins.get(rename.type_key), rename.type_key)
         return moved
 
-    def _written(self, effect: Effect, pin: Pin | None) -> Effect:
+    def _write_effect(self, effect: Effect, pin: Pin | None) -> Effect:
         def write(pin: Pin, rows: pa.Table) -> Staged:
             staged = self._tables.write(pin, rows)
             self._own.append(staged)
             return staged
 
-        return _written(effect, pin, write)
+        return _write_rows(effect, pin, write)
 
     def _apply_group(self, life: _Life, base: Pin | None) -> Pin | None:
         if life in self._applied and self._applied[life][0] == base:
@@ -296,19 +296,19 @@ class Workbench:
         group = self._by_life[life]
         for number in range(len(group)):
             # Kept at once: if a later step fails, the rows are not written a second time.
-            group[number] = self._written(group[number], pin)
-            pin = _applied(group[number], pin, self._tables)
+            group[number] = self._write_effect(group[number], pin)
+            pin = _apply_effect(group[number], pin, self._tables)
         self._applied[life] = (base, pin)
         return pin
 
 
-def staged_files(effects: Iterable[Effect]) -> dict[int, list[str]]:
+def group_staged_files(effects: Iterable[Effect]) -> dict[int, list[str]]:
     """The files that were written before effects were prepared, by the sweep they came after."""
     files: dict[int, list[str]] = {}
     for effect in effects:
         if isinstance(effect, Append | Replace | Overwrite):
-            for part in _only_staged(effect.new):
-                files.setdefault(part.after_sweep, []).extend(part.files)
+            for part in _select_staged(effect.new):
+                files.setdefault(part.after_sweep, []).extend(part.list_files)
     return files
 
 
@@ -317,21 +317,21 @@ def is_rewritable(effect: Effect) -> bool:
     return not isinstance(effect, Adopt | Register | Maintain)
 
 
-def _written(effect: Effect, pin: Pin | None, write: WriteRows) -> Effect:
+def _write_rows(effect: Effect, pin: Pin | None, write: WriteRows) -> Effect:
     """The effect with all its rows written, one write for all tables of one schema."""
     match effect:
         case Append():
-            return Append(effect.type_key, _staged(effect.new, pin, effect.type_key, write))
+            return Append(effect.type_key, _stage_parts(effect.new, pin, effect.type_key, write))
         case Replace():
-            staged = _staged(effect.new, pin, effect.type_key, write)
+            staged = _stage_parts(effect.new, pin, effect.type_key, write)
             return Replace(effect.type_key, effect.dead, staged, effect.found)
         case Overwrite():
-            return Overwrite(effect.type_key, _staged(effect.new, pin, effect.type_key, write))
+            return Overwrite(effect.type_key, _stage_parts(effect.new, pin, effect.type_key, write))
         case _:
             return effect
 
 
-def _staged(
+def _stage_parts(
     parts: tuple[Part, ...], pin: Pin | None, type_key: str, write: WriteRows
 ) -> tuple[Staged, ...]:
     staged = [part for part in parts if isinstance(part, Staged)]
@@ -345,92 +345,92 @@ def _staged(
                 group.append(part)
     if not groups:
         return tuple(staged)
-    base = _required(pin, type_key)
-    return (*staged, *(write(base, _joined(group)) for group in groups))
+    base = _require_pin(pin, type_key)
+    return (*staged, *(write(base, _concatenate_tables(group)) for group in groups))
 
 
-def _joined(tables: list[pa.Table]) -> pa.Table:
+def _concatenate_tables(tables: list[pa.Table]) -> pa.Table:
     # In one piece: a piece per waiting write would cost as much as a write of its own.
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
 
 
-def _applied(effect: Effect, pin: Pin | None, tables: TableStore) -> Pin | None:
+def _apply_effect(effect: Effect, pin: Pin | None, tables: TableStore) -> Pin | None:
     """The pin that one effect makes of another."""
     match effect:
         case Register():
-            return _registered(effect, pin)
+            return _apply_register(effect, pin)
         case Drop():
-            _required(pin, effect.type_key)
+            _require_pin(pin, effect.type_key)
             return None
         case Rename():
             raise AssertionError("a rename moves a pin and makes none")
         case _:
-            return _next_version(effect, _required(pin, effect.type_key), tables)
+            return _create_version(effect, _require_pin(pin, effect.type_key), tables)
 
 
-def _registered(effect: Register, pin: Pin | None) -> Pin:
+def _apply_register(effect: Register, pin: Pin | None) -> Pin:
     if pin is not None:
-        raise Conflict(f"{effect.type_key} already exists", type_key=effect.type_key)
+        raise ConflictError(f"{effect.type_key} already exists", type_key=effect.type_key)
     return effect.pin
 
 
-def _next_version(
+def _create_version(
     effect: Append | Replace | Overwrite | AddColumns | Adopt | Maintain,
     pin: Pin,
     tables: TableStore,
 ) -> Pin:
     match effect:
         case Append():
-            return tables.append(pin, _only_staged(effect.new)) if effect.new else pin
+            return tables.append(pin, _select_staged(effect.new)) if effect.new else pin
         case Replace():
-            found, staged = _found(effect, pin, tables), _only_staged(effect.new)
+            found, staged = _locate_rows(effect, pin, tables), _select_staged(effect.new)
             return tables.replace(pin, dead=found.row_ids, staged=staged, addresses=found.addresses)
         case Overwrite():
-            return tables.overwrite(pin, _only_staged(effect.new))
+            return tables.overwrite(pin, _select_staged(effect.new))
         case AddColumns():
             return tables.add_columns(pin, effect.schema)
         case Adopt():
-            return _adopted(effect, pin)
+            return _apply_adopt(effect, pin)
         case Maintain():
-            return _replayed(effect, pin, tables)
+            return _apply_maintenance(effect, pin, tables)
         case _:
             assert_never(effect)
 
 
-def _adopted(effect: Adopt, pin: Pin) -> Pin:
+def _apply_adopt(effect: Adopt, pin: Pin) -> Pin:
     if pin != effect.over:
         message = f"{effect.type_key} is no longer at the version that was to be replaced"
-        raise Conflict(message, type_key=effect.type_key)
+        raise ConflictError(message, type_key=effect.type_key)
     return effect.pin
 
 
-def _replayed(effect: Maintain, pin: Pin, tables: TableStore) -> Pin:
+def _apply_maintenance(effect: Maintain, pin: Pin, tables: TableStore) -> Pin:
     replayed = tables.replay(effect.compacted, pin)
     if replayed is None:
         message = f"{effect.type_key} has no longer the fragments that were compacted"
-        raise Conflict(message, type_key=effect.type_key)
+        raise ConflictError(message, type_key=effect.type_key)
     return replayed
 
 
-def _found(effect: Replace, pin: Pin, tables: TableStore) -> Found:
+def _locate_rows(effect: Replace, pin: Pin, tables: TableStore) -> LocatedRows:
     """The dying rows on this pin; another pin may keep them at other places."""
     if effect.found is not None:
         known = effect.found.addresses if effect.found.version == pin.version else None
-        return Found(pin.version, effect.found.row_ids, known)
+        return LocatedRows(pin.version, effect.found.row_ids, known)
     if effect.dead == EMPTY:
-        return Found(pin.version, pa.array([], pa.uint64()))
+        return LocatedRows(pin.version, pa.array([], pa.uint64()))
     rows = tables.open(pin).find(ID_COLUMN, effect.dead.to_array())
     if rows.num_rows != len(effect.dead):
         message = f"{effect.type_key}: {len(effect.dead)} rows to replace, {rows.num_rows} found"
-        raise Conflict(message, type_key=effect.type_key)
-    return Found(pin.version, rows["_rowid"].combine_chunks().cast(pa.uint64()))
+        raise ConflictError(message, type_key=effect.type_key)
+    return LocatedRows(pin.version, rows["_rowid"].combine_chunks().cast(pa.uint64()))
 
 
-def _only_staged(parts: tuple[Part, ...]) -> list[Staged]:
+def _select_staged(parts: tuple[Part, ...]) -> list[Staged]:
     return [part for part in parts if isinstance(part, Staged)]
 
 
-def _required(pin: Pin | None, type_key: str) -> Pin:
+def _require_pin(pin: Pin | None, type_key: str) -> Pin:
     if pin is None:
-        raise Conflict(f"{type_key} does not exist", type_key=type_key)
+        raise ConflictError(f"{type_key} does not exist", type_key=type_key)
     return pin

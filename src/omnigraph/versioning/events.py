@@ -18,10 +18,16 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from omnigraph.errors import CorruptObject, FormatTooNew, InDoubt, StorageError, StorageUnknown
+from omnigraph.errors import (
+    CorruptObjectError,
+    FormatTooNewError,
+    InDoubtError,
+    StorageError,
+    StorageUnknownError,
+)
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
-from omnigraph.versioning.fields import Fields, read_fields, write_fields
+from omnigraph.versioning.fields import Fields, decode_fields, encode_fields
 
 TAG: Final = "tag"
 # An event whose acknowledgement was lost is put again this often before it is in doubt.
@@ -61,7 +67,7 @@ class Creation:
 _NO_EVENTS: Final = Chain()
 
 
-class NameEvents:
+class RefEvents:
     """The events of all names of branches and tags of one graph."""
 
     def __init__(self, objects: Objects) -> None:
@@ -69,20 +75,20 @@ class NameEvents:
         # Whether an event that was announced as a tag created one.
         self._kinds: dict[tuple[str, int], bool] = {}
 
-    def of(self, name: str) -> Chain:
+    def read_chain(self, name: str) -> Chain:
         """The events of a name."""
-        return self._chains(layout.branch_folder(name)).get(name, _NO_EVENTS)
+        return self._list_chains(layout.build_branch_folder(name)).get(name, _NO_EVENTS)
 
-    def live_branches(self) -> list[str]:
+    def list_live_branches(self) -> list[str]:
         """The names that stand for branches; only what was announced as a tag is read."""
-        live = {name: at for name, at in self._chains(layout.BRANCHES).items() if at.is_live}
+        live = {name: at for name, at in self._list_chains(layout.BRANCHES).items() if at.is_live}
         doubtful = [name for name, at in live.items() if at.generation in at.announced]
         if not doubtful:
             return sorted(live)
 
         def is_branch(name: str) -> bool:
             # Damage to one name must not hide the others; asking for this one raises an error.
-            with suppress(CorruptObject, FormatTooNew):
+            with suppress(CorruptObjectError, FormatTooNewError):
                 return not self.is_tag(name, live[name])
             return False
 
@@ -102,14 +108,14 @@ class NameEvents:
             self._kinds[event] = known
         return known
 
-    def creations(
+    def list_creations(
         self, *, deleted_since: int | None, only_announced: bool = False
     ) -> list[Creation]:
         """What created the names that are live, or were deleted since a time (µs) if one is given.
 
         Those of one name the newest first; with `only_announced`, those that may be tags.
         """
-        chains = sorted(self._chains(layout.BRANCHES).items())
+        chains = sorted(self._list_chains(layout.BRANCHES).items())
         if only_announced:
             chains = [(name, at) for name, at in chains if at.announced]
 
@@ -117,7 +123,7 @@ class NameEvents:
             name, at = named
             return [
                 Creation(name, is_live(at.generation) and number == at.generation, event)
-                for number in self._created(name, at, deleted_since)
+                for number in self._list_created(name, at, deleted_since)
                 if not only_announced or number in at.announced
                 for event in [self.read(name, number)]
             ]
@@ -125,21 +131,21 @@ class NameEvents:
         with ThreadPoolExecutor(max_workers=_READERS) as readers:
             return [*chain.from_iterable(readers.map(found, chains))]
 
-    def _created(self, name: str, at: Chain, deleted_since: int | None) -> Iterator[int]:
+    def _list_created(self, name: str, at: Chain, deleted_since: int | None) -> Iterator[int]:
         """The numbers of the creations of a name, as far back as its deletions are young enough."""
         generation = at.generation
         if is_live(generation):
             yield generation
             generation -= 1
         while deleted_since is not None and generation > 0:
-            if self.read(name, generation).integer("created_at") < deleted_since:
+            if self.read(name, generation).get_integer("created_at") < deleted_since:
                 return
             yield generation - 1
             generation -= 2
 
     def read(self, name: str, generation: int) -> Fields:
         """An event of a name."""
-        return read_event(self._objects, layout.ref_event(name, generation))
+        return read_event(self._objects, layout.build_ref_event_path(name, generation))
 
     def read_creation(self, name: str, generation: int) -> Fields:
         """An event that has to create a name."""
@@ -147,28 +153,32 @@ class NameEvents:
         fields.require("op", "create")
         return fields
 
-    def has(self, name: str, generation: int) -> bool:
+    def has_event(self, name: str, generation: int) -> bool:
         """Whether there is an event."""
-        return self._objects.get(layout.ref_event(name, generation)) is not None
+        return self._objects.get(layout.build_ref_event_path(name, generation)) is not None
 
     def put(self, name: str, generation: int, event: dict[str, object], *, what: str) -> bool:
         """Put an event of a name; True if it is there, False if another one is."""
-        return put_event(self._objects, layout.ref_event(name, generation), event, what=what)
+        return put_event(
+            self._objects, layout.build_ref_event_path(name, generation), event, what=what
+        )
 
     def put_tag(self, name: str, generation: int, event: dict[str, object]) -> bool:
         """Put the event that creates a tag; True if it is there, False if another one is."""
         what = f"tag '{name}'"
         # A crash after the announcement costs later listings one read, and the name stays free.
-        put_event(self._objects, layout.tag_announcement(name, generation), {}, what=what)
+        put_event(
+            self._objects, layout.build_tag_announcement_path(name, generation), {}, what=what
+        )
         return self.put(name, generation, {"kind": TAG, **event}, what=what)
 
-    def _chains(self, folder: str) -> dict[str, Chain]:
+    def _list_chains(self, folder: str) -> dict[str, Chain]:
         listed = [entry.path for entry in self._objects.list(folder)]
         announced: dict[str, set[int]] = {}
         for path in listed:
-            if (found := layout.tag_of_announcement(path)) is not None:
+            if (found := layout.parse_tag_announcement_path(path)) is not None:
                 announced.setdefault(found[0], set()).add(found[1])
-        newest = newest_of(listed, layout.branch_of_ref_event)
+        newest = find_newest_generations(listed, layout.parse_ref_event_path)
         return {name: Chain(at, frozenset(announced.get(name, ()))) for name, at in newest.items()}
 
 
@@ -179,10 +189,10 @@ def is_live(generation: int) -> bool:
 
 def is_of_tag(creation: Fields) -> bool:
     """Whether the event that creates a name creates a tag."""
-    return creation.text_or_none("kind") == TAG
+    return creation.get_optional_text("kind") == TAG
 
 
-def newest_of(
+def find_newest_generations(
     paths: Iterable[str], parse: Callable[[str], tuple[str, int] | None]
 ) -> dict[str, int]:
     """The number of the newest event of each name among some paths."""
@@ -198,20 +208,20 @@ def read_event(objects: Objects, path: str) -> Fields:
     """The fields of an event that was listed."""
     data = objects.get(path)
     if data is None:
-        raise CorruptObject(path, "it was listed, and it is absent")
-    return read_fields(path, data)
+        raise CorruptObjectError(path, "it was listed, and it is absent")
+    return decode_fields(path, data)
 
 
 def put_event(objects: Objects, path: str, event: dict[str, object], *, what: str) -> bool:
     """Put an event; True if it is there, False if another one is. `what` is it about, in words."""
-    data = write_fields(path, event)
+    data = encode_fields(path, event)
     may_be_there = False
     for _ in range(_PUTS_MAX):
         try:
             if objects.put_new(path, data):
                 return True
             may_be_there = True
-        except StorageUnknown:
+        except StorageUnknownError:
             may_be_there = True
         except StorageError:
             # This put did nothing; one before it may still have created the event.
@@ -221,4 +231,4 @@ def put_event(objects: Objects, path: str, event: dict[str, object], *, what: st
         with suppress(StorageError):
             if (found := objects.get(path)) is not None:
                 return found == data
-    raise InDoubt(f"{what}: no answer whether it was changed ({path})")
+    raise InDoubtError(f"{what}: no answer whether it was changed ({path})")

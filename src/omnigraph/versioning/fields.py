@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NoReturn
 
-from omnigraph.errors import CorruptObject, FormatTooNew, InvalidArgument
+from omnigraph.errors import CorruptObjectError, FormatTooNewError, InvalidArgumentError
 from omnigraph.storage.digests import digest_of
 
 # Written into every object of ours; a higher number is refused, so that an old program never
@@ -31,125 +31,125 @@ class Fields:
     def __init__(self, path: str, data: object) -> None:
         self._path = path
         if not isinstance(data, dict):
-            self.refuse("is not a JSON object")
+            self.raise_corrupt("is not a JSON object")
         self._data: Mapping[str, object] = data
 
-    def text(self, name: str) -> str:
+    def get_text(self, name: str) -> str:
         """A field that must be a string."""
         value = self._data.get(name)
-        return value if isinstance(value, str) else self._refuse_field(name, "a string")
+        return value if isinstance(value, str) else self._raise_bad_field(name, "a string")
 
-    def text_or_none(self, name: str) -> str | None:
+    def get_optional_text(self, name: str) -> str | None:
         """A string field that may be absent or null."""
-        return None if self._data.get(name) is None else self.text(name)
+        return None if self._data.get(name) is None else self.get_text(name)
 
-    def integer(self, name: str, default: int | None = None) -> int:
+    def get_integer(self, name: str, default: int | None = None) -> int:
         """An integer field, not negative."""
         value = self._data.get(name, default)
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             return value
-        return self._refuse_field(name, "an integer")
+        return self._raise_bad_field(name, "an integer")
 
-    def flag(self, name: str) -> bool:
+    def get_flag(self, name: str) -> bool:
         """A Boolean field; absent is False."""
         value = self._data.get(name, False)
-        return value if isinstance(value, bool) else self._refuse_field(name, "true or false")
+        return value if isinstance(value, bool) else self._raise_bad_field(name, "true or false")
 
-    def texts(self, name: str) -> tuple[str, ...]:
+    def get_texts(self, name: str) -> tuple[str, ...]:
         """A list of strings; absent is empty."""
         value = self._data.get(name, [])
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
-        return self._refuse_field(name, "a list of strings")
+        return self._raise_bad_field(name, "a list of strings")
 
-    def child(self, name: str) -> Fields:
+    def get_child(self, name: str) -> Fields:
         """A field that must be an object."""
         if name not in self._data:
-            self._refuse_field(name, "an object")
+            self._raise_bad_field(name, "an object")
         return Fields(self._path, self._data[name])
 
-    def children(self, name: str) -> tuple[Fields, ...]:
+    def get_children(self, name: str) -> tuple[Fields, ...]:
         """A list of objects; absent is empty."""
         value = self._data.get(name, [])
         if not isinstance(value, list):
-            self._refuse_field(name, "a list of objects")
+            self._raise_bad_field(name, "a list of objects")
         return tuple(Fields(self._path, item) for item in value)
 
-    def items(self) -> Iterator[tuple[str, Fields]]:
+    def iter_children(self) -> Iterator[tuple[str, Fields]]:
         """Every field as an object, by name."""
         return ((name, Fields(self._path, value)) for name, value in self._data.items())
 
-    def child_or_empty(self, name: str) -> Fields:
+    def get_child_or_empty(self, name: str) -> Fields:
         """A field that is an object; absent is an empty one."""
         return Fields(self._path, self._data.get(name, {}))
 
-    def text_by_name(self) -> dict[str, str]:
+    def get_texts_by_name(self) -> dict[str, str]:
         """Every field, all of them strings."""
-        return {name: self.text(name) for name in self._data}
+        return {name: self.get_text(name) for name in self._data}
 
-    def has(self, name: str) -> bool:
+    def has_field(self, name: str) -> bool:
         """Whether a field is present and not null."""
         return self._data.get(name) is not None
 
     def require(self, name: str, expected: str | int) -> None:
         """Refuse an object that says it is another one: it was copied or overwritten."""
         if self._data.get(name) != expected:
-            self.refuse(f"'{name}' is {self._data.get(name)!r}, expected {expected!r}")
+            self.raise_corrupt(f"'{name}' is {self._data.get(name)!r}, expected {expected!r}")
 
-    def _refuse_field(self, name: str, expected: str) -> NoReturn:
-        self.refuse(f"'{name}' is not {expected}")
+    def _raise_bad_field(self, name: str, expected: str) -> NoReturn:
+        self.raise_corrupt(f"'{name}' is not {expected}")
 
-    def refuse(self, reason: str) -> NoReturn:
+    def raise_corrupt(self, reason: str) -> NoReturn:
         """Raise the error that names this object and says what is wrong with it."""
-        raise CorruptObject(self._path, reason, hint=_HINT)
+        raise CorruptObjectError(self._path, reason, hint=_HINT)
 
 
-def read_fields(path: str, data: bytes) -> Fields:
+def decode_fields(path: str, data: bytes) -> Fields:
     """The fields of a stored object of ours, after its digest and its format were compared."""
     try:
         fields = Fields(path, json.loads(data))
     except (ValueError, RecursionError) as error:
-        raise CorruptObject(path, f"is not JSON ({len(data)} bytes)", hint=_HINT) from error
+        raise CorruptObjectError(path, f"is not JSON ({len(data)} bytes)", hint=_HINT) from error
     sealed = _SEALED.match(data)
-    if sealed is not None and _digest(path, data[sealed.end() :]) != sealed[1].decode():
-        fields.refuse("its digest does not match its content")
+    if sealed is not None and _compute_digest(path, data[sealed.end() :]) != sealed[1].decode():
+        fields.raise_corrupt("its digest does not match its content")
     if sealed is None and _PLAIN.match(data) is None:
-        fields.refuse("it begins with neither a digest nor a format")
-    found = fields.integer("format")
+        fields.raise_corrupt("it begins with neither a digest nor a format")
+    found = fields.get_integer("format")
     if found > FORMAT:
-        raise FormatTooNew(path, found=found, known=FORMAT)
+        raise FormatTooNewError(path, found=found, known=FORMAT)
     return fields
 
 
-def write_fields(path: str, fields: Mapping[str, object]) -> bytes:
+def encode_fields(path: str, fields: Mapping[str, object]) -> bytes:
     """An object of ours, to be stored at a path, as compact JSON that begins with its digest."""
-    rest = write_plain(fields)[1:]
-    return b'{"digest":"%s",' % _digest(path, rest).encode() + rest
+    rest = encode_plain_fields(fields)[1:]
+    return b'{"digest":"%s",' % _compute_digest(path, rest).encode() + rest
 
 
-def write_plain(fields: Mapping[str, object]) -> bytes:
+def encode_plain_fields(fields: Mapping[str, object]) -> bytes:
     """An object without a digest; fields that are None, False or empty are left out."""
-    kept = {name: value for name, value in fields.items() if not _is_nothing(value)}
+    kept = {name: value for name, value in fields.items() if not _is_empty_value(value)}
     document = {"format": FORMAT, **kept}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _digest(path: str, rest: bytes) -> str:
+def _compute_digest(path: str, rest: bytes) -> str:
     return digest_of(path.encode() + b"\n" + rest)
 
 
-def check_text(name: str, value: object) -> str:
+def require_storable_text(name: str, value: object) -> str:
     """A text that can be stored and read back; anything else is refused by the name it has."""
     if not isinstance(value, str):
-        raise InvalidArgument(name, f"a {type(value).__name__} is not a text")
+        raise InvalidArgumentError(name, f"a {type(value).__name__} is not a text")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidArgument(
+        raise InvalidArgumentError(
             name, f"character {error.start} is half of a surrogate pair, which no text can hold"
         ) from None
     return value
 
 
-def _is_nothing(value: object) -> bool:
+def _is_empty_value(value: object) -> bool:
     return value is None or value is False or (isinstance(value, tuple | list | dict) and not value)

@@ -12,29 +12,29 @@ from omnigraph.versioning.record import CommitRef, LogEntry, Record, Stream
 from omnigraph.versioning.snapshot import Snapshot
 
 # The stream that owns a record, and its seq.
-Place: TypeAlias = tuple[str, int]
+RecordLocation: TypeAlias = tuple[str, int]
 
 
-def place_of(snapshot: Snapshot) -> Place:
+def location_of(snapshot: Snapshot) -> RecordLocation:
     """Where the record of a snapshot is."""
-    return snapshot.stream.owner(snapshot.seq).id, snapshot.seq
+    return snapshot.stream.owner_of(snapshot.seq).id, snapshot.seq
 
 
-def streams_below(stream: Stream) -> Iterator[Stream]:
+def iter_origin_streams(stream: Stream) -> Iterator[Stream]:
     """A stream, the one it started from, and so on to main."""
     while stream.origins:
         yield stream
-        stream = stream.owner(stream.first_seq - 1)
+        stream = stream.owner_of(stream.first_seq - 1)
     yield stream
 
 
 def tops_of(snapshot: Snapshot) -> dict[str, int]:
     """The newest seq of each stream on the line of a commit."""
-    owner = snapshot.stream.owner(snapshot.seq)
+    owner = snapshot.stream.owner_of(snapshot.seq)
     return {owner.id: snapshot.seq} | {origin.stream: origin.seq for origin in owner.origins}
 
 
-def last_shared_place(ours: Mapping[str, int], theirs: Mapping[str, int]) -> Place:
+def find_last_shared_location(ours: Mapping[str, int], theirs: Mapping[str, int]) -> RecordLocation:
     """The newest place on two lines, by the tops of both."""
     shared = [
         (stream, min(seq, theirs[stream])) for stream, seq in ours.items() if stream in theirs
@@ -45,7 +45,7 @@ def last_shared_place(ours: Mapping[str, int], theirs: Mapping[str, int]) -> Pla
 
 def is_on_line(of: Snapshot, ref: CommitRef) -> bool:
     """Whether a commit is a snapshot's own, or one of its first parents."""
-    return ref.seq <= of.seq and of.stream.owner(ref.seq).id == ref.stream
+    return ref.seq <= of.seq and of.stream.owner_of(ref.seq).id == ref.stream
 
 
 def last_gap(entries: Sequence[LogEntry | None], *, up_to: str | None = None) -> int | None:

@@ -14,7 +14,7 @@ from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Maintenance
 
 
 @dataclass(frozen=True, slots=True)
-class Reads:
+class ReadSet:
     """What a write depends on in one type.
 
     ids       entities that nobody else may insert, update or delete (every key that was looked up)
@@ -32,9 +32,9 @@ class Reads:
     is_whole: bool = False
     keeps_all: bool = False
 
-    def union(self, other: Reads) -> Reads:
+    def union(self, other: ReadSet) -> ReadSet:
         """What either of two writes depends on."""
-        return Reads(
+        return ReadSet(
             ids=self.ids.union(other.ids),
             existing=self.existing.union(other.existing),
             present=self.present.union(other.present),
@@ -44,21 +44,21 @@ class Reads:
         )
 
 
-Footprint: TypeAlias = Mapping[str, Reads]
+Footprint: TypeAlias = Mapping[str, ReadSet]
 
-NOTHING = Reads()
-WHOLE = Reads(is_whole=True)
+NOTHING = ReadSet()
+WHOLE = ReadSet(is_whole=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class FootprintConflict:
     """Where another commit met a footprint; the entity is None when it cannot be told."""
 
     type_key: str
     entity_id: str | None
 
 
-def mark(kind: str, *values: str) -> str:
+def make_mark(kind: str, *values: str) -> str:
     """A short name for a fact about an entity, such as `mark("src", "ada")`.
 
     Facts are compared by a 64-bit hash: two facts with one hash cost a needless retry, no more.
@@ -67,9 +67,9 @@ def mark(kind: str, *values: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def union(footprints: Iterable[Footprint]) -> dict[str, Reads]:
+def unite_footprints(footprints: Iterable[Footprint]) -> dict[str, ReadSet]:
     """What any of several writes depends on."""
-    together: dict[str, Reads] = {}
+    together: dict[str, ReadSet] = {}
     for footprint in footprints:
         for type_key, reads in footprint.items():
             known = together.get(type_key)
@@ -77,32 +77,34 @@ def union(footprints: Iterable[Footprint]) -> dict[str, Reads]:
     return together
 
 
-def meeting(
+def find_conflict(
     footprint: Footprint,
     changes: Mapping[str, ChangeSet],
     load: Callable[[ChangeSet], LoadedChange],
-) -> Meeting | None:
+) -> FootprintConflict | None:
     """The first place, by type key, where changes touch what a footprint depends on."""
     for type_key in sorted(footprint.keys() & changes.keys()):
-        found = _meeting(type_key, footprint[type_key], load(changes[type_key]))
+        found = _find_type_conflict(type_key, footprint[type_key], load(changes[type_key]))
         if found is not None:
             return found
     return None
 
 
-def _meeting(type_key: str, reads: Reads, change: LoadedChange) -> Meeting | None:
+def _find_type_conflict(
+    type_key: str, reads: ReadSet, change: LoadedChange
+) -> FootprintConflict | None:
     match change:
         case Maintenance():
             return None
         case Bulk():
-            return Meeting(type_key, None) if _may_meet(reads, change) else None
+            return FootprintConflict(type_key, None) if _may_conflict(reads, change) else None
         case Changed():
-            return _meeting_changed(type_key, reads, change)
+            return _find_changed_conflict(type_key, reads, change)
         case _:
             assert_never(change)
 
 
-def _may_meet(reads: Reads, bulk: Bulk) -> bool:
+def _may_conflict(reads: ReadSet, bulk: Bulk) -> bool:
     """Whether rows whose ids are only in their data files may be what was read."""
     if reads.is_whole or len(reads.marks):
         return True
@@ -111,18 +113,20 @@ def _may_meet(reads: Reads, bulk: Bulk) -> bool:
     return not reads.ids.is_within(reads.existing)
 
 
-def _meeting_changed(type_key: str, reads: Reads, change: Changed) -> Meeting | None:
+def _find_changed_conflict(
+    type_key: str, reads: ReadSet, change: Changed
+) -> FootprintConflict | None:
     for ids in (change.inserted, change.updated, change.deleted):
-        if (entity_id := reads.ids.first_common(ids)) is not None:
-            return Meeting(type_key, entity_id)
-    if (entity_id := reads.present.first_common(change.deleted)) is not None:
-        return Meeting(type_key, entity_id)
+        if (entity_id := reads.ids.find_first_common(ids)) is not None:
+            return FootprintConflict(type_key, entity_id)
+    if (entity_id := reads.present.find_first_common(change.deleted)) is not None:
+        return FootprintConflict(type_key, entity_id)
     if reads.keeps_all and len(change.deleted):
-        return Meeting(type_key, next(iter(change.deleted)))
-    is_met = reads.is_whole or (len(reads.marks) > 0 and _may_hold(change, reads.marks))
+        return FootprintConflict(type_key, next(iter(change.deleted)))
+    is_met = reads.is_whole or (len(reads.marks) > 0 and _may_contain(change, reads.marks))
     is_changed = len(change.inserted) or len(change.updated) or len(change.deleted)
-    return Meeting(type_key, None) if is_met and is_changed else None
+    return FootprintConflict(type_key, None) if is_met and is_changed else None
 
 
-def _may_hold(change: Changed, marks: IdSet) -> bool:
-    return change.marks is None or marks.first_common(change.marks) is not None
+def _may_contain(change: Changed, marks: IdSet) -> bool:
+    return change.marks is None or marks.find_first_common(change.marks) is not None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
-from omnigraph.errors import BranchNotFound, CommitNotFound, SnapshotGone
+from omnigraph.errors import BranchNotFoundError, CommitNotFoundError, SnapshotGoneError
 from omnigraph.storage import layout
 from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.log import Log
@@ -22,21 +22,21 @@ from omnigraph.versioning.tags import Tags
 _SECOND: Final = 1_000_000
 
 
-class Names(Protocol):
+class BranchNames(Protocol):
     """What is asked of the names of branches."""
 
     def resolve(self, name: str) -> Stream:
         """The stream that a name stands for now."""
 
-    def streams(self, *, deleted_since: int) -> tuple[tuple[Stream, bool], ...]:
+    def list_streams(self, *, deleted_since: int) -> tuple[tuple[Stream, bool], ...]:
         """The streams of all branches that are live, or were deleted since a time (µs)."""
 
 
-class Holders:
+class RetentionRoots:
     """Finds who holds a commit of one graph."""
 
     def __init__(
-        self, log: Log, names: Names, tags: Tags, *, now_us: Callable[[], int], grace_s: float
+        self, log: Log, names: BranchNames, tags: Tags, *, now_us: Callable[[], int], grace_s: float
     ) -> None:
         self._log = log
         self._names = names
@@ -45,39 +45,45 @@ class Holders:
         self._now_us = now_us
         self._grace_us = int(grace_s * _SECOND)
 
-    def require(self, at: Snapshot, *, tag: str | None = None, stream: str | None = None) -> int:
+    def require_retained(
+        self, at: Snapshot, *, tag: str | None = None, stream: str | None = None
+    ) -> int:
         """Refuse a commit that nobody holds, besides a tag and a stream that are asking.
 
         Returns the seq of the oldest commit that is held with it.
         """
-        oldest = self._own_floor(at)
+        oldest = self._read_own_floor(at)
         if oldest is None or oldest > at.seq:
-            lines = self._floors_of_lines(at, besides=stream)
-            if not lines and any(found.name != tag for found in self._tags.holding(at.commit)):
+            lines = self._list_line_floors(at, besides=stream)
+            if not lines and any(
+                found.name != tag for found in self._tags.find_by_commit(at.commit)
+            ):
                 return at.seq
             if not lines and oldest is not None:
-                raise SnapshotGone(f"commit '{at.commit}' was collected", oldest=oldest)
+                raise SnapshotGoneError(f"commit '{at.commit}' was collected", oldest=oldest)
             if not lines:
-                raise SnapshotGone(f"commit '{at.commit}' went with its branch: nobody holds it")
+                raise SnapshotGoneError(
+                    f"commit '{at.commit}' went with its branch: nobody holds it"
+                )
             oldest = min(lines)
         self._require_stored(at)
         return oldest
 
-    def _own_floor(self, at: Snapshot) -> int | None:
+    def _read_own_floor(self, at: Snapshot) -> int | None:
         """How far back the branch of a snapshot reaches; None if it is not live."""
-        with suppress(BranchNotFound):
+        with suppress(BranchNotFoundError):
             if self._names.resolve(at.stream.branch).id == at.stream.id:
-                return self._floors.of(at.stream)
+                return self._floors.read_floor(at.stream)
         return None
 
-    def _floors_of_lines(self, at: Snapshot, *, besides: str | None) -> list[int]:
+    def _list_line_floors(self, at: Snapshot, *, besides: str | None) -> list[int]:
         """How far back each branch that holds a commit reaches."""
         owner = at.ref.stream
         since = self._now_us() - self._grace_us
         floors = (
-            self._floors.of(line)
-            for line, _ in self._names.streams(deleted_since=since)
-            if line.id != besides and line.owner(at.seq).id == owner
+            self._floors.read_floor(line)
+            for line, _ in self._names.list_streams(deleted_since=since)
+            if line.id != besides and line.owner_of(at.seq).id == owner
         )
         return [floor for floor in floors if floor <= at.seq]
 
@@ -87,7 +93,9 @@ class Holders:
         # The record may be collected where the checkpoint of a branch keeps what it said.
         is_base = bool(at.stream.origins) and at.seq == at.stream.first_seq - 1
         is_known = self._log.is_stored(ref.stream, ref.seq) or (
-            is_base and self._log.objects.get(layout.checkpoint(at.stream.id, at.seq)) is not None
+            is_base
+            and self._log.objects.get(layout.build_checkpoint_path(at.stream.id, at.seq))
+            is not None
         )
-        if not is_known or self._log.at(at.stream, at.seq).commit != at.commit:
-            raise CommitNotFound(f"this graph has no commit '{at.commit}'")
+        if not is_known or self._log.read_snapshot(at.stream, at.seq).commit != at.commit:
+            raise CommitNotFoundError(f"this graph has no commit '{at.commit}'")

@@ -21,7 +21,7 @@ class IdSet:
         self._ids: frozenset[str] | pa.Array = _compact(ids)
 
     @staticmethod
-    def of_distinct(ids: pa.Array) -> IdSet:
+    def from_distinct(ids: pa.Array) -> IdSet:
         """The set of ids that are known to be all different."""
         found = IdSet()
         few = len(ids) <= FEW_MAX
@@ -29,7 +29,7 @@ class IdSet:
         return found
 
     @staticmethod
-    def _of_few(ids: frozenset[str]) -> IdSet:
+    def _from_few(ids: frozenset[str]) -> IdSet:
         found = IdSet()
         found._ids = ids
         return found
@@ -38,7 +38,7 @@ class IdSet:
         return len(self._ids)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._few()))
+        return iter(sorted(self._to_frozenset()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IdSet) and len(self) == len(other) and list(self) == list(other)
@@ -50,7 +50,7 @@ class IdSet:
         shown = list(self)[:5]
         return f"IdSet({shown}{' …' if len(self) > len(shown) else ''})"
 
-    def first_common(self, other: IdSet) -> str | None:
+    def find_first_common(self, other: IdSet) -> str | None:
         """The lowest id that both sets hold."""
         if not self._ids or not other._ids:
             return None
@@ -80,12 +80,12 @@ class IdSet:
         if len(sets) < 2:
             return sets[0] if sets else EMPTY
         if any(isinstance(ids, DeferredIds) for ids in sets):
-            return DeferredIds(sum(map(len, sets)), lambda: _all_of(sets))
+            return DeferredIds(sum(map(len, sets)), lambda: _unite_sets(sets))
         if sum(map(len, sets)) <= FEW_MAX:
-            return IdSet._of_few(frozenset().union(*map(IdSet._few, sets)))
+            return IdSet._from_few(frozenset().union(*map(IdSet._to_frozenset, sets)))
         return IdSet(pa.chunked_array([ids.to_array() for ids in sets]))
 
-    def _few(self) -> frozenset[str]:
+    def _to_frozenset(self) -> frozenset[str]:
         return self._ids if isinstance(self._ids, frozenset) else frozenset(self._ids.to_pylist())
 
     def to_array(self) -> pa.Array:
@@ -115,7 +115,7 @@ class DeferredIds(IdSet):
         return self._count
 
 
-def _all_of(sets: list[IdSet]) -> IdSet:
+def _unite_sets(sets: list[IdSet]) -> IdSet:
     made = [IdSet(ids.to_array()) if isinstance(ids, DeferredIds) else ids for ids in sets]
     return made[0].union(*made[1:])
 

@@ -12,15 +12,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from omnigraph.errors import CommitNotFound, HistoryGone
-from omnigraph.ids import ulid_milliseconds
+from omnigraph.errors import CommitNotFoundError, HistoryGoneError
+from omnigraph.ids import decode_ulid_ms
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.first_parents import (
-    Place,
+    RecordLocation,
+    find_last_shared_location,
+    iter_origin_streams,
     last_gap,
-    last_shared_place,
-    place_of,
-    streams_below,
+    location_of,
     tops_of,
 )
 from omnigraph.versioning.log import Log
@@ -47,55 +47,61 @@ class Lineage:
         self._branches = branches
         self._schemas = schemas
 
-    def schema(self, snapshot: Snapshot) -> StoredSchema:
+    def read_schema(self, snapshot: Snapshot) -> StoredSchema:
         """The schema of a snapshot."""
         return self._schemas.get(snapshot.schema)
 
-    def last_shared(self, a: Snapshot, b: Snapshot) -> Snapshot:
+    def find_last_shared(self, a: Snapshot, b: Snapshot) -> Snapshot:
         """The newest commit that the lines of two commits share."""
-        found = last_shared_place(tops_of(a), tops_of(b))
-        if found == place_of(a):
+        found = find_last_shared_location(tops_of(a), tops_of(b))
+        if found == location_of(a):
             return a
-        if found == place_of(b):
+        if found == location_of(b):
             return b
-        return self._snapshot(found, [*streams_below(a.stream), *streams_below(b.stream)])
+        return self._read_snapshot(
+            found, [*iter_origin_streams(a.stream), *iter_origin_streams(b.stream)]
+        )
 
-    def base(self, a: Snapshot, b: Snapshot) -> Snapshot:
+    def find_merge_base(self, a: Snapshot, b: Snapshot) -> Snapshot:
         """The common ancestor to merge two commits by.
 
         It is one that is no ancestor of another common ancestor. Of several, which only merges
         crosswise make, it is the one at the smallest distance from both, then the newest.
         """
-        shared = last_shared_place(tops_of(a), tops_of(b))
-        if shared in (place_of(a), place_of(b)):
-            return a if shared == place_of(a) else b
-        walk = _Walk(self.log, self._branches, shared=shared)
+        shared = find_last_shared_location(tops_of(a), tops_of(b))
+        if shared in (location_of(a), location_of(b)):
+            return a if shared == location_of(a) else b
+        walk = _LineageWalk(self.log, self._branches, shared=shared)
         for each in (a, b):
-            walk.know(each.stream)
-        found = walk.best_common(a, b)
-        stream = walk.stream(*found)
+            walk.add_stream(each.stream)
+        found = walk.find_best_common(a, b)
+        stream = walk.find_stream(*found)
         if stream is None:
-            raise HistoryGone(f"the branch that commit {walk.commit(found)} was made on is gone")
-        return self._snapshot(found, [stream, *walk.streams], commit=walk.commit(found))
+            raise HistoryGoneError(
+                f"the branch that commit {walk.commit_id_of(found)} was made on is gone"
+            )
+        return self._read_snapshot(found, [stream, *walk.streams], commit=walk.commit_id_of(found))
 
-    def between(self, snapshot: Snapshot, seq: int) -> list[Record]:
+    def read_between(self, snapshot: Snapshot, seq: int) -> list[Record]:
         """The records of a snapshot's line above a seq and up to it, oldest first."""
         seqs = range(seq + 1, snapshot.seq + 1)
-        found = self.log.read_many((snapshot.stream.owner(at).id, at) for at in seqs)
+        found = self.log.read_many((snapshot.stream.owner_of(at).id, at) for at in seqs)
         gap = last_gap(found, up_to=snapshot.commit)
         if gap is not None:
             missing = seqs[gap]
-            raise HistoryGone(
-                f"version {missing} of branch '{snapshot.stream.owner(missing).branch}'"
+            raise HistoryGoneError(
+                f"version {missing} of branch '{snapshot.stream.owner_of(missing).branch}'"
                 " is not stored any more"
             )
         return [entry for entry in found if isinstance(entry, Record)]
 
     def has_merges(self, snapshot: Snapshot, seq: int) -> bool:
         """Whether a merge is among the records of a snapshot's line above a seq."""
-        return any(record.merged is not None for record in self.between(snapshot, seq))
+        return any(record.merged is not None for record in self.read_between(snapshot, seq))
 
-    def _snapshot(self, place: Place, streams: Iterable[Stream], *, commit: str = "") -> Snapshot:
+    def _read_snapshot(
+        self, place: RecordLocation, streams: Iterable[Stream], *, commit: str = ""
+    ) -> Snapshot:
         """The snapshot at a place; a branch that starts there keeps it, if its record is gone."""
         stream_id, seq = place
         known = list(streams)
@@ -105,18 +111,20 @@ class Lineage:
         owners = [stream for stream in known if stream.id == stream_id]
         starting = [stream for stream in known if stream.origins and stream.first_seq == seq + 1]
         for stream in (*owners, *starting):
-            with suppress(CommitNotFound):
-                found = self.log.at(stream, seq)
+            with suppress(CommitNotFoundError):
+                found = self.log.read_snapshot(stream, seq)
                 if not expected or found.commit in expected:
                     return found
-        raise HistoryGone(f"version {seq} of branch '{owners[0].branch}' is not stored any more")
+        raise HistoryGoneError(
+            f"version {seq} of branch '{owners[0].branch}' is not stored any more"
+        )
 
 
 @dataclass(slots=True)
-class _Commit:
+class _VisitedCommit:
     """A commit that a walk has met; without a record, what is known of it from its child."""
 
-    place: Place
+    place: RecordLocation
     commit: str
     created_at: int
     record: Record | None
@@ -128,16 +136,16 @@ class _Commit:
         return sum(self.distances.get(side, _FAR) for side in (_OURS, _THEIRS))
 
 
-class _Walk:
+class _LineageWalk:
     """A walk over both parents from the newest commit on; it reads a record once."""
 
-    def __init__(self, log: Log, branches: Branches, *, shared: Place | None) -> None:
+    def __init__(self, log: Log, branches: Branches, *, shared: RecordLocation | None) -> None:
         self._log = log
         self._branches = branches
         self._shared = shared
         self._known: dict[str, Stream | None] = {}
-        self._met: dict[Place, _Commit] = {}
-        self._queue: list[tuple[int, Place]] = []
+        self._met: dict[RecordLocation, _VisitedCommit] = {}
+        self._queue: list[tuple[int, RecordLocation]] = []
         # How many records of a stream were read one after the other.
         self._runs: dict[str, int] = {}
 
@@ -146,15 +154,15 @@ class _Walk:
         """The streams that the walk knows the origins of."""
         return [stream for stream in self._known.values() if stream is not None]
 
-    def know(self, stream: Stream) -> None:
+    def add_stream(self, stream: Stream) -> None:
         """Take a stream and those it started from as known."""
-        self._known |= {each.id: each for each in streams_below(stream)}
+        self._known |= {each.id: each for each in iter_origin_streams(stream)}
 
-    def commit(self, place: Place) -> str:
+    def commit_id_of(self, place: RecordLocation) -> str:
         """The id of a commit that was met."""
         return self._met[place].commit
 
-    def stream(self, stream_id: str, seq: int) -> Stream | None:
+    def find_stream(self, stream_id: str, seq: int) -> Stream | None:
         """The stream of a commit that was met; None if its branch left no trace."""
         if stream_id not in self._known:
             record = self._met[stream_id, seq].record
@@ -162,12 +170,12 @@ class _Walk:
             self._find(stream_id, branch)
         return self._known[stream_id]
 
-    def best_common(self, a: Snapshot, b: Snapshot) -> Place:
+    def find_best_common(self, a: Snapshot, b: Snapshot) -> RecordLocation:
         """The best of all common ancestors that are no ancestors of others."""
         for snapshot, side in ((a, _OURS), (b, _THEIRS)):
             self._paint(self._start(snapshot), side, {side: 0})
         fresh = {place for _, place in self._queue}
-        bases: set[Place] = set()
+        bases: set[RecordLocation] = set()
         while fresh:
             place = heapq.heappop(self._queue)[1]
             fresh.discard(place)
@@ -177,21 +185,23 @@ class _Walk:
                 bases.add(place)
                 colors |= _STALE
             distances = {side: far + 1 for side, far in met.distances.items()}
-            for parent in self._parents(met):
+            for parent in self._iter_parents(met):
                 if self._paint(parent, colors, distances) and not parent.colors & _STALE:
                     fresh.add(parent.place)
                 elif parent.colors & _STALE:
                     fresh.discard(parent.place)
         found = [self._met[place] for place in bases if not self._met[place].colors & _STALE]
         if not found:
-            raise HistoryGone(f"no common ancestor of {a.commit} and {b.commit} is stored any more")
+            raise HistoryGoneError(
+                f"no common ancestor of {a.commit} and {b.commit} is stored any more"
+            )
         best = max(found, key=lambda met: (-met.distance, met.place[1], met.created_at, met.commit))
         return best.place
 
-    def _start(self, snapshot: Snapshot) -> _Commit:
-        return self._meet(place_of(snapshot), snapshot.commit)
+    def _start(self, snapshot: Snapshot) -> _VisitedCommit:
+        return self._visit(location_of(snapshot), snapshot.commit)
 
-    def _paint(self, met: _Commit, colors: int, distances: dict[int, int]) -> bool:
+    def _paint(self, met: _VisitedCommit, colors: int, distances: dict[int, int]) -> bool:
         """Colour a commit, and queue it if that says anything new of it."""
         nearer = {
             side: far for side, far in distances.items() if far < met.distances.get(side, _FAR)
@@ -203,7 +213,7 @@ class _Walk:
         heapq.heappush(self._queue, (-met.created_at, met.place))
         return True
 
-    def _meet(self, place: Place, commit: str) -> _Commit:
+    def _visit(self, place: RecordLocation, commit: str) -> _VisitedCommit:
         met = self._met.get(place)
         if met is None:
             record = self._read(place)
@@ -211,46 +221,46 @@ class _Walk:
             if record is not None and commit and record.commit != commit:
                 record = None
             # An id tells the time of its commit, to the millisecond.
-            time = (ulid_milliseconds(commit) or 0) * 1000
+            time = (decode_ulid_ms(commit) or 0) * 1000
             created_at = time if record is None else record.created_at
-            met = self._met[place] = _Commit(place, commit, created_at, record)
+            met = self._met[place] = _VisitedCommit(place, commit, created_at, record)
         return met
 
-    def _parents(self, met: _Commit) -> Iterator[_Commit]:
+    def _iter_parents(self, met: _VisitedCommit) -> Iterator[_VisitedCommit]:
         stream_id, seq = met.place
         record = met.record
         if record is None:
-            yield from self._over_a_gap(met)
+            yield from self._skip_gap(met)
             return
         if record.parent is not None:
-            yield self._meet(self._first_parent(stream_id, seq, record.branch), record.parent)
+            yield self._visit(self._find_first_parent(stream_id, seq, record.branch), record.parent)
         if record.merged is not None:
-            yield self._meet((record.merged.stream, record.merged.seq), record.merged.commit)
+            yield self._visit((record.merged.stream, record.merged.seq), record.merged.commit)
 
-    def _first_parent(self, stream_id: str, seq: int, branch: str) -> Place:
+    def _find_first_parent(self, stream_id: str, seq: int, branch: str) -> RecordLocation:
         below = stream_id, seq - 1
         # Within a stream the record below is its own proof; its origins are asked for at the end.
         if stream_id not in self._known and self._read(below) is None:
             self._find(stream_id, branch)
         stream = self._known.get(stream_id)
-        return below if stream is None else (stream.owner(seq - 1).id, seq - 1)
+        return below if stream is None else (stream.owner_of(seq - 1).id, seq - 1)
 
-    def _over_a_gap(self, met: _Commit) -> Iterator[_Commit]:
+    def _skip_gap(self, met: _VisitedCommit) -> Iterator[_VisitedCommit]:
         """Where two lines part is known even if the records above it were collected."""
         stream = self._known.get(met.place[0])
         if self._shared is None or stream is None or self._shared[1] >= met.place[1]:
             return
-        if stream.owner(self._shared[1]).id == self._shared[0]:
-            yield self._meet(self._shared, "")
+        if stream.owner_of(self._shared[1]).id == self._shared[0]:
+            yield self._visit(self._shared, "")
 
     def _find(self, stream_id: str, branch: str | None) -> None:
         found = None if branch is None else self._branches.stream_of(branch, stream_id)
         if found is None:
             self._known[stream_id] = None
         else:
-            self.know(found)
+            self.add_stream(found)
 
-    def _read(self, place: Place) -> Record | None:
+    def _read(self, place: RecordLocation) -> Record | None:
         stream_id, seq = place
         run = self._runs[stream_id] = self._runs.get(stream_id, 0) + 1
         page = range(seq, max(seq - min(run, PAGE), GENESIS_SEQ - 1), -1)

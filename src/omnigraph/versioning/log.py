@@ -20,22 +20,22 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import Final
 
-from omnigraph.durations import elapsed_s
+from omnigraph.durations import read_clock_s
 from omnigraph.errors import (
-    BranchGone,
-    CommitNotFound,
-    CorruptObject,
-    FormatTooNew,
-    GraphNotFound,
-    InDoubt,
+    BranchGoneError,
+    CommitNotFoundError,
+    CorruptObjectError,
+    FormatTooNewError,
+    GraphNotFoundError,
+    InDoubtError,
     StorageError,
-    StorageUnknown,
+    StorageUnknownError,
 )
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning.codec import decode_entry, encode_entry
 from omnigraph.versioning.entry_cache import EntryCache
-from omnigraph.versioning.fields import read_fields, write_fields
+from omnigraph.versioning.fields import decode_fields, encode_fields
 from omnigraph.versioning.first_parents import last_gap
 from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.record import GENESIS_SEQ, MAIN, Close, LogEntry, Record, Stream
@@ -44,7 +44,7 @@ from omnigraph.versioning.snapshot import (
     Snapshot,
     decode_checkpoint,
     encode_checkpoint,
-    fold,
+    fold_events,
     snapshot_of,
 )
 
@@ -74,7 +74,7 @@ _READERS_LEAST: Final = 4
 _REPLACED: Final = "close the graph and open it again: it was replaced while it was open"
 
 
-class Placed(Enum):
+class PutOutcome(Enum):
     """What became of the put of an entry."""
 
     CREATED = auto()
@@ -102,64 +102,64 @@ class Log:
         No record is read: a damaged one must not keep anybody from the other branches.
         """
         self.require_format()
-        genesis = layout.record(MAIN.id, GENESIS_SEQ)
-        if self.objects.get(genesis) is None and self.first_seq(MAIN) is None:
-            raise GraphNotFound(self.objects.uri)
+        genesis = layout.build_record_path(MAIN.id, GENESIS_SEQ)
+        if self.objects.get(genesis) is None and self.find_first_seq(MAIN) is None:
+            raise GraphNotFoundError(self.objects.uri)
 
     def require_format(self) -> None:
         """Refuse an address that was never used, and a format this program cannot read."""
         data = self.objects.get(layout.FORMAT)
         if data is None:
-            raise GraphNotFound(self.objects.uri)
-        read_fields(layout.FORMAT, data)
+            raise GraphNotFoundError(self.objects.uri)
+        decode_fields(layout.FORMAT, data)
 
-    def append(self, entry: LogEntry) -> Placed:
+    def append(self, entry: LogEntry) -> PutOutcome:
         """Put an entry at its place. For `transaction` alone."""
         if entry.seq > GENESIS_SEQ and not self._has_predecessor(entry):
             return self._find_earlier_put(entry)
         data = encode_entry(entry)
-        path = layout.record(entry.stream, entry.seq)
+        path = layout.build_record_path(entry.stream, entry.seq)
         if not self.objects.put_new(path, data):
-            return Placed.TAKEN
+            return PutOutcome.TAKEN
         try:
             placed = self.verify_put(entry)
         except StorageError as error:
             # It is there, and whether it counts cannot be read.
-            raise StorageUnknown("put_new", path, error.reason) from error
-        if placed is Placed.CREATED:
+            raise StorageUnknownError("put_new", path, error.reason) from error
+        if placed is PutOutcome.CREATED:
             self._entries.keep_end(entry, data)
         return placed
 
-    def verify_put(self, entry: LogEntry) -> Placed:
+    def verify_put(self, entry: LogEntry) -> PutOutcome:
         """Whether an entry that was created at its place became part of the stream.
 
         If the floor has risen above it, it did only if it is what was let go there.
         """
         if not self.is_collected(entry.stream, entry.seq):
-            return Placed.CREATED
-        return self._find_let_go(entry)
+            return PutOutcome.CREATED
+        return self._find_released(entry)
 
-    def _find_earlier_put(self, entry: LogEntry) -> Placed:
+    def _find_earlier_put(self, entry: LogEntry) -> PutOutcome:
         """What became of an entry whose predecessor was collected: it may have been put before."""
         if self.is_collected(entry.stream, entry.seq):
-            return self._find_let_go(entry)
-        stored = self.objects.get(layout.record(entry.stream, entry.seq))
+            return self._find_released(entry)
+        stored = self.objects.get(layout.build_record_path(entry.stream, entry.seq))
         if stored is None:
-            return Placed.COLLECTED
-        return Placed.CREATED if stored == encode_entry(entry) else Placed.TAKEN
+            return PutOutcome.COLLECTED
+        return PutOutcome.CREATED if stored == encode_entry(entry) else PutOutcome.TAKEN
 
-    def _find_let_go(self, entry: LogEntry) -> Placed:
+    def _find_released(self, entry: LogEntry) -> PutOutcome:
         """Whether it was this entry that was let go at its place."""
         if isinstance(entry, Close):
-            return Placed.COLLECTED
+            return PutOutcome.COLLECTED
         message = f"commit {entry.commit} may have been made"
         try:
-            is_ours = self.floors.has_let_go(entry.stream, entry.seq, entry.commit)
-        except (CorruptObject, FormatTooNew) as error:
-            raise InDoubt(f"{message}: {error.message}", commit=entry.commit) from error
+            is_ours = self.floors.has_released(entry.stream, entry.seq, entry.commit)
+        except (CorruptObjectError, FormatTooNewError) as error:
+            raise InDoubtError(f"{message}: {error.message}", commit=entry.commit) from error
         if is_ours is None:
-            raise InDoubt(f"{message}, and collected since", commit=entry.commit)
-        return Placed.CREATED if is_ours else Placed.COLLECTED
+            raise InDoubtError(f"{message}, and collected since", commit=entry.commit)
+        return PutOutcome.CREATED if is_ours else PutOutcome.COLLECTED
 
     def is_collected(self, stream: str, seq: int) -> bool:
         """Whether the commits of a stream up to a seq were let go, as of now."""
@@ -167,7 +167,7 @@ class Log:
 
     def withdraw(self, entry: LogEntry) -> None:
         """Remove an entry that was put among collected ones: it never was part of the stream."""
-        path = layout.record(entry.stream, entry.seq)
+        path = layout.build_record_path(entry.stream, entry.seq)
         # A crash or a failure before leaves it to the next collector: nothing reads below a floor.
         with suppress(StorageError):
             # What another process stored there may be a commit.
@@ -181,20 +181,22 @@ class Log:
         would be acknowledged and never be seen.
         """
         seq = entry.seq - 1
-        path = layout.record(entry.stream, seq)
+        path = layout.build_record_path(entry.stream, seq)
         data = self.objects.get(path)
         if data is None:
             # A branch without commits of its own begins above its first checkpoint.
-            checkpoint = layout.checkpoint(entry.stream, seq)
-            if self.objects.get(checkpoint) is not None or self._begins_branch(entry):
+            build_checkpoint_path = layout.build_checkpoint_path(entry.stream, seq)
+            if self.objects.get(build_checkpoint_path) is not None or self._begins_branch(entry):
                 return True
             if self.is_collected(entry.stream, seq):
                 return False
-            raise CorruptObject(path, "it is gone, and a commit was to follow it", hint=_REPLACED)
+            raise CorruptObjectError(
+                path, "it is gone, and a commit was to follow it", hint=_REPLACED
+            )
         found = self._entries.decode(entry.stream, seq, data)
         if isinstance(found, Record) and isinstance(entry, Record) and found.commit != entry.parent:
             reason = f"it is commit {found.commit}, and {entry.parent} was there before"
-            raise CorruptObject(path, reason, hint=_REPLACED)
+            raise CorruptObjectError(path, reason, hint=_REPLACED)
         return True
 
     def _begins_branch(self, entry: LogEntry) -> bool:
@@ -204,15 +206,15 @@ class Log:
         stream = None if known is None else known.snapshot.stream
         if stream is None or entry.seq != stream.first_seq:
             return False
-        with suppress(CommitNotFound, CorruptObject):
-            return isinstance(entry, Close) or self._base(stream).commit == entry.parent
+        with suppress(CommitNotFoundError, CorruptObjectError):
+            return isinstance(entry, Close) or self._read_base(stream).commit == entry.parent
         return False
 
     def read(self, stream: str, seq: int) -> LogEntry | None:
         """The entry at a place of a stream, or None."""
         if (known := self._entries.get(stream, seq)) is not None:
             return known
-        data = self.objects.get(layout.record(stream, seq))
+        data = self.objects.get(layout.build_record_path(stream, seq))
         if data is None:
             return None
         entry = decode_entry(stream, seq, data)
@@ -221,7 +223,7 @@ class Log:
 
     def is_stored(self, stream: str, seq: int) -> bool:
         """Whether an entry is there now, whatever this process remembers."""
-        return self.objects.get(layout.record(stream, seq)) is not None
+        return self.objects.get(layout.build_record_path(stream, seq)) is not None
 
     def read_many(self, places: Iterable[tuple[str, int]]) -> list[LogEntry | None]:
         """Several entries; those that this process does not know are read at the same time."""
@@ -233,7 +235,7 @@ class Log:
             found = readers.map(lambda place: self.read(*place), unknown)
             return list((entries | dict(zip(unknown, found, strict=True))).values())
 
-    def after(self, stream: Stream, seq: int) -> list[LogEntry]:
+    def read_after(self, stream: Stream, seq: int) -> list[LogEntry]:
         """Every entry of a stream above a seq, in order."""
         found: list[LogEntry] = []
         while len(found) < PROBES_MAX:
@@ -241,42 +243,44 @@ class Log:
             if entry is None:
                 return found
             found.append(entry)
-        last = self._last_seq(stream, above=seq + len(found))
-        return found + self._all_of(stream, range(seq + len(found) + 1, last + 1))
+        last = self._find_last_seq(stream, above=seq + len(found))
+        return found + self._read_all(stream, range(seq + len(found) + 1, last + 1))
 
-    def known_head(self, stream: Stream) -> Head | None:
+    def get_known_head(self, stream: Stream) -> Head | None:
         """The newest head of a stream that this process knows of: no read."""
         with self._lock:
             return self._heads.get(stream.id)
 
-    def between(self, stream: Stream, seq: int, head: Head) -> list[LogEntry]:
+    def read_between(self, stream: Stream, seq: int, head: Head) -> list[LogEntry]:
         """Every entry of a stream above a seq and up to a head."""
-        return self._all_of(stream, range(seq + 1, head.next_seq), up_to=head.snapshot.commit)
+        return self._read_all(stream, range(seq + 1, head.next_seq), up_to=head.snapshot.commit)
 
-    def _all_of(self, stream: Stream, seqs: range, up_to: str | None = None) -> list[LogEntry]:
+    def _read_all(self, stream: Stream, seqs: range, up_to: str | None = None) -> list[LogEntry]:
         """The entries of a range that must be complete: a conflict check may not miss one."""
         entries = self.read_many((stream.id, at) for at in seqs)
         if (gap := last_gap(entries, up_to=up_to)) is not None:
-            path = layout.record(stream.id, seqs[gap])
-            raise CorruptObject(path, "it is missing below newer ones")
+            path = layout.build_record_path(stream.id, seqs[gap])
+            raise CorruptObjectError(path, "it is missing below newer ones")
         return [entry for entry in entries if entry is not None]
 
-    def head(self, stream: Stream) -> Head:
+    def read_head(self, stream: Stream) -> Head:
         """The end of a stream: one absent probe when nothing happened since the last look.
 
         It is the end now, or, for a process that slept through a clean-up, was it at most
         `STALE_S_MAX` of running time ago.
         """
-        known = self.known_head(stream)
+        known = self.get_known_head(stream)
         if known is None:
-            return self.newest_head(stream)
+            return self.read_newest_head(stream)
         head = self._probe(known)
-        is_certain = elapsed_s() - self._verified_at.get(stream.id, -STALE_S_MAX) < STALE_S_MAX
+        is_certain = read_clock_s() - self._verified_at.get(stream.id, -STALE_S_MAX) < STALE_S_MAX
         return head if head is known and is_certain else self._verify(stream, head)
 
-    def newest_head(self, stream: Stream) -> Head:
+    def read_newest_head(self, stream: Stream) -> Head:
         """The end of a stream now, whatever this process remembers of its floor."""
-        return self._verify(stream, self._probe(self.known_head(stream) or self._locate(stream)))
+        return self._verify(
+            stream, self._probe(self.get_known_head(stream) or self._locate(stream))
+        )
 
     def _probe(self, head: Head) -> Head:
         """The last of the entries that follow a head without a gap."""
@@ -286,48 +290,49 @@ class Log:
             if entry is None:
                 return head
             try:
-                head = head.after(entry)
-            except CorruptObject:
+                head = head.advance(entry)
+            except CorruptObjectError:
                 if self.is_collected(stream.id, head.snapshot.seq):
                     return head
                 raise
-        return self._head_at(stream, self._last_seq(stream, above=head.next_seq - 1))
+        return self._build_head_at(stream, self._find_last_seq(stream, above=head.next_seq - 1))
 
     def _verify(self, stream: Stream, head: Head) -> Head:
         """A head that no collected record hides newer ones from."""
         for _ in range(FLOORS_MAX):
-            read_at = elapsed_s()
-            floor = self.floors.of_stream(stream.id)
+            read_at = read_clock_s()
+            floor = self.floors.read_stream_floor(stream.id)
             if floor <= head.snapshot.seq:
                 self._verified_at[stream.id] = read_at
                 return self.remember(head)
-            last = self._last_seq(stream, above=floor - 1)
+            last = self._find_last_seq(stream, above=floor - 1)
             if last < floor:
-                raise BranchGone(stream.branch)
-            head = self._probe(self._head_at(stream, last))
-        raise CorruptObject(
-            layout.floor_folder(stream.id), f"it rose {FLOORS_MAX} times while the end was read"
+                raise BranchGoneError(stream.branch)
+            head = self._probe(self._build_head_at(stream, last))
+        raise CorruptObjectError(
+            layout.build_floor_folder(stream.id),
+            f"it rose {FLOORS_MAX} times while the end was read",
         )
 
-    def doubt(self, stream: Stream) -> None:
+    def invalidate_floor(self, stream: Stream) -> None:
         """Read the floor of a stream before its head is given out again."""
         self._verified_at.pop(stream.id, None)
 
     def confirm(self, head: Head) -> Head:
         """Keep a head that this process has just made, and whose floor it has just read."""
-        self._verified_at[head.snapshot.stream.id] = elapsed_s()
+        self._verified_at[head.snapshot.stream.id] = read_clock_s()
         return self.remember(head)
 
-    def at(self, stream: Stream, seq: int) -> Snapshot:
+    def read_snapshot(self, stream: Stream, seq: int) -> Snapshot:
         """The snapshot at any seq of a stream or of the commits it started from."""
-        owner = stream.owner(seq)
+        owner = stream.owner_of(seq)
         entry = self.read(owner.id, seq)
         if isinstance(entry, Record):
-            return snapshot_of(entry, owner) if entry.is_whole else self._folded(owner, seq)
+            return snapshot_of(entry, owner) if entry.is_whole else self._fold_records(owner, seq)
         if entry is None and stream.origins and seq == stream.first_seq - 1:
             # The record a branch started from may be collected; its own first checkpoint is not.
-            return self._base(stream)
-        raise CommitNotFound(f"branch '{stream.branch}' has no version {seq}")
+            return self._read_base(stream)
+        raise CommitNotFoundError(f"branch '{stream.branch}' has no version {seq}")
 
     def is_at(self, snapshot: Snapshot, commit: str) -> bool:
         """Whether a snapshot is at a commit, or at maintenance of it.
@@ -338,27 +343,27 @@ class Log:
         for _ in range(MAINTENANCE_MAX):
             if current == commit:
                 return True
-            entry = self.read(snapshot.stream.owner(seq).id, seq)
+            entry = self.read(snapshot.stream.owner_of(seq).id, seq)
             if not (isinstance(entry, Record) and entry.is_maintenance and entry.parent):
                 return False
             seq, current = seq - 1, entry.parent
         return False
 
-    def stored_seqs(self, stream_id: str, *, below: int) -> list[int]:
+    def list_stored_seqs(self, stream_id: str, *, below: int) -> list[int]:
         """The seqs of the stored entries of a stream below one, by listing."""
         seqs: list[int] = []
-        for entry in self.objects.list(layout.stream_folder(stream_id)):
-            seq = layout.seq_of_record(entry.path)
+        for entry in self.objects.list(layout.build_stream_folder(stream_id)):
+            seq = layout.parse_record_path(entry.path)
             if seq is None or seq >= below:
                 break  # Records sort below every other object of the folder.
             seqs.append(seq)
         return seqs
 
-    def first_seq(self, stream: Stream) -> int | None:
+    def find_first_seq(self, stream: Stream) -> int | None:
         """The seq of the oldest stored entry of a stream, by listing; None if there is none."""
-        oldest = next(iter(self.objects.list(layout.stream_folder(stream.id))), None)
+        oldest = next(iter(self.objects.list(layout.build_stream_folder(stream.id))), None)
         # Records sort below every other object of the folder.
-        return None if oldest is None else layout.seq_of_record(oldest.path)
+        return None if oldest is None else layout.parse_record_path(oldest.path)
 
     def remember(self, head: Head) -> Head:
         """Keep the newest known head of a stream."""
@@ -390,108 +395,112 @@ class Log:
                 self.write_checkpoint(snapshot)
 
     def _write_hint(self, stream: str, seq: int) -> None:
-        path = layout.hint(stream)
-        self.objects.put(path, write_fields(path, {"seq": seq}))
+        path = layout.build_hint_path(stream)
+        self.objects.put(path, encode_fields(path, {"seq": seq}))
 
     def write_checkpoint(self, snapshot: Snapshot) -> None:
         """Write the fold of a stream at a seq."""
-        path = layout.checkpoint(snapshot.stream.id, snapshot.seq)
+        path = layout.build_checkpoint_path(snapshot.stream.id, snapshot.seq)
         self.objects.put(path, encode_checkpoint(snapshot))
 
     def rebuild(self, stream: Stream) -> None:
         """Write the derived objects of a stream again, from its records."""
-        head = self.head(stream)
+        head = self.read_head(stream)
         self._write_hint(stream.id, head.next_seq - 1)
         if stream.origins:
-            self.write_checkpoint(self._base(stream))
+            self.write_checkpoint(self._read_base(stream))
         interval = CHECKPOINT_EVERY if _is_wide(head.snapshot) else CHECKPOINT_EVERY_WHOLE
         newest = head.snapshot.seq - head.snapshot.seq % interval
         if newest >= max(stream.first_seq, 1):
-            self.write_checkpoint(self.at(stream, newest))
+            self.write_checkpoint(self.read_snapshot(stream, newest))
 
     def _locate(self, stream: Stream) -> Head:
         """Some head of a stream, from its hint, or from a listing when the hint is no use."""
-        seq = hinted = self._hinted_seq(stream)
+        seq = hinted = self._read_hinted_seq(stream)
         if seq is None or self.read(stream.id, seq) is None:
-            seq = self._last_seq(stream, above=stream.first_seq - 1)
+            seq = self._find_last_seq(stream, above=stream.first_seq - 1)
             if hinted is not None and seq < hinted:
                 # A hint follows its record: what it names was acknowledged, and must not be undone.
-                raise _lost(stream, hinted)
-        return self._head_at(stream, seq)
+                raise _build_lost_error(stream, hinted)
+        return self._build_head_at(stream, seq)
 
-    def _head_at(self, stream: Stream, seq: int) -> Head:
+    def _build_head_at(self, stream: Stream, seq: int) -> Head:
         if seq < stream.first_seq:
-            return Head(self._base(stream))
+            return Head(self._read_base(stream))
         if isinstance(self.read(stream.id, seq), Close):
-            return Head(self._head_at(stream, seq - 1).snapshot, is_closed=True)
-        return Head(self.at(stream, seq))
+            return Head(self._build_head_at(stream, seq - 1).snapshot, is_closed=True)
+        return Head(self.read_snapshot(stream, seq))
 
-    def _hinted_seq(self, stream: Stream) -> int | None:
-        path = layout.hint(stream.id)
+    def _read_hinted_seq(self, stream: Stream) -> int | None:
+        path = layout.build_hint_path(stream.id)
         if (data := self.objects.get(path)) is not None:
-            with suppress(CorruptObject, FormatTooNew):
-                return read_fields(path, data).integer("seq")
+            with suppress(CorruptObjectError, FormatTooNewError):
+                return decode_fields(path, data).get_integer("seq")
         return None
 
-    def _last_seq(self, stream: Stream, *, above: int) -> int:
+    def _find_last_seq(self, stream: Stream, *, above: int) -> int:
         """The seq of the last entry of a stream, by listing; `above` itself if there is none."""
         last = above
-        after = layout.record(stream.id, above) if above >= 0 else None
-        for entry in self.objects.list(layout.stream_folder(stream.id), after=after):
-            seq = layout.seq_of_record(entry.path)
+        after = layout.build_record_path(stream.id, above) if above >= 0 else None
+        for entry in self.objects.list(layout.build_stream_folder(stream.id), after=after):
+            seq = layout.parse_record_path(entry.path)
             if seq is None:
                 break  # Records sort below every other object of the folder.
             last = seq
         return last
 
-    def _base(self, stream: Stream) -> Snapshot:
+    def _read_base(self, stream: Stream) -> Snapshot:
         """The snapshot a branch started from: its first checkpoint, or the commit itself."""
         if not stream.origins:
-            raise GraphNotFound(self.objects.uri)
+            raise GraphNotFoundError(self.objects.uri)
         seq = stream.first_seq - 1
-        if (kept := self._checkpoint(stream, seq)) is not None:
+        if (kept := self._read_checkpoint(stream, seq)) is not None:
             return kept
-        return replace(self.at(stream.owner(seq), seq), stream=stream)
+        return replace(self.read_snapshot(stream.owner_of(seq), seq), stream=stream)
 
-    def _folded(self, stream: Stream, seq: int) -> Snapshot:
+    def _fold_records(self, stream: Stream, seq: int) -> Snapshot:
         """The fold of records that hold only the pins they touched, from the nearest whole one."""
         newer: list[Record] = []
         while seq >= stream.first_seq:
-            window = self._records(stream, max(seq - seq % CHECKPOINT_EVERY, stream.first_seq), seq)
+            window = self._read_records(
+                stream, max(seq - seq % CHECKPOINT_EVERY, stream.first_seq), seq
+            )
             start = window[0].seq
             at = max((at for at, record in enumerate(window) if record.is_whole), default=None)
             if at is not None:
-                return fold(snapshot_of(window[at], stream), window[at + 1 :] + newer)
-            if (kept := self._checkpoint(stream, start)) is not None:
-                return fold(kept, window[1:] + newer)
+                return fold_events(snapshot_of(window[at], stream), window[at + 1 :] + newer)
+            if (kept := self._read_checkpoint(stream, start)) is not None:
+                return fold_events(kept, window[1:] + newer)
             newer = window + newer
             seq = start - 1
-        return fold(self._base(stream), newer)
+        return fold_events(self._read_base(stream), newer)
 
-    def _records(self, stream: Stream, first: int, last: int) -> list[Record]:
+    def _read_records(self, stream: Stream, first: int, last: int) -> list[Record]:
         """The records up to the last one; a collector leaves a checkpoint where they begin."""
         entries = self.read_many((stream.id, at) for at in range(first, last + 1))
         gap = last_gap(entries)
         below = 0 if gap is None else gap + 1
         records = [entry for entry in entries[below:] if isinstance(entry, Record)]
-        if below and (not records or self._checkpoint(stream, records[0].seq) is None):
-            raise CorruptObject(layout.record(stream.id, first + below - 1), "it is missing")
+        if below and (not records or self._read_checkpoint(stream, records[0].seq) is None):
+            raise CorruptObjectError(
+                layout.build_record_path(stream.id, first + below - 1), "it is missing"
+            )
         return records
 
-    def _checkpoint(self, stream: Stream, seq: int) -> Snapshot | None:
-        if (data := self.objects.get(layout.checkpoint(stream.id, seq))) is not None:
-            with suppress(CorruptObject, FormatTooNew):
+    def _read_checkpoint(self, stream: Stream, seq: int) -> Snapshot | None:
+        if (data := self.objects.get(layout.build_checkpoint_path(stream.id, seq))) is not None:
+            with suppress(CorruptObjectError, FormatTooNewError):
                 return decode_checkpoint(stream, seq, data)
         return None
 
 
-def _lost(stream: Stream, seq: int) -> CorruptObject:
+def _build_lost_error(stream: Stream, seq: int) -> CorruptObjectError:
     hint = (
-        f"restore it from a copy of the graph; if there is none, delete {layout.hint(stream.id)}"
+        f"restore it from a copy of the graph; if there is none, delete {layout.build_hint_path(stream.id)}"
         " to go on from the newest record that is left"
     )
     reason = "it is missing, and it was the newest of its branch"
-    return CorruptObject(layout.record(stream.id, seq), reason, hint=hint)
+    return CorruptObjectError(layout.build_record_path(stream.id, seq), reason, hint=hint)
 
 
 def _is_wide(snapshot: Snapshot) -> bool:

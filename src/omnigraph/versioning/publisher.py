@@ -18,12 +18,12 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from omnigraph.errors import InDoubt
+from omnigraph.errors import InDoubtError
 from omnigraph.storage.pins import Staged
-from omnigraph.versioning.changes import combine
+from omnigraph.versioning.changes import combine_change_sets
 from omnigraph.versioning.committer import Committer
-from omnigraph.versioning.effects import Append, Effect, Found, Part, Replace, byte_count
-from omnigraph.versioning.footprint import Footprint, meeting, union
+from omnigraph.versioning.effects import Append, Effect, LocatedRows, Part, Replace, count_bytes
+from omnigraph.versioning.footprint import Footprint, find_conflict, unite_footprints
 from omnigraph.versioning.record import Changed, ChangeSet, LogEntry, Record, Signature, Stream
 from omnigraph.versioning.snapshot import Head, Snapshot
 from omnigraph.versioning.transaction import PrepareAgain, Transaction
@@ -33,7 +33,7 @@ BATCH_WRITES_MAX: Final = 256
 BATCH_BYTES_MAX: Final = 8 * 1024 * 1024
 
 # Called after every acknowledged commit, with the snapshot it made.
-Published: TypeAlias = Callable[[Snapshot], None]
+OnPublished: TypeAlias = Callable[[Snapshot], None]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class _Ticket:
     def fail(self, error: BaseException) -> None:
         self.error, self.is_done = error, True
 
-    def result(self) -> Record | None:
+    def get_result(self) -> Record | None:
         if self.error is not None:
             raise self.error
         return self.record
@@ -87,7 +87,7 @@ class Publisher:
     """Publishes the writes of one process on one stream."""
 
     def __init__(
-        self, committer: Committer, stream: Stream, *, on_published: Published | None = None
+        self, committer: Committer, stream: Stream, *, on_published: OnPublished | None = None
     ) -> None:
         self._committer = committer
         self._stream = stream
@@ -106,7 +106,7 @@ class Publisher:
         """
         assert transaction.snapshot.stream.id == self._stream.id, "the publisher of another stream"
         # A transaction that cannot be batched must fail here, in the thread of its author.
-        ticket = _Ticket(transaction, _share(transaction), prepare_again)
+        ticket = _Ticket(transaction, _build_share(transaction), prepare_again)
         try:
             with self._lock:
                 self._queue.append(ticket)
@@ -116,7 +116,7 @@ class Publisher:
         except BaseException:
             self._leave(ticket)
             raise
-        return ticket.result()
+        return ticket.get_result()
 
     def _leave(self, ticket: _Ticket) -> None:
         """Stop a waiting thread: what it has not begun must not happen, and others go on."""
@@ -146,14 +146,14 @@ class Publisher:
                 # between the two leaves nobody waiting for a leader that is gone.
                 is_leader = True
                 self._is_busy = True
-                tickets = self._taken()
+                tickets = self._take_batch()
             self._publish(tickets)
         except BaseException as error:
             # This thread is being stopped. The others must not wait for ever, nor write again
             # what may be written.
             for ticket in tickets:
                 if not ticket.is_done:
-                    ticket.fail(InDoubt(f"the publishing thread was stopped: {error!r}"))
+                    ticket.fail(InDoubtError(f"the publishing thread was stopped: {error!r}"))
             raise
         finally:
             if is_leader:
@@ -162,19 +162,19 @@ class Publisher:
                 self._call_next()
                 for ticket in tickets:
                     ticket.calls.put(None)
-        self._tell(tickets)
+        self._notify(tickets)
         return True
 
-    def _taken(self) -> list[_Ticket]:
+    def _take_batch(self) -> list[_Ticket]:
         """The first waiting write, and those behind it that can share its record."""
         first = self._queue.popleft()
         try:
-            return self._batch(first)
+            return self._collect_batch(first)
         except BaseException:
             self._queue.appendleft(first)
             raise
 
-    def _batch(self, first: _Ticket) -> list[_Ticket]:
+    def _collect_batch(self, first: _Ticket) -> list[_Ticket]:
         if first.share is None:
             return [first]
         batch = _Batch()
@@ -204,7 +204,7 @@ class Publisher:
             newest = tickets[seqs.index(max(seqs))].transaction.snapshot
             oldest = min(seqs)
             head = self._committer.log.remember(Head(newest))
-            newer = self._committer.log.between(self._stream, oldest, head)
+            newer = self._committer.log.read_between(self._stream, oldest, head)
             valid = [
                 each
                 for each, seq in zip(tickets, seqs, strict=True)
@@ -212,9 +212,9 @@ class Publisher:
             ]
             if len(valid) < 2:
                 return
-            together = combined([each.transaction for each in valid], head.snapshot)
+            together = combine_transactions([each.transaction for each in valid], head.snapshot)
             record = self._committer.publish(together)
-        except InDoubt as error:
+        except InDoubtError as error:
             for ticket in valid:
                 ticket.fail(error)
         except Exception:  # noqa: BLE001 — the write it belongs to raises it again, below
@@ -227,7 +227,7 @@ class Publisher:
     def _is_valid(self, ticket: _Ticket, newer: list[LogEntry]) -> bool:
         assert ticket.share is not None, "only writes that may share are published together"
         schema, footprint = ticket.transaction.snapshot.schema, ticket.share.footprint
-        return self._committer.first_meeting(footprint, schema, newer) is None
+        return self._committer.find_first_conflict(footprint, schema, newer) is None
 
     def _publish_alone(self, ticket: _Ticket) -> None:
         try:
@@ -237,8 +237,8 @@ class Publisher:
         else:
             ticket.finish(record)
 
-    def _tell(self, tickets: Iterable[_Ticket]) -> None:
-        head = self._committer.log.known_head(self._stream)
+    def _notify(self, tickets: Iterable[_Ticket]) -> None:
+        head = self._committer.log.get_known_head(self._stream)
         if self._on_published and head and any(ticket.record for ticket in tickets):
             try:
                 self._on_published(head.snapshot)
@@ -252,70 +252,72 @@ class Publishers:
 
     def __init__(self, committer: Committer) -> None:
         self.committer = committer
-        self.on_published: Published | None = None
+        self.on_published: OnPublished | None = None
         self._lock = threading.Lock()
         self._by_stream: weakref.WeakValueDictionary[str, Publisher] = weakref.WeakValueDictionary()
 
-    def of(self, stream: Stream) -> Publisher:
+    def get_publisher(self, stream: Stream) -> Publisher:
         """The publisher of a stream."""
         with self._lock:
             found = self._by_stream.get(stream.id)
             if found is None:
-                found = Publisher(self.committer, stream, on_published=self._tell)
+                found = Publisher(self.committer, stream, on_published=self._notify)
                 self._by_stream[stream.id] = found
             return found
 
-    def _tell(self, snapshot: Snapshot) -> None:
+    def _notify(self, snapshot: Snapshot) -> None:
         if self.on_published is not None:
             self.on_published(snapshot)
 
 
-def combined(transactions: list[Transaction], snapshot: Snapshot) -> Transaction:
+def combine_transactions(transactions: list[Transaction], snapshot: Snapshot) -> Transaction:
     """One transaction for several that change different entities."""
     changes: dict[str, list[Changed]] = {}
     for transaction in transactions:
         for type_key, change in transaction.changes.items():
-            changes.setdefault(type_key, []).append(_loaded(change))
+            changes.setdefault(type_key, []).append(_require_changed(change))
     signature = transactions[0].signature
     operations = tuple(name for each in transactions for name in each.signature.operations)
     return Transaction(
         snapshot=snapshot,
-        effects=_combined_effects([effect for each in transactions for effect in each.effects]),
-        changes={type_key: combine(found) for type_key, found in changes.items()},
-        footprint=union(transaction.footprint for transaction in transactions),
+        effects=_combine_effects([effect for each in transactions for effect in each.effects]),
+        changes={type_key: combine_change_sets(found) for type_key, found in changes.items()},
+        footprint=unite_footprints(transaction.footprint for transaction in transactions),
         signature=Signature(signature.actor, signature.message, None, operations),
         members=sum(transaction.members for transaction in transactions),
     )
 
 
-def _combined_effects(effects: list[Effect]) -> tuple[Effect, ...]:
+def _combine_effects(effects: list[Effect]) -> tuple[Effect, ...]:
     """One effect per type; the rows of all writes go into it together."""
     by_type: dict[str, list[Append | Replace]] = {}
     for effect in effects:
         assert isinstance(effect, Append | Replace)
         by_type.setdefault(effect.type_key, []).append(effect)
-    return tuple(_combined_effect(key, group) for key, group in sorted(by_type.items()))
+    return tuple(_combine_type_effects(key, group) for key, group in sorted(by_type.items()))
 
 
-def _combined_effect(type_key: str, effects: list[Append | Replace]) -> Effect:
+def _combine_type_effects(type_key: str, effects: list[Append | Replace]) -> Effect:
     new: tuple[Part, ...] = tuple(part for effect in effects for part in effect.new)
     replaces = [effect for effect in effects if isinstance(effect, Replace)]
     if not replaces:
         return Append(type_key, new)
     dead = replaces[0].dead.union(*(effect.dead for effect in replaces[1:]))
-    return Replace(type_key, dead, new, _combined_found([effect.found for effect in replaces]))
+    return Replace(
+        type_key, dead, new, _combine_located_rows([effect.found for effect in replaces])
+    )
 
 
-def _combined_found(found: list[Found | None]) -> Found | None:
+def _combine_located_rows(found: list[LocatedRows | None]) -> LocatedRows | None:
     known = [each for each in found if each is not None]
     versions = {each.version for each in known}
     if len(known) < len(found) or len(versions) > 1:
         return None
     # Only few rows are published together: their places are looked up again.
-    return Found(versions.pop(), pa.concat_arrays([each.row_ids for each in known]))
+    return LocatedRows(versions.pop(), pa.concat_arrays([each.row_ids for each in known]))
 
 
-def _share(transaction: Transaction) -> _Share | None:
+def _build_share(transaction: Transaction) -> _Share | None:
     """What a write brings to a common record; None when it is about its own."""
     if (
         transaction.requires
@@ -337,7 +339,7 @@ def _share(transaction: Transaction) -> _Share | None:
         return None
     # Only rows that are still to be written count.
     parts = [part for effect in effects for part in effect.new if not isinstance(part, Staged)]
-    return _Share(changes, transaction.full_footprint, sum(map(byte_count, parts)))
+    return _Share(changes, transaction.full_footprint, sum(map(count_bytes, parts)))
 
 
 def _fits(batch: _Batch, transaction: Transaction, share: _Share) -> bool:
@@ -352,7 +354,7 @@ def _fits(batch: _Batch, transaction: Transaction, share: _Share) -> bool:
         return False
     if transaction.snapshot.schema != first.snapshot.schema:
         return False
-    return meeting(share.footprint, batch.changes, _loaded) is None
+    return find_conflict(share.footprint, batch.changes, _require_changed) is None
 
 
 def _join(batch: _Batch, ticket: _Ticket, share: _Share) -> None:
@@ -360,9 +362,9 @@ def _join(batch: _Batch, ticket: _Ticket, share: _Share) -> None:
     batch.byte_count += share.byte_count
     for type_key, change in share.changes.items():
         known = batch.changes.get(type_key)
-        batch.changes[type_key] = change if known is None else combine([known, change])
+        batch.changes[type_key] = change if known is None else combine_change_sets([known, change])
 
 
-def _loaded(change: ChangeSet) -> Changed:
+def _require_changed(change: ChangeSet) -> Changed:
     assert isinstance(change, Changed)
     return change

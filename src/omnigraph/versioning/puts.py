@@ -9,9 +9,9 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from omnigraph.errors import InDoubt, StorageError, StorageUnknown
+from omnigraph.errors import InDoubtError, StorageError, StorageUnknownError
 from omnigraph.storage import layout
-from omnigraph.versioning.log import Log, Placed
+from omnigraph.versioning.log import Log, PutOutcome
 from omnigraph.versioning.record import LogEntry, Record
 
 # How often a record whose acknowledgement was lost is put again before the outcome is in doubt.
@@ -36,42 +36,42 @@ class Puts:
         self._log = log
         self._pause = pause
 
-    def put_or_find(self, record: Record) -> Placed:
+    def put_or_find(self, record: Record) -> PutOutcome:
         """Put a record; an error is raised only if the record is not there after it."""
         try:
             return self.put(record)
-        except StorageUnknown:
+        except StorageUnknownError:
             raise
         except StorageError:
             try:
                 placed = self._found(record)
             except StorageError as error:
                 message = f"commit {record.commit} may have been made: {error.message}"
-                raise InDoubt(message, commit=record.commit) from error
-            if placed is not Placed.CREATED:
+                raise InDoubtError(message, commit=record.commit) from error
+            if placed is not PutOutcome.CREATED:
                 raise
             return placed
 
-    def put(self, entry: LogEntry) -> Placed:
+    def put(self, entry: LogEntry) -> PutOutcome:
         """Put a record at its place, and find out what became of it.
 
         One that landed among collected commits is not acknowledged: no reader would ever see it.
         """
         may_be_there = False
         for attempt in range(PUTS_MAX):
-            placed: Placed | None = None
+            placed: PutOutcome | None = None
             try:
                 placed = self._log.append(entry)
-            except StorageUnknown:
+            except StorageUnknownError:
                 may_be_there = True
             except StorageError:
                 # This put did nothing; one before it may still have created the record.
                 if not may_be_there:
                     raise
-            if placed is None or placed is Placed.TAKEN:
+            if placed is None or placed is PutOutcome.TAKEN:
                 placed = self._found_if_readable(entry)
                 may_be_there = True
-            if placed is Placed.COLLECTED:
+            if placed is PutOutcome.COLLECTED:
                 self._log.withdraw(entry)
             if placed is not None:
                 return placed
@@ -79,10 +79,12 @@ class Puts:
             # either creates it or finds it.
             pause_after(attempt, self._pause)
         name = entry.commit if isinstance(entry, Record) else None
-        place = layout.record(entry.stream, entry.seq)
-        raise InDoubt(f"commit {name} may have been made: no answer about {place}", commit=name)
+        place = layout.build_record_path(entry.stream, entry.seq)
+        raise InDoubtError(
+            f"commit {name} may have been made: no answer about {place}", commit=name
+        )
 
-    def _found(self, entry: LogEntry) -> Placed | None:
+    def _found(self, entry: LogEntry) -> PutOutcome | None:
         """What is at the place of an entry; None when the place is empty.
 
         "Exists" may be our own put: stores repeat a request whose first answer was lost.
@@ -94,9 +96,9 @@ class Puts:
             is_ours = found.commit == entry.commit
         else:
             is_ours = found == entry
-        return self._log.verify_put(entry) if is_ours else Placed.TAKEN
+        return self._log.verify_put(entry) if is_ours else PutOutcome.TAKEN
 
-    def _found_if_readable(self, entry: LogEntry) -> Placed | None:
+    def _found_if_readable(self, entry: LogEntry) -> PutOutcome | None:
         try:
             return self._found(entry)
         except StorageError:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from omnigraph.ids import new_ulid
+from omnigraph.ids import generate_ulid
 from omnigraph.storage.pins import Pin
-from omnigraph.versioning.fields import check_text
+from omnigraph.versioning.fields import require_storable_text
 from omnigraph.versioning.idset import EMPTY, IdSet
 
 MAIN_BRANCH: Final = "main"
@@ -43,7 +43,7 @@ class Stream:
         """The seq of the first record that this stream may hold itself."""
         return self.origins[0].seq + 1 if self.origins else GENESIS_SEQ
 
-    def owner(self, seq: int) -> Stream:
+    def owner_of(self, seq: int) -> Stream:
         """The stream that holds the record of a seq: this one, or one it started from."""
         stream = self
         while stream.origins and seq < stream.first_seq:
@@ -125,10 +125,10 @@ class Signature:
         # A record that was put stays: one that cannot be read again would end its branch.
         for name in ("actor", "message", "key"):
             if (value := getattr(self, name)) is not None:
-                check_text(name, value)
+                require_storable_text(name, value)
 
 
-NOBODY: Final = Signature()
+NO_SIGNATURE: Final = Signature()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Record:
     pins: Mapping[str, Pin]
     is_whole: bool = True
     changes: Mapping[str, ChangeSet] = field(default_factory=dict)
-    signature: Signature = NOBODY
+    signature: Signature = NO_SIGNATURE
     members: int = 1
     merged: CommitRef | None = None
     registered: tuple[str, ...] = ()
@@ -190,6 +190,6 @@ class Close:
 LogEntry: TypeAlias = Record | Close
 
 
-def new_commit_id(created_at: int) -> str:
+def generate_commit_id(created_at: int) -> str:
     """A ULID of the given time, so that commits can be found by id as they are found by time."""
-    return new_ulid(created_at // 1000)
+    return generate_ulid(created_at // 1000)

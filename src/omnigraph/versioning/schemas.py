@@ -13,13 +13,13 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
-from omnigraph.errors import CorruptObject, StorageUnknown, StoredSchemaError
+from omnigraph.errors import CorruptObjectError, StorageUnknownError, StoredSchemaError
 from omnigraph.schema.accepted import AcceptedSchema
-from omnigraph.schema.accepted_reader import accepted_from_json
+from omnigraph.schema.accepted_reader import decode_accepted
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
-from omnigraph.versioning.fields import read_fields, write_plain
+from omnigraph.versioning.fields import decode_fields, encode_plain_fields
 
 # A schema is read once and then needed by every operation; old ones serve time travel.
 CACHED_MAX: Final = 64
@@ -50,12 +50,12 @@ class Schemas:
 
     def put(self, source: str, accepted: AcceptedSchema) -> StoredSchema:
         """Store a schema before the record that names it; again is no error."""
-        data = write_plain({"source": source, "accepted": accepted.to_json()})
+        data = encode_plain_fields({"source": source, "accepted": accepted.to_json()})
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
-        path = layout.schema(digest)
+        path = layout.build_schema_path(digest)
         try:
             is_new = self._objects.put_new(path, data)
-        except StorageUnknown:
+        except StorageUnknownError:
             # No record may name an object that might not be there.
             if self._objects.get(path) != data:
                 raise
@@ -69,15 +69,15 @@ class Schemas:
             if (known := self._known.get(digest)) is not None:
                 self._known.move_to_end(digest)
                 return known
-        path = layout.schema(digest)
+        path = layout.build_schema_path(digest)
         data = self._objects.get(path)
         if data is None:
-            raise CorruptObject(path, "a record names this schema, and it is absent")
+            raise CorruptObjectError(path, "a record names this schema, and it is absent")
         if f"sha256:{hashlib.sha256(data).hexdigest()}" != digest:
-            raise CorruptObject(
+            raise CorruptObjectError(
                 path, "its content is not what its name says", hint="restore it from a copy"
             )
-        return self._keep(_decoded(path, digest, data))
+        return self._keep(_decode_schema(path, digest, data))
 
     def _keep(self, stored: StoredSchema) -> StoredSchema:
         with self._lock:
@@ -87,12 +87,12 @@ class Schemas:
         return stored
 
 
-def _decoded(path: str, digest: str, data: bytes) -> StoredSchema:
-    source = read_fields(path, data).text("source")
+def _decode_schema(path: str, digest: str, data: bytes) -> StoredSchema:
+    source = decode_fields(path, data).get_text("source")
     try:
-        accepted = accepted_from_json(json.loads(data)["accepted"])
+        accepted = decode_accepted(json.loads(data)["accepted"])
     except (KeyError, TypeError) as error:
-        raise CorruptObject(path, f"is not a schema: {error!r}") from error
+        raise CorruptObjectError(path, f"is not a schema: {error!r}") from error
     except StoredSchemaError as error:
         raise StoredSchemaError(f"{path}: {error.message}", hint=error.hint) from error
     return StoredSchema(digest, source, accepted)

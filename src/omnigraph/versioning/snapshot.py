@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from omnigraph.errors import CorruptObject
+from omnigraph.errors import CorruptObjectError
 from omnigraph.storage import layout
 from omnigraph.storage.pins import Pin
-from omnigraph.versioning.codec import pins_json, read_pins
-from omnigraph.versioning.fields import read_fields, write_fields
+from omnigraph.versioning.codec import decode_pins, encode_pins
+from omnigraph.versioning.fields import decode_fields, encode_fields
 from omnigraph.versioning.record import Close, CommitRef, LogEntry, Record, Stream
 
 
@@ -29,13 +29,13 @@ class Snapshot:
     @property
     def ref(self) -> CommitRef:
         """Where the commit of this snapshot is: in the stream that owns its record."""
-        owner = self.stream.owner(self.seq)
+        owner = self.stream.owner_of(self.seq)
         return CommitRef(owner.branch, owner.id, self.seq, self.commit)
 
-    def after(self, record: Record) -> Snapshot:
+    def advance(self, record: Record) -> Snapshot:
         """The snapshot that the next record of the stream makes."""
-        pins = record.pins if record.is_whole else _overlaid(self.pins, record)
-        return _snapshot(record, self.stream, pins)
+        pins = record.pins if record.is_whole else _overlay_pins(self.pins, record)
+        return _build_snapshot(record, self.stream, pins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ class Head:
         """Where the next entry of the stream goes."""
         return self.snapshot.seq + 1 + self.is_closed
 
-    def after(self, entry: LogEntry) -> Head:
+    def advance(self, entry: LogEntry) -> Head:
         """The head that the next entry of the stream makes."""
         match entry:
             case Record():
                 if entry.parent != self.snapshot.commit:
-                    path = layout.record(entry.stream, entry.seq)
-                    raise CorruptObject(path, f"it does not follow {self.snapshot.commit}")
-                return Head(self.snapshot.after(entry))
+                    path = layout.build_record_path(entry.stream, entry.seq)
+                    raise CorruptObjectError(path, f"it does not follow {self.snapshot.commit}")
+                return Head(self.snapshot.advance(entry))
             case Close():
                 return Head(self.snapshot, is_closed=True)
             case _:
@@ -67,17 +67,17 @@ class Head:
 def snapshot_of(record: Record, stream: Stream) -> Snapshot:
     """The snapshot of a record that holds all pins."""
     assert record.is_whole
-    return _snapshot(record, stream, record.pins)
+    return _build_snapshot(record, stream, record.pins)
 
 
-def fold(snapshot: Snapshot, records: Iterable[Record]) -> Snapshot:
+def fold_events(snapshot: Snapshot, records: Iterable[Record]) -> Snapshot:
     """The snapshot that the next records of a stream make, one after the other."""
     for record in records:
-        snapshot = snapshot.after(record)
+        snapshot = snapshot.advance(record)
     return snapshot
 
 
-def _snapshot(record: Record, stream: Stream, pins: Mapping[str, Pin]) -> Snapshot:
+def _build_snapshot(record: Record, stream: Stream, pins: Mapping[str, Pin]) -> Snapshot:
     return Snapshot(
         stream=stream,
         seq=record.seq,
@@ -91,8 +91,8 @@ def _snapshot(record: Record, stream: Stream, pins: Mapping[str, Pin]) -> Snapsh
 
 def encode_checkpoint(snapshot: Snapshot) -> bytes:
     """The bytes of a checkpoint: the snapshot itself, without the stream's ancestry."""
-    return write_fields(
-        layout.checkpoint(snapshot.stream.id, snapshot.seq),
+    return encode_fields(
+        layout.build_checkpoint_path(snapshot.stream.id, snapshot.seq),
         {
             "stream": snapshot.stream.id,
             "seq": snapshot.seq,
@@ -100,28 +100,28 @@ def encode_checkpoint(snapshot: Snapshot) -> bytes:
             "created_at": snapshot.created_at,
             "made_at": snapshot.made_at,
             "schema": snapshot.schema,
-            "pins": pins_json(snapshot.pins),
+            "pins": encode_pins(snapshot.pins),
         },
     )
 
 
 def decode_checkpoint(stream: Stream, seq: int, data: bytes) -> Snapshot:
     """The snapshot in a checkpoint of a stream."""
-    fields = read_fields(layout.checkpoint(stream.id, seq), data)
+    fields = decode_fields(layout.build_checkpoint_path(stream.id, seq), data)
     fields.require("stream", stream.id)
     fields.require("seq", seq)
     return Snapshot(
         stream=stream,
         seq=seq,
-        commit=fields.text("commit"),
-        created_at=fields.integer("created_at"),
-        schema=fields.text("schema"),
-        pins=read_pins(fields.child_or_empty("pins")),
-        made_at=fields.integer("made_at") if fields.has("made_at") else None,
+        commit=fields.get_text("commit"),
+        created_at=fields.get_integer("created_at"),
+        schema=fields.get_text("schema"),
+        pins=decode_pins(fields.get_child_or_empty("pins")),
+        made_at=fields.get_integer("made_at") if fields.has_field("made_at") else None,
     )
 
 
-def _overlaid(pins: Mapping[str, Pin], record: Record) -> dict[str, Pin]:
+def _overlay_pins(pins: Mapping[str, Pin], record: Record) -> dict[str, Pin]:
     gone = {*record.dropped, *record.renamed}
     kept = {type_key: pin for type_key, pin in pins.items() if type_key not in gone}
     return {**kept, **record.pins}

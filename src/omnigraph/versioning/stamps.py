@@ -16,16 +16,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from omnigraph.durations import elapsed_s
+from omnigraph.durations import read_clock_s
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.store_clock import ask_store_time
+from omnigraph.storage.store_clock import read_store_time
 
 # How far a clock may be off before it is not believed. A graph that was left alone for longer costs
 # its next commit two requests.
 AHEAD_S_MAX: Final = 3600.0
 _AHEAD_US_MAX: Final = int(AHEAD_S_MAX * 1_000_000)
 # How long the difference to the clock of the store is believed.
-ASK_EVERY_S: Final = 3600.0
+STORE_CLOCK_EVERY_S: Final = 3600.0
 
 
 class Stamped(Protocol):
@@ -53,7 +53,7 @@ def time_of(commit: Stamped) -> int:
     return commit.created_at if commit.made_at is None else commit.made_at
 
 
-def newest_at(seqs: range, time_us: int, read: Callable[[int], Stamped | None]) -> int:
+def find_newest_at(seqs: range, time_us: int, read: Callable[[int], Stamped | None]) -> int:
     """The newest commit of a line that was made by a time; the seq before all if there is none.
 
     A commit that cannot be read counts as older.
@@ -83,7 +83,7 @@ class Clock:
         self,
         objects: Objects,
         now_us: Callable[[], int],
-        ask_store: Callable[[Objects], int | None] = ask_store_time,
+        ask_store: Callable[[Objects], int | None] = read_store_time,
     ) -> None:
         self._objects = objects
         self._now_us = now_us
@@ -94,30 +94,30 @@ class Clock:
     def stamp(self, parent: Stamped | None, *, after: int = 0) -> Stamp:
         """The stamp of a commit that follows another one, and is later than a time."""
         if parent is None:
-            return Stamp(max(self._checked(self._now_us()), after))
+            return Stamp(max(self._correct_time(self._now_us()), after))
         least = max(parent.created_at + 1, after)
         before = least if parent.made_at is None else parent.made_at + 1
         now = self._now_us()
         if abs(now - before) > _AHEAD_US_MAX:
-            now = self._checked(now)
+            now = self._correct_time(now)
         if parent.made_at is None and least - now <= _AHEAD_US_MAX:
             return Stamp(max(now, least))
         made_at = now if parent.made_at is None else max(now, before)
         return Stamp(max(made_at, least), made_at)
 
-    def _checked(self, now: int) -> int:
+    def _correct_time(self, now: int) -> int:
         """A time of this machine, or that of the store if they are far apart."""
-        store = self._store_now(now)
+        store = self._find_store_time(now)
         return now if store is None or abs(now - store) <= _AHEAD_US_MAX else store
 
-    def _store_now(self, now: int) -> int | None:
+    def _find_store_time(self, now: int) -> int | None:
         """The time of the store; it is asked again if the clock of this machine was set."""
         if self._asked is not None:
             said, then, at = self._asked
-            passed_s = elapsed_s() - at
+            passed_s = read_clock_s() - at
             passed = int(passed_s * 1_000_000)
-            if passed_s <= ASK_EVERY_S and abs(now - then - passed) <= _AHEAD_US_MAX:
+            if passed_s <= STORE_CLOCK_EVERY_S and abs(now - then - passed) <= _AHEAD_US_MAX:
                 return said + passed
         found = self._ask_store(self._objects)
-        self._asked = None if found is None else (found, now, elapsed_s())
+        self._asked = None if found is None else (found, now, read_clock_s())
         return found

@@ -23,7 +23,7 @@ from typing import Final
 
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
-from omnigraph.versioning.fields import read_fields, write_fields
+from omnigraph.versioning.fields import decode_fields, encode_fields
 
 # A write that began more sweeps ago is taken for one whose files are gone.
 KEPT_MAX: Final = 100
@@ -36,22 +36,22 @@ class Sweeps:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
 
-    def state(self, cutoff_us: int) -> None:
+    def declare(self, cutoff_us: int) -> None:
         """State that unreferenced files written before a time may go."""
-        while not self._put(number := self.newest() + 1, cutoff_us):
+        while not self._put(number := self.find_newest() + 1, cutoff_us):
             pass
         stated = (entry.path for entry in self._objects.list(layout.SWEEPS))
-        oldest = layout.sweep(max(0, number - KEPT_MAX))
+        oldest = layout.build_sweep_path(max(0, number - KEPT_MAX))
         self._objects.delete([path for path in stated if path <= oldest])
 
     def _put(self, number: int, cutoff_us: int) -> bool:
-        path = layout.sweep(number)
-        return self._objects.put_new(path, write_fields(path, {"cutoff": cutoff_us}))
+        path = layout.build_sweep_path(number)
+        return self._objects.put_new(path, encode_fields(path, {"cutoff": cutoff_us}))
 
-    def newest(self) -> int:
+    def find_newest(self) -> int:
         """The number of the sweep that was stated last; 0 if there was none."""
         listed = self._objects.list(layout.SWEEPS)
-        numbers = (layout.number_of_sweep(entry.path) for entry in listed)
+        numbers = (layout.parse_sweep_path(entry.path) for entry in listed)
         return max((each for each in numbers if each is not None), default=0)
 
     def may_remove(self, files: Iterable[str], *, after: int) -> bool:
@@ -59,12 +59,12 @@ class Sweeps:
         # Tables in memory are Lance's own: no collector lists them.
         is_memory = self._objects.uri.startswith("memory://")
         wanted = {path for path in files if not (is_memory and layout.is_of_table(path))}
-        newest = self.newest() if wanted else after
+        newest = self.find_newest() if wanted else after
         if newest <= after:
             return False
         if newest - after > KEPT_MAX:
             return True
-        cutoffs = [self._cutoff(number) for number in range(after + 1, newest + 1)]
+        cutoffs = [self._read_cutoff(number) for number in range(after + 1, newest + 1)]
         folders = {path.rpartition("/")[0] for path in wanted}
         safe = {
             entry.path
@@ -74,11 +74,11 @@ class Sweeps:
         }
         return not wanted <= safe
 
-    def _cutoff(self, number: int) -> int | None:
+    def _read_cutoff(self, number: int) -> int | None:
         """The cutoff of a sweep; None if it is so old that it is gone."""
-        path = layout.sweep(number)
+        path = layout.build_sweep_path(number)
         data = self._objects.get(path)
-        return None if data is None else read_fields(path, data).integer("cutoff")
+        return None if data is None else decode_fields(path, data).get_integer("cutoff")
 
 
 def is_before(modified_s: float, cutoff_us: int) -> bool:

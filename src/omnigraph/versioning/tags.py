@@ -14,16 +14,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from omnigraph.errors import CommitNotFound, InvalidArgument, TagExists, TagNotFound
+from omnigraph.errors import (
+    CommitNotFoundError,
+    InvalidArgumentError,
+    TagExistsError,
+    TagNotFoundError,
+)
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning import names
-from omnigraph.versioning.codec import pins_json, read_pins, read_ref, ref_json
+from omnigraph.versioning.codec import decode_pins, decode_ref, encode_pins, encode_ref
 from omnigraph.versioning.events import (
     Chain,
-    NameEvents,
+    RefEvents,
+    find_newest_generations,
     is_live,
-    newest_of,
     put_event,
     read_event,
 )
@@ -42,7 +47,7 @@ class Tag:
     actor: str | None = None
 
 
-class RequireHeld(Protocol):
+class RequireRetained(Protocol):
     """Refuses a commit that nobody but a tag holds."""
 
     def __call__(self, at: Snapshot, *, tag: str | None = None) -> object:
@@ -55,9 +60,9 @@ class Tags:
     def __init__(
         self,
         objects: Objects,
-        events: NameEvents,
+        events: RefEvents,
         now_us: Callable[[], int],
-        require_held: RequireHeld,
+        require_held: RequireRetained,
     ) -> None:
         self._objects = objects
         self._events = events
@@ -66,34 +71,34 @@ class Tags:
 
     def list(self, *, deleted_since: int | None = None) -> list[Tag]:
         """Every tag, by name; with those deleted since a time (µs), if one is given."""
-        found = self._events.creations(deleted_since=deleted_since, only_announced=True)
-        tags = [read_tag(each.name, each.fields) for each in found if each.is_tag]
-        return sorted([*tags, *self._apart(deleted_since)], key=lambda tag: tag.name)
+        found = self._events.list_creations(deleted_since=deleted_since, only_announced=True)
+        tags = [decode_tag(each.name, each.fields) for each in found if each.is_tag]
+        return sorted([*tags, *self._list_legacy(deleted_since)], key=lambda tag: tag.name)
 
     def get(self, name: str) -> Tag:
         """A tag by its name."""
-        found = self._chain(name)
+        found = self._read_chain(name)
         if found.is_live and self._events.is_tag(name, found):
-            return read_tag(name, self._events.read_creation(name, found.generation))
-        if not is_live(generation := self._generation_apart(name)):
-            raise TagNotFound(name)
-        return self._read_apart(name, generation)
+            return decode_tag(name, self._events.read_creation(name, found.generation))
+        if not is_live(generation := self._find_legacy_generation(name)):
+            raise TagNotFoundError(name)
+        return self._read_legacy(name, generation)
 
     def create(self, name: str, *, at: Snapshot, actor: str | None = None) -> Tag:
         """Give a commit a name. It is kept, with everything in it, until the tag is deleted."""
-        _require_name(name, names.reason_against_new(name))
+        _require_name(name, names.find_new_name_problem(name))
         generation = self._require_free(name).generation
         self._require_held(at)
         tag = Tag(name, at, self._now_us(), actor)
-        if not self._events.put_tag(name, generation + 1, event_of(tag)):
+        if not self._events.put_tag(name, generation + 1, build_tag_event(tag)):
             # A tag of that name, or a branch, was created meanwhile.
             self._require_free(name)
-            raise TagExists(name)
+            raise TagExistsError(name)
         try:
             # A collector says what it lets go before it looks for tags. One that did not see this
             # tag is seen by it here.
             self._require_held(at, tag=name)
-        except CommitNotFound:
+        except CommitNotFoundError:
             self._delete(name, generation + 1, actor)
             raise
         return tag
@@ -102,108 +107,113 @@ class Tags:
         """Whether a name stands for a tag, given its events."""
         if found.is_live and self._events.is_tag(name, found):
             return True
-        return is_live(self._generation_apart(name))
+        return is_live(self._find_legacy_generation(name))
 
     def delete(self, name: str, *, actor: str | None = None) -> None:
         """Free a name; its commit is kept only as long as its branch keeps it."""
-        found = self._chain(name)
+        found = self._read_chain(name)
         if found.is_live and self._events.is_tag(name, found):
             is_deleted = self._delete(name, found.generation, actor)
         else:
-            is_deleted = self._delete_apart(name, actor)
+            is_deleted = self._delete_legacy(name, actor)
         if not is_deleted:
-            raise TagNotFound(name)
+            raise TagNotFoundError(name)
 
-    def holding(self, commit: str) -> tuple[Tag, ...]:
+    def find_by_commit(self, commit: str) -> tuple[Tag, ...]:
         """The tags of a commit."""
         return tuple(tag for tag in self.list() if tag.snapshot.commit == commit)
 
     def _require_free(self, name: str) -> Chain:
         """Refuse a name that a tag or a branch has; the events of one that is free."""
-        found = self._chain(name)
+        found = self._read_chain(name)
         if self.is_tag(name, found):
-            raise TagExists(name)
+            raise TagExistsError(name)
         if found.is_live:
             _require_name(name, "it is the name of a branch")
         return found
 
-    def _chain(self, name: str) -> Chain:
-        _require_name(name, names.reason_against(name))
-        return self._events.of(name)
+    def _read_chain(self, name: str) -> Chain:
+        _require_name(name, names.find_name_problem(name))
+        return self._events.read_chain(name)
 
     def _delete(self, name: str, generation: int, actor: str | None) -> bool:
         """Put the event after a creation; True if it is there, False if another one is."""
-        event = names.deletion(now_us=self._now_us(), actor=actor)
+        event = names.build_deletion(now_us=self._now_us(), actor=actor)
         return self._events.put(name, generation + 1, event, what=f"tag '{name}'")
 
-    def _apart(self, deleted_since: int | None) -> Iterator[Tag]:
+    def _list_legacy(self, deleted_since: int | None) -> Iterator[Tag]:
         """The tags that have events of their own, and those of them deleted since a time."""
-        generations = self._generations_apart(layout.TAGS)
+        generations = self._list_legacy_generations(layout.TAGS)
         for name, generation in generations.items():
             if is_live(generation):
-                yield self._read_apart(name, generation)
+                yield self._read_legacy(name, generation)
             elif deleted_since is not None:
-                deleted = read_event(self._objects, layout.tag_event(name, generation))
-                if deleted.integer("created_at") >= deleted_since:
-                    yield self._read_apart(name, generation - 1)
+                deleted = read_event(self._objects, layout.build_tag_event_path(name, generation))
+                if deleted.get_integer("created_at") >= deleted_since:
+                    yield self._read_legacy(name, generation - 1)
 
-    def _generations_apart(self, folder: str) -> dict[str, int]:
+    def _list_legacy_generations(self, folder: str) -> dict[str, int]:
         listed = (entry.path for entry in self._objects.list(folder))
-        return newest_of(listed, layout.tag_of_event)
+        return find_newest_generations(listed, layout.parse_tag_event_path)
 
-    def _generation_apart(self, name: str) -> int:
-        return self._generations_apart(layout.tag_folder(name)).get(name, 0)
+    def _find_legacy_generation(self, name: str) -> int:
+        return self._list_legacy_generations(layout.build_tag_folder(name)).get(name, 0)
 
-    def _read_apart(self, name: str, generation: int) -> Tag:
-        fields = read_event(self._objects, layout.tag_event(name, generation))
+    def _read_legacy(self, name: str, generation: int) -> Tag:
+        fields = read_event(self._objects, layout.build_tag_event_path(name, generation))
         fields.require("op", "create")
-        return read_tag(name, fields)
+        return decode_tag(name, fields)
 
-    def _delete_apart(self, name: str, actor: str | None) -> bool:
-        generation = self._generation_apart(name)
+    def _delete_legacy(self, name: str, actor: str | None) -> bool:
+        generation = self._find_legacy_generation(name)
         if not is_live(generation):
             return False
-        event = names.deletion(now_us=self._now_us(), actor=actor)
-        path = layout.tag_event(name, generation + 1)
+        event = names.build_deletion(now_us=self._now_us(), actor=actor)
+        path = layout.build_tag_event_path(name, generation + 1)
         return put_event(self._objects, path, event, what=f"tag '{name}'")
 
 
-def event_of(tag: Tag) -> dict[str, object]:
+def build_tag_event(tag: Tag) -> dict[str, object]:
     """The event that creates a tag."""
     at = tag.snapshot
-    owner = at.stream.owner(at.seq)
+    owner = at.stream.owner_of(at.seq)
     return {
         "op": "create",
-        "commit": ref_json(at.ref),
-        "ancestors": [ref_json(origin) for origin in owner.origins],
+        "commit": encode_ref(at.ref),
+        "ancestors": [encode_ref(origin) for origin in owner.origins],
         "committed_at": at.created_at,
         "made_at": at.made_at,
         "schema": at.schema,
-        "pins": pins_json(at.pins),
+        "pins": encode_pins(at.pins),
         "created_at": tag.created_at,
         "actor": tag.actor,
     }
 
 
-def read_tag(name: str, fields: Fields) -> Tag:
+def decode_tag(name: str, fields: Fields) -> Tag:
     """A tag from the event that created it."""
-    return Tag(name, _snapshot(fields), fields.integer("created_at"), fields.text_or_none("actor"))
+    return Tag(
+        name,
+        _decode_snapshot(fields),
+        fields.get_integer("created_at"),
+        fields.get_optional_text("actor"),
+    )
 
 
-def _snapshot(fields: Fields) -> Snapshot:
-    ref = read_ref(fields.child("commit"))
-    origins = tuple(read_ref(each) for each in fields.children("ancestors"))
+def _decode_snapshot(fields: Fields) -> Snapshot:
+    ref = decode_ref(fields.get_child("commit"))
+    origins = tuple(decode_ref(each) for each in fields.get_children("ancestors"))
     return Snapshot(
         stream=Stream(ref.stream, ref.branch, origins),
         seq=ref.seq,
         commit=ref.commit,
-        created_at=fields.integer("committed_at"),
-        schema=fields.text("schema"),
-        pins=read_pins(fields.child_or_empty("pins")),
-        made_at=fields.integer("made_at") if fields.has("made_at") else None,
+        created_at=fields.get_integer("committed_at"),
+        schema=fields.get_text("schema"),
+        pins=decode_pins(fields.get_child_or_empty("pins")),
+        made_at=fields.get_integer("made_at") if fields.has_field("made_at") else None,
     )
 
 
 def _require_name(name: str, reason: str | None) -> None:
     if reason is not None:
-        raise InvalidArgument("name", f"'{name}' is not a name of a tag: {reason}")
+        raise InvalidArgumentError("name", f"'{name}' is not a name of a tag: {reason}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, assert_never
 
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.store_clock import ask_store_time
+from omnigraph.storage.store_clock import read_store_time
 from omnigraph.versioning.effects import (
     Append,
     Effect,
@@ -20,12 +20,12 @@ from omnigraph.versioning.footprint import (
     NOTHING,
     WHOLE,
     Footprint,
-    Reads,
-    union,
+    ReadSet,
+    unite_footprints,
 )
 from omnigraph.versioning.log import GRACE_S
 from omnigraph.versioning.record import (
-    NOBODY,
+    NO_SIGNATURE,
     Bulk,
     Changed,
     ChangeSet,
@@ -37,7 +37,7 @@ from omnigraph.versioning.record import (
 from omnigraph.versioning.snapshot import Snapshot
 
 # A large write loses more races than small ones beside it: it goes on losing for so long.
-PATIENCE_S: Final = 60.0
+RETRY_S_MAX: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,12 @@ class Transaction:
     schema: str | None = None
     merged: CommitRef | None = None
     preferred: Mapping[str, str] = field(default_factory=dict)
-    signature: Signature = NOBODY
+    signature: Signature = NO_SIGNATURE
     members: int = 1
     is_fence: bool = False
 
     @property
-    def full_footprint(self) -> dict[str, Reads]:
+    def full_footprint(self) -> dict[str, ReadSet]:
         """Everything the write depends on: what it read, what it writes, what it replaces."""
         written = {key: _reads_of(change) for key, change in self.changes.items()}
         # A bulk write that lists the ids it looked up is as precise as a small one.
@@ -89,7 +89,7 @@ class Transaction:
         if precise:
             written = {k: r for k, r in written.items() if not (r.is_whole and k in precise)}
         whole = {effect.type_key: WHOLE for effect in self.effects if is_exclusive(effect)}
-        return union([self.footprint, written, whole])
+        return unite_footprints([self.footprint, written, whole])
 
 
 # Prepares a write again on a newer snapshot; None when nothing is left to write.
@@ -101,10 +101,10 @@ class Settings:
     """What tests replace: clocks in microseconds, pauses, and the grace of the collector."""
 
     now_us: Callable[[], int] = lambda: time.time_ns() // 1000
-    ask_store_time: Callable[[Objects], int | None] = ask_store_time
+    read_store_time: Callable[[Objects], int | None] = read_store_time
     pause: Callable[[float], None] = time.sleep
     grace_s: float = GRACE_S
-    patience_s: float = PATIENCE_S
+    retry_s_max: float = RETRY_S_MAX
     executor: Executor | None = None
 
 
@@ -113,11 +113,11 @@ def is_exclusive(effect: Effect) -> bool:
     return not isinstance(effect, Append | Replace | Maintain)
 
 
-def _reads_of(change: ChangeSet) -> Reads:
+def _reads_of(change: ChangeSet) -> ReadSet:
     """What writing a change set depends on: nobody else may write the same entities."""
     match change:
         case Changed():
-            return Reads(ids=change.ids, existing=change.updated.union(change.deleted))
+            return ReadSet(ids=change.ids, existing=change.updated.union(change.deleted))
         case Spilled() | Bulk():
             return WHOLE
         case Maintenance():

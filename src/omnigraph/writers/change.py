@@ -42,7 +42,7 @@ class WriteMode(Enum):
 
 
 @dataclass(frozen=True)
-class Origins:
+class RowOrigins:
     """Where each row came from: a source such as `people.jsonl`, and a number of each row in it."""
 
     source: str
@@ -51,7 +51,7 @@ class Origins:
     # What the numbers count: `line`, `record` or `row`.
     noun: str = "line"
 
-    def place(self, row: int) -> str:
+    def location_of(self, row: int) -> str:
         """Where a row came from, for people."""
         return f"{self.source} {self.noun} {self.numbers[row].as_py()}"
 
@@ -85,18 +85,18 @@ class TypeChange:
     mode: WriteMode
     rows: pa.Table
     deleted: pa.Array
-    known: pa.Table | None = None
+    known_copies: pa.Table | None = None
     is_cascade: bool = False
     batches: tuple[pa.Table, ...] = ()
-    origins: Origins | None = None
-    distinct: Callable[[], None] | None = None
+    origins: RowOrigins | None = None
+    require_distinct: Callable[[], None] | None = None
     adopted: Pin | None = None
     absent: AbsentRows = field(default_factory=dict)
 
     @property
     def written(self) -> pa.Array:
         """The ids of the rows."""
-        return in_one(self.rows[ID_COLUMN])
+        return combine_column(self.rows[ID_COLUMN])
 
 
 # Types that are not touched are absent.
@@ -105,6 +105,6 @@ GraphChange: TypeAlias = Mapping[TypeKey, TypeChange]
 NO_IDS = pa.array([], pa.utf8())
 
 
-def in_one(column: pa.ChunkedArray) -> pa.Array:
+def combine_column(column: pa.ChunkedArray) -> pa.Array:
     """A column as one array; most have one chunk, which is it."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import ResourceLimit
+from omnigraph.errors import ResourceLimitError
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKind
 from omnigraph.storage.row_ids import FEW_IDS, ROW_ID, ROWS_PER_ID
@@ -26,13 +26,13 @@ from omnigraph.writers.change import (
     AbsentRows,
     GraphChange,
     TypeChange,
-    in_one,
+    combine_column,
 )
-from omnigraph.writers.committed import Committed
-from omnigraph.writers.keys import Keys
+from omnigraph.writers.committed import CommittedState
+from omnigraph.writers.keys import KeyCache
 
 # Counts the bytes that were read, and refuses too many.
-Spend: TypeAlias = Callable[[int], None]
+SpendBytes: TypeAlias = Callable[[int], None]
 _Positions = np.ndarray[Any, np.dtype[np.int64]]
 
 _FIRST_ROWS: Final = 4
@@ -43,7 +43,7 @@ KEPT_BYTES_MAX: Final = 4 * 1024**3
 
 
 def read_values(
-    table: Table, row_ids: pa.Array, columns: Sequence[str], *, spend: Spend
+    table: Table, row_ids: pa.Array, columns: Sequence[str], *, spend: SpendBytes
 ) -> Iterator[pa.Table]:
     """Columns of committed rows in the order of their row ids, in parts of bounded size."""
     # More rows at once would be found by a scan, which is worth it once, for all of them.
@@ -59,25 +59,25 @@ def read_values(
         count = max(1, min(fitting, count * _GROWTH, most))
 
 
-def fill_absent(change: GraphChange, view: View, keys: Keys) -> GraphChange:
+def fill_absent(change: GraphChange, view: View, keys: KeyCache) -> GraphChange:
     """A change whose rows have the committed values of all columns that their source lacks."""
     if not any(each.absent for each in change.values()):
         return change
-    committed, spend = Committed(view, keys, {}), _Budget().spend
+    committed, spend = CommittedState(view, keys, {}), _Budget().spend
     return {
-        type_key: _complete(each, committed, spend) if each.absent else each
+        type_key: _fill_type(each, committed, spend) if each.absent else each
         for type_key, each in change.items()
     }
 
 
-def _complete(change: TypeChange, committed: Committed, spend: Spend) -> TypeChange:
+def _fill_type(change: TypeChange, committed: CommittedState, spend: SpendBytes) -> TypeChange:
     type_key = change.shape.type_key
     none = NO_EDGE_COPIES if type_key.kind is TypeKind.EDGE else NO_COPIES
-    copies = committed.copies(type_key, change.written, none)
-    table = committed.view.table(type_key)
+    copies = committed.find_copies(type_key, change.written, none)
+    table = committed.view.open_table(type_key)
     parts = with_committed_values(change.rows, change.absent, table, copies, spend=spend)
     rows = pa.concat_tables([change.rows.slice(0, 0), *parts])
-    return replace(change, rows=rows, known=copies, absent={})
+    return replace(change, rows=rows, known_copies=copies, absent={})
 
 
 class _Budget:
@@ -90,7 +90,7 @@ class _Budget:
         """Count more bytes; too many in all are refused."""
         self._spent += size
         if self._spent > KEPT_BYTES_MAX:
-            raise ResourceLimit(
+            raise ResourceLimitError(
                 "the size of the values that one load keeps, in bytes",
                 limit=KEPT_BYTES_MAX,
                 actual=self._spent,
@@ -99,35 +99,37 @@ class _Budget:
 
 
 def with_committed_values(
-    rows: pa.Table, absent: AbsentRows, table: Table, copies: pa.Table, *, spend: Spend
+    rows: pa.Table, absent: AbsentRows, table: Table, copies: pa.Table, *, spend: SpendBytes
 ) -> Iterator[pa.Table]:
     """Rows in parts, with the committed values of the columns that each row lacks.
 
     `absent` has a mask per column, and `copies` the ids and row ids of those that are committed.
     The other rows are new: what they lack stays null.
     """
-    places = pc.index_in(in_one(rows[ID_COLUMN]), value_set=in_one(copies[ID_COLUMN]))
+    places = pc.index_in(
+        combine_column(rows[ID_COLUMN]), value_set=combine_column(copies[ID_COLUMN])
+    )
     matched = np.flatnonzero(np.asarray(places.is_valid()))
-    row_ids = in_one(copies[ROW_ID]).take(places.drop_null())
+    row_ids = combine_column(copies[ROW_ID]).take(places.drop_null())
     start = read = 0
     for part in read_values(table, row_ids, list(absent), spend=spend):
         read += part.num_rows
         end = rows.num_rows if read == len(matched) else int(matched[read - 1]) + 1
         found = matched[read - part.num_rows : read] - start
         masks = {column: is_absent[start:end] for column, is_absent in absent.items()}
-        yield _filled(rows.slice(start, end - start), masks, part, found)
+        yield _fill_rows(rows.slice(start, end - start), masks, part, found)
         start = end
     if start < rows.num_rows:
         yield rows.slice(start)
 
 
-def _filled(rows: pa.Table, absent: AbsentRows, values: pa.Table, found: _Positions) -> pa.Table:
+def _fill_rows(rows: pa.Table, absent: AbsentRows, values: pa.Table, found: _Positions) -> pa.Table:
     """Rows with the values of some of them put where they are absent."""
     for column, is_absent in absent.items():
         own, kept = rows[column], values[column]
         taken = np.arange(len(own))
         taken[found] = np.where(is_absent[found], len(own) + np.arange(len(found)), found)
-        both = pa.concat_arrays([in_one(own), in_one(kept).cast(own.type)])
+        both = pa.concat_arrays([combine_column(own), combine_column(kept).cast(own.type)])
         index = rows.schema.get_field_index(column)
         rows = rows.set_column(index, rows.schema.field(index), both.take(pa.array(taken)))
     return rows

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.execution.hashing import Hashes
-from omnigraph.writers.bulk.hashes import text_hash, text_hashes
+from omnigraph.writers.bulk.hashes import hash_any_text, hash_any_texts
 
 # So few texts are looked for one by one.
 FEW_MAX: Final = 16
@@ -35,7 +35,7 @@ class IdTable:
         is_wide = texts.nbytes >= np.iinfo(np.int32).max
         wide: pa.ChunkedArray = texts.cast(pa.large_string() if is_wide else pa.utf8())
         self._texts: pa.Array = wide.combine_chunks()
-        hashes = text_hashes(self._texts)
+        hashes = hash_any_texts(self._texts)
         order = np.argsort(hashes)
         self._hashes: Hashes = hashes[order]
         self._order: npt.NDArray[np.uint32] = order.astype(np.uint32)
@@ -49,24 +49,24 @@ class IdTable:
         taken = self._texts.nbytes + self._hashes.nbytes + self._order.nbytes
         return max(len(self), int(taken) // ID_BYTES)
 
-    def among(self, texts: Collection[str]) -> set[str]:
+    def select_known(self, texts: Collection[str]) -> set[str]:
         """Those of some texts that are ids of it."""
         if len(texts) <= FEW_MAX:
-            return {text for text in texts if self._has(text)}
+            return {text for text in texts if self._contains_text(text)}
         asked = pa.array(texts, self._texts.type)
-        return set(asked.filter(pa.array(self._places(asked) >= 0)).to_pylist())
+        return set(asked.filter(pa.array(self._find_positions(asked) >= 0)).to_pylist())
 
-    def changed(self, *, gone: Collection[str], added: Iterable[str]) -> IdTable:
+    def with_changes(self, *, gone: Collection[str], added: Iterable[str]) -> IdTable:
         """The same without some ids that it has, and with others that it lacks."""
         is_kept = np.ones(len(self), np.bool_)
         if gone:
-            is_kept[self._places(pa.array(list(gone), self._texts.type))] = False
+            is_kept[self._find_positions(pa.array(list(gone), self._texts.type))] = False
         new = pa.array(list(added), self._texts.type)
         return IdTable(pa.chunked_array([self._texts.filter(pa.array(is_kept)), new]))
 
-    def _has(self, text: str) -> bool:
+    def _contains_text(self, text: str) -> bool:
         """The same question about one text, in a tenth of the time."""
-        wanted = np.uint64(text_hash(text))
+        wanted = np.uint64(hash_any_text(text))
         place = int(self._hashes.searchsorted(wanted))
         while place < len(self._hashes) and self._hashes[place] == wanted:
             if self._texts[int(self._order[place])].as_py() == text:
@@ -74,9 +74,9 @@ class IdTable:
             place += 1
         return False
 
-    def _places(self, asked: pa.Array) -> npt.NDArray[np.int64]:
+    def _find_positions(self, asked: pa.Array) -> npt.NDArray[np.int64]:
         """Where each text is among those of the table; -1 for one that it lacks."""
-        hashes = text_hashes(asked)
+        hashes = hash_any_texts(asked)
         found = np.full(len(asked), -1, np.int64)
         near: npt.NDArray[Any] = np.searchsorted(self._hashes, hashes)
         left = np.arange(len(asked))

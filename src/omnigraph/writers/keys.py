@@ -28,17 +28,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import CorruptObject
+from omnigraph.errors import CorruptObjectError
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.versioning import changes as change_sets
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.versioning.first_parents import last_gap, last_shared_place, tops_of
+from omnigraph.versioning.first_parents import find_last_shared_location, last_gap, tops_of
 from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import Changed, ChangeSet, Maintenance, Record, Spilled
 from omnigraph.versioning.snapshot import Head, Snapshot
 from omnigraph.writers.id_table import IdTable
-from omnigraph.writers.limits import ASKED_MAX
+from omnigraph.writers.limits import LOOKUP_IDS_MAX
 
 # About 40 bytes per id of a base: the sets of all types together stay below some 300 MB.
 IDS_MAX: Final = 5_000_000
@@ -48,8 +48,8 @@ TYPE_IDS_MAX: Final = 5_000_000
 READ_AT_ONCE_MAX: Final = 50_000
 # More are read in the background, for a process that goes on to ask: after this many look-ups, and
 # one more for so many rows.
-LOOKS_MIN: Final = 3
-ROWS_PER_LOOK: Final = 500_000
+LOOKUPS_MIN: Final = 3
+ROWS_PER_LOOKUP: Final = 500_000
 # How many recent changes are remembered for questions about older versions. A single commit that
 # changes more is not carried over either: its set is read again, if it is still asked for.
 RECENT_MAX: Final = 50_000
@@ -60,14 +60,14 @@ RECORDS_MAX: Final = 512
 OWN_IDS_MIN: Final = 1_024
 OWN_SHARE_MAX: Final = 1 / 8
 # How many types of how many branches are watched; who has not been asked for longest goes first.
-PLACES_MAX: Final = 4_096
+SLOTS_MAX: Final = 4_096
 
 # The answer about ids of which none is known.
-_NOBODY: Final = pa.array(np.zeros(ASKED_MAX, np.bool_))
+_NONE_EXIST: Final = pa.array(np.zeros(LOOKUP_IDS_MAX, np.bool_))
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class _Base:
+class _BaseIds:
     """The ids of one table life at one commit; sets of any branch may share it."""
 
     path: str
@@ -76,41 +76,41 @@ class _Base:
 
 
 @dataclass(slots=True, eq=False)
-class _Known:
+class _KnownIds:
     """The ids of one table life at one version: a base, without `gone`, and with `added`.
 
     `recent` has the version of every change above `complete_above`.
     """
 
-    base: _Base
+    base: _BaseIds
     seq: int
     complete_above: int
     added: set[str] = field(default_factory=set)
-    gone: set[str] = field(default_factory=set)
+    removed: set[str] = field(default_factory=set)
     recent: dict[str, int] = field(default_factory=dict)
 
     @property
     def own(self) -> int:
         """How many ids it holds besides those of its base."""
-        return len(self.added) + len(self.gone)
+        return len(self.added) + len(self.removed)
 
-    def which(self, ids: list[str]) -> list[bool]:
+    def contains_each(self, ids: list[str]) -> list[bool]:
         """Which ids it has."""
-        there = self.base.ids.among(ids) - self.gone
+        there = self.base.ids.select_known(ids) - self.removed
         return [each in there or each in self.added for each in ids]
 
-    def change(self, *, inserted: Iterable[str], deleted: Iterable[str]) -> None:
+    def apply_ids(self, *, inserted: Iterable[str], deleted: Iterable[str]) -> None:
         """Have some ids, and others no longer."""
         came, went = set(inserted), set(deleted)
         self.added -= went
-        self.gone |= self.base.ids.among(went)
-        self.gone -= came
-        self.added |= came - self.base.ids.among(came)
+        self.removed |= self.base.ids.select_known(went)
+        self.removed -= came
+        self.added |= came - self.base.ids.select_known(came)
 
-    def note(self, change: Changed, seq: int) -> None:
+    def apply_commit(self, change: Changed, seq: int) -> None:
         """Carry the set over one commit."""
         deleted, inserted = list(change.deleted), list(change.inserted)
-        self.change(inserted=inserted, deleted=deleted)
+        self.apply_ids(inserted=inserted, deleted=deleted)
         self.recent.update(dict.fromkeys(deleted, seq))
         self.recent.update(dict.fromkeys(inserted, seq))
         self.seq = seq
@@ -122,34 +122,34 @@ class _Known:
         """Whether it has come so far from its base that it needs another one."""
         return self.own > max(OWN_IDS_MIN, OWN_SHARE_MAX * len(self.base.ids))
 
-    def rebase(self, at: Snapshot) -> _Base:
+    def rebase(self, at: Snapshot) -> _BaseIds:
         """Make a base of it, which is its own and nothing more."""
-        ids = self.base.ids.changed(gone=self.gone, added=self.added)
-        self.base = _Base(self.base.path, at, ids)
-        self.added, self.gone = set(), set()
+        ids = self.base.ids.with_changes(gone=self.removed, added=self.added)
+        self.base = _BaseIds(self.base.path, at, ids)
+        self.added, self.removed = set(), set()
         return self.base
 
 
 @dataclass(slots=True, eq=False)
-class _Place:
+class _KeySlot:
     """One type on one branch: its set, if it has one, or how often one was missed.
 
     The set is replaced as a whole, and so may also be looked at without the lock.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    known: _Known | None = None
-    looks: int = 0
+    known: _KnownIds | None = None
+    lookups: int = 0
     is_being_read: bool = False
     # Its ids take more memory than all sets may.
     is_too_large: bool = False
 
-    def keep(self, known: _Known | None) -> None:
+    def set_known(self, known: _KnownIds | None) -> None:
         """Have another set, or none."""
-        self.known, self.looks = known, 0
+        self.known, self.lookups = known, 0
 
 
-class Keys:
+class KeyCache:
     """The known ids of one graph; safe to share between threads.
 
     The ids of large tables are read on an executor, if there is one.
@@ -160,80 +160,82 @@ class Keys:
         self._executor = executor
         # Guards the dictionary only: nothing is read while it is held.
         self._lock = threading.Lock()
-        self._places: OrderedDict[tuple[str, str], _Place] = OrderedDict()
+        self._places: OrderedDict[tuple[str, str], _KeySlot] = OrderedDict()
         # Those that some set uses.
-        self._bases: weakref.WeakSet[_Base] = weakref.WeakSet()
+        self._bases: weakref.WeakSet[_BaseIds] = weakref.WeakSet()
 
-    def existing(self, view: View, type_key: TypeKey, ids: pa.Array) -> pa.Array:
+    def find_existing(self, view: View, type_key: TypeKey, ids: pa.Array) -> pa.Array:
         """Which of the ids the type holds at a snapshot, as a mask."""
         pin = view.snapshot.pins[str(type_key)]
         if pin.rows == 0 or len(ids) == 0:
             return pa.array(np.zeros(len(ids), np.bool_))
-        answer = self.known(view, type_key, ids)
-        return _found(view, type_key, ids) if answer is None else answer
+        answer = self.find_cached(view, type_key, ids)
+        return _lookup_table(view, type_key, ids) if answer is None else answer
 
-    def known(self, view: View, type_key: TypeKey, ids: pa.Array) -> pa.Array | None:
+    def find_cached(self, view: View, type_key: TypeKey, ids: pa.Array) -> pa.Array | None:
         """The same as far as it is known in memory; None if the table has to be asked."""
-        if len(ids) > ASKED_MAX:
+        if len(ids) > LOOKUP_IDS_MAX:
             return None
-        place = self._place(view, type_key)
+        place = self._get_slot(view, type_key)
         with place.lock:
-            known = self._current(place, view, type_key)
-            return None if known is None else _answer(known, view.snapshot.seq, ids)
+            known = self._find_current(place, view, type_key)
+            return None if known is None else _lookup_known(known, view.snapshot.seq, ids)
 
-    def _place(self, view: View, type_key: TypeKey) -> _Place:
+    def _get_slot(self, view: View, type_key: TypeKey) -> _KeySlot:
         name = (view.snapshot.stream.id, str(type_key))
         with self._lock:
-            place = self._places.setdefault(name, _Place())
+            place = self._places.setdefault(name, _KeySlot())
             self._places.move_to_end(name)
-            while len(self._places) > PLACES_MAX:
+            while len(self._places) > SLOTS_MAX:
                 self._places.popitem(last=False)
         return place
 
-    def _current(self, place: _Place, view: View, type_key: TypeKey) -> _Known | None:
+    def _find_current(self, place: _KeySlot, view: View, type_key: TypeKey) -> _KnownIds | None:
         """The set of a type at the view's version or a later one; None when none is worth it."""
         snapshot = view.snapshot
         pin = snapshot.pins[str(type_key)]
-        if place.known is not None and not self._is_carried(place.known, view, str(type_key)):
-            place.keep(None)
-        if place.known is None and _is_worth_it(place, pin.rows):
-            self._fill(place, view, type_key)
-            self._make_room(place)
+        if place.known is not None and not self._advance_known(place.known, view, str(type_key)):
+            place.set_known(None)
+        if place.known is None and _should_fill(place, pin.rows):
+            self._fill_slot(place, view, type_key)
+            self._evict_slots(place)
         known = place.known
         if known is None or snapshot.seq < known.complete_above:
             return None
         if known.is_far() and known.seq == snapshot.seq:
             with self._lock:
                 self._bases.add(known.rebase(snapshot))
-            self._make_room(place)
+            self._evict_slots(place)
         return known
 
-    def _fill(self, place: _Place, view: View, type_key: TypeKey) -> None:
+    def _fill_slot(self, place: _KeySlot, view: View, type_key: TypeKey) -> None:
         """Give a place a set, now or later."""
-        derived = self._derived(view, type_key)
+        derived = self._derive_from_base(view, type_key)
         if derived is not None:
-            place.keep(derived)
+            place.set_known(derived)
         elif self._executor is None or view.snapshot.pins[str(type_key)].rows <= READ_AT_ONCE_MAX:
-            self._keep(place, self._read(view, type_key))
+            self._set_base(place, self._read_base(view, type_key))
         elif not place.is_being_read:
             place.is_being_read = True
-            self._read_later(self._executor, place, view, type_key)
+            self._schedule_read(self._executor, place, view, type_key)
 
-    def _read(self, view: View, type_key: TypeKey) -> _Base:
+    def _read_base(self, view: View, type_key: TypeKey) -> _BaseIds:
         snapshot = view.snapshot
-        ids = view.table(type_key).scan(columns=[ID_COLUMN])[ID_COLUMN]
-        return _Base(snapshot.pins[str(type_key)].path, snapshot, IdTable(ids))
+        ids = view.open_table(type_key).scan(columns=[ID_COLUMN])[ID_COLUMN]
+        return _BaseIds(snapshot.pins[str(type_key)].path, snapshot, IdTable(ids))
 
-    def _read_later(self, executor: Executor, place: _Place, view: View, type_key: TypeKey) -> None:
+    def _schedule_read(
+        self, executor: Executor, place: _KeySlot, view: View, type_key: TypeKey
+    ) -> None:
         def read() -> None:
             try:
-                base = self._read(view, type_key)
+                base = self._read_base(view, type_key)
             finally:
                 place.is_being_read = False
             with place.lock:
                 if place.known is None:
-                    self._keep(place, base)
-            self._make_room(place)
+                    self._set_base(place, base)
+            self._evict_slots(place)
 
         try:
             executor.submit(read)
@@ -241,22 +243,22 @@ class Keys:
             # The executor is shut down: the program is ending, and nothing depends on this.
             place.is_being_read = False
 
-    def _keep(self, place: _Place, base: _Base) -> None:
+    def _set_base(self, place: _KeySlot, base: _BaseIds) -> None:
         """Have a set that is a base and nothing more, unless it is too large."""
         place.is_too_large = base.ids.size > IDS_MAX
         if place.is_too_large:
             return
         with self._lock:
             self._bases.add(base)
-        place.keep(_Known(base, base.at.seq, complete_above=base.at.seq))
+        place.set_known(_KnownIds(base, base.at.seq, complete_above=base.at.seq))
 
-    def _derived(self, view: View, type_key: TypeKey) -> _Known | None:
+    def _derive_from_base(self, view: View, type_key: TypeKey) -> _KnownIds | None:
         """A set that shares the base of another branch; None if no base is near."""
         snapshot, path = view.snapshot, view.snapshot.pins[str(type_key)].path
         with self._lock:
             bases = [base for base in self._bases if base.path == path]
         tops = tops_of(snapshot)
-        shared = [last_shared_place(tops_of(base.at), tops)[1] for base in bases]
+        shared = [find_last_shared_location(tops_of(base.at), tops)[1] for base in bases]
         distances = [
             base.at.seq + snapshot.seq - 2 * seq for base, seq in zip(bases, shared, strict=True)
         ]
@@ -264,20 +266,20 @@ class Keys:
             return None
         nearest = distances.index(min(distances))
         base, seq = bases[nearest], shared[nearest]
-        known = _Known(base, snapshot.seq, complete_above=snapshot.seq)
-        back = self._changes(base.at, seq, str(type_key))
-        forth = self._changes(snapshot, seq, str(type_key))
+        known = _KnownIds(base, snapshot.seq, complete_above=snapshot.seq)
+        back = self._read_changes(base.at, seq, str(type_key))
+        forth = self._read_changes(snapshot, seq, str(type_key))
         if back is None or forth is None:
             return None
         for change in reversed(back):
-            known.change(inserted=change.deleted, deleted=change.inserted)
+            known.apply_ids(inserted=change.deleted, deleted=change.inserted)
         for change in forth:
-            known.change(inserted=change.inserted, deleted=change.deleted)
+            known.apply_ids(inserted=change.inserted, deleted=change.deleted)
         return known
 
-    def _changes(self, at: Snapshot, seq: int, type_key: str) -> list[Changed] | None:
+    def _read_changes(self, at: Snapshot, seq: int, type_key: str) -> list[Changed] | None:
         """What the commits of a line above a seq changed; None if that is not known or too much."""
-        line = ((at.stream.owner(each).id, each) for each in range(seq + 1, at.seq + 1))
+        line = ((at.stream.owner_of(each).id, each) for each in range(seq + 1, at.seq + 1))
         entries = self._log.read_many(line)
         if last_gap(entries, up_to=at.commit) is not None:
             return None
@@ -287,13 +289,13 @@ class Keys:
                 return None
             change = entry.changes.get(type_key)
             if change is not None and not isinstance(change, Maintenance):
-                noted = self._noted(change)
+                noted = self._load_change(change)
                 if noted is None:
                     return None
                 found.append(noted)
         return found
 
-    def _is_carried(self, known: _Known, view: View, type_key: str) -> bool:
+    def _advance_known(self, known: _KnownIds, view: View, type_key: str) -> bool:
         """Bring a set up to a version; False when it cannot be."""
         snapshot = view.snapshot
         if (
@@ -304,8 +306,8 @@ class Keys:
         if snapshot.seq <= known.seq:
             return True
         try:
-            newer = self._log.between(snapshot.stream, known.seq, Head(snapshot))
-        except CorruptObject:
+            newer = self._log.read_between(snapshot.stream, known.seq, Head(snapshot))
+        except CorruptObjectError:
             # Collected since this process last looked; if it is damage, `check` finds it.
             return False
         for entry in newer:
@@ -314,27 +316,27 @@ class Keys:
                 return False
             change = entry.changes.get(type_key)
             if change is not None and not isinstance(change, Maintenance):
-                noted = self._noted(change)
+                noted = self._load_change(change)
                 if noted is None:
                     return False
-                known.note(noted, entry.seq)
+                known.apply_commit(noted, entry.seq)
             known.seq = entry.seq
         return True
 
-    def _noted(self, change: ChangeSet) -> Changed | None:
+    def _load_change(self, change: ChangeSet) -> Changed | None:
         """A change set whose ids a set can be carried over.
 
         None if it has none or too many, or if they are gone: then the ids are read again.
         """
-        if isinstance(change, Spilled | Changed) and _size(change) <= RECENT_MAX:
+        if isinstance(change, Spilled | Changed) and _count_changed_ids(change) <= RECENT_MAX:
             # A clean-up removes the file of a record that this process still remembers; if it is
             # damage, `check` finds it.
-            with suppress(CorruptObject):
-                loaded = change_sets.load(self._log.objects, change)
+            with suppress(CorruptObjectError):
+                loaded = change_sets.load_change_set(self._log.objects, change)
                 return loaded if isinstance(loaded, Changed) else None
         return None
 
-    def _make_room(self, newest: _Place) -> None:
+    def _evict_slots(self, newest: _KeySlot) -> None:
         """Forget the sets that were not asked for longest, while there are too many ids."""
         with self._lock:
             sets = {name: place.known for name, place in self._places.items() if place.known}
@@ -354,32 +356,32 @@ def _has_moved_types(record: Record) -> bool:
     return bool(record.registered or record.dropped or record.renamed)
 
 
-def _size(change: Spilled | Changed) -> int:
+def _count_changed_ids(change: Spilled | Changed) -> int:
     if isinstance(change, Spilled):
         return change.inserted + change.deleted
     return len(change.inserted) + len(change.deleted)
 
 
-def _is_worth_it(place: _Place, rows: int) -> bool:
+def _should_fill(place: _KeySlot, rows: int) -> bool:
     if rows > TYPE_IDS_MAX or place.is_too_large:
         return False
-    place.looks += 1
-    least = LOOKS_MIN + rows // ROWS_PER_LOOK
-    return rows <= READ_AT_ONCE_MAX or place.looks >= least
+    place.lookups += 1
+    least = LOOKUPS_MIN + rows // ROWS_PER_LOOKUP
+    return rows <= READ_AT_ONCE_MAX or place.lookups >= least
 
 
-def _answer(known: _Known, seq: int, ids: pa.Array) -> pa.Array | None:
+def _lookup_known(known: _KnownIds, seq: int, ids: pa.Array) -> pa.Array | None:
     """Which ids are in a set; None when one of them changed after the version asked about."""
     asked = ids.to_pylist()
     if any(known.recent.get(each, 0) > seq for each in asked):
         return None
-    is_there = known.which(asked)
-    return pa.array(is_there, pa.bool_()) if any(is_there) else _NOBODY.slice(0, len(asked))
+    is_there = known.contains_each(asked)
+    return pa.array(is_there, pa.bool_()) if any(is_there) else _NONE_EXIST.slice(0, len(asked))
 
 
-def _found(view: View, type_key: TypeKey, ids: pa.Array) -> pa.Array:
-    if len(ids) > ASKED_MAX:
-        everybody = view.table(type_key).scan(columns=[ID_COLUMN])[ID_COLUMN]
+def _lookup_table(view: View, type_key: TypeKey, ids: pa.Array) -> pa.Array:
+    if len(ids) > LOOKUP_IDS_MAX:
+        everybody = view.open_table(type_key).scan(columns=[ID_COLUMN])[ID_COLUMN]
         return pc.is_in(ids, value_set=everybody.combine_chunks())
-    found = view.table(type_key).find(ID_COLUMN, ids)[ID_COLUMN]
+    found = view.open_table(type_key).find(ID_COLUMN, ids)[ID_COLUMN]
     return pc.is_in(ids, value_set=found.combine_chunks())

@@ -14,7 +14,7 @@ MARKS_MAX: Final = FEW_MAX
 # Of more entities than this, the write asks that none of their type is deleted.
 PRESENT_MAX: Final = FEW_MAX
 # A scan of the table costs less than asking a set of known ids this often.
-ASKED_MAX: Final = FEW_MAX
+LOOKUP_IDS_MAX: Final = FEW_MAX
 # Up to so many marks, at a few microseconds each, are made when another commit asks for them; a
 # write that read more depends on its whole type.
 DEFERRED_MARKS_MAX: Final = 1_000_000

@@ -19,14 +19,14 @@ import pyarrow.compute as pc
 from omnigraph.errors import (
     VIOLATIONS_SHOWN_MAX,
     LoadError,
-    UnusableKey,
-    WriteRefused,
-    told,
+    UnusableKeyError,
+    WriteRefusedError,
+    format_violations,
 )
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.execution.distinct import are_distinct
-from omnigraph.execution.entity_ids import entity_ids
-from omnigraph.execution.fresh_ids import fresh_ids
+from omnigraph.execution.entity_ids import compute_entity_ids
+from omnigraph.execution.fresh_ids import generate_ids
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
@@ -39,16 +39,21 @@ from omnigraph.writers.change import (
     WriteMode,
 )
 from omnigraph.writers.inputs.data import Dialect, FileOrigins, Input
-from omnigraph.writers.inputs.legacy_ids import Renames, spell_keys
-from omnigraph.writers.inputs.required import OrderedViolation, load_error, missing_values, type_of
+from omnigraph.writers.inputs.legacy_ids import LegacyIds, match_key_spellings
+from omnigraph.writers.inputs.required import (
+    OrderedViolation,
+    build_load_error,
+    find_missing_values,
+    type_of,
+)
 from omnigraph.writers.refusals import (
-    AMBIGUOUS,
-    MISMATCH,
+    ID_AMBIGUOUS,
+    ID_MISMATCH,
     OWN_ID_HINT,
-    id_twice,
-    key_twice,
-    unfit_id,
-    unusable_key,
+    build_duplicate_id,
+    build_duplicate_key,
+    build_id_mismatch,
+    build_unusable_key,
 )
 from omnigraph.writers.staging import AHEAD_ROWS_MIN
 
@@ -74,7 +79,7 @@ _WRITE_MODES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadChange:
     """A change, and how many records of each type it came from."""
 
     change: GraphChange
@@ -82,12 +87,12 @@ class Loaded:
     edges: Mapping[str, int]
 
 
-def load_change(records: Input, mode: LoadMode) -> Loaded:
+def build_load_change(records: Input, mode: LoadMode) -> LoadChange:
     """What a load does to the graph; a `WriteRefused` tells what is wrong with its records."""
-    missing, count = missing_values(records.types, records.accepted)
+    missing, count = find_missing_values(records.types, records.accepted)
     if missing:
-        raise load_error(missing, count)
-    renames = Renames()
+        raise build_load_error(missing, count)
+    renames = LegacyIds()
     change: dict[TypeKey, TypeChange] = {}
     nodes: dict[str, int] = {}
     edges: dict[str, int] = {}
@@ -100,28 +105,28 @@ def load_change(records: Input, mode: LoadMode) -> Loaded:
         type_ = type_of(records.accepted, type_key)
         rows = _with_renamed_ends(incoming.rows, type_, renames)
         absent = incoming.absent if mode is LoadMode.MERGE else {}
-        loading = _Loading(type_, incoming.shape, incoming.origins, mode, absent)
+        loading = _TypeLoader(type_, incoming.shape, incoming.origins, mode, absent)
         if incoming.shape.key:
             is_legacy = records.dialect is Dialect.COMPATIBLE and isinstance(type_, NodeType)
-            change[type_key] = loading.keyed(rows, renames if is_legacy else None)
+            change[type_key] = loading.build_keyed(rows, renames if is_legacy else None)
         else:
-            change[type_key] = loading.keyless(rows)
-    return Loaded(change, nodes, edges)
+            change[type_key] = loading.build_keyless(rows)
+    return LoadChange(change, nodes, edges)
 
 
-def _with_renamed_ends(rows: pa.Table, type_: NodeType | EdgeType, renames: Renames) -> pa.Table:
+def _with_renamed_ends(rows: pa.Table, type_: NodeType | EdgeType, renames: LegacyIds) -> pa.Table:
     """The rows of an edge type at the ids that the nodes of this load now have."""
     if isinstance(type_, NodeType):
         return rows
     for column, node_type in ((SOURCE_COLUMN, type_.source), (TARGET_COLUMN, type_.target)):
         place = rows.schema.get_field_index(column)
-        ends = renames.applied(rows[column], node_type)
+        ends = renames.rename_ends(rows[column], node_type)
         rows = rows.set_column(place, rows.schema.field(place), ends)
     return rows
 
 
 @dataclass(frozen=True, slots=True)
-class _Loading:
+class _TypeLoader:
     """One type of a load."""
 
     type_: NodeType | EdgeType
@@ -130,58 +135,60 @@ class _Loading:
     mode: LoadMode
     absent: AbsentRows
 
-    def keyed(self, rows: pa.Table, renames: Renames | None) -> TypeChange:
+    def build_keyed(self, rows: pa.Table, renames: LegacyIds | None) -> TypeChange:
         """Entities whose ids derive from their keys; a given id may only repeat it."""
         try:
-            ids = entity_ids(rows, self.shape)
-        except UnusableKey as failure:
-            raise self._unusable(failure) from failure
+            ids = compute_entity_ids(rows, self.shape)
+        except UnusableKeyError as failure:
+            raise self._build_key_error(failure) from failure
         self._require_agreement(rows, ids, renames)
-        change = self._change(identified(rows, ids, self.shape), _WRITE_MODES[self.mode])
+        change = self._build_change(replace_ids(rows, ids, self.shape), _WRITE_MODES[self.mode])
         if len(ids) >= AHEAD_ROWS_MIN:
-            return replace(change, distinct=lambda: self._require_distinct(rows, ids))
+            return replace(change, require_distinct=lambda: self._require_distinct(rows, ids))
         self._require_distinct(rows, ids)
         return change
 
     def _require_distinct(self, rows: pa.Table, ids: pa.ChunkedArray) -> None:
-        if (codes := _repeated(ids)) is not None:
-            raise self._twice(rows, ids, codes)
+        if (codes := _encode_repeated(ids)) is not None:
+            raise self._build_duplicate_key_error(rows, ids, codes)
 
-    def keyless(self, rows: pa.Table) -> TypeChange:
+    def build_keyless(self, rows: pa.Table) -> TypeChange:
         """Entities under the ids they came with, or fresh ones."""
         given = rows[ID_COLUMN]
         if given.null_count == len(given) and self.mode is not LoadMode.OVERWRITE:
-            fresh = pa.chunked_array([fresh_ids(len(given))])
+            fresh = pa.chunked_array([generate_ids(len(given))])
             # Nobody has these ids: whoever asks the table would ask in vain.
-            made = identified(rows, fresh, self.shape)
-            return self._change(made, WriteMode.UPSERT, known=NO_COPIES)
-        ids = filled_ids(given)
-        made = identified(rows, ids, self.shape)
-        codes = _repeated(ids)
+            made = replace_ids(rows, fresh, self.shape)
+            return self._build_change(made, WriteMode.UPSERT, known=NO_COPIES)
+        ids = fill_ids(given)
+        made = replace_ids(rows, ids, self.shape)
+        codes = _encode_repeated(ids)
         if codes is None:
-            return self._change(made, _WRITE_MODES[self.mode])
+            return self._build_change(made, _WRITE_MODES[self.mode])
         if self.mode is not LoadMode.MERGE:
-            raise self._same_id(ids, codes)
-        last = _last_of_each(codes)
+            raise self._build_duplicate_id_error(ids, codes)
+        last = _select_last_rows(codes)
         return TypeChange(
             shape=self.shape,
             mode=WriteMode.UPSERT,
             rows=made.take(last),
             deleted=NO_IDS,
             batches=(made,),
-            origins=self.origins.taken(last),
+            origins=self.origins.select_rows(last),
             absent={column: rows[last.to_numpy()] for column, rows in self.absent.items()},
         )
 
-    def _change(self, rows: pa.Table, mode: WriteMode, known: pa.Table | None = None) -> TypeChange:
+    def _build_change(
+        self, rows: pa.Table, mode: WriteMode, known: pa.Table | None = None
+    ) -> TypeChange:
         # Entities that are known to be new have no committed values.
         absent = {} if known is not None else self.absent
         return TypeChange(
-            self.shape, mode, rows, NO_IDS, known=known, origins=self.origins, absent=absent
+            self.shape, mode, rows, NO_IDS, known_copies=known, origins=self.origins, absent=absent
         )
 
     def _require_agreement(
-        self, rows: pa.Table, ids: pa.ChunkedArray, renames: Renames | None
+        self, rows: pa.Table, ids: pa.ChunkedArray, renames: LegacyIds | None
     ) -> None:
         given = rows[ID_COLUMN]
         if given.null_count == len(given):
@@ -193,98 +200,111 @@ class _Loading:
         places = pa.array(others)
         old, new = given.take(places).combine_chunks(), ids.take(places).combine_chunks()
         if renames is None:
-            raise self._disagree(others, old, new, MISMATCH)
+            raise self._build_mismatch_error(others, old, new, ID_MISMATCH)
         types = {name: property_.type for name, property_ in self.type_.properties.items()}
-        is_legacy = spell_keys(old, rows.take(places), self.shape, types)
+        is_legacy = match_key_spellings(old, rows.take(places), self.shape, types)
         if not is_legacy.all():
             wrong = pa.array(~is_legacy)
-            raise self._disagree(
+            raise self._build_mismatch_error(
                 others[~is_legacy],
                 old.filter(wrong),
                 new.filter(wrong),
-                MISMATCH,
+                ID_MISMATCH,
             )
-        ambiguous = renames.note(self.type_.name, old, new)
+        ambiguous = renames.add_renames(self.type_.name, old, new)
         if ambiguous.any():
             chosen = pa.array(ambiguous)
-            raise self._disagree(
+            raise self._build_mismatch_error(
                 others[ambiguous],
                 old.filter(chosen),
                 new.filter(chosen),
-                AMBIGUOUS,
+                ID_AMBIGUOUS,
             )
 
-    def _disagree(self, rows: Rows, old: pa.Array, new: pa.Array, problem: str) -> LoadError:
+    def _build_mismatch_error(
+        self, rows: Rows, old: pa.Array, new: pa.Array, problem: str
+    ) -> LoadError:
         """The error for given ids that cannot stand for what the keys say."""
         found = []
         for place, row in enumerate(rows[:VIOLATIONS_SHOWN_MAX].tolist()):
-            violation = unfit_id(
+            violation = build_id_mismatch(
                 self.type_.name,
                 given=old[place].as_py(),
                 derived=new[place].as_py(),
                 problem=problem,
-                place=self.origins.place(row),
+                place=self.origins.location_of(row),
             )
-            found.append(OrderedViolation(self.origins.order(row), violation))
-        return load_error(found, len(rows))
+            found.append(OrderedViolation(self.origins.order_of(row), violation))
+        return build_load_error(found, len(rows))
 
-    def _unusable(self, failure: UnusableKey) -> LoadError:
-        violation = unusable_key(
+    def _build_key_error(self, failure: UnusableKeyError) -> LoadError:
+        violation = build_unusable_key(
             self.type_.name,
             failure.member,
             failure.value,
-            place=self.origins.place(failure.row),
+            place=self.origins.location_of(failure.row),
         )
-        return load_error([OrderedViolation(self.origins.order(failure.row), violation)], 1)
+        return build_load_error(
+            [OrderedViolation(self.origins.order_of(failure.row), violation)], 1
+        )
 
-    def _twice(self, rows: pa.Table, ids: pa.ChunkedArray, codes: Rows) -> WriteRefused:
+    def _build_duplicate_key_error(
+        self, rows: pa.Table, ids: pa.ChunkedArray, codes: Rows
+    ) -> WriteRefusedError:
         """The error for keys that several records have."""
-        pairs, count = _first_pairs(codes)
-        made = identified(rows, ids, self.shape)
+        pairs, count = _find_first_pairs(codes)
+        made = replace_ids(rows, ids, self.shape)
         violations = [
-            key_twice(
+            build_duplicate_key(
                 self.type_,
                 self.shape,
                 made.slice(second, 1),
-                places=(self.origins.place(first), self.origins.place(second)),
+                places=(self.origins.location_of(first), self.origins.location_of(second)),
             )
             for first, second in pairs
         ]
-        return WriteRefused(told(violations, count), violations=violations, count=count)
+        return WriteRefusedError(
+            format_violations(violations, count), violations=violations, count=count
+        )
 
-    def _same_id(self, ids: pa.ChunkedArray, codes: Rows) -> WriteRefused:
+    def _build_duplicate_id_error(self, ids: pa.ChunkedArray, codes: Rows) -> WriteRefusedError:
         """The error for given ids that several records have."""
-        pairs, count = _first_pairs(codes)
+        pairs, count = _find_first_pairs(codes)
         violations = [
-            id_twice(
+            build_duplicate_id(
                 self.type_.name,
                 ids[second].as_py(),
-                places=(self.origins.place(first), self.origins.place(second)),
+                places=(self.origins.location_of(first), self.origins.location_of(second)),
             )
             for first, second in pairs
         ]
-        return WriteRefused(
-            told(violations, count), violations=violations, count=count, hint=OWN_ID_HINT
+        return WriteRefusedError(
+            format_violations(violations, count),
+            violations=violations,
+            count=count,
+            hint=OWN_ID_HINT,
         )
 
 
-def identified(rows: pa.Table, ids: pa.ChunkedArray, shape: TableShape) -> pa.Table:
+def replace_ids(rows: pa.Table, ids: pa.ChunkedArray, shape: TableShape) -> pa.Table:
     """Rows under their ids."""
     columns = [ids, *rows.columns[1:]]
     return pa.Table.from_arrays(columns, schema=shape.schema)
 
 
-def filled_ids(given: pa.ChunkedArray) -> pa.ChunkedArray:
+def fill_ids(given: pa.ChunkedArray) -> pa.ChunkedArray:
     """The given ids, and fresh ones where there is none."""
     if not given.null_count:
         return given
     if given.null_count == len(given):
-        return pa.chunked_array([fresh_ids(len(given))], pa.utf8())
+        return pa.chunked_array([generate_ids(len(given))], pa.utf8())
     ids = given.combine_chunks()
-    return pa.chunked_array([pc.replace_with_mask(ids, ids.is_null(), fresh_ids(ids.null_count))])
+    return pa.chunked_array(
+        [pc.replace_with_mask(ids, ids.is_null(), generate_ids(ids.null_count))]
+    )
 
 
-def _repeated(ids: pa.ChunkedArray) -> Rows | None:
+def _encode_repeated(ids: pa.ChunkedArray) -> Rows | None:
     """A number per row, equal for equal ids; None when all ids differ."""
     if are_distinct(ids):
         return None
@@ -292,13 +312,13 @@ def _repeated(ids: pa.ChunkedArray) -> Rows | None:
     return np.asarray(codes.to_numpy(), np.int64)
 
 
-def _last_of_each(codes: Rows) -> pa.Array:
+def _select_last_rows(codes: Rows) -> pa.Array:
     """The last row of every number, in the order of rows."""
     _, places = np.unique(codes[::-1], return_index=True)
     return pa.array(np.sort(len(codes) - 1 - places))
 
 
-def _first_pairs(codes: Rows) -> tuple[list[tuple[int, int]], int]:
+def _find_first_pairs(codes: Rows) -> tuple[list[tuple[int, int]], int]:
     """The first two rows of each repeated number, as many as are told, and how many there are."""
     order = np.argsort(codes, kind="stable")
     is_same = codes[order][1:] == codes[order][:-1]

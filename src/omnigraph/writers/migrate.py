@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from omnigraph.errors import Conflict, MigrationUnsupported
-from omnigraph.execution.columns import table_shape
-from omnigraph.execution.view import View, tabled_types
+from omnigraph.errors import ConflictError, MigrationUnsupportedError
+from omnigraph.execution.columns import build_table_shape
+from omnigraph.execution.view import View, table_types_of
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import accept_schema
@@ -24,7 +24,7 @@ from omnigraph.storage import layout
 from omnigraph.storage.pins import Pin
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.effects import AddColumns, Drop, Effect, Register, Rename
-from omnigraph.versioning.record import MAIN, NOBODY, Signature
+from omnigraph.versioning.record import MAIN, NO_SIGNATURE, Signature
 from omnigraph.versioning.schemas import Schemas, StoredSchema
 from omnigraph.versioning.snapshot import Snapshot
 from omnigraph.versioning.transaction import Transaction
@@ -33,8 +33,8 @@ from omnigraph.versioning.transaction import Transaction
 _LIFE_BYTES = 4
 # A number means the same on every branch. The main branch counts on; any other one leaves room for
 # what main may number meanwhile, and then a random gap, so that no two give the same number.
-_GAP_MIN = 2**20
-_GAP_MAX = 2**36
+_NUMBER_GAP_MIN = 2**20
+_NUMBER_GAP_MAX = 2**36
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class SchemaText:
 
 
 @dataclass(frozen=True, slots=True)
-class Creation:
+class GraphCreation:
     """What the first record of a graph names."""
 
     schema: StoredSchema
@@ -54,13 +54,13 @@ class Creation:
 
 
 @dataclass(frozen=True, slots=True)
-class Migrated:
+class Migration:
     """The steps to another schema and the write that takes them; None if there is none to make."""
 
     plan: MigrationPlan
     transaction: Transaction | None
 
-    def again(self, snapshot: Snapshot) -> Transaction | None:
+    def rebuild_transaction(self, snapshot: Snapshot) -> Transaction | None:
         """The same write on a newer snapshot, for `prepare_again`.
 
         The steps depend on the schema alone, so whatever happened to entities does not matter.
@@ -68,7 +68,7 @@ class Migrated:
         if self.transaction is None:
             return None
         if snapshot.schema != self.transaction.snapshot.schema:
-            raise Conflict(
+            raise ConflictError(
                 f"another schema came into force on branch '{snapshot.stream.branch}'"
                 " while this one was applied",
                 type_key="schema",
@@ -77,55 +77,55 @@ class Migrated:
         return replace(self.transaction, snapshot=snapshot)
 
 
-def creation(text: SchemaText, *, tables: Tables, schemas: Schemas) -> Creation:
+def create_initial_tables(text: SchemaText, *, tables: Tables, schemas: Schemas) -> GraphCreation:
     """The schema and the empty tables of a new graph."""
     accepted = accept_schema(text.catalog).schema
     # A crash anywhere in here leaves tables and a schema that no record names.
     stored = schemas.put(text.source, accepted)
     pins = {
-        str(type_key): created_table(accepted, type_key, tables)
-        for type_key in tabled_types(accepted.catalog)
+        str(type_key): create_type_table(accepted, type_key, tables)
+        for type_key in table_types_of(accepted.catalog)
     }
-    return Creation(stored, pins)
+    return GraphCreation(stored, pins)
 
 
-def migration(
+def build_migration(
     view: View,
     text: SchemaText,
     *,
     tables: Tables,
     schemas: Schemas,
-    signature: Signature = NOBODY,
-) -> Migrated:
+    signature: Signature = NO_SIGNATURE,
+) -> Migration:
     """The write that brings a schema text into force on the branch of a view.
 
     The text in force gives no write; one that differs from it in comments or layout only gives a
     write without steps.
     """
-    numbers_from = new_numbers(view.snapshot, view.accepted)
+    numbers_from = choose_first_number(view.snapshot, view.accepted)
     plan = plan_migration(view.accepted, text.catalog, numbers_from=numbers_from)
     if plan.schema is None:
-        raise MigrationUnsupported(plan.refusal or "the schema cannot be brought into force")
+        raise MigrationUnsupportedError(plan.refusal or "the schema cannot be brought into force")
     if not plan.steps and text.source == view.schema.source:
-        return Migrated(plan, None)
+        return Migration(plan, None)
     # Until a record names them, new tables and the schema are garbage.
-    effects = tuple(schema_effects(view.accepted, plan.schema, tables))
+    effects = tuple(build_schema_effects(view.accepted, plan.schema, tables))
     stored = schemas.put(text.source, plan.schema)
-    return Migrated(
+    return Migration(
         plan,
         Transaction(view.snapshot, effects, changes={}, schema=stored.digest, signature=signature),
     )
 
 
-def new_numbers(snapshot: Snapshot, *schemas: AcceptedSchema) -> int:
+def choose_first_number(snapshot: Snapshot, *schemas: AcceptedSchema) -> int:
     """Where the numbers start that a branch gives to what is new in its next schema."""
     beyond = max(accepted.next_identity_id for accepted in schemas)
     if snapshot.stream.id == MAIN.id:
         return beyond
-    return beyond + _GAP_MIN + secrets.randbelow(_GAP_MAX)
+    return beyond + _NUMBER_GAP_MIN + secrets.randbelow(_NUMBER_GAP_MAX)
 
 
-def schema_effects(
+def build_schema_effects(
     old: AcceptedSchema,
     new: AcceptedSchema,
     tables: Tables,
@@ -136,7 +136,7 @@ def schema_effects(
 
     Types `elsewhere`, by their new names, get their tables from somebody else.
     """
-    before, after = _tabled_by_id(old), _tabled_by_id(new)
+    before, after = _index_tabled_types(old), _index_tabled_types(new)
     # A type may end while another one begins under its name.
     for number, type_key in before.items():
         if number not in after:
@@ -145,28 +145,28 @@ def schema_effects(
         old_key = before.get(number)
         if old_key is None:
             if type_key not in elsewhere:
-                yield Register(str(type_key), created_table(new, type_key, tables))
+                yield Register(str(type_key), create_type_table(new, type_key, tables))
             continue
-        added = _added_columns(old, old_key, new, type_key)
+        added = _list_added_columns(old, old_key, new, type_key)
         if added and type_key not in elsewhere:
             yield AddColumns(str(old_key), pa.schema(added))
         if old_key != type_key:
             yield Rename(str(old_key), str(type_key))
 
 
-def _tabled_by_id(accepted: AcceptedSchema) -> dict[int, TypeKey]:
-    types = tabled_types(accepted.catalog)
+def _index_tabled_types(accepted: AcceptedSchema) -> dict[int, TypeKey]:
+    types = table_types_of(accepted.catalog)
     return {accepted.identities[type_key].id: type_key for type_key in types}
 
 
-def _added_columns(
+def _list_added_columns(
     old: AcceptedSchema, old_key: TypeKey, new: AcceptedSchema, type_key: TypeKey
 ) -> list[pa.Field]:
-    known = set(table_shape(old, old_key).schema.names)
-    return [field for field in table_shape(new, type_key).schema if field.name not in known]
+    known = set(build_table_shape(old, old_key).schema.names)
+    return [field for field in build_table_shape(new, type_key).schema if field.name not in known]
 
 
-def created_table(accepted: AcceptedSchema, type_key: TypeKey, tables: Tables) -> Pin:
+def create_type_table(accepted: AcceptedSchema, type_key: TypeKey, tables: Tables) -> Pin:
     """An empty table for a type."""
-    path = layout.table(str(type_key), secrets.token_hex(_LIFE_BYTES))
-    return tables.create(path, table_shape(accepted, type_key).schema)
+    path = layout.build_table_path(str(type_key), secrets.token_hex(_LIFE_BYTES))
+    return tables.create(path, build_table_shape(accepted, type_key).schema)

@@ -7,32 +7,43 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import assert_never
 
-from omnigraph.errors import WriteRefused
+from omnigraph.errors import WriteRefusedError
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.execution.expressions import Params
-from omnigraph.execution.pinned import asked_value
+from omnigraph.execution.pinned import find_equality_value
 from omnigraph.execution.view import View
-from omnigraph.ids import new_ulid
+from omnigraph.ids import generate_ulid
 from omnigraph.query import typed
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType, NodeType
-from omnigraph.schema.values import canonical_text, composite_id
+from omnigraph.schema.values import encode_composite_id, format_canonical
 from omnigraph.storage.blobs import is_blob
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.versioning.footprint import WHOLE, Footprint, Reads, union
+from omnigraph.versioning.footprint import WHOLE, Footprint, ReadSet, unite_footprints
 from omnigraph.versioning.idset import IdSet
 from omnigraph.writers.change import GraphChange
-from omnigraph.writers.committed import Committed
-from omnigraph.writers.keys import Keys
-from omnigraph.writers.mutations.assigned import Cell, ExternalBlob, assigned, end, inserted
-from omnigraph.writers.mutations.budget import Budget
+from omnigraph.writers.committed import CommittedState
+from omnigraph.writers.keys import KeyCache
+from omnigraph.writers.mutations.assigned import (
+    Cell,
+    ExternalBlobError,
+    evaluate_assignments,
+    evaluate_end,
+    evaluate_insert,
+)
+from omnigraph.writers.mutations.budget import MutationBudget
 from omnigraph.writers.mutations.deletions import Deletions
-from omnigraph.writers.mutations.looking import SharedRows, looked_at, matched, with_blobs
+from omnigraph.writers.mutations.looking import (
+    SharedRows,
+    build_condition_reads,
+    find_matching_rows,
+    read_with_blobs,
+)
 from omnigraph.writers.mutations.pending import PendingRows
 
 
 @dataclass(frozen=True, slots=True)
-class Mutated:
+class MutationChange:
     """What a mutation does, how many entities its statements touched, and what they read.
 
     An empty change needs no commit. Only a mutation of inserts may be prepared again by itself.
@@ -45,28 +56,28 @@ class Mutated:
     is_insert_only: bool
 
 
-def mutation_change(
+def run_mutation(
     mutation: typed.Mutation,
     params: Mapping[str, typed.Value],
     *,
     now: int,
     view: View,
-    keys: Keys,
-) -> Mutated:
+    keys: KeyCache,
+) -> MutationChange:
     """Run the statements of a mutation in order on a view; nothing is validated or written yet."""
     if mutation.is_mixed:
-        raise WriteRefused(
+        raise WriteRefusedError(
             "inserts/updates and deletes cannot be mixed: split the mutation",
             hint="run the deletes as a mutation of their own",
         )
     bound = {**params, typed.NOW_NAME: now}
-    run = _Run(mutation.statements, view, bound, Committed(view, keys, {}))
+    run = _MutationRun(mutation.statements, view, bound, CommittedState(view, keys, {}))
     for statement in mutation.statements:
-        run.execute(statement)
-    return run.mutated(mutation)
+        run.execute_statement(statement)
+    return run.build_result(mutation)
 
 
-class _Run:
+class _MutationRun:
     """The state of a mutation between its statements."""
 
     def __init__(
@@ -74,64 +85,72 @@ class _Run:
         statements: Sequence[typed.Statement],
         view: View,
         params: Params,
-        committed: Committed,
+        committed: CommittedState,
     ) -> None:
         self._statements = statements
         self._view = view
         self._params = params
         self._committed = committed
         self._pending: dict[TypeKey, PendingRows] = {}
-        self._budget = Budget()
+        self._budget = MutationBudget()
         self._deletions = Deletions(view, self._budget)
         self._reads: list[Footprint] = []
         self._written = {TypeKind.NODE: 0, TypeKind.EDGE: 0}
 
-    def execute(self, statement: typed.Statement) -> None:
+    def execute_statement(self, statement: typed.Statement) -> None:
         """Run one statement on what the ones before it left."""
         match statement:
             case typed.InsertNode(name, assignments):
                 node = self._view.catalog.nodes[name]
-                self._insert(TypeKind.NODE, node, inserted(node, assignments, self._params), {})
+                self._insert_entity(
+                    TypeKind.NODE, node, evaluate_insert(node, assignments, self._params), {}
+                )
             case typed.InsertEdge(name, _, _, assignments):
                 edge = self._view.catalog.edges[name]
-                cells = inserted(edge, assignments, self._params)
-                self._insert(TypeKind.EDGE, edge, cells, self._ends(statement))
+                cells = evaluate_insert(edge, assignments, self._params)
+                self._insert_entity(TypeKind.EDGE, edge, cells, self._evaluate_ends(statement))
             case typed.UpdateNodes():
-                self._update(statement)
+                self._update_nodes(statement)
             case typed.DeleteNodes(name, conditions):
-                self._deletions.delete(TypeKey(TypeKind.NODE, name), conditions, self._params)
+                self._deletions.delete_matching(
+                    TypeKey(TypeKind.NODE, name), conditions, self._params
+                )
             case typed.DeleteEdges(name, conditions):
-                self._deletions.delete(TypeKey(TypeKind.EDGE, name), conditions, self._params)
+                self._deletions.delete_matching(
+                    TypeKey(TypeKind.EDGE, name), conditions, self._params
+                )
             case _:
                 assert_never(statement)
 
-    def mutated(self, mutation: typed.Mutation) -> Mutated:
+    def build_result(self, mutation: typed.Mutation) -> MutationChange:
         """What all statements did together."""
-        self._deletions.finish(self._committed)
-        deleted = self._deletions.changes()
+        self._deletions.finish_deletes(self._committed)
+        deleted = self._deletions.build_changes()
         change = dict(deleted)
         for type_key, rows in self._pending.items():
-            if (written := rows.change(self._committed)) is not None:
+            if (written := rows.build_change(self._committed)) is not None:
                 change[type_key] = written
         for type_key, deletion in deleted.items():
             self._written[type_key.kind] += len(deletion.deleted)
         inserts = (typed.InsertNode, typed.InsertEdge)
-        return Mutated(
+        return MutationChange(
             change=change,
             nodes=self._written[TypeKind.NODE],
             edges=self._written[TypeKind.EDGE],
-            reads=union([*self._reads, *self._shared_reads(), self._deletions.reads]),
+            reads=unite_footprints(
+                [*self._reads, *self._iter_shared_reads(), self._deletions.reads]
+            ),
             is_insert_only=all(isinstance(each, inserts) for each in mutation.statements),
         )
 
-    def _ends(self, statement: typed.InsertEdge) -> dict[str, str]:
+    def _evaluate_ends(self, statement: typed.InsertEdge) -> dict[str, str]:
         name, params = statement.type_name, self._params
         return {
-            SOURCE: end(name, "from", statement.source, params),
-            TARGET: end(name, "to", statement.target, params),
+            SOURCE: evaluate_end(name, "from", statement.source, params),
+            TARGET: evaluate_end(name, "to", statement.target, params),
         }
 
-    def _insert(
+    def _insert_entity(
         self,
         kind: TypeKind,
         type_: NodeType | EdgeType,
@@ -139,35 +158,41 @@ class _Run:
         ends: Mapping[str, str],
     ) -> None:
         type_key = TypeKey(kind, type_.name)
-        shape = self._view.shape(type_key)
+        shape = self._view.get_shape(type_key)
         row = {shape.columns[name]: cell for name, cell in cells.items()}
         if ends:
             row |= {SOURCE_COLUMN: ends[SOURCE], TARGET_COLUMN: ends[TARGET]}
-        self._rows(type_key).insert(_entity_id(shape, type_, {**cells, **ends}), row)
+        self._get_pending(type_key).insert_row(
+            _derive_entity_id(shape, type_, {**cells, **ends}), row
+        )
         self._written[kind] += 1
 
-    def _update(self, update: typed.UpdateNodes) -> None:
+    def _update_nodes(self, update: typed.UpdateNodes) -> None:
         view, params, conditions = self._view, self._params, update.conditions
         type_key = TypeKey(TypeKind.NODE, update.type_name)
-        shape = view.shape(type_key)
+        shape = view.get_shape(type_key)
         try:
-            values = assigned(view.catalog.nodes[update.type_name], update.assignments, params)
-        except ExternalBlob:
+            values = evaluate_assignments(
+                view.catalog.nodes[update.type_name], update.assignments, params
+            )
+        except ExternalBlobError:
             if self._update_matching(update, shape, {}):
                 raise
             return
         cells = {shape.columns[name]: cell for name, cell in values.items()}
-        rows, asked = self._rows(type_key), asked_value(conditions, shape, params)
+        rows, asked = self._get_pending(type_key), find_equality_value(conditions, shape, params)
         shared = None if asked is None else self._shared[type_key, asked[0]]
         if asked is None or shared is None or not shared.is_worthwhile:
             count = self._update_matching(update, shape, cells)
         elif asked[0] == ID_COLUMN and rows.are_single:
-            count = rows.assign(str(asked[1]), cells, shared)
+            count = rows.assign_cells(str(asked[1]), cells, shared)
         else:
             blobs = [f.name for f in shape.schema if is_blob(f) and f.name not in cells]
-            found = rows.unwritten(shared.rows([asked[1]]))
-            committed = with_blobs(found, view.table(type_key), blobs, budget=self._budget)
-            count = rows.update(committed, conditions, cells, params)
+            found = rows.filter_unwritten(shared.select_rows([asked[1]]))
+            committed = read_with_blobs(
+                found, view.open_table(type_key), blobs, budget=self._budget
+            )
+            count = rows.update_matching(committed, conditions, cells, params)
         self._written[TypeKind.NODE] += count
 
     def _update_matching(
@@ -179,15 +204,19 @@ class _Run:
         kept = [field for field in shape.schema if field.name not in cells]
         plain = [field.name for field in kept if not is_blob(field)]
         blobs = [field.name for field in kept if is_blob(field)]
-        rows, budget = self._rows(type_key), self._budget
-        found = matched(view, type_key, conditions, params, columns=plain, budget=budget)
-        committed = with_blobs(rows.unwritten(found), view.table(type_key), blobs, budget=budget)
-        self._reads.append({str(type_key): looked_at(view, type_key, conditions, params)})
-        return rows.update(committed, conditions, cells, params)
+        rows, budget = self._get_pending(type_key), self._budget
+        found = find_matching_rows(view, type_key, conditions, params, columns=plain, budget=budget)
+        committed = read_with_blobs(
+            rows.filter_unwritten(found), view.open_table(type_key), blobs, budget=budget
+        )
+        self._reads.append(
+            {str(type_key): build_condition_reads(view, type_key, conditions, params)}
+        )
+        return rows.update_matching(committed, conditions, cells, params)
 
-    def _rows(self, type_key: TypeKey) -> PendingRows:
+    def _get_pending(self, type_key: TypeKey) -> PendingRows:
         if type_key not in self._pending:
-            self._pending[type_key] = PendingRows(self._view.shape(type_key))
+            self._pending[type_key] = PendingRows(self._view.get_shape(type_key))
         return self._pending[type_key]
 
     @cached_property
@@ -198,31 +227,37 @@ class _Run:
             if not isinstance(statement, typed.UpdateNodes):
                 continue
             type_key = TypeKey(TypeKind.NODE, statement.type_name)
-            asked = asked_value(statement.conditions, view.shape(type_key), self._params)
+            asked = find_equality_value(
+                statement.conditions, view.get_shape(type_key), self._params
+            )
             if asked is not None:
                 place = type_key, asked[0]
                 if place not in found:
                     found[place] = SharedRows(view, type_key, asked[0], self._budget)
-                found[place].ask(asked[1])
+                found[place].add_value(asked[1])
         return found
 
-    def _shared_reads(self) -> Iterator[Footprint]:
+    def _iter_shared_reads(self) -> Iterator[Footprint]:
         for (type_key, column), shared in self._shared.items():
             if shared.is_worthwhile:
                 is_id = column == ID_COLUMN
-                yield {str(type_key): Reads(ids=IdSet(map(str, shared.values))) if is_id else WHOLE}
+                yield {
+                    str(type_key): ReadSet(ids=IdSet(map(str, shared.values))) if is_id else WHOLE
+                }
 
 
-def _entity_id(shape: TableShape, type_: NodeType | EdgeType, cells: Mapping[str, Cell]) -> str:
+def _derive_entity_id(
+    shape: TableShape, type_: NodeType | EdgeType, cells: Mapping[str, Cell]
+) -> str:
     """The id that follows from the key, or a fresh one."""
     if not shape.key:
-        return new_ulid()
-    texts = [_member_text(type_, name, cells[name]) for name in shape.key]
-    return texts[0] if len(texts) == 1 else composite_id(texts)
+        return generate_ulid()
+    texts = [_format_key_member(type_, name, cells[name]) for name in shape.key]
+    return texts[0] if len(texts) == 1 else encode_composite_id(texts)
 
 
-def _member_text(type_: NodeType | EdgeType, name: str, cell: Cell) -> str:
+def _format_key_member(type_: NodeType | EdgeType, name: str, cell: Cell) -> str:
     assert isinstance(cell, bool | int | float | str), "a key member is a scalar, and not null"
     if name in (SOURCE, TARGET):
         return str(cell)
-    return canonical_text(cell, type_.properties[name].type)
+    return format_canonical(cell, type_.properties[name].type)

@@ -19,22 +19,22 @@ from omnigraph.versioning.effects import (
     Adopt,
     Append,
     Effect,
-    Found,
+    LocatedRows,
     Overwrite,
     Part,
     Replace,
 )
-from omnigraph.versioning.footprint import Footprint, Reads, union
+from omnigraph.versioning.footprint import Footprint, ReadSet, unite_footprints
 from omnigraph.versioning.idset import EMPTY, IdSet
 from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Signature
 from omnigraph.versioning.transaction import Requirement, Transaction
 from omnigraph.writers.absence import require_absent
 from omnigraph.writers.change import GraphChange, TypeChange, WriteMode
-from omnigraph.writers.committed import Committed
+from omnigraph.writers.committed import CommittedState
 from omnigraph.writers.committed_values import fill_absent
-from omnigraph.writers.keys import Keys
-from omnigraph.writers.staging import Staging
-from omnigraph.writers.validate import marks_of, validate
+from omnigraph.writers.keys import KeyCache
+from omnigraph.writers.staging import RowStaging
+from omnigraph.writers.validate import marks_of, validate_change
 
 # From here on a change set names the data files of new rows instead of listing their ids.
 BULK_ROWS_MIN: Final = 100_000
@@ -49,8 +49,8 @@ class Request:
     requires: tuple[Requirement, ...] = ()
 
 
-def prepare(
-    change: GraphChange, view: View, keys: Keys, *, staging: Staging, request: Request
+def prepare_transaction(
+    change: GraphChange, view: View, keys: KeyCache, *, staging: RowStaging, request: Request
 ) -> Transaction:
     """A transaction that makes a change on a view, or the error that refuses it.
 
@@ -58,22 +58,22 @@ def prepare(
     before the transaction is published, and what is refused is removed.
     """
     change = fill_absent(change, view, keys)
-    committed = Committed(view, keys, change)
+    committed = CommittedState(view, keys, change)
     rows = {str(type_key): type_change.rows for type_key, type_change in change.items()}
-    with staging.preparing(rows.values()):
-        with staging.ahead(rows, view.snapshot.pins):
+    with staging.discard_on_failure(rows.values()):
+        with staging.write_ahead(rows, view.snapshot.pins):
             for type_change in change.values():
-                if type_change.distinct is not None:
-                    type_change.distinct()
+                if type_change.require_distinct is not None:
+                    type_change.require_distinct()
             require_absent(change, committed)
-            reads = union([request.reads, validate(change, committed)])
-        return composed(change, committed, staging, request=request, reads=reads)
+            reads = unite_footprints([request.reads, validate_change(change, committed)])
+        return build_transaction(change, committed, staging, request=request, reads=reads)
 
 
-def composed(
+def build_transaction(
     change: GraphChange,
-    committed: Committed,
-    staging: Staging,
+    committed: CommittedState,
+    staging: RowStaging,
     *,
     request: Request,
     reads: Footprint,
@@ -81,25 +81,25 @@ def composed(
     """The transaction of a change that was found valid, with all that was read for it."""
     effects: list[Effect] = []
     changes: dict[str, ChangeSet] = {}
-    ids: dict[str, Reads] = {}
+    ids: dict[str, ReadSet] = {}
     for type_key, type_change in change.items():
-        part = _composed(type_key, type_change, committed, staging)
+        part = _build_type_effect(type_key, type_change, committed, staging)
         effects.append(part.effect)
         changes[str(type_key)] = part.changes
         if len(part.ids):
-            ids[str(type_key)] = Reads(ids=part.ids)
+            ids[str(type_key)] = ReadSet(ids=part.ids)
     return Transaction(
         snapshot=committed.view.snapshot,
         effects=tuple(effects),
         changes=changes,
-        footprint=union([reads, ids]),
+        footprint=unite_footprints([reads, ids]),
         requires=request.requires,
         signature=request.signature,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Composed:
+class _TypeEffect:
     """What one type contributes to a transaction; `ids` are those its change set leaves out."""
 
     effect: Effect
@@ -107,40 +107,42 @@ class _Composed:
     ids: IdSet
 
 
-def _composed(
-    type_key: TypeKey, change: TypeChange, committed: Committed, staging: Staging
-) -> _Composed:
+def _build_type_effect(
+    type_key: TypeKey, change: TypeChange, committed: CommittedState, staging: RowStaging
+) -> _TypeEffect:
     pin = committed.view.snapshot.pins[str(type_key)]
     if change.adopted is not None:
-        return _adopted(type_key, change, committed, change.adopted)
-    part = staging.part(pin, change.rows) if change.rows.num_rows else None
+        return _build_adoption(type_key, change, committed, change.adopted)
+    part = staging.build_part(pin, change.rows) if change.rows.num_rows else None
     parts = () if part is None else (part,)
     written = change.written
-    bulk = Bulk(part.files, part.rows) if _is_bulk(part) else None
+    bulk = Bulk(part.list_files, part.rows) if _is_bulk(part) else None
     if bulk is not None and change.mode is WriteMode.OVERWRITE:
         # Everybody ends: nobody needs to know who that is.
         effect: Effect = Overwrite(str(type_key), parts)
-        return _Composed(effect, replace(bulk, replaces=True), IdSet.of_distinct(written))
-    ending = committed.ending(type_key)
-    effect = _effect(str(type_key), change, parts, pin=pin, ending=ending)
+        return _TypeEffect(effect, replace(bulk, replaces=True), IdSet.from_distinct(written))
+    ending = committed.get_ending(type_key)
+    effect = _choose_effect(str(type_key), change, parts, pin=pin, ending=ending)
     if bulk is not None and ending.num_rows == 0:
-        return _Composed(effect, bulk, IdSet.of_distinct(written))
-    changes = _changed(change, written, ending, _marks(type_key, change, committed))
-    return _Composed(effect, changes, EMPTY)
+        return _TypeEffect(effect, bulk, IdSet.from_distinct(written))
+    changes = _build_changed(change, written, ending, _build_marks(type_key, change, committed))
+    return _TypeEffect(effect, changes, EMPTY)
 
 
-def _adopted(type_key: TypeKey, change: TypeChange, committed: Committed, to: Pin) -> _Composed:
-    ending, marks = committed.ending(type_key), _marks(type_key, change, committed)
+def _build_adoption(
+    type_key: TypeKey, change: TypeChange, committed: CommittedState, to: Pin
+) -> _TypeEffect:
+    ending, marks = committed.get_ending(type_key), _build_marks(type_key, change, committed)
     over = committed.view.snapshot.pins[str(type_key)]
-    changes = _changed(change, change.written, ending, marks)
-    return _Composed(Adopt(str(type_key), over, to), changes, EMPTY)
+    changes = _build_changed(change, change.written, ending, marks)
+    return _TypeEffect(Adopt(str(type_key), over, to), changes, EMPTY)
 
 
 def _is_bulk(part: Part | None) -> TypeGuard[Staged]:
     return isinstance(part, Staged) and part.rows >= BULK_ROWS_MIN
 
 
-def _effect(
+def _choose_effect(
     type_key: str, change: TypeChange, parts: tuple[Part, ...], *, pin: Pin, ending: pa.Table
 ) -> Effect:
     if change.mode is WriteMode.OVERWRITE:
@@ -150,15 +152,15 @@ def _effect(
     row_ids = ending[ROW_ID].combine_chunks().cast(pa.uint64())
     known = ROW_ADDRESS in ending.column_names
     addresses = ending[ROW_ADDRESS].combine_chunks() if known else None
-    found = Found(pin.version, row_ids, addresses)
-    return Replace(type_key, IdSet.of_distinct(ending[ID_COLUMN].combine_chunks()), parts, found)
+    found = LocatedRows(pin.version, row_ids, addresses)
+    return Replace(type_key, IdSet.from_distinct(ending[ID_COLUMN].combine_chunks()), parts, found)
 
 
-def _marks(type_key: TypeKey, change: TypeChange, committed: Committed) -> IdSet | None:
+def _build_marks(type_key: TypeKey, change: TypeChange, committed: CommittedState) -> IdSet | None:
     """What the written rows hold and the ended edges held that another write may have read."""
     type_ = committed.view.types[type_key]
     held = marks_of(change.shape, type_, change.rows)
-    ending = committed.ending(type_key)
+    ending = committed.get_ending(type_key)
     if held is None or not isinstance(type_, EdgeType) or ending.num_rows == 0:
         return held
     if SOURCE_COLUMN not in ending.column_names:
@@ -168,25 +170,25 @@ def _marks(type_key: TypeKey, change: TypeChange, committed: Committed) -> IdSet
     return None if ends is None else held.union(ends)
 
 
-def _changed(
+def _build_changed(
     change: TypeChange, written: pa.Array, ending: pa.Table, marks: IdSet | None
 ) -> Changed:
     """The ids of a change, told apart by what happens to them."""
     if ending.num_rows == 0:
-        return Changed(inserted=IdSet.of_distinct(written), marks=marks)
+        return Changed(inserted=IdSet.from_distinct(written), marks=marks)
     ended = ending[ID_COLUMN].combine_chunks()
     is_known = pc.is_in(written, value_set=ended)
     # Without deletions only written entities are replaced.
     is_replaced_only = change.mode is WriteMode.UPSERT and len(change.deleted) == 0
     return Changed(
-        inserted=IdSet.of_distinct(written.filter(pc.invert(is_known))),
-        updated=IdSet.of_distinct(written.filter(is_known)),
-        deleted=EMPTY if is_replaced_only else _without(ended, written),
+        inserted=IdSet.from_distinct(written.filter(pc.invert(is_known))),
+        updated=IdSet.from_distinct(written.filter(is_known)),
+        deleted=EMPTY if is_replaced_only else _subtract_ids(ended, written),
         marks=marks,
     )
 
 
-def _without(ids: pa.Array, others: pa.Array) -> IdSet:
+def _subtract_ids(ids: pa.Array, others: pa.Array) -> IdSet:
     if len(others) == 0:
-        return IdSet.of_distinct(ids)
-    return IdSet.of_distinct(ids.filter(pc.invert(pc.is_in(ids, value_set=others))))
+        return IdSet.from_distinct(ids)
+    return IdSet.from_distinct(ids.filter(pc.invert(pc.is_in(ids, value_set=others))))

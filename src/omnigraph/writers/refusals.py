@@ -6,32 +6,32 @@ from typing import Final
 
 import pyarrow as pa
 
-from omnigraph.diagnostics.shown import shown
+from omnigraph.diagnostics.shown import sanitize_text
 from omnigraph.errors import Violation
 from omnigraph.execution.columns import TableShape
-from omnigraph.execution.entity_ids import canonical_texts
+from omnigraph.execution.entity_ids import format_canonical_texts
 from omnigraph.schema.catalog import EdgeType, NodeType
 
-MISMATCH: Final = "does not match its canonical @key id '{new}'"
-AMBIGUOUS: Final = "is ambiguous: it names two entities"
+ID_MISMATCH: Final = "does not match its canonical @key id '{new}'"
+ID_AMBIGUOUS: Final = "is ambiguous: it names two entities"
 OWN_ID_HINT: Final = "give every record an id of its own, or none"
 
 
-def unfit_id(
+def build_id_mismatch(
     type_name: str, *, given: str, derived: str, problem: str, place: str | None
 ) -> Violation:
     """A given id that cannot stand for what the key says."""
     return Violation(
         "id",
-        f"id '{shown(given)}' {problem.format(new=shown(derived))}",
+        f"id '{sanitize_text(given)}' {problem.format(new=sanitize_text(derived))}",
         type_name=type_name,
-        value=shown(given),
+        value=sanitize_text(given),
         entity_id=derived,
         place=place,
     )
 
 
-def unusable_key(type_name: str, member: str, value: str, *, place: str | None) -> Violation:
+def build_unusable_key(type_name: str, member: str, value: str, *, place: str | None) -> Violation:
     """A member of a key whose value cannot identify an entity."""
     return Violation(
         "key",
@@ -43,7 +43,7 @@ def unusable_key(type_name: str, member: str, value: str, *, place: str | None) 
     )
 
 
-def key_twice(
+def build_duplicate_key(
     type_: NodeType | EdgeType, shape: TableShape, row: pa.Table, *, places: tuple[str, str]
 ) -> Violation:
     """A record, with its columns and its id, whose key an earlier one has; the earlier one first.
@@ -53,9 +53,10 @@ def key_twice(
     members = type_.key or ()
     name = members[0] if len(members) == 1 else f"({', '.join(members)})"
     texts = [
-        canonical_texts(row[shape.key[member]].combine_chunks())[0].as_py() for member in members
+        format_canonical_texts(row[shape.key[member]].combine_chunks())[0].as_py()
+        for member in members
     ]
-    value = shown(", ".join(texts))
+    value = sanitize_text(", ".join(texts))
     earlier, place = places
     return Violation(
         "unique",
@@ -68,14 +69,14 @@ def key_twice(
     )
 
 
-def id_twice(type_name: str, given: str, *, places: tuple[str, str]) -> Violation:
+def build_duplicate_id(type_name: str, given: str, *, places: tuple[str, str]) -> Violation:
     """A record whose given id an earlier one has; `places` are where the two are."""
     earlier, place = places
     return Violation(
         "id",
-        f"{type_name} '{shown(given)}' is there twice (also {earlier})",
+        f"{type_name} '{sanitize_text(given)}' is there twice (also {earlier})",
         type_name=type_name,
-        value=shown(given),
+        value=sanitize_text(given),
         entity_id=given,
         place=place,
     )

@@ -14,7 +14,7 @@ import pyarrow as pa
 from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Pin, Staged
 from omnigraph.storage.tables import Tables
-from omnigraph.versioning.effects import Part, byte_count
+from omnigraph.versioning.effects import Part, count_bytes
 from omnigraph.versioning.sweeps import Sweeps
 
 # Fewer rows are written by whoever publishes, together with those of other waiting writes.
@@ -24,7 +24,7 @@ WAITING_BYTES_MAX: Final = 1024 * 1024
 AHEAD_ROWS_MIN: Final = 100_000
 
 
-class Staging:
+class RowStaging:
     """The rows one operation has written ahead; preparing it again does not write them again.
 
     An operation is prepared again only when no commit holds what it wrote before.
@@ -37,7 +37,7 @@ class Staging:
         self._begun: dict[tuple[str, int], Future[Staged]] = {}
 
     @contextmanager
-    def preparing(self, rows: Collection[pa.Table]) -> Iterator[None]:
+    def discard_on_failure(self, rows: Collection[pa.Table]) -> Iterator[None]:
         """Prepare a write of these rows; whatever was written ahead is removed if it fails.
 
         What an earlier preparation wrote of other rows is removed first: nothing refers to it.
@@ -50,7 +50,7 @@ class Staging:
             raise
 
     @contextmanager
-    def ahead(self, rows: Mapping[str, pa.Table], pins: Mapping[str, Pin]) -> Iterator[None]:
+    def write_ahead(self, rows: Mapping[str, pa.Table], pins: Mapping[str, Pin]) -> Iterator[None]:
         """Write many rows while they are checked."""
         many = {key: found for key, found in rows.items() if found.num_rows >= AHEAD_ROWS_MIN}
         if not many:
@@ -59,8 +59,8 @@ class Staging:
         with ThreadPoolExecutor(1, thread_name_prefix="omnigraph-stage") as writer:
             for type_key, found in many.items():
                 place = (pins[type_key].path, id(found))
-                if self._kept(place) is None:
-                    self._begun[place] = writer.submit(self._write, pins[type_key], found)
+                if self._find_staged(place) is None:
+                    self._begun[place] = writer.submit(self._write_rows, pins[type_key], found)
             try:
                 yield
             except BaseException:
@@ -73,30 +73,30 @@ class Staging:
         """Remove everything that was written ahead: the write failed, and no commit holds it."""
         self._remove_all_but(())
 
-    def part(self, pin: Pin, rows: pa.Table) -> Part:
+    def build_part(self, pin: Pin, rows: pa.Table) -> Part:
         """The rows as a part of an effect: themselves while they are few, else written ahead."""
-        if rows.num_rows <= WAITING_ROWS_MAX and byte_count(rows) <= WAITING_BYTES_MAX:
+        if rows.num_rows <= WAITING_ROWS_MAX and count_bytes(rows) <= WAITING_BYTES_MAX:
             return rows
         place = (pin.path, id(rows))
         begun = self._begun.pop(place, None)
         if begun is not None:
             return begun.result()
-        return self._kept(place) or self._write(pin, rows)
+        return self._find_staged(place) or self._write_rows(pin, rows)
 
-    def _kept(self, place: tuple[str, int]) -> Staged | None:
+    def _find_staged(self, place: tuple[str, int]) -> Staged | None:
         """What an earlier preparation wrote of these rows, unless a clean-up may remove it."""
         kept = self._written.get(place)
         if kept is None:
             return None
         staged = kept[1]
-        may_remove = self._sweeps.may_remove(staged.files, after=staged.after_sweep)
+        may_remove = self._sweeps.may_remove(staged.list_files, after=staged.after_sweep)
         return None if may_remove else staged
 
-    def _write(self, pin: Pin, rows: pa.Table) -> Staged:
-        after_sweep = self._sweeps.newest()
+    def _write_rows(self, pin: Pin, rows: pa.Table) -> Staged:
+        after_sweep = self._sweeps.find_newest()
         staged = replace(self._tables.write(pin, rows), after_sweep=after_sweep)
         place = (pin.path, id(rows))
-        self._remove(place)
+        self._remove_staged(place)
         self._written[place] = (rows, staged)
         return staged
 
@@ -113,9 +113,9 @@ class Staging:
             if place[1] not in wanted:
                 del self._begun[place]
         for place in [place for place in self._written if place[1] not in wanted]:
-            self._remove(place)
+            self._remove_staged(place)
 
-    def _remove(self, place: tuple[str, int]) -> None:
+    def _remove_staged(self, place: tuple[str, int]) -> None:
         """Remove what was written for nothing; what cannot be removed is garbage like any other."""
         written = self._written.pop(place, None)
         if written is not None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import omnigraph
 from omnigraph import Branch
-from omnigraph.errors import MergeConflict
+from omnigraph.errors import MergeConflictError
 
 SCHEMA = """
 node Person {
@@ -88,7 +88,7 @@ def _merge(graph: omnigraph.Graph, branch: Branch) -> tuple[str, str, Conflicts]
     """The outcome, the commit that was merged, and what stood in the way."""
     try:
         result = graph.branch().merge(branch)
-    except MergeConflict as error:
+    except MergeConflictError as error:
         found = [(each.kind, each.type_name, each.entity_id) for each in error.conflicts]
         return "conflict", branch.head.id, tuple(found)
     # Maintenance may have come behind what was merged.

@@ -14,12 +14,12 @@ from model.branching import MergeConflicts, ModelBranches
 from omnigraph import Branch, Graph
 from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Environment
-from omnigraph.errors import MergeConflict, OmnigraphError
+from omnigraph.errors import MergeConflictError, OmnigraphError
 from omnigraph.query import compile_query
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.typed import Mutation
 from omnigraph.schema import load_catalog
-from omnigraph.schema.shape import shape_json
+from omnigraph.schema.shape import encode_shape
 from omnigraph.versioning import Settings
 
 Prefer: TypeAlias = Mapping[str, Literal["ours", "theirs"]]
@@ -111,7 +111,7 @@ class Both:
         assert branch.head.id == before, "a plan writes nothing"
         found = _answer(lambda: branch.merge(source, prefer=prefer).outcome)
         if isinstance(expected, MergeConflicts):
-            assert isinstance(found, MergeConflict), (found, expected)
+            assert isinstance(found, MergeConflictError), (found, expected)
             _agree_on_conflicts(expected, found)
             assert plan.conflicts == found.conflicts
             self.agree_on(target)
@@ -166,7 +166,7 @@ class Both:
 
     def _agree_on_pick(self, branch: str, expected: object, found: object) -> None:
         if isinstance(expected, MergeConflicts):
-            assert isinstance(found, MergeConflict), (found, expected)
+            assert isinstance(found, MergeConflictError), (found, expected)
             _agree_on_conflicts(expected, found)
         elif isinstance(expected, OmnigraphError):
             assert isinstance(found, OmnigraphError), (found, expected)
@@ -199,7 +199,7 @@ def _answer(action: Callable[[], object]) -> object:
         return error
 
 
-def _agree_on_conflicts(expected: MergeConflicts, found: MergeConflict) -> None:
+def _agree_on_conflicts(expected: MergeConflicts, found: MergeConflictError) -> None:
     """The same entities conflict; of broken rules the model tells the first one only."""
     told = [(each.kind, f"{each.type_name} '{each.entity_id}'") for each in found.conflicts]
     kinds = {kind for kind, _ in expected.conflicts}
@@ -211,4 +211,4 @@ def _agree_on_conflicts(expected: MergeConflicts, found: MergeConflict) -> None:
 
 
 def _shape(catalog: Any) -> str:
-    return json.dumps(shape_json(catalog), sort_keys=True)
+    return json.dumps(encode_shape(catalog), sort_keys=True)

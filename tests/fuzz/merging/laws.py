@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from fuzz.merging.both import Both
 from model.branching import Commit
 from omnigraph.engine.feed import Block
-from omnigraph.errors import ChangeSchemaBoundary
+from omnigraph.errors import ChangeSchemaBoundaryError
 from omnigraph.schema.identity import AcceptedSchema
 
 # The properties and the ends of an entity, by its kind, type and id.
@@ -47,7 +47,7 @@ def feed_folds_to_the_head(both: Both, branch: str) -> None:
                 page = both.branch(branch).changes(cursor=page.cursor, limit=5)
             else:
                 break
-    except ChangeSchemaBoundary:
+    except ChangeSchemaBoundaryError:
         assert not is_whole
         return
     commits = list(dict.fromkeys(block.cause.commit_id for block in blocks))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.cli.installing import install, turn
+from omnigraph.cli.installing import install_file, lock_file
 from omnigraph.execution import export
 from unit.cli.small_company import ADD, SCHEMA, Answer, Run
 
@@ -207,14 +207,14 @@ def test_a_baseline_that_fails_leaves_the_file_and_prints_no_cursor(
 ) -> None:
     out = tmp_path / "base.jsonl"
     out.write_text("old")
-    failing = export.lines_of
+    failing = export.encode_lines
 
     def lines(rows: Any, shape: Any, **options: bool) -> bytes:
         if shape.type_key.name == "Person":
             raise omnigraph.errors.StorageError("scan", "t", "the disk is gone")
         return failing(rows, shape, **options)
 
-    monkeypatch.setattr(export, "lines_of", lines)
+    monkeypatch.setattr(export, "encode_lines", lines)
     failed = run("changes", "baseline", "--uri", busy, "--out", out, "--json")
     assert (failed.exit_code, out.read_text()) == (1, "old")
     assert (json.loads(failed.stdout)["code"], "cursor" in failed.stdout) == ("internal", False)
@@ -229,8 +229,8 @@ def test_baselines_of_one_file_take_turns(tmp_path: Path) -> None:
     told: list[str] = []
 
     def write(text: str) -> None:
-        with turn(out):
-            install(out, (letter.encode() for letter in text * 1000))
+        with lock_file(out):
+            install_file(out, (letter.encode() for letter in text * 1000))
             # Still our turn: nobody else may have replaced it before it is told.
             told.append(out.read_text())
 

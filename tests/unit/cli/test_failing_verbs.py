@@ -12,7 +12,7 @@ from typer.testing import Result
 
 import omnigraph
 from omnigraph import errors
-from omnigraph.errors.documents import ErrorCode, error_code
+from omnigraph.errors.documents import ErrorCode, error_code_of
 from unit.cli.command_tree import Parameter, Verb, plausible_values, verbs
 from unit.cli.small_company import EVERYONE, SCHEMA, Run
 
@@ -67,7 +67,7 @@ def test_a_failing_verb_is_one_document(run: Run, built: Path, verb: Verb) -> No
 
 def test_every_error_has_a_code_of_the_list() -> None:
     found = {
-        name: error_code(error)
+        name: error_code_of(error)
         for name, error in vars(errors).items()
         if isinstance(error, type) and issubclass(error, errors.OmnigraphError)
     }

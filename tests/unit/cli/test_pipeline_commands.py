@@ -11,12 +11,12 @@ import pytest
 
 import omnigraph
 from omnigraph.cli import pipeline_commands
-from omnigraph.cli.views.pipelines import PipelineRun, PipelinesRan
+from omnigraph.cli.views.pipelines import PipelineRun, ScheduledRuns
 from omnigraph.cli.views.progress import LoadBars
-from omnigraph.errors import SourceFailed
+from omnigraph.errors import SourceFailedError
 from omnigraph.pipelines.definition import Pipeline
-from omnigraph.pipelines.due import Ran
-from omnigraph.pipelines.ledger import Ledger, TargetRun, fields_of
+from omnigraph.pipelines.due import ScheduledRun
+from omnigraph.pipelines.ledger import Ledger, TargetRun, encode_target
 from omnigraph.pipelines.run import RunOptions
 from unit.cli.small_company import Answer, Run
 
@@ -178,7 +178,7 @@ def test_run_shows_how_far_it_is(
 
     def ran(pipeline: Pipeline, options: RunOptions) -> NoReturn:
         options.progress(pipeline.name)
-        raise SourceFailed("later")
+        raise SourceFailedError("later")
 
     monkeypatch.setattr(pipeline_commands, "load_bars", bars)
     monkeypatch.setattr("omnigraph.pipelines.run.run_pipeline", ran)
@@ -204,9 +204,9 @@ def test_runs_and_status_tell_what_the_ledger_and_the_records_say(
     assert run("pipeline", "runs", "people", *where).stdout == "no runs\n"
     assert "people: never ran; next " in run("pipeline", "status", *where).stdout
     key = "pipeline:people:company/main:s"
-    target = fields_of(TargetRun("company/main", "company", "main", key))
-    ledger = Ledger.at(str(tmp_path / "g.omni"), "people")
-    log = ledger.start({"slot": "s", "digest": "d", "trigger": "manual", "targets": [target]})
+    target = encode_target(TargetRun("company/main", "company", "main", key))
+    ledger = Ledger.open(str(tmp_path / "g.omni"), "people")
+    log = ledger.start_run({"slot": "s", "digest": "d", "trigger": "manual", "targets": [target]})
     # The process wrote its commit and ended before it could say so.
     with omnigraph.open(tmp_path / "g.omni") as graph:
         row = {"type": "Person", "data": {"handle": "ada", "name": "Ada"}}
@@ -228,10 +228,10 @@ def test_records_that_were_left_out_are_told_with_the_file_of_their_reasons(
     where = ("--folder", definitions)
     target = TargetRun("company/main", "company", "main", "k", "succeeded", "C")
     told = replace(target, rejected=3, rejects=f"{tmp_path}/bad/rejects-1.parquet")
-    started = {"slot": "s", "digest": "d", "trigger": "manual", "targets": [fields_of(target)]}
-    log = Ledger.at(str(tmp_path / "g.omni"), "people").start(started)
-    log.target(told)
-    log.add("finished", {"status": "succeeded"})
+    started = {"slot": "s", "digest": "d", "trigger": "manual", "targets": [encode_target(target)]}
+    log = Ledger.open(str(tmp_path / "g.omni"), "people").start_run(started)
+    log.record_target(told)
+    log.add_event("finished", {"status": "succeeded"})
     (found,) = answer("pipeline", "runs", "people", *where)["runs"]
     assert found["targets"][0]["rows_rejected"] == 3
     assert found["targets"][0]["rejects"] == told.rejects
@@ -239,9 +239,9 @@ def test_records_that_were_left_out_are_told_with_the_file_of_their_reasons(
     assert status["last_run"]["targets"][0]["rejects"] == told.rejects
     line = f"  company/main left out 3 rows, reasons in {told.rejects}"
     assert line in run("pipeline", "status", *where).stdout.splitlines()
-    (ended,) = Ledger.at(str(tmp_path / "g.omni"), "people").runs()
+    (ended,) = Ledger.open(str(tmp_path / "g.omni"), "people").list_runs()
     assert line in list(PipelineRun(ended).to_lines())
-    assert line in list(PipelinesRan([Ran("people", "s", ended)]).to_lines())
+    assert line in list(ScheduledRuns([ScheduledRun("people", "s", ended)]).to_lines())
 
 
 @pytest.mark.parametrize(

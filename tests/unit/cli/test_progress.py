@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from omnigraph.cli.views.progress import load_bars
+from omnigraph.cli.views.progress import show_load_bars
 from omnigraph.writers.bulk.runner import Stage
 
 
@@ -18,7 +18,7 @@ def test_a_terminal_shows_how_far_a_load_is(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("TERM", "xterm")
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with load_bars() as bars:
+    with show_load_bars() as bars:
         assert bars.records is not None
         assert bars.stages is not None
         bars.records(1200)
@@ -31,7 +31,7 @@ def test_a_terminal_shows_how_far_a_load_is(monkeypatch: pytest.MonkeyPatch) -> 
 def test_nothing_is_shown_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    with load_bars() as bars:
+    with show_load_bars() as bars:
         assert bars.records is None
         assert bars.stages is None
     assert stream.getvalue() == ""

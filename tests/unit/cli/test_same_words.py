@@ -14,8 +14,8 @@ from omnigraph.writers.load import LoadMode
 
 
 def test_the_choices_of_a_load_are_those_of_the_engine() -> None:
-    assert {each.value for each in load.Mode} == {each.value for each in LoadMode}
-    assert {each.value for each in load.Dialect} == {each.value for each in Dialect}
+    assert {each.value for each in load.LoadMode} == {each.value for each in LoadMode}
+    assert {each.value for each in load.InputDialect} == {each.value for each in Dialect}
 
 
 def test_the_first_branch_and_the_longest_range_are_those_of_the_engine() -> None:

@@ -2,14 +2,21 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.diagnostics import Collector, Diagnostic, Source, Span, render_human, to_json
+from omnigraph.diagnostics import (
+    Collector,
+    Diagnostic,
+    Source,
+    Span,
+    describe_diagnostic,
+    render_human,
+)
 
 
 def diagnostic(text: str, spanned: str, *, hint: str | None = None) -> Diagnostic:
     start = text.index(spanned)
     collector = Collector(Source("a.gq", text))
-    collector.error("Q001", Span(start, start + len(spanned)), "it is wrong", hint=hint)
-    return collector.all()[0]
+    collector.report_error("Q001", Span(start, start + len(spanned)), "it is wrong", hint=hint)
+    return collector.list_diagnostics()[0]
 
 
 def test_the_caret_stands_under_the_text_it_means() -> None:
@@ -45,4 +52,8 @@ def test_a_long_line_is_cut_around_the_place() -> None:
 
 
 def test_json_positions_count_bytes_too() -> None:
-    assert to_json(diagnostic("é x", "x"))["position"] == {"line": 1, "column": 3, "byte": 3}
+    assert describe_diagnostic(diagnostic("é x", "x"))["position"] == {
+        "line": 1,
+        "column": 3,
+        "byte": 3,
+    }

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from omnigraph.embedding.client import HttpEmbedder
-from omnigraph.embedding.profile import Patience, Profile, Provider
+from omnigraph.embedding.profile import Profile, Provider, RetryPolicy
 
 KEY = "sk-secret"
 
@@ -131,8 +131,11 @@ def loopback(*answers: Answer) -> Iterator[Loopback]:
 
 
 def client(
-    url: str, *, provider: Provider = Provider.OPENAI_COMPATIBLE, patience: Patience | None = None
+    url: str,
+    *,
+    provider: Provider = Provider.OPENAI_COMPATIBLE,
+    patience: RetryPolicy | None = None,
 ) -> HttpEmbedder:
     """A client of such a provider that is quick to try again."""
-    quick = Patience(deadline_s=10, timeout_s=5, attempts=4, backoff_s=0.001)
+    quick = RetryPolicy(deadline_s=10, timeout_s=5, attempts=4, backoff_s=0.001)
     return HttpEmbedder(Profile(provider, url, "demo/mini", KEY, patience or quick))

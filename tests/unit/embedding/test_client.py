@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.embedding.profile import Patience, Provider
+from omnigraph.embedding.profile import Provider, RetryPolicy
 from omnigraph.errors import EmbeddingError
 from unit.embedding.loopback import (
     KEY,
@@ -113,7 +113,7 @@ def test_an_answer_that_is_no_vector_is_refused(answer: Answer, reason: str, pro
 
 @pytest.mark.parametrize("answer", [stalls(3), drips(3)], ids=["stalls", "drips"])
 def test_a_request_times_out(answer: Answer) -> None:
-    patience = Patience(deadline_s=0, timeout_s=0.2, attempts=2, backoff_s=0.001)
+    patience = RetryPolicy(deadline_s=0, timeout_s=0.2, attempts=2, backoff_s=0.001)
     started = time.monotonic()
     with loopback(answer, embedding(0, 1)) as server:
         assert client(server.url, patience=patience)("sea", 2) == (0.0, 1.0)
@@ -121,7 +121,7 @@ def test_a_request_times_out(answer: Answer) -> None:
 
 
 def test_the_deadline_ends_all_attempts() -> None:
-    patience = Patience(deadline_s=0.5, timeout_s=30, attempts=100, backoff_s=0.05)
+    patience = RetryPolicy(deadline_s=0.5, timeout_s=30, attempts=100, backoff_s=0.05)
     started = time.monotonic()
     with loopback(stalls(0.2)) as server, pytest.raises(EmbeddingError) as caught:
         client(server.url, patience=patience)("sea", 2)
@@ -133,7 +133,7 @@ def test_the_deadline_ends_all_attempts() -> None:
 def test_waits_between_attempts_grow() -> None:
     waits: list[float] = []
     with loopback(says(b"", 500)) as server:
-        profile = client(server.url, patience=Patience(backoff_s=0.2)).profile
+        profile = client(server.url, patience=RetryPolicy(backoff_s=0.2)).profile
         with pytest.raises(EmbeddingError):
             type(client(server.url))(profile, sleep=waits.append)("sea", 2)
     assert waits == [0.2, 0.4, 0.8]
@@ -161,5 +161,7 @@ def test_neither_a_client_nor_its_profile_shows_the_key() -> None:
 def test_the_smaller_of_two_deadlines_holds(
     own_s: float, seconds: float, expected_s: float
 ) -> None:
-    hurried = client("http://127.0.0.1:9", patience=Patience(deadline_s=own_s)).within(seconds)
-    assert hurried.profile.patience.deadline_s == expected_s
+    hurried = client("http://127.0.0.1:9", patience=RetryPolicy(deadline_s=own_s)).with_timeout(
+        seconds
+    )
+    assert hurried.profile.retry_policy.deadline_s == expected_s

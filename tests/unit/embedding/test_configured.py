@@ -10,8 +10,8 @@ import pytest
 
 from omnigraph.embedding import ConfiguredEmbedder, MockEmbedder, NamedEmbedder
 from omnigraph.embedding.client import HttpEmbedder
-from omnigraph.embedding.mock import mock_embedding
-from omnigraph.embedding.profile import Patience, Profile, Provider, profile_of
+from omnigraph.embedding.mock import compute_mock_embedding
+from omnigraph.embedding.profile import Profile, Provider, RetryPolicy, read_profile
 from omnigraph.errors import EmbeddingError, ExecutionError
 from unit.embedding.loopback import embedding, loopback
 
@@ -60,13 +60,13 @@ from unit.embedding.loopback import embedding, loopback
 def test_the_environment_names_a_provider(
     environment: dict[str, str], expected: tuple[str, ...]
 ) -> None:
-    found = profile_of(environment)
+    found = read_profile(environment)
     assert (found.provider, found.base_url, found.model, found.key) == expected
-    assert found.patience == Patience(60, 30, 4, 0.2)
+    assert found.retry_policy == RetryPolicy(60, 30, 4, 0.2)
 
 
 def test_patience_is_set_in_milliseconds() -> None:
-    found = profile_of(
+    found = read_profile(
         {
             "OPENAI_API_KEY": "o",
             "OMNIGRAPH_EMBED_DEADLINE_MS": "0",
@@ -75,7 +75,7 @@ def test_patience_is_set_in_milliseconds() -> None:
             "OMNIGRAPH_EMBED_RETRY_BACKOFF_MS": "5",
         }
     )
-    assert found.patience == Patience(0, 1.5, 1, 0.005)
+    assert found.retry_policy == RetryPolicy(0, 1.5, 1, 0.005)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_the_mock_can_be_forced_with_a_warning(caplog: pytest.LogCaptureFixture)
         {"OMNIGRAPH_EMBEDDINGS_MOCK": "true", "OMNIGRAPH_EMBED_MODEL": "demo/mini"}
     )
     with caplog.at_level(logging.WARNING):
-        assert embedder("sea", 4) == mock_embedding("sea", 4)
-        assert embedder("see", 4) == mock_embedding("see", 4)
+        assert embedder("sea", 4) == compute_mock_embedding("sea", 4)
+        assert embedder("see", 4) == compute_mock_embedding("see", 4)
     assert embedder.model == "demo/mini"
     assert [record.message for record in caplog.records] == [
         "texts are embedded without a model: OMNIGRAPH_EMBEDDINGS_MOCK is set"
@@ -123,7 +123,7 @@ def test_the_mock_can_be_forced_with_a_warning(caplog: pytest.LogCaptureFixture)
 
 @pytest.mark.parametrize("flag", ["", "0", "false"])
 def test_a_mock_flag_that_is_off_forces_nothing(flag: str) -> None:
-    found = profile_of({"OMNIGRAPH_EMBEDDINGS_MOCK": flag, "OPENAI_API_KEY": "o"})
+    found = read_profile({"OMNIGRAPH_EMBEDDINGS_MOCK": flag, "OPENAI_API_KEY": "o"})
     assert found.provider is Provider.OPENAI_COMPATIBLE
 
 
@@ -139,7 +139,7 @@ def test_a_configured_provider_is_asked(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_every_embedder_has_a_model() -> None:
     assert isinstance(MockEmbedder("m"), NamedEmbedder)
-    assert not isinstance(mock_embedding, NamedEmbedder)
+    assert not isinstance(compute_mock_embedding, NamedEmbedder)
     assert "secret" not in repr(Profile(Provider.OPENAI, "https://x", "m", "secret"))
 
 
@@ -156,8 +156,8 @@ def test_http_is_imported_only_to_ask_a_provider() -> None:
 
 def test_a_configured_embedder_can_be_hurried() -> None:
     environment = {"OPENAI_API_KEY": "o", "OMNIGRAPH_EMBED_BASE_URL": "http://127.0.0.1:9"}
-    hurried = ConfiguredEmbedder(environment).within(5)
+    hurried = ConfiguredEmbedder(environment).with_timeout(5)
     assert isinstance(hurried, HttpEmbedder)
-    assert hurried.profile.patience.deadline_s == 5
-    mock = ConfiguredEmbedder({"OMNIGRAPH_EMBEDDINGS_MOCK": "1"}).within(5)
-    assert mock("sea", 3) == mock_embedding("sea", 3)
+    assert hurried.profile.retry_policy.deadline_s == 5
+    mock = ConfiguredEmbedder({"OMNIGRAPH_EMBEDDINGS_MOCK": "1"}).with_timeout(5)
+    assert mock("sea", 3) == compute_mock_embedding("sea", 3)

@@ -62,12 +62,12 @@ class Aging:
         def tables() -> Tables:
             return Tables(uri, is_durable=False)
 
-        return Storage(open_objects(uri, is_durable=False), tables(), reopened=tables)
+        return Storage(open_objects(uri, is_durable=False), tables(), reopen=tables)
 
     def _environment(self) -> Environment:
         clock = self.clock
         settings = Settings(
-            now_us=clock.now_us, ask_store_time=lambda _: clock.now_us(), grace_s=self.grace_s
+            now_us=clock.now_us, read_store_time=lambda _: clock.now_us(), grace_s=self.grace_s
         )
         return Environment(settings=settings)
 

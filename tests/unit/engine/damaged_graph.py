@@ -89,9 +89,11 @@ def _bulk(graph: PlainGraph) -> None:
         view = graph.view()
         pin = view.snapshot.pins[NOTE]
         names = [f"{effect_of.__name__}{number}" for number in range(3)]
-        rows = rows_of(view.shape(type_key(NOTE)), [{"@id": n, "text": n} for n in names])
+        rows = rows_of(view.get_shape(type_key(NOTE)), [{"@id": n, "text": n} for n in names])
         staged = graph.tables.write(pin, rows)
-        graph.commit(view, effect_of(NOTE, (staged,)), Bulk(staged.files, 3, replaces=replaces))
+        graph.commit(
+            view, effect_of(NOTE, (staged,)), Bulk(staged.list_files, 3, replaces=replaces)
+        )
 
 
 class Damaged:
@@ -107,7 +109,7 @@ class Damaged:
         return opened(self.uri)
 
     def record_path(self, seq: int, stream: str = MAIN.id) -> str:
-        return layout.record(stream, seq)
+        return layout.build_record_path(stream, seq)
 
     def stream(self, branch: str) -> str:
         return self.graph.branches.resolve(branch).id
@@ -157,7 +159,7 @@ class Damaged:
         """Rows in a commit that says something else about them."""
         graph = self.graph
         view = graph.view()
-        rows = rows_of(view.shape(type_key(type_)), entities)
+        rows = rows_of(view.get_shape(type_key(type_)), entities)
         return graph.commit(view, Append(type_, (rows,)), change)
 
 

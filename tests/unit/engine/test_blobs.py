@@ -37,7 +37,7 @@ def test_a_blob_is_read_in_ranges(graph: Graph) -> None:
     assert blob.read(3, 5) == b"34"
     assert blob.read(10) == blob.read(4, 4) == b""
     for start, end in ((-1, 2), (5, 3), (0, 11), (11, None)):
-        with pytest.raises(errors.RangeNotSatisfiable) as caught:
+        with pytest.raises(errors.RangeNotSatisfiableError) as caught:
             blob.read(start, end)
         assert caught.value.length == 10
 
@@ -47,7 +47,7 @@ def test_a_range_is_bounded(graph: Graph) -> None:
     _give_badge(graph, content)
     blob = graph.branch().blob("node", "Person", "Ada", "badge")
     assert blob.size == len(content)
-    with pytest.raises(errors.ResourceLimit) as caught:
+    with pytest.raises(errors.ResourceLimitError) as caught:
         blob.read()
     assert (caught.value.limit, caught.value.actual) == (RANGE_BYTES_MAX, len(content))
     assert blob.read(0, RANGE_BYTES_MAX) + blob.read(RANGE_BYTES_MAX) == content
@@ -61,10 +61,10 @@ def test_an_empty_blob_is_not_a_missing_one(graph: Graph) -> None:
 
 def test_what_is_not_there_is_not_found(graph: Graph) -> None:
     main = graph.branch()
-    with pytest.raises(errors.BlobNotFound, match="null"):
+    with pytest.raises(errors.BlobNotFoundError, match="null"):
         main.blob("node", "Person", "Ada", "badge")
     with pytest.raises(
-        errors.BlobNotFound, match=r"^Person 'Nobody' has no .* no Person of this id"
+        errors.BlobNotFoundError, match=r"^Person 'Nobody' has no .* no Person of this id"
     ):
         main.blob("node", "Person", "Nobody", "badge")
 
@@ -72,11 +72,11 @@ def test_what_is_not_there_is_not_found(graph: Graph) -> None:
 def test_what_is_no_blob_is_refused(graph: Graph) -> None:
     main = graph.branch()
     for name in ("age", "nothing"):
-        with pytest.raises(errors.InvalidArgument, match="not a Blob property"):
+        with pytest.raises(errors.InvalidArgumentError, match="not a Blob property"):
             main.blob("node", "Person", "Ada", name)
-    with pytest.raises(errors.TypeNotFound):
+    with pytest.raises(errors.TypeNotFoundError):
         main.blob("node", "Persn", "Ada", "badge")
-    with pytest.raises(errors.TypeNotFound):
+    with pytest.raises(errors.TypeNotFoundError):
         main.blob("edge", "Person", "Ada", "badge")
 
 

@@ -14,7 +14,7 @@ import omnigraph
 import places
 from omnigraph import Branch, Commit, Graph, Snapshot, errors
 from omnigraph.engine.graph import create_on
-from omnigraph.engine.resources import Environment, storage_at
+from omnigraph.engine.resources import Environment, open_storage
 from omnigraph.syntax import Mode
 from unit.engine.company import CHANGES, QUERIES, SCHEMA, ages, company, person
 
@@ -73,7 +73,7 @@ def test_commits_are_listed_newest_first_with_those_before_the_branch(graph: Gra
     assert [commit.branch for commit in review.commits()] == ["review", "main", "main"]
     assert list(review.commits(limit=1)) == [made]
     assert list(main.commits()) == list(review.commits())[1:]
-    with pytest.raises(errors.InvalidArgument):
+    with pytest.raises(errors.InvalidArgumentError):
         review.commits(limit=-1)
 
 
@@ -103,7 +103,7 @@ def test_an_export_loads_back_byte_for_byte(graph: Graph, tmp_path: Path) -> Non
 
 
 def test_modes_append_merge_and_overwrite(main: Branch) -> None:
-    with pytest.raises(errors.KeyConflict, match="Person 'Ada' already exists"):
+    with pytest.raises(errors.KeyConflictError, match="Person 'Ada' already exists"):
         main.load([person("Ada", 1)], mode="append")
     main.load([person("Ada", 37), person("Cyd", 1)], mode="merge")
     assert ages(main) == {"Ada": 37, "Bob": 41, "Cyd": 1}
@@ -113,7 +113,7 @@ def test_modes_append_merge_and_overwrite(main: Branch) -> None:
 
 
 def test_an_unknown_mode_is_refused(main: Branch) -> None:
-    with pytest.raises(errors.InvalidArgument, match="'upsert' is not one of"):
+    with pytest.raises(errors.InvalidArgumentError, match="'upsert' is not one of"):
         main.load([person("Cyd")], mode="upsert")
 
 
@@ -128,7 +128,7 @@ def test_an_empty_load_is_a_commit_that_changes_nothing(main: Branch) -> None:
 
 def test_a_refused_load_writes_nothing(main: Branch) -> None:
     before = main.head
-    with pytest.raises(errors.WriteRefused):
+    with pytest.raises(errors.WriteRefusedError):
         main.load([person("Cyd"), {"edge": "Knows", "from": "Cyd", "to": "Nobody"}], mode="append")
     assert main.head == before
 
@@ -179,14 +179,14 @@ def test_a_query_sees_the_newest_commit_and_binds_its_parameters(main: Branch) -
     assert found.to_pylist() == [{"p.name": "Bob"}, {"p.name": "Cyd"}]
     with pytest.raises(errors.ParameterError, match="at_least"):
         main.query(QUERIES, name="aged")
-    with pytest.raises(errors.QueryNotFound):
+    with pytest.raises(errors.QueryNotFoundError):
         main.query(QUERIES)
 
 
 def test_queries_and_mutations_are_told_apart(main: Branch) -> None:
-    with pytest.raises(errors.WrongQueryKind, match="'everybody' is a read"):
+    with pytest.raises(errors.WrongQueryKindError, match="'everybody' is a read"):
         main.mutate(QUERIES, name="everybody")
-    with pytest.raises(errors.WrongQueryKind, match="'leave' is a mutation"):
+    with pytest.raises(errors.WrongQueryKindError, match="'leave' is a mutation"):
         main.query(CHANGES, name="leave", params={"who": "Ada"})
     assert len(ages(main)) == 2
 
@@ -208,7 +208,7 @@ def test_a_write_on_an_expected_head_fails_when_the_head_moved(main: Branch) -> 
         lambda: main.mutate(CHANGES, name="leave", params={"who": "Ada"}, if_commit=seen.id),
         lambda: main.mutate(CHANGES, name="leave", params={"who": "Nobody"}, if_commit=seen),
     ):
-        with pytest.raises(errors.PreconditionFailed) as caught:
+        with pytest.raises(errors.PreconditionFailedError) as caught:
             write()
         assert (caught.value.expected, caught.value.actual) == (seen.id, main.head.id)
     assert set(ages(main)) == {"Ada", "Bob", "Cyd"}
@@ -253,7 +253,7 @@ def test_of_threads_that_append_one_key_one_succeeds(graph: Graph) -> None:
         barrier.wait()
         try:
             main.load([person("Zoe", number)], mode="append")
-        except errors.KeyConflict:
+        except errors.KeyConflictError:
             return False
         return True
 
@@ -274,7 +274,7 @@ def test_no_update_is_lost_between_threads(main: Branch) -> None:
             params = {"who": "Ada", "age": age}
             try:
                 main.mutate(CHANGES, name="birthday", params=params, if_commit=head.commit)
-            except (errors.Conflict, errors.PreconditionFailed):
+            except (errors.ConflictError, errors.PreconditionFailedError):
                 continue
             done += 1
         return done
@@ -321,7 +321,7 @@ def test_the_schema_in_force_is_no_commit(main: Branch) -> None:
 def test_an_unsupported_schema_is_planned_and_not_applied(main: Branch) -> None:
     narrower = SCHEMA.replace("age: I32?", "age: String?")
     assert not main.plan_schema(narrower).supported
-    with pytest.raises(errors.MigrationUnsupported):
+    with pytest.raises(errors.MigrationUnsupportedError):
         main.apply_schema(narrower)
     assert main.schema == SCHEMA
 
@@ -371,25 +371,25 @@ def test_a_branch_starts_anywhere(graph: Graph) -> None:
 def test_a_branch_cannot_start_in_another_graph(graph: Graph) -> None:
     other = company()
     for source in (other.branch(), other.branch().snapshot()):
-        with pytest.raises(errors.InvalidArgument, match="source"):
+        with pytest.raises(errors.InvalidArgumentError, match="source"):
             graph.create_branch("review", source=source)
-    with pytest.raises(errors.CommitNotFound):
+    with pytest.raises(errors.CommitNotFoundError):
         graph.create_branch("review", source=other.branch().head)
     assert graph.branches() == ["main"]
 
 
 def test_a_branch_name_is_given_once(graph: Graph) -> None:
     graph.create_branch("review")
-    with pytest.raises(errors.BranchExists):
+    with pytest.raises(errors.BranchExistsError):
         graph.create_branch("review")
     for name in ("main", ""):
-        with pytest.raises(errors.BranchRefused):
+        with pytest.raises(errors.BranchRefusedError):
             graph.create_branch(name)
-    with pytest.raises(errors.BranchNotFound):
+    with pytest.raises(errors.BranchNotFoundError):
         graph.create_branch("x", source="nowhere")
-    with pytest.raises(errors.BranchNotFound):
+    with pytest.raises(errors.BranchNotFoundError):
         graph.branch("nowhere")
-    with pytest.raises(errors.BranchRefused):
+    with pytest.raises(errors.BranchRefusedError):
         graph.delete_branch("main")
 
 
@@ -401,9 +401,9 @@ def test_a_recreated_branch_is_another_one(graph: Graph) -> None:
     new = graph.create_branch("review")
     assert set(ages(new)) == {"Ada", "Bob"}
     for use in (lambda: ages(old), lambda: old.load([person("Dov")], mode="append")):
-        with pytest.raises(errors.BranchGone):
+        with pytest.raises(errors.BranchGoneError):
             use()
-    with pytest.raises(errors.CommitNotFound):
+    with pytest.raises(errors.CommitNotFoundError):
         graph.commit(made.id)
     assert set(ages(kept)) == {"Ada", "Bob", "Cyd"}
 
@@ -470,7 +470,7 @@ def test_results_have_the_documents_of_the_commands(main: Branch) -> None:
 
 def test_a_schema_is_planned_and_applied_by_the_same_rules() -> None:
     strict = Environment(mode=Mode.STRICT)
-    storage = storage_at(places.fresh_uri(), is_durable=False, options=None)
+    storage = open_storage(places.fresh_uri(), is_durable=False, options=None)
     graph = create_on(storage, schema="node A { k: String @key }", environment=strict)
     text = "node A { k: String @key }\nedge E: A -> A { @unique(src, dst) }"
     for use in (graph.branch().plan_schema, graph.branch().apply_schema):

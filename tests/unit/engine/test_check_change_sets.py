@@ -22,7 +22,7 @@ from omnigraph.versioning import (
     Record,
     Replace,
     Transaction,
-    mark,
+    make_mark,
 )
 from omnigraph.writers.validate import marks_of
 from places import fresh_uri
@@ -105,7 +105,7 @@ def rewrite(graph: PlainGraph, change: Any, type_: str = PERSON, **values: Any) 
     """Write `ada` again with other values."""
     view = graph.view()
     (ada,) = (each for each in graph.entities(type_) if each["@id"] == "ada")
-    rows = rows_of(view.shape(type_key(type_)), [{**ada, **values}])
+    rows = rows_of(view.get_shape(type_key(type_)), [{**ada, **values}])
     graph.commit(view, Replace(type_, ids("ada"), (rows,)), change)
 
 
@@ -150,7 +150,7 @@ def test_an_overwrite_is_compared_like_any_commit(damaged: Damaged) -> None:
     graph = damaged.graph
     kept, *gone = (each["@id"] for each in graph.entities(NOTE))
     entities = ({"@id": kept, "text": "other"}, NEW)
-    rows = rows_of(graph.view().shape(type_key(NOTE)), entities)
+    rows = rows_of(graph.view().get_shape(type_key(NOTE)), entities)
     honest = Changed(ids("new"), updated=ids(kept), deleted=ids(*gone))
     graph.commit(graph.view(), Overwrite(NOTE, (rows,)), honest)
     assert found(damaged) == []
@@ -163,7 +163,7 @@ def test_a_migration_must_leave_values_alone(damaged: Damaged) -> None:
     source = graph.view().schema.source.replace("shoe: I32?", "shoe: I32?  hat: I32?")
     migrated = graph.migrated(source).transaction
     assert migrated is not None
-    rows = rows_of(graph.view().shape(type_key(PERSON)), [{"name": "ada", "age": 1}])
+    rows = rows_of(graph.view().get_shape(type_key(PERSON)), [{"name": "ada", "age": 1}])
     effects = (Replace(PERSON, ids("ada"), (rows,)), *migrated.effects)
     graph.committer.publish(Transaction(graph.head(), effects, {}, schema=migrated.schema))
     message = "'ada' was changed and is not listed"
@@ -180,7 +180,7 @@ def test_a_migration_must_leave_new_columns_empty(damaged: Damaged) -> None:
     assert isinstance(added, AddColumns)
     (column,) = added.schema.names
     first = graph.entities(NOTE)[0]
-    rows = rows_of(graph.view().shape(type_key(NOTE)), [first])
+    rows = rows_of(graph.view().get_shape(type_key(NOTE)), [first])
     rows = rows.append_column(column, pa.array([5], pa.int32()))
     effects = (added, Replace(NOTE, ids(first["@id"]), (rows,)))
     graph.committer.publish(Transaction(graph.head(), effects, {}, schema=migrated.schema))
@@ -202,8 +202,10 @@ def test_a_torn_file_of_an_old_table_is_named_when_its_commit_is_compared(
     damaged: Damaged,
 ) -> None:
     graph = damaged.graph
-    newest = graph.tables.references(graph.head().pins[NOTE])
-    before = graph.tables.references(graph.log.at(MAIN, graph.head().seq - 1).pins[NOTE])
+    newest = graph.tables.list_references(graph.head().pins[NOTE])
+    before = graph.tables.list_references(
+        graph.log.read_snapshot(MAIN, graph.head().seq - 1).pins[NOTE]
+    )
     file = max(path for path in before - newest if path.endswith(".lance"))
     damaged.write(file, b"torn")
     problems = found(damaged)
@@ -254,8 +256,8 @@ def test_a_mark_that_is_not_listed_is_named(
     damaged: Damaged, type_: str, entity: dict[str, Any], marks: int
 ) -> None:
     view = damaged.graph.view()
-    rows = rows_of(view.shape(type_key(type_)), [entity])
-    honest = marks_of(view.shape(type_key(type_)), view.types[type_key(type_)], rows)
+    rows = rows_of(view.get_shape(type_key(type_)), [entity])
+    honest = marks_of(view.get_shape(type_key(type_)), view.types[type_key(type_)], rows)
     assert honest is not None
     damaged.lie(type_, Changed(inserted=IdSet(rows["__id"]), marks=IdSet()), entity)
     assert found(damaged) == [
@@ -270,7 +272,11 @@ def test_the_ends_of_a_deleted_edge_are_marks_and_others_are_harmless(
     damaged: Damaged, listed: list[str]
 ) -> None:
     graph = damaged.graph
-    marks = {"ada": mark("src", "ada"), RED: mark("dst", RED), "more": mark("dst", "more")}
+    marks = {
+        "ada": make_mark("src", "ada"),
+        RED: make_mark("dst", RED),
+        "more": make_mark("dst", "more"),
+    }
     change = Changed(deleted=ids("l1"), marks=ids(*(marks[name] for name in listed)))
     graph.commit(graph.view(), Replace(LEADS, ids("l1")), change)
     message = f"mark '{marks[RED]}' of an end or a unique value is not listed"
@@ -286,14 +292,14 @@ def test_rows_that_a_commit_left_alone_are_not_read(
         rewrite(damaged.graph, Changed(updated=ids("ada")), age=number)
         damaged.append(PERSON, {"name": f"new{number}"})
     read: list[int] = []
-    reading = Table.rows_of_fragments
+    reading = Table.scan_fragments
 
     def watched(table: Table, chosen: Any, *, columns: list[str]) -> pa.Table:
         found = reading(table, chosen, columns=columns)
         read.append(found.num_rows if "__id" in columns else 0)
         return found
 
-    monkeypatch.setattr(Table, "rows_of_fragments", watched)
+    monkeypatch.setattr(Table, "scan_fragments", watched)
     monkeypatch.setattr(Table, "scan", None)
     graph = damaged.graph
     last = graph.head().seq
@@ -303,8 +309,10 @@ def test_rows_that_a_commit_left_alone_are_not_read(
     for seq in range(last - 2 * count + 1, last + 1):
         record = graph.log.read(MAIN.id, seq)
         assert isinstance(record, Record)
-        check.check(record, graph.log.at(MAIN, seq - 1), graph.log.at(MAIN, seq))
-    assert problems.all() == ()
+        check.check(
+            record, graph.log.read_snapshot(MAIN, seq - 1), graph.log.read_snapshot(MAIN, seq)
+        )
+    assert problems.list_problems() == ()
     assert graph.head().pins[PERSON].rows > 1000
     # The row that came of each commit, and its copy before unless that was in a large fragment.
     assert 2 * count <= sum(read) <= 3 * count

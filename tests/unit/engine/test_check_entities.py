@@ -56,7 +56,9 @@ def test_a_missing_table_version_is_named(damaged: Damaged) -> None:
 
 def test_a_missing_data_file_is_named(damaged: Damaged) -> None:
     pin = head_pin(damaged)
-    (file,) = (path for path in damaged.graph.tables.references(pin) if path.endswith(".lance"))
+    (file,) = (
+        path for path in damaged.graph.tables.list_references(pin) if path.endswith(".lance")
+    )
     damaged.remove(file)
     scan, missing = found(damaged)
     assert scan.startswith(f"table: branch 'main' {NOTE} ({pin.path}): scan failed: ")
@@ -66,7 +68,9 @@ def test_a_missing_data_file_is_named(damaged: Damaged) -> None:
 
 def test_a_torn_data_file_is_named(damaged: Damaged) -> None:
     pin = head_pin(damaged)
-    (file,) = (path for path in damaged.graph.tables.references(pin) if path.endswith(".lance"))
+    (file,) = (
+        path for path in damaged.graph.tables.list_references(pin) if path.endswith(".lance")
+    )
     damaged.write(file, b"torn")
     problems = found(damaged)
     assert f"table: {file}: its digest is not the one in its name" in problems
@@ -100,20 +104,20 @@ def test_a_table_must_have_the_columns_of_its_type(damaged: Damaged) -> None:
         document["pins"][NOTE] = document["pins"][TEAM]
 
     edit_head(damaged, exchange)
-    column = damaged.graph.view().shape(type_key(NOTE)).columns["text"]
+    column = damaged.graph.view().get_shape(type_key(NOTE)).columns["text"]
     assert f"table: branch 'main' {NOTE}: there is no column {column}" in found(damaged)
 
 
 def test_a_table_must_have_the_types_of_its_columns(damaged: Damaged) -> None:
     graph = damaged.graph
-    shape = graph.view().shape(type_key(NOTE))
+    shape = graph.view().get_shape(type_key(NOTE))
     wrong = pa.schema(
         [
             field.with_type(pa.utf8() if field.name == "__id" else pa.int32())
             for field in shape.schema
         ]
     )
-    pin = graph.tables.create(layout.table(NOTE, "00000009"), wrong)
+    pin = graph.tables.create(layout.build_table_path(NOTE, "00000009"), wrong)
     digest = {"digest": pin.digest} if pin.digest else {}
     edit_head(
         damaged,

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from omnigraph.engine.check import check_graph
-from omnigraph.engine.checks.numbers import Numbers
+from omnigraph.engine.checks.numbers import SchemaIds
 from omnigraph.schema import load_catalog, plan_migration
 from omnigraph.schema.accepted import AcceptedSchema
-from omnigraph.schema.merging import WrittenSchema, merge_written
+from omnigraph.schema.merging import WrittenSchema, merge_written_schemas
 from omnigraph.versioning import Transaction
-from omnigraph.writers.migrate import schema_effects
+from omnigraph.writers.migrate import build_schema_effects
 from unit.schema.merges import first, migrated
 from unit.writers.plain_graph import PEOPLE, created
 
@@ -25,8 +25,8 @@ def later(added: str, *, numbers_from: int, old: WrittenSchema = BASE) -> Writte
 
 
 def found(*schemas: AcceptedSchema) -> list[str]:
-    numbers = Numbers()
-    return [message for each in schemas for message in numbers.differing(each)]
+    numbers = SchemaIds()
+    return [message for each in schemas for message in numbers.find_conflicts(each)]
 
 
 def test_schemas_of_branches_that_were_merged_mean_the_same_by_their_numbers() -> None:
@@ -38,8 +38,8 @@ def test_schemas_of_branches_that_were_merged_mean_the_same_by_their_numbers() -
         for each, number in ((ours, 3_000), (theirs, 4_000))
     )
     schemas = [BASE, ours, theirs, one, two]
-    upwards = merge_written(BASE, one, two).schema
-    downwards = merge_written(BASE, two, one).schema
+    upwards = merge_written_schemas(BASE, one, two).schema
+    downwards = merge_written_schemas(BASE, two, one).schema
     renamed = migrated(
         upwards,
         upwards.source.replace("node City", 'node Town @rename_from("City")').replace(
@@ -52,7 +52,7 @@ def test_schemas_of_branches_that_were_merged_mean_the_same_by_their_numbers() -
         downwards.source.replace("node Road {", "node Road { long: I32?"),
         numbers_from=9_900,
     )
-    crossed = merge_written(upwards, renamed, extended).schema
+    crossed = merge_written_schemas(upwards, renamed, extended).schema
     schemas += [upwards, downwards, renamed, extended, crossed]
     assert found(*(each.accepted for each in schemas)) == []
 
@@ -86,7 +86,7 @@ def test_a_check_reports_schemas_whose_numbers_disagree(tmp_path: Path) -> None:
     assert plan.schema is not None
     assert check_graph(graph.objects, graph.tables).is_healthy
     digest = graph.schemas.put(text, plan.schema).digest
-    effects = tuple(schema_effects(view.accepted, plan.schema, graph.tables))
+    effects = tuple(build_schema_effects(view.accepted, plan.schema, graph.tables))
     graph.committer.publish(Transaction(view.snapshot, effects, {}, schema=digest))
     (problem,) = check_graph(graph.objects, graph.tables).problems
     assert problem.kind == "schema"

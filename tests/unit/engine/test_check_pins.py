@@ -38,7 +38,7 @@ def found(damaged: Damaged) -> list[str]:
 
 
 def where(seq: int, type_: str = NOTE) -> str:
-    return f"{layout.record(MAIN.id, seq)} {type_}"
+    return f"{layout.build_record_path(MAIN.id, seq)} {type_}"
 
 
 def edit_pin(damaged: Damaged, **fields: Any) -> None:
@@ -47,14 +47,14 @@ def edit_pin(damaged: Damaged, **fields: Any) -> None:
 
 
 def test_a_missing_version_of_an_old_commit_is_named(damaged: Damaged) -> None:
-    pin = damaged.graph.log.at(MAIN, OLD).pins[NOTE]
+    pin = damaged.graph.log.read_snapshot(MAIN, OLD).pins[NOTE]
     damaged.remove(f"{pin.path}/_versions/d{int(pin.version, 16)}.manifest")
     (problem,) = found(damaged)
     assert problem.startswith(f"table: {where(OLD)} ({pin.path}): open failed: ")
 
 
 def test_a_torn_version_of_an_old_commit_is_named_with_its_file(damaged: Damaged) -> None:
-    pin = damaged.graph.log.at(MAIN, OLD).pins[NOTE]
+    pin = damaged.graph.log.read_snapshot(MAIN, OLD).pins[NOTE]
     file = f"{pin.path}/_versions/d{int(pin.version, 16)}.manifest"
     damaged.write(file, b"torn")
     (problem,) = found(damaged)
@@ -63,33 +63,35 @@ def test_a_torn_version_of_an_old_commit_is_named_with_its_file(damaged: Damaged
 
 def test_a_missing_file_of_an_old_commit_is_named(damaged: Damaged) -> None:
     graph = damaged.graph
-    first, then = (graph.log.at(MAIN, seq).pins[NOTE] for seq in (OLD - 1, OLD))
+    first, then = (graph.log.read_snapshot(MAIN, seq).pins[NOTE] for seq in (OLD - 1, OLD))
     (file,) = (
         path
-        for path in graph.tables.references(then) - graph.tables.references(first)
+        for path in graph.tables.list_references(then) - graph.tables.list_references(first)
         if path.endswith(".lance")
     )
     damaged.remove(file)
     problem = found(damaged)[-1]
-    assert problem.startswith(f"table: {file}: it is missing, and {layout.stream_folder(MAIN.id)}/")
+    assert problem.startswith(
+        f"table: {file}: it is missing, and {layout.build_stream_folder(MAIN.id)}/"
+    )
     assert problem.endswith(f" {NOTE} needs it")
 
 
 def test_a_pin_of_an_old_commit_must_say_how_many_rows_there_are(damaged: Damaged) -> None:
     edit_pin(damaged, rows=9)
-    path = damaged.graph.log.at(MAIN, OLD).pins[NOTE].path
+    path = damaged.graph.log.read_snapshot(MAIN, OLD).pins[NOTE].path
     assert found(damaged) == [f"table: {where(OLD)}: {path} has 2 rows, and its pin says 9"]
 
 
 def test_a_table_of_an_old_commit_must_have_the_columns_of_its_type(damaged: Damaged) -> None:
-    column = damaged.graph.view().shape(type_key(NOTE)).columns["text"]
+    column = damaged.graph.view().get_shape(type_key(NOTE)).columns["text"]
     document = damaged.read(damaged.record_path(OLD))
     edit_pin(damaged, **document["pins"][TEAM])
     assert f"table: {where(OLD)}: there is no column {column}" in found(damaged)
 
 
 def test_a_version_that_many_commits_pin_is_told_once(damaged: Damaged) -> None:
-    damaged.remove(damaged.graph.log.at(MAIN, OLD).pins[TEAM].path)
+    damaged.remove(damaged.graph.log.read_snapshot(MAIN, OLD).pins[TEAM].path)
     told = [each for each in found(damaged) if "open failed" in each]
     assert len(told) == 2, "the empty version, and the one that all later commits share"
 
@@ -100,14 +102,14 @@ def test_rows_that_versions_share_are_counted_once(
     for number in range(8):
         damaged.append(PERSON, {"name": f"new{number}"})
     counted: list[int] = []
-    reading = Table.rows_of_fragments
+    reading = Table.scan_fragments
 
     def watched(table: Table, chosen: Any, *, columns: list[str]) -> pa.Table:
         found = reading(table, chosen, columns=columns)
         counted.append(found.num_rows)
         return found
 
-    monkeypatch.setattr(Table, "rows_of_fragments", watched)
+    monkeypatch.setattr(Table, "scan_fragments", watched)
     monkeypatch.setattr(pins, "_READERS", 1)
     assert found(damaged) == []
     assert damaged.graph.head().pins[PERSON].rows > 1000

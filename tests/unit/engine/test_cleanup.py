@@ -170,16 +170,16 @@ def test_a_collected_commit_is_told_as_that_everywhere(aging: Aging) -> None:
     aging.later()
     graph.cleanup(keep=2, dry_run=False)
     other = aging.open()
-    with pytest.raises(errors.SnapshotGone, match="version 2 of branch 'main'") as gone:
+    with pytest.raises(errors.SnapshotGoneError, match="version 2 of branch 'main'") as gone:
         other.snapshot(2)
     assert gone.value.oldest == 5
-    with pytest.raises(errors.CommitNotFound):
+    with pytest.raises(errors.CommitNotFoundError):
         other.snapshot(old_commit)
-    with pytest.raises(errors.SnapshotGone):
+    with pytest.raises(errors.SnapshotGoneError):
         other.snapshot(old_commit.created_at)
-    with pytest.raises(errors.SnapshotGone):
+    with pytest.raises(errors.SnapshotGoneError):
         other.create_branch("late", source=old)
-    with pytest.raises(errors.SnapshotGone):
+    with pytest.raises(errors.SnapshotGoneError):
         other.tag("late", old)
     assert other.branches() == ["main"]
     assert other.tags() == []
@@ -192,11 +192,11 @@ def test_an_open_snapshot_that_was_collected_says_so(aging: Aging) -> None:
     reader = aging.open()
     old = [reader.snapshot(2) for _ in range(3)]
     graph.cleanup(keep=2, dry_run=False)
-    with pytest.raises(errors.SnapshotGone):
+    with pytest.raises(errors.SnapshotGoneError):
         people(old[0])
-    with pytest.raises(errors.SnapshotGone):
+    with pytest.raises(errors.SnapshotGoneError):
         list(old[1].export())
-    with pytest.raises(errors.SnapshotGone):
+    with pytest.raises(errors.SnapshotGoneError):
         old[2].to_arrow("Person")
     assert len(people(reader.branch())) == 6
 
@@ -210,7 +210,7 @@ def test_a_snapshot_of_a_deleted_and_collected_branch_says_so(aging: Aging) -> N
     graph.delete_branch("review")
     aging.later()
     graph.cleanup(keep=1, dry_run=False)
-    with pytest.raises(errors.SnapshotGone, match="with its branch"):
+    with pytest.raises(errors.SnapshotGoneError, match="with its branch"):
         people(held)
 
 
@@ -253,11 +253,11 @@ def test_a_tag_keeps_its_commit_and_frees_it_when_it_goes(aging: Aging) -> None:
     assert list(problems(other)) == []
     other.delete_branch("from-tag")
     other.delete_tag("v1")
-    with pytest.raises(errors.CommitNotFound, match="no tag"):
+    with pytest.raises(errors.CommitNotFoundError, match="no tag"):
         other.snapshot("v1")
     aging.later()
     assert graph.cleanup(keep=2, dry_run=False).bytes > 0
-    with pytest.raises(errors.CommitNotFound):
+    with pytest.raises(errors.CommitNotFoundError):
         aging.open().snapshot(tag.commit_id)
     assert list(problems(aging.open())) == []
 
@@ -281,10 +281,10 @@ def test_a_branch_without_commits_keeps_what_it_started_from(aging: Aging) -> No
 def test_a_policy_without_bounds_or_with_odd_ones_is_refused(aging: Aging) -> None:
     graph = aging.create()
     for odd in ({}, {"keep": 0}, {"keep": -1}, {"older_than": -1}, {"older_than": "7d"}):
-        with pytest.raises(errors.InvalidArgument):
+        with pytest.raises(errors.InvalidArgumentError):
             graph.cleanup(**odd)
     for grace in (-1, float("inf"), True):
-        with pytest.raises(errors.InvalidArgument, match="grace"):
+        with pytest.raises(errors.InvalidArgumentError, match="grace"):
             graph.cleanup(keep=1, grace=grace)
 
 
@@ -299,9 +299,9 @@ def test_a_shorter_grace_costs_readers_what_goes_and_no_commit(aging: Aging) -> 
     done = graph.cleanup(keep=1, dry_run=False, grace=0)
     assert (done.commits, done.oldest, done.errors) == (3, {"main": 3}, ())
     for gone in (held, dead):
-        with pytest.raises(errors.SnapshotGone):
+        with pytest.raises(errors.SnapshotGoneError):
             people(gone)
-        with pytest.raises(errors.SnapshotGone):
+        with pytest.raises(errors.SnapshotGoneError):
             other.create_branch("again", source=gone)
     add(other.branch(), "next")
     assert people(aging.open().branch()) == ["next", *numbered(1, 3)]
@@ -315,7 +315,7 @@ def test_a_version_that_should_stay_and_cannot_be_read_stops_the_clean_up(aging:
     version = int(graph.snapshot(4).at.pins["node:Person"].version, 16)
     next(aging.folder.rglob(f"d{version}.manifest")).unlink()
     before = aging.files()
-    with pytest.raises(errors.CorruptObject, match="is kept and cannot be read"):
+    with pytest.raises(errors.CorruptObjectError, match="is kept and cannot be read"):
         aging.open().cleanup(keep=1, dry_run=False)
     assert aging.files() == before
 
@@ -328,10 +328,12 @@ def test_a_feed_that_fell_behind_is_told_the_first_commit_it_cannot_read(aging: 
     aging.later()
     graph.cleanup(keep=3, dry_run=False)
     other = aging.open().branch()
-    with pytest.raises(errors.ChangeFeedGap):
+    with pytest.raises(errors.ChangeFeedGapError):
         other.changes(cursor=behind.cursor)
     assert other.changes(cursor=near.cursor).caught_up
     oldest, second = list(other.commits())[-1], list(other.commits())[-2]
     assert aging.open().commit_changes(second.id).changes
-    with pytest.raises((errors.ChangeFeedGap, errors.CommitNotFound, errors.HistoryGone)):
+    with pytest.raises(
+        (errors.ChangeFeedGapError, errors.CommitNotFoundError, errors.HistoryGoneError)
+    ):
         aging.open().commit_changes(oldest.id)

@@ -214,7 +214,7 @@ class LettingGo:
 
     def put_new(self, path: str, data: bytes) -> bool:
         is_new = self._inner.put_new(path, data)
-        if layout.branch_of_ref_event(path) is not None:
+        if layout.parse_ref_event_path(path) is not None:
             Floors(self._inner).put(MAIN.id, 5)
         return is_new
 
@@ -238,7 +238,7 @@ def test_a_commit_that_is_let_go_while_it_gets_a_name_loses_the_name(
     objects = LettingGo(graph._session.resources.storage.objects)
     branches = Branches(Committer(Log(objects), graph._session.resources.storage.tables))  # type: ignore[arg-type]
     names = branches.tags if is_tag else branches
-    with pytest.raises(errors.SnapshotGone):
+    with pytest.raises(errors.SnapshotGoneError):
         names.create("late", at=at)
     assert aging.open().branches() == ["main"]
     assert aging.open().tags() == []

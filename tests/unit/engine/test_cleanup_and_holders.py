@@ -15,7 +15,7 @@ from omnigraph import Branch, Commit, Graph, Snapshot, errors
 from omnigraph.engine import merging
 from omnigraph.storage import layout
 from omnigraph.versioning.collect.run import Collector
-from omnigraph.writers.merge.three_way import three_way
+from omnigraph.writers.merge.three_way import merge_three_way
 from unit.engine.aging_graph import Aging, add, numbered, people
 
 Use = Callable[[Graph, Snapshot], object]
@@ -66,7 +66,7 @@ def test_a_snapshot_of_a_branch_deleted_before_the_grace_is_no_source(
     aging.later()
     if is_collected:
         graph.cleanup(keep=1, dry_run=False)
-    with pytest.raises(errors.CommitNotFound):
+    with pytest.raises(errors.CommitNotFoundError):
         use(graph, held)
     _require_whole(aging)
 
@@ -83,7 +83,7 @@ def test_a_snapshot_of_a_branch_deleted_lately_is_a_source(aging: Aging, use: Us
     found = [people(state) for state in [*states, *(other.snapshot(t.name) for t in other.tags())]]
     assert ["ada", "r1", "r2"] in found
     assert list(problems(other)) == []
-    assert not any(name.startswith(layout.HOLDS) for name in aging.files())
+    assert not any(name.startswith(layout.LEASES) for name in aging.files())
 
 
 @pytest.mark.parametrize("is_slow", [False, True])
@@ -100,7 +100,7 @@ def test_nobody_refers_to_a_deleted_branch_while_it_is_removed(
         ahead = aging.clock.ahead_s
         # The clock of a slow one says that the branch was deleted just now.
         aging.clock.ahead_s = 0.0 if is_slow else ahead
-        with pytest.raises(errors.CommitNotFound) as told:
+        with pytest.raises(errors.CommitNotFoundError) as told:
             use(graph, held)
         aging.clock.ahead_s = ahead
         refused.append(told.value)
@@ -118,7 +118,7 @@ def test_nobody_refers_to_a_deleted_branch_while_it_is_removed(
 def _overtaken(aging: Aging, graph: Graph) -> Iterator[list[int]]:
     """A clean-up between the preparation of the next write and its commit; what it let go."""
     publishers = type(graph._session.resources.publishers)
-    of = publishers.of
+    of = publishers.get_publisher
     done: list[int] = []
 
     def overtaken(self: object, stream: object) -> object:
@@ -127,10 +127,10 @@ def _overtaken(aging: Aging, graph: Graph) -> Iterator[list[int]]:
         return of(self, stream)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(publishers, "of", overtaken)
+        patch.setattr(publishers, "get_publisher", overtaken)
         yield done
     assert done[0] > 0
-    assert not any(name.startswith(layout.HOLDS) for name in aging.files())
+    assert not any(name.startswith(layout.LEASES) for name in aging.files())
 
 
 def test_a_merge_keeps_what_it_merges_until_it_is_a_commit(aging: Aging) -> None:
@@ -187,7 +187,9 @@ def test_a_commit_whose_parent_was_let_go_is_not_picked(
     graph.cleanup(keep=3, dry_run=False)
     main = aging.open().branch()
     *_, oldest = main.commits()
-    with pytest.raises(errors.SnapshotGone, match=f"the commit before '{oldest.id}' was collected"):
+    with pytest.raises(
+        errors.SnapshotGoneError, match=f"the commit before '{oldest.id}' was collected"
+    ):
         act(main, oldest)
 
 
@@ -205,12 +207,12 @@ def test_a_plan_that_a_clean_up_overtakes_says_what_is_gone(
 
     def overtaken(*args: Any, **options: Any) -> object:
         aging.open().cleanup(keep=1, dry_run=False)
-        return three_way(*args, **options)
+        return merge_three_way(*args, **options)
 
     monkeypatch.setattr(merging, "three_way", overtaken)
-    with pytest.raises(errors.SnapshotGone, match=f"commit '{held.at.commit}' was collected"):
+    with pytest.raises(errors.SnapshotGoneError, match=f"commit '{held.at.commit}' was collected"):
         aging.open().branch().plan_merge(held.at.commit)
-    assert not any(name.startswith(layout.HOLDS) for name in aging.files())
+    assert not any(name.startswith(layout.LEASES) for name in aging.files())
 
 
 def test_a_hold_that_was_left_behind_ends_with_the_grace(aging: Aging) -> None:
@@ -218,9 +220,9 @@ def test_a_hold_that_was_left_behind_ends_with_the_grace(aging: Aging) -> None:
     add(graph.branch(), *numbered(1, 6))
     aging.later()
     branches = graph._session.resources.branches
-    with branches.holds.held(graph.snapshot(2).at):
+    with branches.holds.acquire(graph.snapshot(2).at):
         graph.cleanup(keep=1, dry_run=False)
-        (left,) = (name for name in aging.files() if name.startswith(layout.HOLDS))
+        (left,) = (name for name in aging.files() if name.startswith(layout.LEASES))
         data = (aging.folder / left).read_bytes()
         manifests = sum("Person" in name and "/_versions/d" in name for name in aging.files())
     (aging.folder / left).write_bytes(data)

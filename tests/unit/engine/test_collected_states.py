@@ -90,7 +90,7 @@ def reader(aging: Aging, request: pytest.FixtureRequest) -> tuple[Graph, Snapsho
 def test_a_collected_snapshot_is_told_as_that(
     reader: tuple[Graph, Snapshot], ask: Callable[[Graph, Snapshot], object]
 ) -> None:
-    with pytest.raises((errors.CommitNotFound, errors.HistoryGone)) as refused:
+    with pytest.raises((errors.CommitNotFoundError, errors.HistoryGoneError)) as refused:
         ask(*reader)
     assert ".lance" not in str(refused.value)
 
@@ -110,7 +110,7 @@ def test_the_oldest_commit_has_nothing_left_to_be_compared_with(
     graph.cleanup(keep=3, dry_run=False)
     main = aging.open().branch()
     *_, second, oldest = main.commits()
-    with pytest.raises(errors.SnapshotGone) as refused:
+    with pytest.raises(errors.SnapshotGoneError) as refused:
         getattr(main, verb)(oldest)
     assert ".lance" not in str(refused.value)
     assert main.revert(second).outcome == "reverted"

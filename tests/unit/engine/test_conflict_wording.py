@@ -34,7 +34,7 @@ def _remove(name: str) -> Change:
 
 def _told(act: Callable[[], object], operation: str) -> str:
     """The only conflict of an operation."""
-    with pytest.raises(errors.MergeConflict) as caught:
+    with pytest.raises(errors.MergeConflictError) as caught:
         act()
     assert caught.value.operation == operation
     (conflict,) = caught.value.conflicts

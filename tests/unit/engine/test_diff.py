@@ -95,11 +95,11 @@ def test_a_state_is_named_in_many_ways(graph: Graph, main: Branch) -> None:
 @pytest.mark.parametrize(
     ("place", "error", "message"),
     [
-        ("nobody", errors.CommitNotFound, "there is no branch, no tag and no commit 'nobody'"),
-        (b"main", errors.InvalidArgument, "a bytes is no state of a graph"),
-        (3, errors.InvalidArgument, "an? int is no state"),
-        (datetime(2020, 1, 1, tzinfo=UTC), errors.CommitNotFound, "no commit as old"),
-        (datetime(2020, 1, 1), errors.InvalidArgument, "no time zone"),
+        ("nobody", errors.CommitNotFoundError, "there is no branch, no tag and no commit 'nobody'"),
+        (b"main", errors.InvalidArgumentError, "a bytes is no state of a graph"),
+        (3, errors.InvalidArgumentError, "an? int is no state"),
+        (datetime(2020, 1, 1, tzinfo=UTC), errors.CommitNotFoundError, "no commit as old"),
+        (datetime(2020, 1, 1), errors.InvalidArgumentError, "no time zone"),
     ],
 )
 def test_what_names_no_state_is_refused(
@@ -112,7 +112,7 @@ def test_what_names_no_state_is_refused(
 def test_a_state_of_another_graph_is_refused(main: Branch) -> None:
     with company() as other:
         for state in (other.branch(), other.branch().snapshot()):
-            with pytest.raises(errors.InvalidArgument, match="is of the graph at"):
+            with pytest.raises(errors.InvalidArgumentError, match="is of the graph at"):
                 main.diff(state)
 
 
@@ -151,9 +151,9 @@ def test_filters_hold_along_a_line_and_across_branches(graph: Graph, main: Branc
             assert told(graph.diff(old, review, **names)) == kept
             assert 0 < len(kept) < len(everything)
     assert not graph.diff(start, review, types=["Team"], kinds=["edge"])
-    with pytest.raises(errors.TypeNotFound, match="Persn"):
+    with pytest.raises(errors.TypeNotFoundError, match="Persn"):
         graph.diff(start, review, types=["Persn"])
-    with pytest.raises(errors.InvalidArgument, match="'vertex' is not one of 'node', 'edge'"):
+    with pytest.raises(errors.InvalidArgumentError, match="'vertex' is not one of 'node', 'edge'"):
         graph.diff(start, review, kinds=["vertex"])
 
 
@@ -256,7 +256,7 @@ def test_vectors_and_blobs_are_read_only_where_nothing_else_decides(
         docs["c"]["scan"] = "base64:AAI="
         main.load([{"type": "Doc", "data": docs[slug]} for slug in "abc"], mode="merge")
         heavy = {
-            start.view.shape(key).columns[name]
+            start.view.get_shape(key).columns[name]
             for key in start.view.types
             for name in ("face", "scan")
         }
@@ -369,7 +369,7 @@ def test_two_states_can_be_compared_when_the_records_between_them_are_gone(
         main.load([person("Dan")], mode="append")
         wanted = told(graph.diff(old, main))
         assert len(wanted) == 3
-        paths = [layout.record(MAIN.id, old.version + 2)]
+        paths = [layout.build_record_path(MAIN.id, old.version + 2)]
         graph._session.resources.storage.objects.delete(paths)
     with omnigraph.open(str(tmp_path / "g")) as graph:
         assert told(graph.diff(old, "main")) == wanted

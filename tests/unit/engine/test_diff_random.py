@@ -13,7 +13,7 @@ import pytest
 import omnigraph
 import places
 from omnigraph import Branch, Graph, Snapshot
-from omnigraph.errors import MergeConflict
+from omnigraph.errors import MergeConflictError
 from omnigraph.execution.changes import changed
 from unit.engine.exported import expected, told
 
@@ -102,7 +102,7 @@ class Life:
         """Bring another branch in, if both go together."""
         others = [name for name in self.graph.branches() if name != branch.name]
         if others:
-            with suppress(MergeConflict):
+            with suppress(MergeConflictError):
                 branch.merge(self.chance.choice(others))
 
 

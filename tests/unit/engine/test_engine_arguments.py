@@ -14,8 +14,8 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.arguments import datetime_of, microseconds, plain_parameters
-from omnigraph.errors import InvalidArgument, OmnigraphError, ParameterError
+from omnigraph.engine.arguments import datetime_of, normalize_parameters, to_microseconds
+from omnigraph.errors import InvalidArgumentError, OmnigraphError, ParameterError
 from omnigraph.versioning import Signature
 from places import fresh_uri
 from unit.engine.company import CHANGES, SCHEMA, company
@@ -40,7 +40,7 @@ def test_what_json_knows_stays_and_the_rest_becomes_it() -> None:
         "nothing": pd.NaT,
         "series": pd.Series([pd.Timestamp("2024-05-06T07:00:00")]),
     }
-    assert plain_parameters(given) == {
+    assert normalize_parameters(given) == {
         "none": None,
         "number": 1,
         "day": "2024-05-06",
@@ -60,18 +60,18 @@ def test_what_json_knows_stays_and_the_rest_becomes_it() -> None:
 
 
 def test_what_is_no_mapping_is_left_to_the_binder() -> None:
-    assert plain_parameters([1]) == [1]
-    assert plain_parameters(None) is None
+    assert normalize_parameters([1]) == [1]
+    assert normalize_parameters(None) is None
 
 
 def test_times_keep_their_microseconds() -> None:
     at = datetime(2024, 5, 6, 7, 8, 9, 123457, tzinfo=UTC)
-    assert datetime_of(microseconds(at)) == at
+    assert datetime_of(to_microseconds(at)) == at
 
 
 def test_a_time_without_a_zone_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match="time zone"):
-        microseconds(datetime(2024, 5, 6))
+    with pytest.raises(InvalidArgumentError, match="time zone"):
+        to_microseconds(datetime(2024, 5, 6))
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_what_is_no_text_is_refused_by_the_name_of_its_argument(graph: Graph, nu
     for value in WRONG:
         if isinstance(value, list) and argument == "storage_options":
             continue  # no key of any mapping
-        with pytest.raises(InvalidArgument) as caught:
+        with pytest.raises(InvalidArgumentError) as caught:
             call(graph, value)
         assert caught.value.argument == argument
     assert graph.branch().head == before
@@ -155,21 +155,21 @@ def test_what_is_no_text_is_refused_by_the_name_of_its_argument(graph: Graph, nu
 def test_other_arguments_without_a_meaning_are_refused(
     graph: Graph, call: Callable[[Any], object]
 ) -> None:
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgumentError):
         call(graph)
 
 
 @pytest.mark.parametrize("field", ["actor", "message", "key"])
 @pytest.mark.parametrize("value", [5, b"x", "\ud800"])
 def test_no_record_can_be_made_of_what_cannot_be_read_back(field: str, value: object) -> None:
-    with pytest.raises(InvalidArgument, match=field):
+    with pytest.raises(InvalidArgumentError, match=field):
         Signature(**{field: value})  # type: ignore[arg-type]  # wrong on purpose
 
 
 @pytest.mark.parametrize("call", [omnigraph.open, partial(omnigraph.create, schema="")])
 def test_an_address_with_nul_is_refused(call: Callable[[str], object]) -> None:
     for uri in ("\0", "graphs/a\0b"):
-        with pytest.raises(InvalidArgument, match="NUL"):
+        with pytest.raises(InvalidArgumentError, match="NUL"):
             call(uri)
 
 

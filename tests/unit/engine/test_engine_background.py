@@ -64,13 +64,13 @@ def test_a_stop_waits_for_the_running_job_and_drops_the_waiting_ones() -> None:
 def test_a_stop_lets_the_first_job_begin_while_its_thread_is_starting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    work = background._Jobs._work
+    work = background._Jobs._run_jobs
 
     def work_late(jobs: background._Jobs) -> None:
         time.sleep(0.1)
         work(jobs)
 
-    monkeypatch.setattr(background._Jobs, "_work", work_late)
+    monkeypatch.setattr(background._Jobs, "_run_jobs", work_late)
     executor, done = Background(), list[str]()
     executor.submit(done.append, "first")
     waiting = executor.submit(done.append, "second")

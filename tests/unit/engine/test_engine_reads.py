@@ -58,7 +58,7 @@ def test_a_query_is_stopped_when_its_time_is_over(crowd: omnigraph.Graph, access
         # What the first read loads is not what is stopped here.
         main.query(LARGE.replace("$b likes $d", '$b likes $d  $b.name = "p1" $a.name = "p2"'))
         started = time.monotonic()
-        with pytest.raises(errors.QueryTimeout) as stopped:
+        with pytest.raises(errors.QueryTimeoutError) as stopped:
             main.query(LARGE, timeout=0.5)
         assert time.monotonic() - started < 5
         assert stopped.value.timeout_s == 0.5
@@ -68,7 +68,7 @@ def test_a_query_is_stopped_when_its_time_is_over(crowd: omnigraph.Graph, access
 
 def test_a_query_that_needs_too_much_memory_is_refused(crowd: omnigraph.Graph) -> None:
     text = "query q() { match { $a: Person  $b: Person } return { $a.name, $b.name } }"
-    with pytest.raises(errors.ResourceLimit) as refused:
+    with pytest.raises(errors.ResourceLimitError) as refused:
         crowd.branch().query(text, memory=10_000_000)
     assert refused.value.resource == "query_memory_bytes"
     assert refused.value.limit == 10_000_000
@@ -95,7 +95,7 @@ def test_a_query_may_be_interrupted(crowd: omnigraph.Graph) -> None:
 def test_settings_of_a_request_hold_unless_the_text_changes_them(crowd: omnigraph.Graph) -> None:
     main = crowd.branch()
     text = "query q() { match { $a: Person  $a (knows | likes) $b } return { count($b) as n } }"
-    with pytest.raises(errors.ResourceLimit, match="traversal_work_limit is limited to 5"):
+    with pytest.raises(errors.ResourceLimitError, match="traversal_work_limit is limited to 5"):
         main.query(text, settings={"traversal_work_limit": 5})
     changed = f"set traversal_work_limit = 900000; {text}"
     assert len(main.query(changed, settings={"traversal_work_limit": 5})) == 1
@@ -121,7 +121,7 @@ def test_bounds_without_a_meaning_are_refused(
     crowd: omnigraph.Graph, argument: str, value: object
 ) -> None:
     text = "query q() { match { $p: Person } return { $p.name } }"
-    with pytest.raises(errors.InvalidArgument) as refused:
+    with pytest.raises(errors.InvalidArgumentError) as refused:
         crowd.branch().query(text, **{argument: value})  # type: ignore[arg-type]
     assert refused.value.argument == argument
 
@@ -144,7 +144,7 @@ def test_types_are_datasets_and_tables_of_arrow(tmp_path: Path) -> None:
             "@dst",
             "since",
         ]
-        with pytest.raises(errors.TypeNotFound) as missing:
+        with pytest.raises(errors.TypeNotFoundError) as missing:
             snapshot.dataset("Persn")
         assert "Person" in str(missing.value.hint)
 
@@ -157,7 +157,7 @@ def test_a_snapshot_is_a_graph_of_networkx(tmp_path: Path) -> None:
         people = snapshot.to_networkx(types=["Person"])
         assert {type_name for type_name, _ in people} == {"Person"}
         assert len(people) == 2
-        with pytest.raises(errors.TypeNotFound):
+        with pytest.raises(errors.TypeNotFoundError):
             snapshot.to_networkx(types=["Nobody"])
-        with pytest.raises(errors.InvalidArgument):
+        with pytest.raises(errors.InvalidArgumentError):
             snapshot.to_networkx(types="Person")

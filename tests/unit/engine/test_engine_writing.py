@@ -12,11 +12,11 @@ import pyarrow.dataset as pds
 import pytest
 
 from omnigraph import Branch, errors
-from omnigraph.engine.operations import Loading, Migrating, Mutating
-from omnigraph.engine.writing import STARTS_MAX, Operation, Terms, Written, write
+from omnigraph.engine.operations import LoadOperation, MigrationOperation, MutationOperation
+from omnigraph.engine.writing import STARTS_MAX, Operation, Terms, WriteOutcome, write
 from omnigraph.execution.view import View
 from omnigraph.versioning import Transaction
-from omnigraph.writers.inputs import InputOptions, Source, Text
+from omnigraph.writers.inputs import InputOptions, InputSource, Text
 from omnigraph.writers.load import LoadMode
 from omnigraph.writers.prepare import Request
 from unit.engine.company import CHANGES, SCHEMA, ages, company, person
@@ -54,15 +54,15 @@ class Overtaken:
         return transaction
 
 
-def _mutating(main: Branch, query: str, /, **params: object) -> Mutating:
-    return Mutating(main._session.resources, CHANGES, name=query, params=params)
+def _mutating(main: Branch, query: str, /, **params: object) -> MutationOperation:
+    return MutationOperation(main._session.resources, CHANGES, name=query, params=params)
 
 
-def _loading(main: Branch, source: Source, mode: LoadMode = LoadMode.APPEND) -> Loading:
-    return Loading(main._session.resources, source, mode=mode, options=InputOptions())
+def _loading(main: Branch, source: InputSource, mode: LoadMode = LoadMode.APPEND) -> LoadOperation:
+    return LoadOperation(main._session.resources, source, mode=mode, options=InputOptions())
 
 
-def _write(main: Branch, operation: Operation, terms: Terms | None = None) -> Written:
+def _write(main: Branch, operation: Operation, terms: Terms | None = None) -> WriteOutcome:
     return write(main._session, main._stream, operation, terms or Terms())
 
 
@@ -73,7 +73,7 @@ def _birthday(main: Branch, who: str, age: int) -> object:
 def test_a_head_that_moves_after_the_preparation_is_noticed(main: Branch) -> None:
     mutating = _mutating(main, "birthday", who="Ada", age=1)
     operation = Overtaken(mutating, lambda: _birthday(main, "Bob", 1))
-    with pytest.raises(errors.PreconditionFailed):
+    with pytest.raises(errors.PreconditionFailedError):
         _write(main, operation, Terms(if_commit=main.head.id))
     assert ages(main) == {"Ada": 36, "Bob": 1}
 
@@ -81,7 +81,7 @@ def test_a_head_that_moves_after_the_preparation_is_noticed(main: Branch) -> Non
 def test_an_update_of_what_others_changed_is_a_conflict(main: Branch) -> None:
     mutating = _mutating(main, "birthday", who="Ada", age=1)
     operation = Overtaken(mutating, lambda: _birthday(main, "Ada", 99))
-    with pytest.raises(errors.Conflict) as caught:
+    with pytest.raises(errors.ConflictError) as caught:
         _write(main, operation)
     assert (caught.value.type_key, caught.value.entity_id) == ("node:Person", "Ada")
     assert (operation.preparations, ages(main)["Ada"]) == (1, 99)
@@ -122,7 +122,7 @@ def test_an_insert_of_what_others_inserted_is_prepared_again(main: Branch) -> No
 def test_an_append_of_what_others_appended_is_a_key_conflict(main: Branch) -> None:
     loading = _loading(main, [person("Cyd", 2)])
     operation = Overtaken(loading, lambda: main.load([person("Cyd", 1)], mode="append"))
-    with pytest.raises(errors.KeyConflict):
+    with pytest.raises(errors.KeyConflictError):
         _write(main, operation)
     assert (operation.preparations, ages(main)["Cyd"]) == (2, 1)
 
@@ -130,7 +130,7 @@ def test_an_append_of_what_others_appended_is_a_key_conflict(main: Branch) -> No
 def test_an_overwrite_of_what_others_wrote_is_a_conflict(main: Branch) -> None:
     loading = _loading(main, [person("Ada", 2)], LoadMode.OVERWRITE)
     operation = Overtaken(loading, lambda: main.load([person("Dov", 1)], mode="append"))
-    with pytest.raises(errors.Conflict):
+    with pytest.raises(errors.ConflictError):
         _write(main, operation)
     assert set(ages(main)) == {"Ada", "Bob", "Dov"}
 
@@ -139,7 +139,7 @@ def test_an_edge_does_not_land_beside_the_end_of_its_node(main: Branch) -> None:
     mutating = _mutating(main, "join", who="Bob", team="Engines")
     leave = {"who": "Bob"}
     operation = Overtaken(mutating, lambda: main.mutate(CHANGES, name="leave", params=leave))
-    with pytest.raises(errors.WriteRefused):
+    with pytest.raises(errors.WriteRefusedError):
         _write(main, operation)
     assert (operation.preparations, main.count("MemberOf")) == (2, 1)
 
@@ -204,17 +204,17 @@ def _rows() -> pa.Table:
     ],
 )
 def test_only_what_is_known_to_give_its_rows_again_is_read_again_under_another_schema(
-    main: Branch, make: Callable[[], Source], is_repeatable: bool
+    main: Branch, make: Callable[[], InputSource], is_repeatable: bool
 ) -> None:
     source = make()
     are_records = make is Records or isinstance(source, tuple | Text | type(iter([])))
     options = InputOptions(type=None if are_records else "Person")
-    loading = Loading(main._session.resources, source, mode=LoadMode.APPEND, options=options)
+    loading = LoadOperation(main._session.resources, source, mode=LoadMode.APPEND, options=options)
     operation = Overtaken(loading, lambda: main.apply_schema(WIDER))
     if is_repeatable:
         assert _write(main, operation).record is not None
     else:
-        with pytest.raises(errors.Conflict, match="another schema"):
+        with pytest.raises(errors.ConflictError, match="another schema"):
             _write(main, operation)
     assert ("Cyd" in ages(main)) is is_repeatable
 
@@ -228,7 +228,7 @@ def test_a_source_is_read_again_by_its_author_who_may_write_meanwhile(main: Bran
 
     options = InputOptions(progress=progress)
     resources = main._session.resources
-    loading = Loading(resources, [person("Cyd")], mode=LoadMode.APPEND, options=options)
+    loading = LoadOperation(resources, [person("Cyd")], mode=LoadMode.APPEND, options=options)
     operation = Overtaken(loading, lambda: main.apply_schema(WIDER))
     author = threading.Thread(target=_write, args=(main, operation), name="author", daemon=True)
     author.start()
@@ -247,7 +247,7 @@ def test_a_schema_that_never_rests_is_a_conflict(main: Branch) -> None:
             return transaction
 
     operation = Restless(_loading(main, [person("Cyd")]), lambda: None)
-    with pytest.raises(errors.Conflict, match=f"{STARTS_MAX} times"):
+    with pytest.raises(errors.ConflictError, match=f"{STARTS_MAX} times"):
         _write(main, operation)
     assert len(ages(main)) == 2
 
@@ -255,7 +255,7 @@ def test_a_schema_that_never_rests_is_a_conflict(main: Branch) -> None:
 def test_records_that_come_once_cannot_be_read_again_under_another_schema(main: Branch) -> None:
     loading = _loading(main, iter([person("Cyd", 1)]))
     operation = Overtaken(loading, lambda: main.apply_schema(WIDER))
-    with pytest.raises(errors.Conflict, match="another schema"):
+    with pytest.raises(errors.ConflictError, match="another schema"):
         _write(main, operation)
     assert len(ages(main)) == 2
 
@@ -279,9 +279,9 @@ def test_a_mutation_is_compiled_again_under_another_schema(main: Branch) -> None
 def test_two_schemas_at_once_are_a_conflict(main: Branch) -> None:
     other = SCHEMA.replace("node Note {\n", "node Note {\n  title: String?\n")
     operation = Overtaken(
-        Migrating(main._session.resources, WIDER), lambda: main.apply_schema(other)
+        MigrationOperation(main._session.resources, WIDER), lambda: main.apply_schema(other)
     )
-    with pytest.raises(errors.Conflict, match="another schema"):
+    with pytest.raises(errors.ConflictError, match="another schema"):
         _write(main, operation)
     assert main.schema == other
 
@@ -290,14 +290,14 @@ def test_a_branch_that_ends_meanwhile_refuses_the_write(main: Branch) -> None:
     review = main.graph.create_branch("review")
     loading = _loading(review, [person("Cyd")])
     operation = Overtaken(loading, lambda: main.graph.delete_branch("review"))
-    with pytest.raises(errors.BranchGone):
+    with pytest.raises(errors.BranchGoneError):
         _write(review, operation)
 
 
 def _raise_floor(main: Branch) -> None:
     log, stream = main._session.resources.log, main._stream
     main.load([person("Dov", 1)], mode="append")
-    log.floors.put(stream.id, log.head(stream).snapshot.seq)
+    log.floors.put(stream.id, log.read_head(stream).snapshot.seq)
 
 
 def _fence(main: Branch) -> None:
@@ -310,7 +310,7 @@ def test_what_is_missing_after_a_clean_up_makes_a_write_start_again(
 ) -> None:
     def miss() -> None:
         clean_up(main)
-        raise errors.CorruptObject("some/file", "it is absent")
+        raise errors.CorruptObjectError("some/file", "it is absent")
 
     operation = Overtaken(_loading(main, [person("Cyd", 2)]), miss)
     assert _write(main, operation).record is not None
@@ -319,9 +319,9 @@ def test_what_is_missing_after_a_clean_up_makes_a_write_start_again(
 
 def test_what_is_missing_without_a_clean_up_is_damage(main: Branch) -> None:
     def miss() -> None:
-        raise errors.CorruptObject("some/file", "it is absent")
+        raise errors.CorruptObjectError("some/file", "it is absent")
 
     operation = Overtaken(_loading(main, [person("Cyd", 2)]), miss)
-    with pytest.raises(errors.CorruptObject):
+    with pytest.raises(errors.CorruptObjectError):
         _write(main, operation)
     assert operation.preparations == 1

@@ -64,9 +64,9 @@ def test_a_history_tells_every_commit_that_changed_an_entity_and_no_other(main: 
 
 def test_an_entity_that_never_was_has_no_history(main: Branch) -> None:
     assert versions(main, "Zed") == []
-    with pytest.raises(errors.TypeNotFound):
+    with pytest.raises(errors.TypeNotFoundError):
         main.history("Persn", "Ada")
-    with pytest.raises(errors.EntityNotFound):
+    with pytest.raises(errors.EntityNotFoundError):
         main.blame("Person", "Zed")
 
 

@@ -10,10 +10,10 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.entity_change.filters import filters_of
+from omnigraph.engine.entity_change.filters import parse_filters
 from omnigraph.engine.feed import arrow
-from omnigraph.engine.feed.arrow import change_batches, shares_between
-from omnigraph.errors import InvalidArgument
+from omnigraph.engine.feed.arrow import plan_feed_splits, read_change_batches
+from omnigraph.errors import InvalidArgumentError
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -41,11 +41,11 @@ def told(graph: Graph, version: int) -> list[dict[str, Any]]:
     """Every change since a version, from all shares."""
     session = graph._session
     start, end = graph.snapshot(version).at, graph.branch().snapshot().at
-    wanted = filters_of(None, None, None).first_at(session.view(end))
+    wanted = parse_filters(None, None, None).resolve_in_first(session.open_view(end))
     batches = [
         batch
-        for share in shares_between(session, start, end)
-        for batch in change_batches(session, share, wanted)
+        for share in plan_feed_splits(session, start, end)
+        for batch in read_change_batches(session, share, wanted)
     ]
     rows: list[dict[str, Any]] = pa.Table.from_batches(batches, arrow.SCHEMA).to_pylist()
     return rows
@@ -56,7 +56,7 @@ def test_batches_tell_what_the_pages_of_each_commit_tell(
     graph: Graph, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrow, "WINDOW_ROWS", window)
-    monkeypatch.setattr(arrow, "SHARE_ROWS", 2 * window)
+    monkeypatch.setattr(arrow, "SPLIT_ROWS", 2 * window)
     expected = [
         (commit.id, commit.version, change.to_json())
         for commit in reversed(list(graph.branch().commits()))
@@ -91,5 +91,5 @@ def test_a_start_on_another_line_is_refused(graph: Graph) -> None:
     side = graph.create_branch("side")
     side.mutate('query q() { update Person set { age: 9 } where name = "p04" }')
     session = graph._session
-    with pytest.raises(InvalidArgument, match="not on the way"):
-        shares_between(session, side.snapshot().at, graph.branch().snapshot().at)
+    with pytest.raises(InvalidArgumentError, match="not on the way"):
+        plan_feed_splits(session, side.snapshot().at, graph.branch().snapshot().at)

@@ -156,10 +156,10 @@ def test_maintenance_is_an_empty_block(graph: Graph, main: Branch) -> None:
 
 def test_the_first_commit_has_nothing_to_be_compared_with(graph: Graph, main: Branch) -> None:
     first = list(main.commits())[-1]
-    with pytest.raises(errors.CommitHasNoParent) as refused:
+    with pytest.raises(errors.CommitHasNoParentError) as refused:
         graph.commit_changes(first)
     assert refused.value.commit == first.id
-    with pytest.raises(errors.CommitNotFound):
+    with pytest.raises(errors.CommitNotFoundError):
         graph.commit_changes("01M7H2K9ZZA63CWQ5FJFV5YAC2")
 
 
@@ -187,12 +187,12 @@ def test_filters_apply_to_kinds_types_and_operations(graph: Graph, main: Branch)
     assert len(changes(graph, commit, ops=["delete"])) == 2
     loaded = graph.commit_changes(first, types=["Team", "Person"], kinds=["node"])
     assert {each.type_name for each in loaded.changes} == {"Team", "Person"}
-    with pytest.raises(errors.TypeNotFound):
+    with pytest.raises(errors.TypeNotFoundError):
         graph.commit_changes(first, types=["Persn"])
     for wrong in ({"kinds": ["thing"]}, {"ops": ["upsert"]}, {"limit": 0}, {"types": "Person"}):
-        with pytest.raises(errors.InvalidArgument):
+        with pytest.raises(errors.InvalidArgumentError):
             graph.commit_changes(first, **wrong)
-    with pytest.raises(errors.ResourceLimit, match="commit_changes_page_changes"):
+    with pytest.raises(errors.ResourceLimitError, match="commit_changes_page_changes"):
         graph.commit_changes(first, limit=8193)
 
 
@@ -206,13 +206,16 @@ def test_a_page_token_belongs_to_its_commit_and_its_filters(graph: Graph, main: 
         (first, {"kinds": ["node"]}),
         (first, {"ops": ["insert"]}),
     ):
-        with pytest.raises(errors.ChangeCursorRejected):
+        with pytest.raises(errors.ChangeCursorRejectedError):
             graph.commit_changes(commit, page_token=token, **options)  # type: ignore[arg-type]
-    with pytest.raises(errors.ChangeCursorRejected):
+    with pytest.raises(errors.ChangeCursorRejectedError):
         main.changes(page_token=token)
-    with pytest.raises(errors.ChangeCursorRejected):
+    with pytest.raises(errors.ChangeCursorRejectedError):
         main.changes(cursor=token)
-    with company() as elsewhere, pytest.raises(errors.ChangeCursorRejected, match="another graph"):
+    with (
+        company() as elsewhere,
+        pytest.raises(errors.ChangeCursorRejectedError, match="another graph"),
+    ):
         elsewhere.commit_changes(elsewhere.branch().head, page_token=token)
 
 
@@ -299,7 +302,7 @@ def test_a_type_that_is_dropped_with_its_entities_is_a_boundary(graph: Graph, ma
     without = SCHEMA.replace("edge MemberOf: Person -> Team {\n  since: Date?\n}\n", "")
     migration = main.apply_schema(without).commit
     assert migration is not None
-    with pytest.raises(errors.ChangeSchemaBoundary) as refused:
+    with pytest.raises(errors.ChangeSchemaBoundaryError) as refused:
         graph.commit_changes(migration)
     assert (refused.value.commit, refused.value.type_name) == (migration.id, "MemberOf")
     assert graph.commit_changes(migration, kinds=["node"]).changes == ()

@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph import Branch
 from omnigraph.engine.graph import open_on
-from omnigraph.engine.resources import Storage, storage_at
+from omnigraph.engine.resources import Storage, open_storage
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.paths import Entry
 from places import fresh_uri, options
@@ -52,7 +52,7 @@ class CountingObjects:
 @contextmanager
 def counted(uri: str) -> Iterator[tuple[Branch, CountingObjects]]:
     """A branch in a process that knows nothing but the head, and what is read from then on."""
-    storage = storage_at(uri, is_durable=False, options=options(uri))
+    storage = open_storage(uri, is_durable=False, options=options(uri))
     objects = CountingObjects(storage.objects)
     with open_on(Storage(objects, storage.tables)) as graph:
         main = graph.branch()

@@ -14,9 +14,9 @@ import omnigraph
 import places
 from omnigraph import Branch, Graph, errors
 from omnigraph.engine.entity_change import Filters
-from omnigraph.engine.feed import Feed, Limits, follow, origin_of
+from omnigraph.engine.feed import Feed, Limits, follow, parse_origin
 from omnigraph.engine.graph import create_on
-from omnigraph.engine.resources import Environment, storage_at
+from omnigraph.engine.resources import Environment, open_storage
 from omnigraph.versioning.transaction import Settings
 from places import fresh_uri
 from unit.engine.company import SCHEMA, company, person
@@ -64,7 +64,7 @@ def test_a_follower_pauses_only_where_it_has_seen_everything(main: Branch) -> No
     for number in range(6):
         main.load([person(f"p{number}")], mode="append")
     feed = Feed(main._session, main._stream, Filters())
-    origin = origin_of("beginning", None, None)
+    origin = parse_origin("beginning", None, None)
     blocks = follow(feed, origin, limits=Limits(commits=2), poll_s=7, wait=wait)
     assert len(list(islice(blocks, 9))) == 9
     assert pauses == [7, 7]
@@ -82,9 +82,9 @@ def test_a_large_commit_comes_in_parts_and_the_last_one_has_the_cursor(main: Bra
 
 def test_what_is_wrong_with_a_follower_is_told_at_once(main: Branch) -> None:
     for wrong in ({"poll_s": -1}, {"poll_s": "1"}, {"poll_s": float("nan")}, {"start": "x"}):
-        with pytest.raises(errors.InvalidArgument):
+        with pytest.raises(errors.InvalidArgumentError):
             main.follow(**wrong)
-    with pytest.raises(errors.ChangeCursorRejected):
+    with pytest.raises(errors.ChangeCursorRejectedError):
         main.follow(cursor="x")
 
 
@@ -110,10 +110,10 @@ def test_a_baseline_loads_as_the_graph_and_its_cursor_goes_on_from_there(main: B
 
 def test_an_interrupted_baseline_has_no_cursor(main: Branch) -> None:
     baseline = main.baseline()
-    with pytest.raises(errors.InvalidArgument, match="not read to its end"):
+    with pytest.raises(errors.InvalidArgumentError, match="not read to its end"):
         _ = baseline.resume_cursor
     next(iter(baseline))
-    with pytest.raises(errors.InvalidArgument, match="not read to its end"):
+    with pytest.raises(errors.InvalidArgumentError, match="not read to its end"):
         baseline.to_json()
 
 
@@ -126,9 +126,9 @@ def test_filters_of_a_baseline_choose_entities_but_operations_only_bind_the_curs
         cursor=baseline.resume_cursor, kinds=["node"], types=["Person"], ops=["delete"]
     )
     assert page.caught_up
-    with pytest.raises(errors.ChangeCursorRejected, match="other filters"):
+    with pytest.raises(errors.ChangeCursorRejectedError, match="other filters"):
         main.changes(cursor=baseline.resume_cursor)
-    with pytest.raises(errors.TypeNotFound):
+    with pytest.raises(errors.TypeNotFoundError):
         main.baseline(types=["Persn"])
 
 
@@ -136,7 +136,7 @@ def test_filters_of_a_baseline_choose_entities_but_operations_only_bind_the_curs
 
 
 def test_after_a_cleanup_a_consumer_that_is_behind_is_told_of_the_gap() -> None:
-    storage = storage_at(fresh_uri(), is_durable=False, options=None)
+    storage = open_storage(fresh_uri(), is_durable=False, options=None)
     environment = Environment(settings=Settings(grace_s=0))
     graph = create_on(storage, schema=SCHEMA, environment=environment)
     main = graph.branch()
@@ -146,7 +146,7 @@ def test_after_a_cleanup_a_consumer_that_is_behind_is_told_of_the_gap() -> None:
     current = main.changes().cursor
     graph.cleanup(keep=2, dry_run=False, grace=timedelta())
     for options in ({"cursor": stale}, {"start": "beginning"}):
-        with pytest.raises(errors.ChangeFeedGap) as gap:
+        with pytest.raises(errors.ChangeFeedGapError) as gap:
             main.changes(**options)
         assert gap.value.cursor == options.get("cursor")
     assert gap.value.first_unreadable_commit not in commits[-1:]
@@ -159,7 +159,7 @@ def test_after_a_cleanup_a_consumer_that_is_behind_is_told_of_the_gap() -> None:
     [block] = main.changes(cursor=baseline.resume_cursor).blocks
     assert known >= {f"p{n}" for n in range(6)}
     assert [change.id for change in block.changes] == ["late"]
-    with pytest.raises(errors.CommitNotFound):
+    with pytest.raises(errors.CommitNotFoundError):
         graph.commit_changes(commits[0])
 
 
@@ -174,6 +174,6 @@ def test_a_restored_copy_does_not_take_cursors_of_commits_it_does_not_have(tmp_p
         main = graph.branch()
         assert main.changes(cursor=kept).caught_up
         for _ in range(2):
-            with pytest.raises(errors.ChangeCursorRejected, match="does not have"):
+            with pytest.raises(errors.ChangeCursorRejectedError, match="does not have"):
                 main.changes(cursor=lost)
             main.load([person(f"p{main.head.version}")], mode="append")

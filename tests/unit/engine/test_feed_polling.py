@@ -76,9 +76,9 @@ def test_a_commit_of_another_branch_is_no_place_to_start_after(graph: Graph, mai
     ours = hire(main, "Dan")
     assert commits(review.changes(start="beginning"))[-1] == theirs
     for branch, commit in ((main, theirs), (review, ours), (main, "01M7H2K9ZZA63CWQ5FJFV5YAC2")):
-        with pytest.raises(errors.CommitNotFound):
+        with pytest.raises(errors.CommitNotFoundError):
             branch.changes(start=f"after:{commit}")
-    with pytest.raises(errors.InvalidArgument):
+    with pytest.raises(errors.InvalidArgumentError):
         main.changes(start="yesterday")
 
 
@@ -98,9 +98,9 @@ def test_a_branch_tells_the_commits_it_started_from_too(graph: Graph, main: Bran
 
 def test_only_one_position_may_be_given(main: Branch) -> None:
     cursor = main.changes().cursor
-    with pytest.raises(errors.InvalidArgument, match="start and cursor exclude"):
+    with pytest.raises(errors.InvalidArgumentError, match="start and cursor exclude"):
         main.changes(start="now", cursor=cursor)
-    with pytest.raises(errors.InvalidArgument, match="exclude"):
+    with pytest.raises(errors.InvalidArgumentError, match="exclude"):
         main.changes(page_token=cursor, cursor=cursor)
 
 
@@ -152,9 +152,9 @@ def test_a_poll_looks_at_so_many_commits_and_says_that_there_are_more(main: Bran
         cursor = page.cursor
     assert told == expected
     assert commits(main.changes(start="beginning", commits_max=2))[1:] == expected[:1]
-    with pytest.raises(errors.ResourceLimit):
+    with pytest.raises(errors.ResourceLimitError):
         main.changes(commits_max=513)
-    with pytest.raises(errors.ResourceLimit):
+    with pytest.raises(errors.ResourceLimitError):
         main.changes(bytes_max=33 * 1024 * 1024)
 
 
@@ -216,16 +216,16 @@ def test_tokens_belong_to_one_life_of_one_branch_and_to_filters(graph: Graph, ma
         {"page_token": cursor},
         {"cursor": cursor, "kinds": ["node"]},
     ):
-        with pytest.raises(errors.ChangeCursorRejected, match=r"^change cursor rejected: "):
+        with pytest.raises(errors.ChangeCursorRejectedError, match=r"^change cursor rejected: "):
             review.changes(**options)
-    with pytest.raises(errors.ChangeCursorRejected, match="another branch"):
+    with pytest.raises(errors.ChangeCursorRejectedError, match="another branch"):
         main.changes(cursor=cursor)
     graph.delete_branch("review")
-    with pytest.raises(errors.BranchGone):
+    with pytest.raises(errors.BranchGoneError):
         review.changes(cursor=cursor)
     again = graph.create_branch("review")
     for options in ({"cursor": cursor}, {"page_token": token}):
-        with pytest.raises(errors.ChangeCursorRejected, match="created again"):
+        with pytest.raises(errors.ChangeCursorRejectedError, match="created again"):
             again.changes(**options)  # type: ignore[arg-type]
 
 
@@ -239,7 +239,7 @@ def test_a_type_that_was_renamed_is_followed_under_its_new_name(main: Branch) ->
     page = main.changes(start="beginning", types=["Crew"])
     assert [each for each in ids(page) if each] == [["Engines"]]
     assert page.blocks[0].changes[0].type_name == "Team"
-    with pytest.raises(errors.TypeNotFound):
+    with pytest.raises(errors.TypeNotFoundError):
         main.changes(types=["Team"])
 
 
@@ -249,7 +249,7 @@ def test_a_schema_boundary_stops_a_feed_that_sees_it_and_no_other(main: Branch) 
     boundary = main.apply_schema(main.schema.replace(dropped, "")).commit
     assert boundary is not None
     commit = hire(main, "Cleo")
-    with pytest.raises(errors.ChangeSchemaBoundary) as refused:
+    with pytest.raises(errors.ChangeSchemaBoundaryError) as refused:
         main.changes(cursor=cursor)
     assert refused.value.commit == boundary.id
     assert commits(main.changes(cursor=narrow, types=["Person"])) == [boundary.id, commit]

@@ -63,7 +63,7 @@ def test_a_cursor_from_before_a_renaming_takes_the_old_name_and_the_new(
     assert ids(page) == ["old", "new"]
     found(main, "Crew", "later")
     assert ids(main.changes(cursor=page.cursor, types=["Crew"])) == ["later"]
-    with pytest.raises(errors.TypeNotFound):
+    with pytest.raises(errors.TypeNotFoundError):
         main.changes(cursor=page.cursor, types=["Team"])
 
 
@@ -88,7 +88,7 @@ def test_the_cursor_of_any_block_goes_on_under_the_new_name(main: Branch, cursor
 
 def test_another_type_is_another_filter_whatever_it_is_called(main: Branch, cursor: str) -> None:
     for types in (["Person"], ["Crew", "Person"], ["Team", "Person"], []):
-        with pytest.raises(errors.ChangeCursorRejected, match="other filters"):
+        with pytest.raises(errors.ChangeCursorRejectedError, match="other filters"):
             main.changes(cursor=cursor, types=types)
 
 
@@ -125,10 +125,10 @@ def test_a_type_that_was_dropped_ends_its_feed_at_the_boundary(main: Branch) -> 
     cursor = main.changes(types=["Note"]).cursor
     text = "node Note {\n  text: String\n}\n"
     main.apply_schema(main.schema.replace(text, ""))
-    with pytest.raises(errors.ChangeSchemaBoundary):
+    with pytest.raises(errors.ChangeSchemaBoundaryError):
         main.changes(cursor=cursor, types=["Note"])
     main.apply_schema(main.schema + text)
-    with pytest.raises(errors.ChangeSchemaBoundary):
+    with pytest.raises(errors.ChangeSchemaBoundaryError):
         main.changes(cursor=cursor, types=["Note"])
 
 
@@ -137,5 +137,5 @@ def test_a_new_type_of_an_old_name_is_not_taken_for_the_old_one(main: Branch, cu
     main.apply_schema(main.schema + "node Team {\n  name: String @key\n}\n")
     found(main, "Team", "other")
     assert ids(main.changes(cursor=cursor, types=["Team"])) == ["old", "new"]
-    with pytest.raises(errors.ChangeCursorRejected, match="other filters"):
+    with pytest.raises(errors.ChangeCursorRejectedError, match="other filters"):
         main.changes(cursor=page.cursor, types=["Team"])

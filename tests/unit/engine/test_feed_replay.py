@@ -81,7 +81,7 @@ def live(graph: Graph, chance: random.Random) -> None:
         branch = graph.branch(chance.choice(graph.branches()))
         try:
             deed(graph, branch, chance)
-        except (errors.MergeConflict, errors.WriteRefused):
+        except (errors.MergeConflictError, errors.WriteRefusedError):
             continue
 
 

@@ -21,7 +21,7 @@ import pytest
 import omnigraph
 from omnigraph import errors
 from omnigraph.engine.background import TableThreads
-from omnigraph.engine.resources import Resources, storage_at
+from omnigraph.engine.resources import Resources, open_storage
 from omnigraph.storage import layout, open_objects
 from places import fresh_uri
 from unit.engine.company import (
@@ -86,7 +86,7 @@ def test_the_first_commit_is_signed_and_has_no_parent() -> None:
 
 def test_a_missing_graph_is_not_found_and_nothing_is_created(tmp_path: Path) -> None:
     uri = fresh_uri(tmp_path / "absent")
-    with pytest.raises(errors.GraphNotFound, match="no graph at"):
+    with pytest.raises(errors.GraphNotFoundError, match="no graph at"):
         omnigraph.open(uri)
     assert stored(uri) == []
 
@@ -95,7 +95,7 @@ def test_creating_a_graph_twice_is_refused(tmp_path: Path) -> None:
     uri = fresh_uri(tmp_path / "org.omni")
     company(uri)
     before = stored(uri)
-    with pytest.raises(errors.GraphExists):
+    with pytest.raises(errors.GraphExistsError):
         omnigraph.create(uri, schema=SCHEMA)
     assert stored(uri) == before
     assert len(ages(omnigraph.open(uri).branch())) == 2
@@ -109,7 +109,7 @@ def test_of_several_creators_one_wins(tmp_path: Path) -> None:
         barrier.wait()
         try:
             omnigraph.create(uri, schema=SCHEMA)
-        except errors.GraphExists:
+        except errors.GraphExistsError:
             return False
         return True
 
@@ -129,7 +129,7 @@ def test_a_graph_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     uri = fresh_uri(tmp_path / "org.omni")
     company(uri).close()
     open_objects(uri).put(layout.FORMAT, json.dumps({"format": 99}).encode())
-    with pytest.raises(errors.FormatTooNew) as caught:
+    with pytest.raises(errors.FormatTooNewError) as caught:
         omnigraph.open(uri)
     assert "upgrade" in str(caught.value.hint)
 
@@ -147,7 +147,7 @@ def test_a_closed_graph_refuses_every_use() -> None:
         lambda: snapshot.query("query q() { match { $p: Person } return { $p.name } }"),
         snapshot.export,
     ):
-        with pytest.raises(errors.GraphClosed):
+        with pytest.raises(errors.GraphClosedError):
             use()
 
 
@@ -188,12 +188,12 @@ def test_a_forgotten_graph_leaves_no_resources_behind(tmp_path: Path) -> None:
 
 
 def test_an_empty_actor_is_refused() -> None:
-    with pytest.raises(errors.InvalidArgument, match="actor"):
+    with pytest.raises(errors.InvalidArgumentError, match="actor"):
         omnigraph.create(fresh_uri(), schema=SCHEMA, actor=" ")
 
 
 def test_a_server_is_refused_with_a_reason() -> None:
-    with pytest.raises(errors.StorageRefused, match="server extra"):
+    with pytest.raises(errors.StorageRefusedError, match="server extra"):
         omnigraph.connect("https://graphs.example/org")
 
 
@@ -215,7 +215,7 @@ def test_pickling_is_refused_with_what_to_do(part: str) -> None:
 def test_a_forked_child_is_told_to_open_the_graph_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = company()
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    with pytest.raises(errors.GraphClosed) as caught:
+    with pytest.raises(errors.GraphClosedError) as caught:
         graph.branches()
     assert "spawn" in str(caught.value.hint)
 
@@ -302,9 +302,9 @@ def test_statements_run_on_a_graph() -> None:
     assert "traversal_work_limit" in names
     rows = graph.execute("explain query q() { match { $p: Person } return { $p.name } }")
     assert rows
-    with pytest.raises(errors.InvalidArgument):
+    with pytest.raises(errors.InvalidArgumentError):
         graph.execute("query q() { match { $p: Person } return { $p.name } }")
-    with pytest.raises(errors.BranchNotFound, match="review"):
+    with pytest.raises(errors.BranchNotFoundError, match="review"):
         graph.execute("branch merge review")
 
 
@@ -351,8 +351,8 @@ def test_a_write_that_is_under_way_when_the_graph_is_closed_goes_on_alone() -> N
 
 def test_no_secret_is_shown_with_a_storage() -> None:
     options = {"aws_access_key_id": "somebody", "aws_secret_access_key": "do-not-tell"}
-    storage = storage_at("s3://bucket/graph", is_durable=True, options=options)
+    storage = open_storage("s3://bucket/graph", is_durable=True, options=options)
     assert "do-not-tell" not in repr(storage) + repr(storage.key)
     others = {**options, "aws_region": "elsewhere"}
-    other = storage_at("s3://bucket/graph", is_durable=True, options=others)
+    other = open_storage("s3://bucket/graph", is_durable=True, options=others)
     assert other.key != storage.key

@@ -105,8 +105,8 @@ def test_records_that_hold_only_what_they_touched_are_folded(tmp_path: Path) -> 
     report = check_graph(wide.objects, wide.tables)
     assert report.problems == ()
     assert report.entities == CHECKPOINT_EVERY + 2
-    path = layout.checkpoint(MAIN.id, CHECKPOINT_EVERY)
-    kept = graph.log.at(MAIN, CHECKPOINT_EVERY)
+    path = layout.build_checkpoint_path(MAIN.id, CHECKPOINT_EVERY)
+    kept = graph.log.read_snapshot(MAIN, CHECKPOINT_EVERY)
     pins = {**kept.pins, "node:T0": kept.pins["node:T4"]}
     graph.log.write_checkpoint(replace(kept, pins=pins))
     assert [problem.where for problem in check_graph(wide.objects, wide.tables).problems] == [path]
@@ -135,7 +135,7 @@ def test_the_format_of_the_graph_is_checked(damaged: Damaged) -> None:
 
 
 def test_events_of_branch_names_are_checked(damaged: Damaged) -> None:
-    first, second = (layout.ref_event("gone", generation) for generation in (1, 2))
+    first, second = (layout.build_ref_event_path("gone", generation) for generation in (1, 2))
     damaged.edit(second, setting(op="create"))
     assert found(damaged) == [f"branch: {second}: 'op' is 'create', expected 'delete'"]
     damaged.write(second, b"")
@@ -145,16 +145,18 @@ def test_events_of_branch_names_are_checked(damaged: Damaged) -> None:
 
 
 def test_a_live_branch_whose_event_is_torn_is_named(damaged: Damaged) -> None:
-    event = layout.ref_event("untouched", 1)
+    event = layout.build_ref_event_path("untouched", 1)
     damaged.write(event, b"{}")
     assert found(damaged) == [f"branch: {event}: it begins with neither a digest nor a format"]
 
 
 def test_a_branch_must_start_from_the_commit_it_says(damaged: Damaged) -> None:
-    event = layout.ref_event("untouched", 1)
+    event = layout.build_ref_event_path("untouched", 1)
     damaged.edit(event, lambda document: document["fork"].update(commit="other"))
     (problem,) = found(damaged)
-    assert problem.startswith(f"branch: {layout.record(damaged.stream('review/one/deeper'), 9)}: ")
+    assert problem.startswith(
+        f"branch: {layout.build_record_path(damaged.stream('review/one/deeper'), 9)}: "
+    )
     assert problem.endswith("branch 'untouched' starts from commit other, not from it")
 
 
@@ -222,7 +224,7 @@ def test_a_record_of_a_newer_program_is_named(damaged: Damaged) -> None:
         ({"changes": {}}, "it moves the table of node:Person without a change set"),
         (
             {"merge": {"branch": "b", "stream": "b.1", "seq": 1, "commit": "C"}},
-            f"it merges commit C, which is not at {layout.record('b.1', 1)}",
+            f"it merges commit C, which is not at {layout.build_record_path('b.1', 1)}",
         ),
     ],
 )
@@ -248,16 +250,16 @@ def test_nothing_may_follow_the_end_of_a_stream(damaged: Damaged) -> None:
     graph = damaged.graph
     stream = graph.branches.resolve("untouched")
     graph.committer.close(stream)
-    close = damaged.read(layout.record(stream.id, 10))
-    damaged.write(layout.record(stream.id, 11), close | {"seq": 11})
+    close = damaged.read(layout.build_record_path(stream.id, 10))
+    damaged.write(layout.build_record_path(stream.id, 11), close | {"seq": 11})
     assert found(damaged) == [
-        f"record: {layout.record(stream.id, 11)}: it follows the end of the stream"
+        f"record: {layout.build_record_path(stream.id, 11)}: it follows the end of the stream"
     ]
 
 
 def test_nothing_may_stand_before_the_start_of_a_stream(damaged: Damaged) -> None:
     stream = damaged.stream("review/one")
-    early = layout.record(stream, 3)
+    early = layout.build_record_path(stream, 3)
     fields = {"seq": 3, "stream": stream, "branch": "review/one"}
     damaged.write(early, damaged.read(damaged.record_path(3)) | fields)
     assert f"record: {early}: the stream starts at 8" in found(damaged)
@@ -271,10 +273,12 @@ def test_damage_of_a_deleted_branch_matters_only_where_a_live_one_started_from_i
         damaged.graph.branches.delete(name)
     damaged.append(NOTE, {"@id": "z", "text": "z"})
     assert found(damaged) == []
-    damaged.remove(layout.record(streams["review/one/deeper"], 10))
+    damaged.remove(layout.build_record_path(streams["review/one/deeper"], 10))
     assert found(damaged) == [], "the end of a deleted branch that nobody started from"
-    damaged.remove(layout.record(streams["review/one"], 8))
-    assert f"record: {layout.record(streams['review/one'], 8)}: it is missing" in found(damaged)
+    damaged.remove(layout.build_record_path(streams["review/one"], 8))
+    assert f"record: {layout.build_record_path(streams['review/one'], 8)}: it is missing" in found(
+        damaged
+    )
 
 
 # ---- what is derived ----
@@ -297,7 +301,7 @@ def test_a_healthy_graph_has_no_notices(damaged: Damaged) -> None:
 
 
 def test_a_hint_that_lags_behind_is_as_it_may_be(damaged: Damaged) -> None:
-    damaged.write(layout.hint(MAIN.id), b'{"format":1,"seq":3}')
+    damaged.write(layout.build_hint_path(MAIN.id), b'{"format":1,"seq":3}')
     assert noticed(damaged) == []
 
 
@@ -310,7 +314,7 @@ def test_a_hint_that_lags_behind_is_as_it_may_be(damaged: Damaged) -> None:
     ],
 )
 def test_a_torn_or_newer_hint_is_noticed(damaged: Damaged, data: bytes, message: str) -> None:
-    path = layout.hint(MAIN.id)
+    path = layout.build_hint_path(MAIN.id)
     damaged.write(path, data)
     assert noticed(damaged) == [f"hint: {path} {message}"]
     assert check(damaged).to_json()["notices"] == [
@@ -319,7 +323,7 @@ def test_a_torn_or_newer_hint_is_noticed(damaged: Damaged, data: bytes, message:
 
 
 def test_a_torn_or_newer_checkpoint_is_noticed(damaged: Damaged) -> None:
-    path = layout.checkpoint(damaged.stream("untouched"), 9)
+    path = layout.build_checkpoint_path(damaged.stream("untouched"), 9)
     damaged.edit(path, newer)
     assert noticed(damaged) == [f"checkpoint: {path} {NEWER}"]
     damaged.write(path, b"{")
@@ -329,12 +333,12 @@ def test_a_torn_or_newer_checkpoint_is_noticed(damaged: Damaged) -> None:
 def test_a_stream_that_no_event_names_is_noticed(damaged: Damaged) -> None:
     live, gone = damaged.stream("review/one/deeper"), "untouched"
     stray = damaged.stream(gone)
-    damaged.remove(layout.branch_folder(gone))
-    damaged.remove(layout.branch_folder("review/one/deeper"))
+    damaged.remove(layout.build_branch_folder(gone))
+    damaged.remove(layout.build_branch_folder("review/one/deeper"))
     what = "of a stream that no branch event names; it is ignored"
     assert noticed(damaged) == [
-        f"stream: {layout.stream_folder(live)} holds 1 records {what}",
-        f"stream: {layout.stream_folder(stray)} holds 0 records {what}",
+        f"stream: {layout.build_stream_folder(live)} holds 1 records {what}",
+        f"stream: {layout.build_stream_folder(stray)} holds 0 records {what}",
     ]
 
 
@@ -344,13 +348,13 @@ def test_a_hint_at_a_record_that_is_not_there_means_a_lost_commit(damaged: Damag
     graph.log.rebuild(MAIN)
     damaged.remove(damaged.record_path(last))
     message = f"it names version {last}, and the newest record is {last - 1}"
-    assert found(damaged) == [f"hint: {layout.hint(MAIN.id)}: {message}"]
+    assert found(damaged) == [f"hint: {layout.build_hint_path(MAIN.id)}: {message}"]
 
 
 def test_a_checkpoint_must_be_what_the_records_give(damaged: Damaged) -> None:
     graph = damaged.graph
-    graph.log.write_checkpoint(graph.log.at(MAIN, 20))
-    path = layout.checkpoint(MAIN.id, 20)
+    graph.log.write_checkpoint(graph.log.read_snapshot(MAIN, 20))
+    path = layout.build_checkpoint_path(MAIN.id, 20)
     assert found(damaged) == []
     damaged.edit(path, lambda document: document["pins"][NOTE].update(rows=1))
     problem = "it is not what the records give; it is derived and can be rebuilt"
@@ -358,7 +362,7 @@ def test_a_checkpoint_must_be_what_the_records_give(damaged: Damaged) -> None:
 
 
 def test_the_checkpoint_a_branch_starts_from_is_compared_too(damaged: Damaged) -> None:
-    path = layout.checkpoint(damaged.stream("untouched"), 9)
+    path = layout.build_checkpoint_path(damaged.stream("untouched"), 9)
     damaged.edit(path, setting(commit="other"))
     assert [each.partition(": it is not")[0] for each in found(damaged)] == [f"checkpoint: {path}"]
 
@@ -403,13 +407,13 @@ def test_a_path_that_names_an_interrupt_is_none(
 
 
 def test_a_missing_schema_is_named_once(damaged: Damaged) -> None:
-    path = layout.schema(damaged.graph.head().schema)
+    path = layout.build_schema_path(damaged.graph.head().schema)
     damaged.remove(path)
     assert found(damaged) == [f"schema: {path}: a record names this schema, and it is absent"]
 
 
 def test_a_changed_schema_is_named(damaged: Damaged) -> None:
-    path = layout.schema(damaged.graph.log.at(MAIN, 0).schema)
+    path = layout.build_schema_path(damaged.graph.log.read_snapshot(MAIN, 0).schema)
     damaged.write(path, damaged.bytes_of(path).replace(b"Leads", b"Heads"))
     assert found(damaged) == [f"schema: {path}: its content is not what its name says"]
 

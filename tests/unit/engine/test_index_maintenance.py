@@ -13,8 +13,8 @@ import pytest
 import omnigraph
 from omnigraph import Branch, Graph
 from omnigraph.engine import IndexStatus
-from omnigraph.errors import BranchGone, BranchNotFound, InvalidArgument
-from omnigraph.execution.lookups import LookupSource
+from omnigraph.errors import BranchGoneError, BranchNotFoundError, InvalidArgumentError
+from omnigraph.execution.lookups import IndexSource
 from places import fresh_uri
 
 SCHEMA = """
@@ -199,15 +199,15 @@ def test_an_old_snapshot_reads_on_while_its_branch_is_optimized(graph: Graph) ->
 
 
 def test_a_branch_that_is_gone_or_was_never_there_is_refused(graph: Graph) -> None:
-    with pytest.raises(BranchNotFound):
+    with pytest.raises(BranchNotFoundError):
         graph.index_status("nowhere")
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgumentError):
         graph.index_status(7)  # type: ignore[arg-type] # what is refused
     child = graph.create_branch("child")
     graph.delete_branch("child")
-    with pytest.raises(BranchGone):
+    with pytest.raises(BranchGoneError):
         child.ensure_indices()
-    with pytest.raises(BranchGone):
+    with pytest.raises(BranchGoneError):
         child.optimize()
 
 
@@ -254,7 +254,7 @@ def assert_answers(branch: Branch) -> None:
     """Look-ups find what a scan of everything finds."""
     view = branch.snapshot().view
     key = next(key for key in view.types if key.name == "Doc")
-    table, columns = view.table(key), view.shape(key).columns
+    table, columns = view.open_table(key), view.get_shape(key).columns
     rows = table.scan(columns=["__id", columns["number"], columns["kind"], columns["title"]])
     by_number = table.scan(columns=["__id"], filter=f"`{columns['number']}` = 3")
     expected = [row["__id"] for row in rows.to_pylist() if row[columns["number"]] == 3]
@@ -262,25 +262,25 @@ def assert_answers(branch: Branch) -> None:
     by_title = table.scan(columns=["__id"], filter=f"`{columns['title']}` = 'Ünïcode'")
     expected = [row["__id"] for row in rows.to_pylist() if row[columns["title"]] == "Ünïcode"]
     assert sorted(by_title["__id"].to_pylist()) == sorted(expected)
-    source = LookupSource(view)
-    nodes, edges = source.nodes("Doc"), source.edges("Wrote")
+    source = IndexSource(view)
+    nodes, edges = source.get_nodes("Doc"), source.get_edges("Wrote")
     ids = rows["__id"].combine_chunks()
     numbers = nodes.find(pa.concat_arrays([ids, pa.array(["no such one"])]))
     assert numbers[-1] == -1
     at = numbers[:-1]
-    assert nodes.values("number", at).to_pylist() == rows[columns["number"]].to_pylist()
-    links = view.table(next(key for key in view.types if key.name == "Wrote"))
+    assert nodes.fetch_values("number", at).to_pylist() == rows[columns["number"]].to_pylist()
+    links = view.open_table(next(key for key in view.types if key.name == "Wrote"))
     ends = links.scan(columns=["__src", "__dst"]).to_pylist()
-    authors = source.nodes("Author")
+    authors = source.get_nodes("Author")
     some = authors.find(pa.array(sorted({end["__src"] for end in ends})[:2]))
-    reached = edges.reach(some, is_reversed=False)
+    reached = edges.expand_neighbours(some, is_reversed=False)
     found = set(
         zip(
-            authors.ids(some[reached.places]).to_pylist(),
-            nodes.ids(reached.ends).to_pylist(),
+            authors.fetch_ids(some[reached.start_indices]).to_pylist(),
+            nodes.fetch_ids(reached.ends).to_pylist(),
             strict=True,
         )
     )
-    wanted = set(authors.ids(some).to_pylist())
+    wanted = set(authors.fetch_ids(some).to_pylist())
     assert found == {(end["__src"], end["__dst"]) for end in ends if end["__src"] in wanted}
-    assert np.array_equal(nodes.at_rows(nodes.row_ids(at)), at)
+    assert np.array_equal(nodes.find_by_row_ids(nodes.fetch_row_ids(at)), at)

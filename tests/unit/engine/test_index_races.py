@@ -16,7 +16,7 @@ from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Environment
 from omnigraph.errors import OmnigraphError
 from omnigraph.schema.accepted import TypeKey
-from omnigraph.storage.faults import CRASHES, FAILURES, Fault, Kind, SimulatedCrash, Steps
+from omnigraph.storage.faults import CRASHES, FAILURES, Fault, FaultKind, SimulatedCrash, Steps
 from omnigraph.versioning import Settings
 
 SCHEMA = """
@@ -57,11 +57,11 @@ def test_maintenance_beside_writers_loses_nothing(maintain: Callable[[Branch], o
             f"w{writer}-{number}" for writer in range(WRITERS) for number in range(0, WRITES, 3)
         }
         old = {f"old{number}-{each}" for number in range(4) for each in range(5)}
-        table = main.snapshot().view.table(_person(main))
+        table = main.snapshot().view.open_table(_person(main))
         rows = table.scan()
         assert set(rows["__id"].to_pylist()) == old | names - gone
         maintain(main)
-        indexed = main.snapshot().view.table(_person(main))
+        indexed = main.snapshot().view.open_table(_person(main))
         assert indexed.indexes
         for row in indexed.scan(columns=["__id"]).to_pylist():
             found = indexed.scan(columns=["__id"], filter=f"`__id` = '{row['__id']}'")
@@ -100,7 +100,7 @@ def _keep(
 @pytest.mark.parametrize("kind", [*CRASHES, *FAILURES])
 @pytest.mark.parametrize("maintain", [Branch.ensure_indices, Branch.optimize])
 def test_maintenance_that_dies_at_any_step_leaves_the_old_state_or_the_new_one(
-    maintain: Callable[[Branch], object], kind: Kind, tmp_path: Path
+    maintain: Callable[[Branch], object], kind: FaultKind, tmp_path: Path
 ) -> None:
     uri = _seeded(tmp_path)
     counted = Steps()
@@ -110,10 +110,10 @@ def test_maintenance_that_dies_at_any_step_leaves_the_old_state_or_the_new_one(
     for number, step in enumerate(steps, 1):
         uri = _seeded(tmp_path)
         before = _exported(_opened(uri))
-        fault = Fault(number, kind, step.operation).steps()
+        fault = Fault(number, kind, step.operation).create_steps()
         with suppress(SimulatedCrash, OmnigraphError):
             maintain(_opened(uri, fault).branch())
-        assert fault.is_met
+        assert fault.has_fired
         with _opened(uri) as graph:
             assert _exported(graph) == before
             assert graph.check().problems == ()

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from omnigraph.engine import janitor
-from omnigraph.engine.janitor import COMMITS_MIN, INTERVAL_S, Janitor, policy_from
-from omnigraph.errors import InvalidArgument, StorageError
+from omnigraph.engine.janitor import COMMITS_MIN, INTERVAL_S, AutoCleanup, read_policy
+from omnigraph.errors import InvalidArgumentError, StorageError
 from omnigraph.storage import open_objects
 from omnigraph.versioning.collect import Policy
 
@@ -26,13 +26,13 @@ from omnigraph.versioning.collect import Policy
     ],
 )
 def test_the_environment_says_what_is_kept(text: str | None, policy: Policy | None) -> None:
-    assert policy_from({} if text is None else {janitor.VARIABLE: text}) == policy
+    assert read_policy({} if text is None else {janitor.VARIABLE: text}) == policy
 
 
 @pytest.mark.parametrize("text", ["yes", "keep=0", "keep=-1", "keep=x", "older-than=5x", "k=1"])
 def test_a_policy_that_says_nothing_is_refused(text: str) -> None:
-    with pytest.raises(InvalidArgument, match=janitor.VARIABLE):
-        policy_from({janitor.VARIABLE: text})
+    with pytest.raises(InvalidArgumentError, match=janitor.VARIABLE):
+        read_policy({janitor.VARIABLE: text})
 
 
 class Watch:
@@ -41,7 +41,7 @@ class Watch:
     def __init__(self, name: str) -> None:
         self.now, self.cleaned = INTERVAL_S, 0
         self.executor = ThreadPoolExecutor(1)
-        self.janitor = Janitor(
+        self.janitor = AutoCleanup(
             open_objects(f"memory://{name}"),
             self.executor,
             clean=self.clean,

@@ -103,7 +103,7 @@ def test_a_conflict_across_schemas_is_found_without_a_write(graph: Graph, tmp_pa
             "edge LivesIn 'l1' of theirs needs Person 'ada' as its source, which ours deleted",
         )
     ]
-    with pytest.raises(errors.MergeConflict) as caught:
+    with pytest.raises(errors.MergeConflictError) as caught:
         main.merge("review", prefer="ours")
     assert caught.value.conflicts == planned.conflicts
     assert _files(tmp_path) == before
@@ -137,7 +137,7 @@ def test_a_plan_of_a_revert_finds_what_changed_since(graph: Graph, tmp_path: Pat
     assert [each.kind for each in planned.conflicts] == ["divergent_update"]
     assert main.plan_revert(undone, prefer="ours").outcome == "nothing_to_do"
     assert _files(tmp_path) == before
-    with pytest.raises(errors.MergeConflict) as caught:
+    with pytest.raises(errors.MergeConflictError) as caught:
         main.revert(undone)
     assert caught.value.conflicts == planned.conflicts
 

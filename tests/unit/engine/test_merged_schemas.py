@@ -270,7 +270,7 @@ def test_a_type_dropped_and_added_again_is_refused_if_both_lives_changed(
     plan = target.plan_merge(source)
     assert plan.conflicts == ()
     other.load([entity("City", name="Oslo")], mode="append")
-    with pytest.raises(errors.MergeConflict) as refusal:
+    with pytest.raises(errors.MergeConflictError) as refusal:
         target.merge(source)
     kinds = {(each.kind, each.type_name) for each in refusal.value.conflicts}
     assert ("schema_conflict", "node:City") in kinds
@@ -305,12 +305,12 @@ def test_schemas_that_disagree_are_refused_and_nothing_changes(
     target.apply_schema(WITH_EMAIL)
     source.apply_schema(changed(PEOPLE, ("age: I32?", "age: I32?\n  email: [String]?")))
     before = target.head, contents(target)
-    with pytest.raises(errors.MergeConflict) as refusal:
+    with pytest.raises(errors.MergeConflictError) as refusal:
         target.merge(source)
     (conflict,) = refusal.value.conflicts
     assert (conflict.kind, conflict.type_name) == ("schema_conflict", "node:Person.email")
     assert (target.head, contents(target)) == before
-    with pytest.raises(errors.MergeConflict):
+    with pytest.raises(errors.MergeConflictError):
         target.merge(source, prefer="theirs")
 
 
@@ -320,6 +320,6 @@ def test_unique_values_of_a_type_that_both_branches_added_are_compared(graph: Gr
     for branch, name in ((main, "a"), (review, "b")):
         branch.apply_schema(badges)
         branch.load([entity("Badge", name=name, code=7)], mode="append")
-    with pytest.raises(errors.MergeConflict) as refusal:
+    with pytest.raises(errors.MergeConflictError) as refusal:
         main.merge(review)
     assert {each.kind for each in refusal.value.conflicts} == {"unique_violation"}

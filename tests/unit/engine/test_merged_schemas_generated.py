@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph import Branch, Graph
-from omnigraph.errors import MergeConflict
+from omnigraph.errors import MergeConflictError
 from places import fresh_uri
 from unit.schema.random_migrations import Born, changed
 from unit.schema.schema_model import (
@@ -150,7 +150,7 @@ class World:
         try:
             expected = merged_state(base, self.state(target), self.state(source))
         except Disagreement:
-            with pytest.raises(MergeConflict):
+            with pytest.raises(MergeConflictError):
                 target.merge(source)
             return
         target.merge(source)

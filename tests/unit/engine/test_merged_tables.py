@@ -91,7 +91,7 @@ def test_a_bulk_load_that_was_not_rewritten_is_not_looked_at(
     # Of a table with one file, only indexes are made.
     review.optimize()
     read: list[str] = []
-    monkeypatch.setattr(Table, "rows_of_files", lambda self, *_, **__: read.append(self.pin.path))
+    monkeypatch.setattr(Table, "scan_files", lambda self, *_, **__: read.append(self.pin.path))
     main.merge(review)
     assert _change(main, "node:Person") == loaded
     assert read == []
@@ -122,7 +122,7 @@ def test_a_large_type_that_is_new_is_taken_over_without_a_look_at_its_rows(
     names = _load(review, "T")
     review.load([_thing("x", 1)], mode="append")
     before, read = main.snapshot(), []
-    for name in ("scan", "find", "take", "batches"):
+    for name in ("scan", "find", "take", "scan_batches"):
         called = getattr(Table, name)
 
         def watched(self: Table, *args: Any, _called: Any = called, **options: Any) -> Any:

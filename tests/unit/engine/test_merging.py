@@ -13,8 +13,8 @@ import omnigraph
 import places
 from omnigraph import Branch, Graph, errors
 from omnigraph.engine import merging
-from omnigraph.engine.merging import Merging
-from omnigraph.engine.writing import Written, write
+from omnigraph.engine.merging import MergeOperation
+from omnigraph.engine.writing import WriteOutcome, write
 from omnigraph.execution.changes import Counts
 from omnigraph.execution.view import View
 from omnigraph.versioning import Transaction
@@ -74,19 +74,19 @@ def test_the_captured_commit_is_merged_however_far_its_branch_goes(
     main, review = graph.branch(), graph.create_branch("review")
     set_age(review, "bob", 1)
     captured = review.head
-    prepare = Merging.prepare
+    prepare = MergeOperation.prepare
 
-    def later(self: Merging, view: View, request: Request) -> Transaction | None:
+    def later(self: MergeOperation, view: View, request: Request) -> Transaction | None:
         set_age(review, "bob", 2)
         return prepare(self, view, request)
 
-    monkeypatch.setattr(Merging, "prepare", later)
+    monkeypatch.setattr(MergeOperation, "prepare", later)
     assert main.merge(review).parents[1] == captured.id
     assert ages(main)["bob"] == 1
 
 
 def test_a_branch_cannot_be_merged_into_itself(graph: Graph) -> None:
-    with pytest.raises(errors.BranchRefused, match="cannot be merged into itself"):
+    with pytest.raises(errors.BranchRefusedError, match="cannot be merged into itself"):
         graph.branch().merge("main")
 
 
@@ -98,14 +98,14 @@ def test_a_tag_can_be_merged_and_branched_from(graph: Graph) -> None:
     assert ages(graph.create_branch("again", source="rel"))["bob"] == 1
     assert main.merge("rel").source == "rel"
     assert ages(main)["bob"] == 1
-    with pytest.raises(errors.InvalidArgument, match="rel is no branch"):
+    with pytest.raises(errors.InvalidArgumentError, match="rel is no branch"):
         main.merge("rel", delete_branch=True)
-    with pytest.raises(errors.BranchNotFound, match="nowhere"):
+    with pytest.raises(errors.BranchNotFoundError, match="nowhere"):
         graph.create_branch("other", source="nowhere")
 
 
 def test_an_unknown_source_is_named(graph: Graph) -> None:
-    with pytest.raises(errors.BranchNotFound, match="nowhere"):
+    with pytest.raises(errors.BranchNotFoundError, match="nowhere"):
         graph.branch().merge("nowhere")
 
 
@@ -114,7 +114,7 @@ def test_an_unknown_source_is_named(graph: Graph) -> None:
 )
 def test_a_preference_that_means_nothing_is_refused(graph: Graph, prefer: object) -> None:
     graph.create_branch("review")
-    with pytest.raises(errors.InvalidArgument, match="prefer"):
+    with pytest.raises(errors.InvalidArgumentError, match="prefer"):
         graph.branch().merge("review", prefer=prefer)  # type: ignore[arg-type]
 
 
@@ -123,7 +123,7 @@ def test_a_merge_may_require_the_head_it_was_decided_on(graph: Graph) -> None:
     set_age(review, "bob", 1)
     head = main.head
     set_age(main, "dan", 1)
-    with pytest.raises(errors.PreconditionFailed):
+    with pytest.raises(errors.PreconditionFailedError):
         main.merge(review, if_commit=head)
     assert main.merge(review, if_commit=main.head, message="go").outcome == "merged"
     assert main.head.message == "go"
@@ -201,9 +201,9 @@ def test_a_merge_does_without_records_that_are_gone(
     set_age(main, "dan", 2)
 
     def gone(*_: object, **__: object) -> None:
-        raise errors.HistoryGone("records were collected")
+        raise errors.HistoryGoneError("records were collected")
 
-    monkeypatch.setattr(Lineage, "between", gone)
+    monkeypatch.setattr(Lineage, "read_between", gone)
     result = main.merge(review)
     assert result.summary["node:Person"] == Counts(inserted=1, updated=1, deleted=1)
     assert ages(main) == {"alice": 30, "bob": 1, "dan": 2, "eve": None}
@@ -215,7 +215,7 @@ def test_a_type_that_ours_replaced_whole_is_compared_by_values(graph: Graph) -> 
     set_age(review, "bob", 1)
     set_age(review, "carol", 3)
     main.load([person("bob"), person("alice", age=30), person("carol", age=4)], mode="overwrite")
-    with pytest.raises(errors.MergeConflict) as caught:
+    with pytest.raises(errors.MergeConflictError) as caught:
         main.merge(review)
     assert [each.entity_id for each in caught.value.conflicts] == ["carol"]
     main.merge(review, prefer="ours")
@@ -252,17 +252,17 @@ def test_a_target_that_moves_meanwhile_is_merged_as_it_is_by_then(
     """A fast-forward that lost the race is a merge, and what it would have lost is there."""
     main, review = graph.branch(), graph.create_branch("review")
     set_age(review, "bob", 1)
-    prepare = Merging.prepare
+    prepare = MergeOperation.prepare
     calls: list[object] = []
 
-    def overtaken(self: Merging, view: View, request: Request) -> Transaction | None:
+    def overtaken(self: MergeOperation, view: View, request: Request) -> Transaction | None:
         made = prepare(self, view, request)
         if not calls:
-            calls.append(self.found.outcome)
+            calls.append(self.state.outcome)
             set_age_elsewhere(graph, "dan", 9)
         return made
 
-    monkeypatch.setattr(Merging, "prepare", overtaken)
+    monkeypatch.setattr(MergeOperation, "prepare", overtaken)
     assert main.merge(review).outcome == "merged"
     assert calls == ["fast_forward"]
     assert ages(main) == {"alice": 30, "bob": 1, "carol": None, "dan": 9}
@@ -289,10 +289,10 @@ def test_a_conflict_that_arises_meanwhile_is_reported(
     main, review = graph.branch(), graph.create_branch("review")
     set_age(review, "bob", 1)
     set_age(main, "dan", 9)
-    prepare = Merging.prepare
+    prepare = MergeOperation.prepare
     calls: list[object] = []
 
-    def overtaken(self: Merging, view: View, request: Request) -> Transaction | None:
+    def overtaken(self: MergeOperation, view: View, request: Request) -> Transaction | None:
         made = prepare(self, view, request)
         if not calls:
             calls.append(made)
@@ -301,8 +301,8 @@ def test_a_conflict_that_arises_meanwhile_is_reported(
             thread.join()
         return made
 
-    monkeypatch.setattr(Merging, "prepare", overtaken)
-    with pytest.raises(errors.MergeConflict) as caught:
+    monkeypatch.setattr(MergeOperation, "prepare", overtaken)
+    with pytest.raises(errors.MergeConflictError) as caught:
         main.merge(review)
     assert [each.kind for each in caught.value.conflicts] == [kind]
 
@@ -313,10 +313,10 @@ def test_an_edge_that_arrives_meanwhile_at_a_deleted_node_is_a_conflict(
     main, review = graph.branch(), graph.create_branch("review")
     remove(review, "dan")
     set_age(main, "bob", 9)
-    prepare = Merging.prepare
+    prepare = MergeOperation.prepare
     calls: list[object] = []
 
-    def overtaken(self: Merging, view: View, request: Request) -> Transaction | None:
+    def overtaken(self: MergeOperation, view: View, request: Request) -> Transaction | None:
         made = prepare(self, view, request)
         if not calls:
             calls.append(made)
@@ -326,8 +326,8 @@ def test_an_edge_that_arrives_meanwhile_at_a_deleted_node_is_a_conflict(
             thread.join()
         return made
 
-    monkeypatch.setattr(Merging, "prepare", overtaken)
-    with pytest.raises(errors.MergeConflict) as caught:
+    monkeypatch.setattr(MergeOperation, "prepare", overtaken)
+    with pytest.raises(errors.MergeConflictError) as caught:
         main.merge(review)
     assert [each.kind for each in caught.value.conflicts] == ["orphan_edge"]
 
@@ -353,16 +353,16 @@ def test_a_target_that_was_deleted_meanwhile_is_refused(
 ) -> None:
     target, review = graph.create_branch("target"), graph.create_branch("review")
     set_age(review, "bob", 1)
-    prepare = Merging.prepare
+    prepare = MergeOperation.prepare
 
-    def gone(self: Merging, view: View, request: Request) -> Transaction | None:
+    def gone(self: MergeOperation, view: View, request: Request) -> Transaction | None:
         made = prepare(self, view, request)
         graph.delete_branch("target")
         graph.create_branch("target")
         return made
 
-    monkeypatch.setattr(Merging, "prepare", gone)
-    with pytest.raises(errors.BranchGone):
+    monkeypatch.setattr(MergeOperation, "prepare", gone)
+    with pytest.raises(errors.BranchGoneError):
         target.merge(review)
     assert ages(graph.branch("target"))["bob"] is None
 
@@ -386,7 +386,7 @@ def test_a_branch_with_newer_commits_is_not_deleted(
     main, review = graph.branch(), graph.create_branch("review")
     set_age(review, "bob", 1)
 
-    def then_more(*arguments: Any) -> Written:
+    def then_more(*arguments: Any) -> WriteOutcome:
         written = write(*arguments)
         set_age(review, "bob", 2)
         return written
@@ -407,7 +407,7 @@ def test_main_is_merged_but_not_deleted(graph: Graph) -> None:
 
 
 def test_only_a_branch_can_be_deleted_with_its_merge(graph: Graph) -> None:
-    with pytest.raises(errors.InvalidArgument, match="delete_branch"):
+    with pytest.raises(errors.InvalidArgumentError, match="delete_branch"):
         graph.branch().merge(graph.branch().head, delete_branch=True)
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import omnigraph
 from omnigraph import Branch
-from omnigraph.errors import LoadError, WriteRefused
-from omnigraph.ids import new_ulid
+from omnigraph.errors import LoadError, WriteRefusedError
+from omnigraph.ids import generate_ulid
 from omnigraph.writers import committed_values
 
 SCHEMA = """
@@ -46,7 +46,7 @@ def engine(request: pytest.FixtureRequest) -> dict[str, Any]:
 @pytest.fixture
 def main() -> Iterator[Branch]:
     """Three documents with everything, and an edge."""
-    with omnigraph.create(f"memory://{new_ulid()}", schema=SCHEMA, actor="ada") as graph:
+    with omnigraph.create(f"memory://{generate_ulid()}", schema=SCHEMA, actor="ada") as graph:
         branch = graph.branch()
         cites = {"edge": "Cites", "from": "a", "to": "b", "data": {"weight": 1.5, "note": "n"}}
         branch.load([doc("a"), doc("b"), doc("c"), cites], mode="append")
@@ -73,7 +73,7 @@ def test_a_table_of_a_snapshot_loads_back_with_nothing_lost(
 
 def test_a_table_with_blobs_is_a_copy_of_its_type(main: Branch, tmp_path: Path) -> None:
     pq.write_table(main.snapshot().to_arrow("Doc", blobs=True), tmp_path / "docs.parquet")
-    with omnigraph.create(f"memory://{new_ulid()}", schema=SCHEMA, actor="ada") as other:
+    with omnigraph.create(f"memory://{generate_ulid()}", schema=SCHEMA, actor="ada") as other:
         other.branch().load(tmp_path / "docs.parquet", type="Doc", mode="append")
         copied = {line for line in lines(main) if b'"type":"Doc"' in line}
         assert lines(other.branch()) == copied
@@ -109,7 +109,7 @@ def test_a_required_column_may_be_absent_for_entities_that_exist(
 
 def test_a_new_entity_needs_its_required_values(main: Branch) -> None:
     table = pa.table({"slug": ["b", "new"], "body": ["x", "y"]})
-    with pytest.raises(WriteRefused, match=r"row 2: .*non-nullable property 'title'"):
+    with pytest.raises(WriteRefusedError, match=r"row 2: .*non-nullable property 'title'"):
         main.load(table, type="Doc", mode="merge")
     made = main.load(table, type="Doc", mode="merge", on_error="quarantine")
     assert (made.nodes, made.rejected) == ({"Doc": 1}, 1)
@@ -131,7 +131,7 @@ def test_kept_values_are_held_against_the_rules(
     if engine:
         assert main.load(tmp_path, type="Doc", mode="merge", **engine).rejected
     else:
-        with pytest.raises(WriteRefused, match="@unique"):
+        with pytest.raises(WriteRefusedError, match="@unique"):
             main.load(tmp_path, type="Doc", mode="merge")
     assert main.graph.check().problems == ()
 

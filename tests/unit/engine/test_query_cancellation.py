@@ -12,7 +12,12 @@ import pytest
 
 import omnigraph
 from omnigraph import Cancellation, Graph
-from omnigraph.errors import InvalidArgument, QueryCancelled, QueryTimeout, ResourceLimit
+from omnigraph.errors import (
+    InvalidArgumentError,
+    QueryCancelledError,
+    QueryTimeoutError,
+    ResourceLimitError,
+)
 from places import fresh_uri
 
 SCHEMA = "node Person { name: String @key age: I64? }  edge Knows: Person -> Person"
@@ -56,7 +61,7 @@ def test_another_thread_cancels_a_query(graph: Graph, text: str) -> None:
 
     timer = threading.Timer(0.2, cancel)
     timer.start()
-    with pytest.raises(QueryCancelled):
+    with pytest.raises(QueryCancelledError):
         graph.branch().query(text, cancel=cancellation)
     assert time.monotonic() - cancelled[0] < SOON_S
     timer.join()
@@ -69,12 +74,12 @@ def test_a_cancellation_is_for_good(graph: Graph) -> None:
     cancellation.cancel()
     assert cancellation.is_cancelled
     for read in (graph.branch().query, graph.branch().explain, graph.branch().snapshot().query):
-        with pytest.raises(QueryCancelled):
+        with pytest.raises(QueryCancelledError):
             read(text, cancel=cancellation)
 
 
 def test_only_a_cancellation_cancels(graph: Graph) -> None:
-    with pytest.raises(InvalidArgument, match=r"not an omnigraph\.Cancellation"):
+    with pytest.raises(InvalidArgumentError, match=r"not an omnigraph\.Cancellation"):
         graph.branch().query(PRODUCT, cancel=threading.Event())  # type: ignore[arg-type]
 
 
@@ -82,14 +87,14 @@ def test_only_a_cancellation_cancels(graph: Graph) -> None:
 def test_time_counts_from_the_first_character(graph: Graph, text: str) -> None:
     for read in (graph.branch().query, graph.branch().snapshot().query, graph.branch().explain):
         started = time.monotonic()
-        with pytest.raises(QueryTimeout) as stopped:
+        with pytest.raises(QueryTimeoutError) as stopped:
             read(text, timeout=0.2)
         assert stopped.value.timeout_s == pytest.approx(0.2, abs=0.01)
         assert time.monotonic() - started < SOON_S
 
 
 def test_a_text_counts_as_memory(graph: Graph) -> None:
-    with pytest.raises(ResourceLimit, match="query_memory_bytes"):
+    with pytest.raises(ResourceLimitError, match="query_memory_bytes"):
         graph.branch().query(LONG, memory=64 * 2**20)
 
 
@@ -113,5 +118,5 @@ def test_an_interruption_ends_a_query_soon(graph: Graph, text: str) -> None:
 def test_a_pattern_of_very_many_steps_is_no_recursion(graph: Graph) -> None:
     variables = "  ".join(f"$v{number}: Person" for number in range(3_000))
     text = f"query q() {{ match {{ {variables} }} return {{ $v0.name }} }}"
-    with pytest.raises((QueryTimeout, ResourceLimit)):
+    with pytest.raises((QueryTimeoutError, ResourceLimitError)):
         graph.branch().query(text, timeout=0.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from omnigraph.engine.remembered import Remembered
+from omnigraph.engine.remembered import ArrayCache
 
 
 def test_an_array_is_made_once_while_there_is_room() -> None:
@@ -14,7 +14,7 @@ def test_an_array_is_made_once_while_there_is_room() -> None:
         made.append(name)
         return pa.array([0] * length, pa.int64())
 
-    kept = Remembered(bytes_max=80)
+    kept = ArrayCache(bytes_max=80)
     for name in "ababcacb":
         kept.get(name, lambda name=name: make(name, 5))  # type: ignore[misc]
     assert made == ["a", "b", "c", "a", "b"]

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from omnigraph import Branch
-from omnigraph.errors import InvalidArgument, PreconditionFailed
+from omnigraph.errors import InvalidArgumentError, PreconditionFailedError
 from unit.engine.company import company, person
 
 RAISE = 'query raise() { update Person set { age: 40 } where name = "Ada" }'
@@ -39,7 +39,7 @@ def test_a_repeated_mutation_needs_neither_its_old_head_nor_its_old_schema(main:
     first = main.mutate(RAISE, key="job", if_commit=head)
     main.apply_schema(main.schema.replace("age: I32?", ""))
     assert main.mutate(RAISE, key="job", if_commit=head) == first
-    with pytest.raises(PreconditionFailed):
+    with pytest.raises(PreconditionFailedError):
         main.mutate(HIRE, key="other", if_commit=head)
 
 
@@ -53,7 +53,7 @@ def test_a_mutation_that_changes_nothing_keeps_no_key(main: Branch) -> None:
 
 @pytest.mark.parametrize("key", ["", "x" * 1_001])
 def test_an_empty_or_endless_key_is_refused(main: Branch, key: str) -> None:
-    with pytest.raises(InvalidArgument, match="key"):
+    with pytest.raises(InvalidArgumentError, match="key"):
         main.mutate(HIRE, key=key)
 
 
@@ -61,7 +61,7 @@ def test_the_key_of_another_schema_is_refused(main: Branch) -> None:
     one, other = (main.schema + f"\nnode {name} {{ k: String @key }}\n" for name in ("One", "Two"))
     assert main.apply_schema(one, key="job").commit is not None
     assert main.apply_schema(one, key="job").is_repeated
-    with pytest.raises(InvalidArgument, match="another schema"):
+    with pytest.raises(InvalidArgumentError, match="another schema"):
         main.apply_schema(other, key="job")
 
 

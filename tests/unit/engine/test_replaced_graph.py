@@ -62,7 +62,7 @@ def test_a_graph_that_is_put_back_between_uses_is_written_on_top_of_what_is_ther
         assert _hire(graph, "Fay") == 2
         # What was known of the removed commits is not known any more.
         assert _hire(graph, "Cyd") == 3
-        with pytest.raises(errors.KeyConflict):
+        with pytest.raises(errors.KeyConflictError):
             _hire(graph, "Fay")
     assert _anew(place) == ({"Ada", "Bob", "Cyd", "Fay"}, 0)
 
@@ -71,7 +71,7 @@ def test_an_open_graph_that_is_put_back_never_commits_above_a_gap(place: Place) 
     with place.open() as graph:
         assert _hire(graph, "Cyd") == 2
         place.put_back()
-        with pytest.raises(errors.CorruptObject, match="it is gone") as caught:
+        with pytest.raises(errors.CorruptObjectError, match="it is gone") as caught:
             _hire(graph, "Dov")
         assert "open it again" in str(caught.value.hint)
     assert not place.record(3).exists()
@@ -88,7 +88,7 @@ def test_an_open_graph_never_commits_on_top_of_another_history(place: Place) -> 
         with omnigraph.open(moved, durable=False) as other:
             assert _hire(other, "Dov") == 2
         shutil.move(moved, place.graph)
-        with pytest.raises(errors.CorruptObject, match="was there before"):
+        with pytest.raises(errors.CorruptObjectError, match="was there before"):
             _hire(graph, "Eva")
     assert _anew(place) == ({"Ada", "Bob", "Dov"}, 0)
 
@@ -97,7 +97,7 @@ def test_a_branch_that_is_gone_with_an_older_copy_takes_no_commit(place: Place) 
     with place.open() as graph:
         review = graph.create_branch("review")
         place.put_back()
-        with pytest.raises(errors.CorruptObject):
+        with pytest.raises(errors.CorruptObjectError):
             review.load([person("Cyd")], mode="append")
 
 
@@ -129,7 +129,7 @@ def test_a_snapshot_of_a_graph_that_was_at_the_address_starts_no_branch(place: P
         snapshot = old.branch().snapshot()
     shutil.rmtree(place.graph)
     with company(str(place.graph), durable=False) as graph:
-        with pytest.raises(errors.CommitNotFound, match=snapshot.at.commit):
+        with pytest.raises(errors.CommitNotFoundError, match=snapshot.at.commit):
             graph.create_branch("ghost", source=snapshot)
         assert graph.branches() == ["main"]
         assert graph.check().problems == ()
@@ -140,7 +140,7 @@ def test_a_missing_record_in_the_middle_is_named_by_a_listing(place: Place) -> N
         for name in ("Cyd", "Dov", "Eva"):
             _hire(graph, name)
     place.record(2).unlink()
-    with place.open() as graph, pytest.raises(errors.CorruptObject, match=r"0002\.json"):
+    with place.open() as graph, pytest.raises(errors.CorruptObjectError, match=r"0002\.json"):
         list(graph.branch().commits())
 
 
@@ -156,7 +156,7 @@ def test_a_damaged_newest_record_of_main_leaves_everything_else_readable(place: 
         assert _hire(graph, "Eva", "review") == 3
         assert graph.snapshot(1, branch="review").commit == commit
         assert [found.kind for found in graph.check().problems] != []
-        with pytest.raises(errors.CorruptObject, match=r"0002\.json"):
+        with pytest.raises(errors.CorruptObjectError, match=r"0002\.json"):
             _ = graph.branch().head
 
 
@@ -180,7 +180,7 @@ def test_a_creation_that_failed_half_way_can_be_repeated(tmp_path: Path, path: s
         patch.setattr(LocalObjects, "put_new", fail)
         with pytest.raises(errors.StorageError, match="No space"):
             omnigraph.create(uri, schema=SCHEMA)
-    with pytest.raises(errors.GraphNotFound):
+    with pytest.raises(errors.GraphNotFoundError):
         omnigraph.open(uri)
     with omnigraph.create(uri, schema=SCHEMA) as graph:
         assert _hire(graph, "Ada") == 1

@@ -78,7 +78,7 @@ def test_a_revert_of_what_changed_since_is_a_conflict(graph: Graph) -> None:
     set_age(main, "bob", 1)
     first = main.head
     set_age(main, "bob", 2)
-    with pytest.raises(errors.MergeConflict) as caught:
+    with pytest.raises(errors.MergeConflictError) as caught:
         main.revert(first)
     (conflict,) = caught.value.conflicts
     assert (conflict.base, conflict.ours, conflict.theirs) == ({"age": 1}, {"age": 2}, {})
@@ -97,7 +97,7 @@ def test_a_revert_of_an_insert_whose_node_has_edges_by_now_is_a_conflict(graph: 
     put(main, person("eve"))
     added = main.head
     put(main, edge("Knows", "eve", "bob"))
-    with pytest.raises(errors.MergeConflict) as caught:
+    with pytest.raises(errors.MergeConflictError) as caught:
         main.revert(added)
     (conflict,) = caught.value.conflicts
     assert conflict.kind == "orphan_edge"
@@ -130,7 +130,7 @@ def test_what_is_undone_already_needs_no_revert(graph: Graph) -> None:
 def test_the_first_commit_cannot_be_reverted(graph: Graph) -> None:
     main = graph.branch()
     first = list(main.commits())[-1]
-    with pytest.raises(errors.CommitHasNoParent):
+    with pytest.raises(errors.CommitHasNoParentError):
         main.revert(first)
 
 
@@ -156,7 +156,9 @@ def test_a_cherry_pick_of_an_edge_needs_its_nodes(graph: Graph) -> None:
     main, review = graph.branch(), graph.create_branch("review")
     put(review, person("eve"))
     put(review, edge("Knows", "eve", "bob"))
-    with pytest.raises(errors.MergeConflict, match="cherry-pick conflicts: orphan_edge") as caught:
+    with pytest.raises(
+        errors.MergeConflictError, match="cherry-pick conflicts: orphan_edge"
+    ) as caught:
         main.cherry_pick(review.head)
     (conflict,) = caught.value.conflicts
     assert conflict.message == (

@@ -11,11 +11,11 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.execution.search import Asked, fields_of, saved_texts
+from omnigraph.execution.search import FieldRef, field_cache_of, saved_texts
 from omnigraph.execution.search import fields as fields_module
-from omnigraph.execution.search.text_segment import text_segment
+from omnigraph.execution.search.text_segment import build_text_segment
 from omnigraph.execution.sources import FOLDER_VARIABLE, MEMORY_VARIABLE
-from omnigraph.execution.topology.memory import Memory
+from omnigraph.execution.topology.memory import MemoryCache
 from places import fresh_uri
 
 SCHEMA = """
@@ -46,7 +46,7 @@ def create(folder: Path) -> Graph:
     return graph
 
 
-def memory_of(graph: Graph) -> Memory:
+def memory_of(graph: Graph) -> MemoryCache:
     return graph._session.resources.reads.sources.memory
 
 
@@ -60,7 +60,7 @@ def ranked(graph: Graph, name: str) -> int:
 def kept(graph: Graph, names: Sequence[str] = ("one", "two", "vec")) -> set[str]:
     """The properties that searches keep in memory."""
     view = graph.branch().snapshot().view
-    return {name for name in names if fields_of(view).has(Asked(view, "Doc", name))}
+    return {name for name in names if field_cache_of(view).has_field(FieldRef(view, "Doc", name))}
 
 
 def test_analysed_texts_outlive_the_process(
@@ -77,7 +77,7 @@ def test_analysed_texts_outlive_the_process(
     def analysed(*_: object, **__: object) -> NoReturn:
         raise AssertionError("the texts were analysed again")
 
-    monkeypatch.setattr(fields_module, "text_segment", analysed)
+    monkeypatch.setattr(fields_module, "build_text_segment", analysed)
     with omnigraph.open(uri) as graph:
         assert kept(graph) == set()
         assert graph.branch().query(SEARCH).to_json_rows() == expected
@@ -92,9 +92,9 @@ def test_without_a_folder_texts_are_analysed_again(
 
     def counted(row_ids: object, texts: object, **options: object) -> object:
         analysed.append(1)
-        return text_segment(row_ids, texts, **options)  # type: ignore[arg-type] # as they came
+        return build_text_segment(row_ids, texts, **options)  # type: ignore[arg-type] # as they came
 
-    monkeypatch.setattr(fields_module, "text_segment", counted)
+    monkeypatch.setattr(fields_module, "build_text_segment", counted)
     with create(tmp_path) as graph:
         uri = graph.uri
         graph.branch().query(SEARCH)
@@ -110,7 +110,7 @@ def test_texts_and_vectors_count_against_the_memory_of_the_graph(
     monkeypatch.setenv(MEMORY_VARIABLE, str(10 * 1024**2))
     with create(tmp_path) as graph:
         view = graph.branch().snapshot().view
-        assert fields_of(view).memory is memory_of(graph)
+        assert field_cache_of(view).memory is memory_of(graph)
         graph.branch().query("query q() { match { $d: Doc } return { $d.k, $d.one, $d.two } }")
         for name in ("one", "two", "vec"):
             before = memory_of(graph).nbytes
@@ -125,7 +125,7 @@ def test_what_was_not_searched_for_longest_is_given_up_first(
     with create(tmp_path) as graph:
         ranked(graph, "one")
         view = graph.branch().snapshot().view
-        size = fields_of(view).text(Asked(view, "Doc", "one")).nbytes
+        size = field_cache_of(view).get_texts(FieldRef(view, "Doc", "one")).nbytes
         uri = graph.uri
     # Room for one of them, and for the numbers and ids of the documents.
     monkeypatch.setenv(MEMORY_VARIABLE, str(int(1.8 * size)))

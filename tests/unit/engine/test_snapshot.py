@@ -59,7 +59,7 @@ def test_a_time_between_commits_means_the_one_before(graph: Graph) -> None:
     just_before = commits[2].created_at - timedelta(microseconds=1)
     assert graph.snapshot(just_before).commit == commits[1]
     assert graph.snapshot(datetime.now(UTC) + timedelta(days=1)).commit == commits[-1]
-    with pytest.raises(errors.CommitNotFound):
+    with pytest.raises(errors.CommitNotFoundError):
         graph.snapshot(commits[0].created_at - timedelta(microseconds=1))
 
 
@@ -77,13 +77,13 @@ def test_versions_and_times_belong_to_a_branch(graph: Graph) -> None:
 @pytest.mark.parametrize(
     ("at", "error"),
     [
-        ("01ARZ3NDEKTSV4RRFFQ69G5FAV", errors.CommitNotFound),
-        ("no commit", errors.CommitNotFound),
-        (99, errors.CommitNotFound),
-        (-1, errors.CommitNotFound),
-        (True, errors.InvalidArgument),
-        (1.5, errors.InvalidArgument),
-        (datetime(2024, 1, 1), errors.InvalidArgument),
+        ("01ARZ3NDEKTSV4RRFFQ69G5FAV", errors.CommitNotFoundError),
+        ("no commit", errors.CommitNotFoundError),
+        (99, errors.CommitNotFoundError),
+        (-1, errors.CommitNotFoundError),
+        (True, errors.InvalidArgumentError),
+        (1.5, errors.InvalidArgumentError),
+        (datetime(2024, 1, 1), errors.InvalidArgumentError),
     ],
 )
 def test_what_names_no_commit_is_refused(graph: Graph, at: object, error: type[Exception]) -> None:
@@ -92,7 +92,7 @@ def test_what_names_no_commit_is_refused(graph: Graph, at: object, error: type[E
 
 
 def test_an_unknown_branch_is_refused(graph: Graph) -> None:
-    with pytest.raises(errors.BranchNotFound):
+    with pytest.raises(errors.BranchNotFoundError):
         graph.snapshot(0, branch="nowhere")
 
 
@@ -145,12 +145,12 @@ def test_entities_are_counted_by_type(graph: Graph) -> None:
     snapshot = graph.branch().snapshot()
     assert (snapshot.count("Person"), snapshot.count("MemberOf")) == (2, 1)
     assert snapshot.count("MemberOf", "edge") == 1
-    with pytest.raises(errors.TypeNotFound):
+    with pytest.raises(errors.TypeNotFoundError):
         snapshot.count("MemberOf", "node")
-    with pytest.raises(errors.TypeNotFound) as caught:
+    with pytest.raises(errors.TypeNotFoundError) as caught:
         snapshot.count("Persn")
     assert "Person" in str(caught.value.hint)
-    with pytest.raises(errors.InvalidArgument):
+    with pytest.raises(errors.InvalidArgumentError):
         snapshot.count("Person", "vertex")  # type: ignore[arg-type]  # wrong on purpose
 
 
@@ -177,7 +177,7 @@ def test_a_snapshot_of_a_closed_graph_answers_nothing_read_before_or_not(graph: 
     ]
     for snapshot in snapshots:
         for use in uses:
-            with pytest.raises(errors.GraphClosed):
+            with pytest.raises(errors.GraphClosedError):
                 use(snapshot)
 
 

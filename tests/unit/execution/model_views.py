@@ -13,14 +13,14 @@ import pyarrow as pa
 from model import ModelGraph, to_json
 from model.expressions import Entity
 from model.store import types_of
-from omnigraph.execution.columns import TableShape, table_shape
+from omnigraph.execution.columns import TableShape, build_table_shape
 from omnigraph.execution.options import Access, ReadOptions
-from omnigraph.execution.read import Reads
+from omnigraph.execution.read import QueryExecutor
 from omnigraph.execution.result import Result
-from omnigraph.execution.sources import Sources
+from omnigraph.execution.sources import SourceCache
 from omnigraph.execution.view import View
 from omnigraph.query.compile import compile_query
-from omnigraph.query.lower import lower
+from omnigraph.query.lower import lower_query
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.plan import ReadPlan
 from omnigraph.query.typed import Value
@@ -38,7 +38,7 @@ NOW = 1_700_000_000_000
 _stores = count()
 
 
-class UnreadySources(Sources):
+class UnreadySources(SourceCache):
     """Sources that take every type for a large one that is not in memory."""
 
     def is_ready(self, _view: View, _types: Iterable[TypeKey]) -> bool:
@@ -46,10 +46,10 @@ class UnreadySources(Sources):
 
 
 # Every way to read: types in memory, look-ups, and straight from a table what is of one type.
-PATHS: tuple[tuple[Access, type[Sources]], ...] = (
-    (Access.AUTO, Sources),
-    (Access.TOPOLOGY, Sources),
-    (Access.LOOKUPS, Sources),
+PATHS: tuple[tuple[Access, type[SourceCache]], ...] = (
+    (Access.AUTO, SourceCache),
+    (Access.TOPOLOGY, SourceCache),
+    (Access.LOOKUPS, SourceCache),
     (Access.AUTO, UnreadySources),
 )
 
@@ -83,8 +83,8 @@ def view_of(graph: ModelGraph, *, parts: int = 2) -> View:
     for type_ in types_of(graph.catalog):
         kind = TypeKind.EDGE if isinstance(type_, EdgeType) else TypeKind.NODE
         key = TypeKey(kind, type_.name)
-        shape = table_shape(graph.accepted, key)
-        pin = tables.create(layout.table(str(key), "00000001"), shape.schema)
+        shape = build_table_shape(graph.accepted, key)
+        pin = tables.create(layout.build_table_path(str(key), "00000001"), shape.schema)
         entities = list(graph.table(type_).values())
         size = max(1, -(-len(entities) // parts))
         for start in range(0, len(entities), size):
@@ -97,7 +97,7 @@ def view_of(graph: ModelGraph, *, parts: int = 2) -> View:
 
 def indexed(view: View, type_key: TypeKey, properties: Sequence[str]) -> View:
     """The view with indexes on the id and some properties of a type."""
-    pin, shape = view.snapshot.pins[str(type_key)], view.shape(type_key)
+    pin, shape = view.snapshot.pins[str(type_key)], view.get_shape(type_key)
     for column in ("__id", *(shape.columns[name] for name in properties)):
         pin = with_index(view.tables, pin, column, name=f"of_{column}")
     pins = {**view.snapshot.pins, str(type_key): pin}
@@ -122,7 +122,7 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
 def plan_of(graph: ModelGraph, text: str, *, is_rewritten: bool = True) -> ReadPlan:
     """The plan of a query."""
     compiled = compile_query(text, graph.catalog)
-    plan = compiled.plan if is_rewritten else lower(compiled.checked)
+    plan = compiled.plan if is_rewritten else lower_query(compiled.checked)
     assert isinstance(plan, ReadPlan)
     return plan
 
@@ -132,7 +132,7 @@ def read(
 ) -> Result:
     """The result of a query on real tables."""
     plan = plan_of(graph, text)
-    return Reads(Sources()).run(plan, view, bound(plan, params), now=NOW)
+    return QueryExecutor(SourceCache()).run(plan, view, bound(plan, params), now=NOW)
 
 
 def assert_reads_agree(
@@ -151,7 +151,7 @@ def assert_reads_agree(
             by_model.sort(key=_text)
         for access, sources in PATHS:
             options = ReadOptions(access)
-            result = Reads(sources()).run(plan, view, values, now=NOW, options=options)
+            result = QueryExecutor(sources()).run(plan, view, values, now=NOW, options=options)
             found = result.to_json_rows()
             if not plan.is_ordered:
                 found.sort(key=_text)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from omnigraph.execution.columns import arrow_type
+from omnigraph.execution.columns import arrow_type_of
 from omnigraph.schema.types import INTEGER_RANGES, ListType, PropertyType, Scalar
 from omnigraph.schema.values import DATE_MAX, DATE_MIN, DATETIME_MAX, DATETIME_MIN
 
@@ -44,7 +44,7 @@ _COUNTS = {pa.date32(): pa.int32(), pa.date64(): pa.int64()}
 
 def column(values: list[Any], type_: PropertyType) -> pa.Array:
     """Values as the column of a table; dates are numbers, since Python's end at year 9999."""
-    kind = arrow_type(type_)
+    kind = arrow_type_of(type_)
     if isinstance(type_.value, ListType):
         counts = _COUNTS.get(kind.value_type, kind.value_type)
         lists = pa.array(values, pa.list_(counts))

@@ -7,14 +7,14 @@ import pytest
 from omnigraph.execution import access as access_module
 from omnigraph.execution import read as read_module
 from omnigraph.execution import sources as sources_module
-from omnigraph.execution.access import Patience, single_scan, types_of
-from omnigraph.execution.lookups import LookupSource
+from omnigraph.execution.access import WarmupPolicy, find_single_scan, types_of
+from omnigraph.execution.lookups import IndexSource
 from omnigraph.execution.options import Access, ReadOptions
 from omnigraph.execution.planner import Planner
-from omnigraph.execution.read import Reads
-from omnigraph.execution.reading import Reading
+from omnigraph.execution.read import QueryExecutor
+from omnigraph.execution.reading import ExecutionContext
 from omnigraph.execution.scanned import run_scan
-from omnigraph.execution.sources import Sources
+from omnigraph.execution.sources import SourceCache
 from omnigraph.execution.topology import TopologySource
 from omnigraph.execution.view import View
 from omnigraph.query.plan import ReadPlan, Scan
@@ -38,13 +38,13 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How reads were answered."""
     found: list[str] = []
 
-    def scanned(plan: ReadPlan, scan: Scan, reading: Reading) -> object:
+    def scanned(plan: ReadPlan, scan: Scan, reading: ExecutionContext) -> object:
         found.append("scan")
         return run_scan(plan, scan, reading)
 
     run = Planner.run
 
-    def planned(self: Planner, plan: ReadPlan, reading: Reading) -> object:
+    def planned(self: Planner, plan: ReadPlan, reading: ExecutionContext) -> object:
         found.append(type(reading.source).__name__)
         return run(self, plan, reading)
 
@@ -59,13 +59,13 @@ def _large(monkeypatch: pytest.MonkeyPatch, *, rows_max: int = 5) -> None:
     monkeypatch.setattr(read_module, "LOOKUP_ROWS_MAX", rows_max)
 
 
-def _run(reads: Reads, view: View, *texts: str, access: Access = Access.AUTO) -> None:
+def _run(reads: QueryExecutor, view: View, *texts: str, access: Access = Access.AUTO) -> None:
     for text in texts:
         reads.run(plan_of(GRAPH, text), view, {}, now=NOW, options=ReadOptions(access))
 
 
 def test_small_types_are_loaded(view: View, seen: list[str]) -> None:
-    _run(Reads(Sources()), view, ONE, ALL, SCAN)
+    _run(QueryExecutor(SourceCache()), view, ONE, ALL, SCAN)
     assert seen == [TopologySource.__name__] * 3
 
 
@@ -74,9 +74,9 @@ def test_of_large_types_only_what_a_read_names_is_looked_up(
 ) -> None:
     _large(monkeypatch)
     monkeypatch.setattr(access_module, "LOAD_ROW_SECONDS", 1e9)
-    reads = Reads(Sources())
+    reads = QueryExecutor(SourceCache())
     _run(reads, view, ONE, SCAN)
-    assert seen == [LookupSource.__name__, "scan"]
+    assert seen == [IndexSource.__name__, "scan"]
     _run(reads, view, ALL)
     assert seen[2:] == [TopologySource.__name__]
     # Now they are in memory.
@@ -90,7 +90,7 @@ def test_types_are_loaded_when_reads_without_them_took_as_long(
 ) -> None:
     _large(monkeypatch)
     monkeypatch.setattr(access_module, "LOAD_ROW_SECONDS", 1e-12)
-    _run(Reads(Sources()), view, text, text)
+    _run(QueryExecutor(SourceCache()), view, text, text)
     assert seen[0] != TopologySource.__name__
     assert seen[1] == TopologySource.__name__
 
@@ -101,25 +101,25 @@ def test_patience_is_a_matter_of_rows_and_seconds(
     _large(monkeypatch)
     monkeypatch.setattr(access_module, "LOAD_ROW_SECONDS", 1.0)
     people, knows = TypeKey(TypeKind.NODE, "Person"), TypeKey(TypeKind.EDGE, "Knows")
-    patience = Patience(Sources())
-    assert patience.unready(view, [people, knows]) == [people, knows]
+    patience = WarmupPolicy(SourceCache())
+    assert patience.list_cold_types(view, [people, knows]) == [people, knows]
     for seconds in (8.0, 0.9):
-        patience.note(view, [people], seconds)
-        assert not patience.is_over(view, [people])
-    patience.note(view, [people], 0.1)
-    assert patience.is_over(view, [people])
+        patience.record_read(view, [people], seconds)
+        assert not patience.should_load(view, [people])
+    patience.record_read(view, [people], 0.1)
+    assert patience.should_load(view, [people])
     # Nine people and eighteen edges take longer than nine people.
-    assert not patience.is_over(view, [people, knows])
-    patience.note(view, [people, knows], 18.0)
-    assert patience.is_over(view, [people, knows])
+    assert not patience.should_load(view, [people, knows])
+    patience.record_read(view, [people, knows], 18.0)
+    assert patience.should_load(view, [people, knows])
 
 
 @pytest.mark.parametrize(
     ("access", "name"),
-    [(Access.TOPOLOGY, TopologySource.__name__), (Access.LOOKUPS, LookupSource.__name__)],
+    [(Access.TOPOLOGY, TopologySource.__name__), (Access.LOOKUPS, IndexSource.__name__)],
 )
 def test_a_wish_is_followed(view: View, seen: list[str], access: Access, name: str) -> None:
-    _run(Reads(Sources()), view, ONE, ALL, SCAN, access=access)
+    _run(QueryExecutor(SourceCache()), view, ONE, ALL, SCAN, access=access)
     assert seen == [name] * 3
 
 
@@ -140,7 +140,7 @@ def test_the_types_of_a_plan_include_those_of_its_blocks() -> None:
 )
 def test_only_a_pattern_of_one_variable_is_a_scan(clauses: str) -> None:
     text = f"query q() {{ match {{ {clauses} }} return {{ $p.name }} }}"
-    assert single_scan(plan_of(GRAPH, text).root) is None
+    assert find_single_scan(plan_of(GRAPH, text).root) is None
 
 
 def test_a_scan_has_all_conditions_of_its_pattern() -> None:
@@ -149,6 +149,6 @@ def test_a_scan_has_all_conditions_of_its_pattern() -> None:
         " return { $p.name } order { $p.age } limit 3 }"
     )
     for is_rewritten in (False, True):
-        scan = single_scan(plan_of(GRAPH, text, is_rewritten=is_rewritten).root)
+        scan = find_single_scan(plan_of(GRAPH, text, is_rewritten=is_rewritten).root)
         assert scan is not None
         assert len(scan.conditions) == 3

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.execution.columns import TableShape, arrow_type, table_shape
+from omnigraph.execution.columns import TableShape, arrow_type_of, build_table_shape
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.schema.identity import accept_schema, evolve_schema
@@ -18,7 +18,7 @@ from omnigraph.schema.types import (
     ValueType,
     VectorType,
 )
-from omnigraph.storage.tables import Tables, blob_field
+from omnigraph.storage.tables import Tables, make_blob_field
 
 
 def node(name: str) -> TypeKey:
@@ -40,7 +40,9 @@ def evolve(accepted: AcceptedSchema, text: str) -> AcceptedSchema:
 
 
 def test_a_node_lies_as_its_id_and_one_column_for_each_property() -> None:
-    shape = table_shape(accept("node B { y: I32  x: String? }  node A { k: Bool }"), node("B"))
+    shape = build_table_shape(
+        accept("node B { y: I32  x: String? }  node A { k: Bool }"), node("B")
+    )
     assert shape == TableShape(
         type_key=node("B"),
         schema=pa.schema(
@@ -57,7 +59,7 @@ def test_a_node_lies_as_its_id_and_one_column_for_each_property() -> None:
 
 
 def test_an_edge_has_its_ends_right_after_its_id() -> None:
-    shape = table_shape(accept("node A {}  edge E: A -> A { since: Date }"), edge("E"))
+    shape = build_table_shape(accept("node A {}  edge E: A -> A { since: Date }"), edge("E"))
     assert shape.schema == pa.schema(
         [
             *(pa.field(name, pa.utf8(), nullable=False) for name in ("__id", "__src", "__dst")),
@@ -68,16 +70,19 @@ def test_an_edge_has_its_ends_right_after_its_id() -> None:
 
 def test_an_edge_and_a_node_of_the_same_name_have_their_own_tables() -> None:
     accepted = accept("node A { a: I32 @key }  edge A: A -> A { b: Bool }")
-    node_shape, edge_shape = table_shape(accepted, node("A")), table_shape(accepted, edge("A"))
+    node_shape, edge_shape = (
+        build_table_shape(accepted, node("A")),
+        build_table_shape(accepted, edge("A")),
+    )
     assert (node_shape.schema.names, node_shape.key) == (["__id", "c3"], {"a": "c3"})
     assert (edge_shape.schema.names, edge_shape.key) == (["__id", "__src", "__dst", "c4"], {})
 
 
 def test_the_key_lists_ends_first_and_then_properties_by_number() -> None:
     accepted = accept("node A { z: I32  b: String  @key(z, b) }")
-    assert list(table_shape(accepted, node("A")).key.items()) == [("b", "c2"), ("z", "c3")]
+    assert list(build_table_shape(accepted, node("A")).key.items()) == [("b", "c2"), ("z", "c3")]
     accepted = accept("node A {}  edge E: A -> A { at: Date  @key(@src, @dst, at) }")
-    keyed = table_shape(accepted, edge("E")).key
+    keyed = build_table_shape(accepted, edge("E")).key
     assert list(keyed.items()) == [("@src", "__src"), ("@dst", "__dst"), ("at", "c3")]
 
 
@@ -87,7 +92,7 @@ def test_a_rename_changes_no_column_and_no_key_order() -> None:
         old,
         'node Z @rename_from("A") { y: I32 @rename_from("b")  c: String  @key(y, c) }',
     )
-    before, after = table_shape(old, node("A")), table_shape(new, node("Z"))
+    before, after = build_table_shape(old, node("A")), build_table_shape(new, node("Z"))
     assert after.schema == before.schema
     assert list(after.columns.items()) == [("c", "c3"), ("y", "c2")]
     assert list(after.key.values()) == list(before.key.values()) == ["c2", "c3"]
@@ -96,13 +101,16 @@ def test_a_rename_changes_no_column_and_no_key_order() -> None:
 def test_a_name_that_comes_back_gets_a_new_column() -> None:
     first = accept("node A { a: I32  b: I32? }")
     third = evolve(evolve(first, "node A { a: I32 }"), "node A { a: I32  b: I32? }")
-    assert table_shape(third, node("A")).columns["b"] != table_shape(first, node("A")).columns["b"]
+    assert (
+        build_table_shape(third, node("A")).columns["b"]
+        != build_table_shape(first, node("A")).columns["b"]
+    )
 
 
 def test_an_added_property_stands_at_the_end_whatever_its_name() -> None:
     old = accept("node A { m: I32 }")
-    before = table_shape(old, node("A"))
-    after = table_shape(evolve(old, "node A { a: I32?  m: I32 }"), node("A"))
+    before = build_table_shape(old, node("A"))
+    after = build_table_shape(evolve(old, "node A { a: I32?  m: I32 }"), node("A"))
     assert list(after.schema)[:-1] == list(before.schema)
     assert list(after.columns) == ["a", "m"]
 
@@ -110,7 +118,7 @@ def test_an_added_property_stands_at_the_end_whatever_its_name() -> None:
 def test_an_interface_has_no_table() -> None:
     accepted = accept("interface I { a: I32 }")
     with pytest.raises(ValueError, match="interface:I has no table"):
-        table_shape(accepted, TypeKey(TypeKind.INTERFACE, "I"))
+        build_table_shape(accepted, TypeKey(TypeKind.INTERFACE, "I"))
 
 
 @pytest.mark.parametrize(
@@ -134,13 +142,13 @@ def test_an_interface_has_no_table() -> None:
     ids=str,
 )
 def test_every_value_type_has_its_arrow_type(value: ValueType, expected: pa.DataType) -> None:
-    assert arrow_type(PropertyType(value)) == expected
-    assert arrow_type(PropertyType(value, is_nullable=True)) == expected
+    assert arrow_type_of(PropertyType(value)) == expected
+    assert arrow_type_of(PropertyType(value, is_nullable=True)) == expected
 
 
 def test_a_blob_column_is_marked_for_the_tables() -> None:
-    shape = table_shape(accept("node A { b: Blob? }"), node("A"))
-    assert shape.schema.field("c2").equals(blob_field("c2"), check_metadata=True)
+    shape = build_table_shape(accept("node A { b: Blob? }"), node("A"))
+    assert shape.schema.field("c2").equals(make_blob_field("c2"), check_metadata=True)
 
 
 EVERY_TYPE = """
@@ -152,7 +160,7 @@ node A {
 
 
 def test_a_table_gives_every_type_back_as_it_was_written(tmp_path: Path) -> None:
-    shape = table_shape(accept(EVERY_TYPE), node("A"))
+    shape = build_table_shape(accept(EVERY_TYPE), node("A"))
     moment = 1_700_000_000_123
     numbers = {"c": -1, "d": -(2**63), "e": 2**32 - 1, "f": 2**64 - 1, "g": 0.5, "h": 0.1}
     others = {"a": "é", "b": True, "i": -1, "j": moment, "n": "x"}
@@ -173,9 +181,9 @@ def test_rows_of_a_schema_that_dropped_a_required_property_still_fit_the_table(
     tmp_path: Path,
 ) -> None:
     old = accept("node A { a: I32  b: I32 }")
-    new = table_shape(evolve(old, "node A { b: I32 }"), node("A"))
+    new = build_table_shape(evolve(old, "node A { b: I32 }"), node("A"))
     tables = Tables(str(tmp_path), is_durable=False)
-    pin = tables.create("t", table_shape(old, node("A")).schema)
+    pin = tables.create("t", build_table_shape(old, node("A")).schema)
     rows = pa.Table.from_pylist([{"__id": "1", "c3": 5}], new.schema)
     found = tables.open(tables.append(pin, [tables.write(pin, rows)])).scan()
     assert found.to_pylist() == [{"__id": "1", "c2": None, "c3": 5}]

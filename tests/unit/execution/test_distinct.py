@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.execution import hashing
-from omnigraph.execution.distinct import are_distinct, repeated
+from omnigraph.execution.distinct import are_distinct, find_repeated
 from omnigraph.execution.hashing import TEXT_BYTES_MAX
 
 texts = st.lists(
@@ -26,19 +26,19 @@ def test_what_is_there_twice_is_found(chunks: list[list[str | None]], kind: pa.D
     array = pa.chunked_array([pa.array(chunk, kind) for chunk in chunks], kind)
     counts = Counter(each for chunk in chunks for each in chunk if each is not None)
     expected = {text for text, count in counts.items() if count > 1}
-    assert set(repeated(array).to_pylist()) == expected
+    assert set(find_repeated(array).to_pylist()) == expected
     assert are_distinct(array) is not bool(expected)
 
 
 def test_a_slice_is_hashed_by_its_own_texts() -> None:
     array = pa.array(["x", "a", "b", "a", "y"])
     assert are_distinct(pa.chunked_array([array.slice(1, 2), array.slice(3, 0)]))
-    assert repeated(pa.chunked_array([array.slice(1, 3)])).to_pylist() == ["a"]
+    assert find_repeated(pa.chunked_array([array.slice(1, 3)])).to_pylist() == ["a"]
 
 
 def test_long_texts_are_compared_without_hashes() -> None:
     long = "x" * (TEXT_BYTES_MAX + 1)
-    assert repeated(pa.chunked_array([[long, "a", long]])).to_pylist() == [long]
+    assert find_repeated(pa.chunked_array([[long, "a", long]])).to_pylist() == [long]
 
 
 def test_equal_hashes_of_different_texts_are_no_repetition(
@@ -46,4 +46,4 @@ def test_equal_hashes_of_different_texts_are_no_repetition(
 ) -> None:
     monkeypatch.setattr(hashing, "_MIX_FACTOR", 0)
     array = pa.chunked_array([[*string.ascii_letters, "a"]])
-    assert repeated(array).to_pylist() == ["a"]
+    assert find_repeated(array).to_pylist() == ["a"]

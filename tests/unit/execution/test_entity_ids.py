@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.errors import UnusableKey
-from omnigraph.execution.columns import TableShape, arrow_type, table_shape
-from omnigraph.execution.entity_ids import canonical_texts, entity_ids
+from omnigraph.errors import UnusableKeyError
+from omnigraph.execution.columns import TableShape, arrow_type_of, build_table_shape
+from omnigraph.execution.entity_ids import compute_entity_ids, format_canonical_texts
 from omnigraph.schema import load_catalog
-from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind, key_order
+from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind, list_key_members
 from omnigraph.schema.identity import accept_schema
-from omnigraph.schema.types import INTEGER_RANGES, EnumType, PropertyType, Scalar, scalar_type
+from omnigraph.schema.types import INTEGER_RANGES, EnumType, PropertyType, Scalar, make_scalar_type
 from omnigraph.schema.values import (
     DATE_MAX,
     DATE_MIN,
     DATETIME_MAX,
     DATETIME_MIN,
-    canonical_text,
-    composite_id,
+    encode_composite_id,
+    format_canonical,
 )
 from unit.schema.catalogs import steady
 
@@ -51,7 +51,7 @@ VALUES: dict[Scalar, st.SearchStrategy[Any]] = {
 
 
 def column(values: list[Any], type_: PropertyType) -> pa.Array:
-    kind = arrow_type(type_)
+    kind = arrow_type_of(type_)
     if kind == pa.date64():
         # Python dates end at year 9999 and have no time of day.
         return pa.array(values, pa.int64()).view(kind)
@@ -65,32 +65,32 @@ def accept(text: str) -> AcceptedSchema:
 
 
 def shape_of(text: str, name: str = "A", kind: TypeKind = TypeKind.NODE) -> TableShape:
-    return table_shape(accept(text), TypeKey(kind, name))
+    return build_table_shape(accept(text), TypeKey(kind, name))
 
 
 @pytest.mark.parametrize("scalar", VALUES, ids=str)
 @steady
 @given(data=st.data())
 def test_a_column_has_the_texts_of_its_values(scalar: Scalar, data: st.DataObject) -> None:
-    type_ = scalar_type(scalar)
+    type_ = make_scalar_type(scalar)
     values = data.draw(st.lists(st.none() | VALUES[scalar]))
-    expected = [None if value is None else canonical_text(value, type_) for value in values]
-    assert canonical_texts(column(values, type_)).to_pylist() == expected
+    expected = [None if value is None else format_canonical(value, type_) for value in values]
+    assert format_canonical_texts(column(values, type_)).to_pylist() == expected
 
 
 @steady
 @given(values=st.lists(TEXTS))
 def test_a_single_text_key_is_the_id_itself(values: list[str]) -> None:
     shape = shape_of("node A { k: String @key }")
-    assert entity_ids(pa.table({"c2": values}, pa.schema({"c2": pa.utf8()})), shape) == (
+    assert compute_entity_ids(pa.table({"c2": values}, pa.schema({"c2": pa.utf8()})), shape) == (
         pa.chunked_array([values], pa.utf8())
     )
 
 
 def test_an_enum_key_is_the_id_itself() -> None:
     shape = shape_of("node A { k: enum(x, y) @key }")
-    assert entity_ids(pa.table({"c2": ["y", "x"]}), shape).to_pylist() == ["y", "x"]
-    assert canonical_text("y", PropertyType(EnumType(("x", "y")))) == "y"
+    assert compute_entity_ids(pa.table({"c2": ["y", "x"]}), shape).to_pylist() == ["y", "x"]
+    assert format_canonical("y", PropertyType(EnumType(("x", "y")))) == "y"
 
 
 # The names of its properties are in the order of the scalars, hence their numbers as well.
@@ -105,21 +105,21 @@ WIDE_KEY = f"""node A {{
 @given(rows=st.lists(st.tuples(*VALUES.values()), max_size=5))
 def test_a_composite_key_is_the_json_of_its_texts_in_key_order(rows: list[tuple[Any, ...]]) -> None:
     shape = shape_of(WIDE_KEY)
-    types = [scalar_type(scalar) for scalar in SCALARS]
+    types = [make_scalar_type(scalar) for scalar in SCALARS]
     columns = {
         name: column([row[at] for row in rows], types[at])
         for at, name in enumerate(shape.columns.values())
     }
-    expected = [composite_id(list(map(canonical_text, row, types))) for row in rows]
-    assert entity_ids(pa.table(columns), shape).to_pylist() == expected
+    expected = [encode_composite_id(list(map(format_canonical, row, types))) for row in rows]
+    assert compute_entity_ids(pa.table(columns), shape).to_pylist() == expected
 
 
 def test_the_order_of_a_composite_key_is_that_of_the_accepted_schema() -> None:
     accepted = accept("node A { tenant: String  slot: I64  @key(tenant, slot) }")
-    shape = table_shape(accepted, TypeKey(TypeKind.NODE, "A"))
-    assert key_order(accepted, "A") == ("slot", "tenant")
+    shape = build_table_shape(accepted, TypeKey(TypeKind.NODE, "A"))
+    assert list_key_members(accepted, "A") == ("slot", "tenant")
     rows = pa.table({shape.columns["tenant"]: ["acme"], shape.columns["slot"]: [7]})
-    assert entity_ids(rows, shape).to_pylist() == ['["7","acme"]']
+    assert compute_entity_ids(rows, shape).to_pylist() == ['["7","acme"]']
 
 
 def test_the_id_of_an_edge_starts_with_its_ends() -> None:
@@ -127,21 +127,21 @@ def test_the_id_of_an_edge_starts_with_its_ends() -> None:
     shape = shape_of(text, "E", TypeKind.EDGE)
     at = pa.array([-1], pa.int32()).cast(pa.date32())
     rows = pa.table({shape.columns["at"]: at, "__dst": ['b"'], "__src": ["a"], "__id": [None]})
-    assert entity_ids(rows, shape).to_pylist() == [composite_id(["a", 'b"', "-1"])]
+    assert compute_entity_ids(rows, shape).to_pylist() == [encode_composite_id(["a", 'b"', "-1"])]
 
 
 def test_ids_do_not_depend_on_chunks_or_slices() -> None:
     shape = shape_of("node A { k: F64  s: String  @key(k, s) }")
     kinds = pa.schema({"c2": pa.float64(), "c3": pa.utf8()})
     whole = pa.table({"c2": [1e300, 1.5, -0.0, 1e300] * 3, "c3": ['"', "a", "\n", ""] * 3}, kinds)
-    expected = entity_ids(whole, shape).to_pylist()
+    expected = compute_entity_ids(whole, shape).to_pylist()
     parts = pa.concat_tables([whole.slice(0, 5), whole.slice(5, 0), whole.slice(5)])
-    assert entity_ids(parts, shape).to_pylist() == expected
-    assert entity_ids(whole.slice(3, 4), shape).to_pylist() == expected[3:7]
+    assert compute_entity_ids(parts, shape).to_pylist() == expected
+    assert compute_entity_ids(whole.slice(3, 4), shape).to_pylist() == expected[3:7]
 
 
 def test_no_rows_have_no_ids() -> None:
-    found = entity_ids(
+    found = compute_entity_ids(
         pa.table({"c2": pa.array([], pa.utf8())}), shape_of("node A { k: String @key }")
     )
     assert (found.type, len(found)) == (pa.utf8(), 0)
@@ -154,9 +154,9 @@ def test_a_value_that_cannot_identify_is_refused_with_its_row(
     scalar: Scalar, value: float | None, row: int
 ) -> None:
     shape = shape_of(f"node A {{ k: {scalar} @key }}")
-    values = pa.array([1.0] * row + [value, math.nan], arrow_type(scalar_type(scalar)))
-    with pytest.raises(UnusableKey) as caught:
-        entity_ids(pa.table({"c2": values}), shape)
+    values = pa.array([1.0] * row + [value, math.nan], arrow_type_of(make_scalar_type(scalar)))
+    with pytest.raises(UnusableKeyError) as caught:
+        compute_entity_ids(pa.table({"c2": values}), shape)
     assert (caught.value.type_key, caught.value.member, caught.value.row) == ("node:A", "k", row)
     shown = "null" if value is None else value
     assert caught.value.message == (
@@ -167,5 +167,5 @@ def test_a_value_that_cannot_identify_is_refused_with_its_row(
 def test_a_null_end_is_refused() -> None:
     text = "node A {}  edge E: A -> A { @key(@src, @dst) }"
     rows = pa.table({"__src": ["a", "b"], "__dst": ["a", None]})
-    with pytest.raises(UnusableKey, match="edge:E row 1: '@dst' is null"):
-        entity_ids(rows, shape_of(text, "E", TypeKind.EDGE))
+    with pytest.raises(UnusableKeyError, match="edge:E row 1: '@dst' is null"):
+        compute_entity_ids(rows, shape_of(text, "E", TypeKind.EDGE))

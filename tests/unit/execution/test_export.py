@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialects.export import export_text
-from omnigraph.errors import TypeNotFound
+from omnigraph.errors import TypeNotFoundError
 from omnigraph.execution import export
-from omnigraph.execution.columns import table_shape
+from omnigraph.execution.columns import build_table_shape
 from omnigraph.execution.export import export_lines
-from omnigraph.execution.view import View, tabled_types
+from omnigraph.execution.view import View, table_types_of
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType
@@ -59,7 +59,7 @@ def values_of(type_: PropertyType) -> st.SearchStrategy[Any]:
 
 
 def entities_of(type_key: TypeKey) -> st.SearchStrategy[Entities]:
-    type_ = tabled_types(ACCEPTED.catalog)[type_key]
+    type_ = table_types_of(ACCEPTED.catalog)[type_key]
     ends = {"@src": TEXTS, "@dst": TEXTS} if isinstance(type_, EdgeType) else {}
     properties = {
         name: st.none() | values_of(property_.type) for name, property_ in type_.properties.items()
@@ -68,8 +68,8 @@ def entities_of(type_key: TypeKey) -> st.SearchStrategy[Entities]:
 
 
 def rows(accepted: AcceptedSchema, type_key: TypeKey, entities: Entities) -> pa.Table:
-    shape = table_shape(accepted, type_key)
-    type_ = tabled_types(accepted.catalog)[type_key]
+    shape = build_table_shape(accepted, type_key)
+    type_ = table_types_of(accepted.catalog)[type_key]
     texts = {"__id": list(entities)}
     for column_name, name in {"__src": "@src", "__dst": "@dst"}.items():
         texts[column_name] = [entity.get(name, "") for entity in entities.values()]
@@ -86,9 +86,9 @@ def view_of(
     """A view of a graph whose types have one fragment for each group of entities."""
     tables = Tables(f"memory://{uuid.uuid4().hex}", is_durable=False)
     pins: dict[str, Pin] = {}
-    for type_key in tabled_types(accepted.catalog):
+    for type_key in table_types_of(accepted.catalog):
         pin = tables.create(
-            f"t/{type_key.kind}-{type_key.name}.lance", table_shape(accepted, type_key).schema
+            f"t/{type_key.kind}-{type_key.name}.lance", build_table_shape(accepted, type_key).schema
         )
         for entities in graph.get(type_key, ()):
             pin = tables.append(pin, [tables.write(pin, rows(accepted, type_key, entities))])
@@ -103,7 +103,7 @@ def exported(view: View, *types: str) -> str:
 
 def spelled(graph: Mapping[TypeKey, Entities]) -> str:
     """The export that the slow way makes of the same entities."""
-    types = tabled_types(ACCEPTED.catalog)
+    types = table_types_of(ACCEPTED.catalog)
     return export_text(
         ACCEPTED.catalog,
         [(types[key], graph.get(key, {})) for key in sorted(types, key=str)],
@@ -176,7 +176,7 @@ def test_a_name_means_the_node_and_the_edge_type_of_that_name() -> None:
 
 def test_an_unknown_type_is_refused_before_the_first_line_with_a_suggestion() -> None:
     view = view_of({})
-    with pytest.raises(TypeNotFound, match="unknown type 'Zebr'") as refused:
+    with pytest.raises(TypeNotFoundError, match="unknown type 'Zebr'") as refused:
         export_lines(view, types=["Bare", "Zebr"])
     assert refused.value.hint == "did you mean 'Zebra'?"
     assert refused.value.code == "type_not_found"
@@ -184,7 +184,7 @@ def test_an_unknown_type_is_refused_before_the_first_line_with_a_suggestion() ->
 
 def test_the_column_of_a_dropped_property_is_not_exported() -> None:
     view = view_of({BARE: []})
-    shape = view.shape(BARE)
+    shape = view.get_shape(BARE)
     wider = pa.schema([*shape.schema, pa.field("c99", pa.utf8())])
     pin = view.tables.create("t/Wider.lance", wider)
     staged = view.tables.write(pin, pa.table([["b"], ["old"]], schema=wider))

@@ -13,25 +13,25 @@ from hypothesis import strategies as st
 
 from model.expressions import At
 from omnigraph.errors import ExecutionError
-from omnigraph.execution.columns import table_shape
+from omnigraph.execution.columns import build_table_shape
 from omnigraph.execution.exact import compare_values
-from omnigraph.execution.expressions import constant, evaluate, is_constant
-from omnigraph.execution.scan import TypeRows, satisfying
+from omnigraph.execution.expressions import evaluate, evaluate_constant, is_constant
+from omnigraph.execution.scan import TypeRows, evaluate_conditions
 from omnigraph.query import typed
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.compile import compile_query
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.typed import NOW_NAME, Compare, Constant, ParameterValue, SystemName
 from omnigraph.schema.accepted import TypeKey, TypeKind
-from omnigraph.schema.types import Scalar, scalar_type
+from omnigraph.schema.types import Scalar, make_scalar_type
 from unit.execution.items import PARAMETERS, Conditions, items_graph
 from unit.execution.model_views import NOW, add_nodes, model_graph, physical_rows
 
 GRAPH = items_graph(seed=1)
-ITEM = table_shape(GRAPH.accepted, TypeKey(TypeKind.NODE, "Item"))
+ITEM = build_table_shape(GRAPH.accepted, TypeKey(TypeKind.NODE, "Item"))
 ITEMS = list(GRAPH.nodes["Item"].values())
 ROWS = physical_rows(ITEMS, ITEM)
-I64 = scalar_type(Scalar.I64)
+I64 = make_scalar_type(Scalar.I64)
 
 
 @settings(max_examples=400)
@@ -41,13 +41,13 @@ def test_a_condition_is_true_false_and_null_where_the_model_says_so(seed: int) -
     text = conditions.condition()
     condition, params = _where(text, conditions.params())
     if is_constant(condition):
-        assert constant(condition, params) == At({}, params)(condition), text
+        assert evaluate_constant(condition, params) == At({}, params)(condition), text
         return
     found = evaluate(condition, TypeRows(ROWS, ITEM), params)
     expected = [At({typed.ROW: item}, params)(condition) for item in ITEMS]
     shown = [found.as_py()] * len(ROWS) if isinstance(found, pa.Scalar) else found.to_pylist()
     assert shown == expected, text
-    mask = satisfying(ROWS, ITEM, [condition], params)
+    mask = evaluate_conditions(ROWS, ITEM, [condition], params)
     assert mask.to_pylist() == [value is True for value in expected]
 
 
@@ -94,7 +94,7 @@ def test_a_number_is_compared_with_a_constant_by_exact_value(
     graph = model_graph("node Item { name: String @key  i32: I32?  i64: I64?  u32: U32?  u64: U64?"
                         "  f32: F32?  f64: F64? }")  # fmt: skip
     add_nodes(graph, "Item", [{"name": "x", name: value}])
-    shape = table_shape(graph.accepted, TypeKey(TypeKind.NODE, "Item"))
+    shape = build_table_shape(graph.accepted, TypeKey(TypeKind.NODE, "Item"))
     items = list(graph.nodes["Item"].values())
     rows = TypeRows(physical_rows(items, shape), shape)
     column = typed.PropertyValue("v", name, graph.catalog.nodes["Item"].properties[name].type)
@@ -128,7 +128,7 @@ def test_the_type_of_an_entity_is_a_column_like_any_other() -> None:
 def test_half_a_surrogate_pair_is_refused_with_its_place() -> None:
     condition = _where("text = $s", {**Conditions(Random(0)).params(), "s": "ab\ud800"})
     with pytest.raises(ExecutionError, match="surrogate pair at character 2"):
-        satisfying(ROWS, ITEM, [condition[0]], condition[1])
+        evaluate_conditions(ROWS, ITEM, [condition[0]], condition[1])
 
 
 def test_rows_in_several_chunks_are_tested_like_rows_in_one() -> None:
@@ -136,8 +136,8 @@ def test_rows_in_several_chunks_are_tested_like_rows_in_one() -> None:
     for seed in range(30):
         conditions = Conditions(Random(seed), prefix="")
         condition, params = _where(conditions.condition(), conditions.params())
-        whole = satisfying(ROWS, ITEM, [condition], params)
-        assert satisfying(chunked, ITEM, [condition], params).equals(whole)
+        whole = evaluate_conditions(ROWS, ITEM, [condition], params)
+        assert evaluate_conditions(chunked, ITEM, [condition], params).equals(whole)
 
 
 def _where(condition: str, params: dict[str, Any]) -> tuple[typed.Expr, dict[str, typed.Value]]:

@@ -6,8 +6,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.execution.fresh_ids import fresh_ids
-from omnigraph.ids import encode_ulid, ulid_milliseconds
+from omnigraph.execution.fresh_ids import generate_ids
+from omnigraph.ids import decode_ulid_ms, encode_ulid
 
 NOW = 1_700_000_000_123
 
@@ -15,7 +15,7 @@ NOW = 1_700_000_000_123
 @given(st.binary(min_size=22, max_size=22), st.integers(0, 2**48 - 1))
 def test_an_id_is_the_one_before_it_and_a_random_step(drawn: bytes, now: int) -> None:
     rest = iter((drawn[:8], drawn[8:10], drawn[10:]))
-    ids = fresh_ids(3, now_ms=now, random_bytes=lambda count: next(rest)[:count])
+    ids = generate_ids(3, now_ms=now, random_bytes=lambda count: next(rest)[:count])
     value = now << 80 | (int.from_bytes(drawn[8:10]) & 0x7FFF) << 64 | int.from_bytes(drawn[:8])
     for place, id_ in enumerate(ids.to_pylist()):
         step = drawn[10 + 4 * place : 14 + 4 * place]
@@ -24,31 +24,31 @@ def test_an_id_is_the_one_before_it_and_a_random_step(drawn: bytes, now: int) ->
 
 
 def test_a_carry_goes_into_the_upper_bits_and_never_into_the_time() -> None:
-    ids = fresh_ids(5, now_ms=NOW, random_bytes=lambda count: b"\xff" * count).to_pylist()
+    ids = generate_ids(5, now_ms=NOW, random_bytes=lambda count: b"\xff" * count).to_pylist()
     assert ids == sorted(set(ids))
-    assert {ulid_milliseconds(id_) for id_ in ids} == {NOW}
+    assert {decode_ulid_ms(id_) for id_ in ids} == {NOW}
 
 
 def test_many_ids_are_distinct_ascending_and_of_one_moment() -> None:
-    ids = fresh_ids(100_000, now_ms=NOW)
+    ids = generate_ids(100_000, now_ms=NOW)
     ids.validate(full=True)
     assert ids.type == pa.utf8()
     texts = ids.to_pylist()
     assert texts == sorted(set(texts))
-    assert {ulid_milliseconds(text) for text in texts} == {NOW}
+    assert {decode_ulid_ms(text) for text in texts} == {NOW}
 
 
 def test_two_calls_of_one_moment_do_not_meet() -> None:
-    first, second = (set(fresh_ids(10_000, now_ms=NOW).to_pylist()) for _ in range(2))
+    first, second = (set(generate_ids(10_000, now_ms=NOW).to_pylist()) for _ in range(2))
     assert first.isdisjoint(second)
 
 
 def test_the_moment_is_now_unless_given() -> None:
     before = time.time_ns() // 1_000_000
-    moment = ulid_milliseconds(fresh_ids(1)[0].as_py())
+    moment = decode_ulid_ms(generate_ids(1)[0].as_py())
     assert moment is not None
     assert before <= moment <= time.time_ns() // 1_000_000
 
 
 def test_no_ids_are_an_empty_array() -> None:
-    assert fresh_ids(0).to_pylist() == []
+    assert generate_ids(0).to_pylist() == []

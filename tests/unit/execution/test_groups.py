@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 from model.expressions import aggregate, sort_key
 from omnigraph.execution import groups as groups_module
-from omnigraph.execution.groups import aggregated, grouped, grouped_codes, one_group
+from omnigraph.execution.groups import (
+    aggregate_groups,
+    group_by_codes,
+    group_rows,
+    make_single_group,
+)
 from omnigraph.query.ast import AggregateFunction
 from unit.execution.items import FLOATS, INTEGERS, ODD, TEXTS
 
@@ -37,10 +42,10 @@ def test_sums_of_integers_are_rounded_once(values: list[int], count: int) -> Non
 
 def _assert_sums(values: list[Any], kind: pa.DataType, count: int) -> None:
     keys = [place % count for place in range(len(values))]
-    groups = grouped([pa.array(keys)], len(values))
+    groups = group_rows([pa.array(keys)], len(values))
     members = [values[key::count] for key in sorted(set(keys))]
     for function in (AggregateFunction.SUM, AggregateFunction.AVG):
-        found = aggregated(function, pa.array(values, kind), groups).to_pylist()
+        found = aggregate_groups(function, pa.array(values, kind), groups).to_pylist()
         assert found == [aggregate(function, each) for each in members]
 
 
@@ -51,9 +56,9 @@ def _assert_sums(values: list[Any], kind: pa.DataType, count: int) -> None:
 def test_extremes_are_those_of_the_model(
     rows: list[tuple[int, float | None]], function: AggregateFunction
 ) -> None:
-    groups = grouped([pa.array([key for key, _ in rows], pa.int64())], len(rows))
+    groups = group_rows([pa.array([key for key, _ in rows], pa.int64())], len(rows))
     values = pa.array([value for _, value in rows], pa.float64())
-    found = aggregated(function, values, groups)
+    found = aggregate_groups(function, values, groups)
     for place, first in enumerate(groups.first_rows):
         members = [value for key, value in rows if key == rows[first][0]]
         assert sort_key(found[place].as_py()) == sort_key(aggregate(function, members))
@@ -61,10 +66,10 @@ def test_extremes_are_those_of_the_model(
 
 def test_nan_is_the_greatest_number_of_a_group_and_one_key() -> None:
     values = pa.array([math.nan, 1.0, None, -math.nan, -0.0, 0.0], pa.float32())
-    groups = one_group(6)
-    assert math.isnan(aggregated(AggregateFunction.MAX, values, groups)[0].as_py())
-    assert aggregated(AggregateFunction.MIN, values, groups).to_pylist() == [0.0]
-    assert grouped([values], 6).of_row.tolist() == [0, 1, 2, 0, 3, 3]
+    groups = make_single_group(6)
+    assert math.isnan(aggregate_groups(AggregateFunction.MAX, values, groups)[0].as_py())
+    assert aggregate_groups(AggregateFunction.MIN, values, groups).to_pylist() == [0.0]
+    assert group_rows([values], 6).of_row.tolist() == [0, 1, 2, 0, 3, 3]
 
 
 @settings(max_examples=150)
@@ -82,7 +87,7 @@ def test_rows_with_equal_keys_are_together_however_their_codes_are_packed(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(groups_module, "RADIX_MAX", room)
         patch.setattr(groups_module, "RADIX_ROWS", 1)
-        groups = grouped(columns, len(rows))
+        groups = group_rows(columns, len(rows))
     _assert_grouped(rows, groups)
 
 
@@ -90,7 +95,7 @@ def test_many_large_codes_are_told_apart() -> None:
     random = np.random.default_rng(5)
     keys = [random.integers(0, 2**40, 500) for _ in range(4)]
     keys = [np.concatenate([key, key[:100]]) for key in keys]
-    groups = grouped_codes(keys, 600)
+    groups = group_by_codes(keys, 600)
     assert groups.count == 500
     _assert_grouped(list(zip(*(key.tolist() for key in keys), strict=True)), groups)
 
@@ -103,5 +108,7 @@ def _assert_grouped(rows: Sequence[tuple[Any, ...]], groups: groups_module.Group
 
 
 def test_both_zeros_have_one_extreme() -> None:
-    found = aggregated(AggregateFunction.MIN, pa.array([-0.0, 0.0]), one_group(2)).to_pylist()
+    found = aggregate_groups(
+        AggregateFunction.MIN, pa.array([-0.0, 0.0]), make_single_group(2)
+    ).to_pylist()
     assert [math.copysign(1, each) for each in found] == [1]

@@ -10,15 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dialects.values import to_json
-from omnigraph.execution.columns import arrow_type
-from omnigraph.execution.json_text import json_texts
+from omnigraph.execution.columns import arrow_type_of
+from omnigraph.execution.json_text import encode_json_texts
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.types import (
     ListType,
     PropertyType,
     Scalar,
     VectorType,
-    scalar_type,
+    make_scalar_type,
 )
 from unit.execution.stored_values import SCALAR_VALUES, column
 
@@ -34,7 +34,7 @@ def spelled(value: Any, type_: PropertyType) -> str | None:
 
 
 def check(values: list[Any], type_: PropertyType) -> None:
-    texts = json_texts(column(values, type_))
+    texts = encode_json_texts(column(values, type_))
     texts.validate(full=True)
     assert texts.to_pylist() == [spelled(value, type_) for value in values]
 
@@ -42,7 +42,7 @@ def check(values: list[Any], type_: PropertyType) -> None:
 @pytest.mark.parametrize("scalar", Scalar)
 @given(data=st.data())
 def test_a_value_is_spelled_like_the_dump_of_its_json(scalar: Scalar, data: st.DataObject) -> None:
-    check(data.draw(st.lists(st.none() | SCALAR_VALUES[scalar])), scalar_type(scalar))
+    check(data.draw(st.lists(st.none() | SCALAR_VALUES[scalar])), make_scalar_type(scalar))
 
 
 @pytest.mark.parametrize("scalar", SCALARS)
@@ -60,32 +60,40 @@ def test_a_vector_is_spelled_by_its_32_bit_numbers(values: list[Any]) -> None:
 
 def test_every_character_that_json_escapes_is_escaped() -> None:
     characters = [chr(code) for code in range(0x100)]
-    check(["".join(characters), *characters, "\\n", '\\"', "\x01\n"], scalar_type(Scalar.STRING))
+    check(
+        ["".join(characters), *characters, "\\n", '\\"', "\x01\n"], make_scalar_type(Scalar.STRING)
+    )
 
 
 def test_numbers_on_both_sides_of_an_exponent_are_spelled_alike() -> None:
     bounds = [1e-6, 1e-5, 1e-4, 1e14, 1e15, 1e16, 1e17, 1e22, 123456789012345680.0]
     nearby = [math.nextafter(bound, to) for bound in bounds for to in (0, math.inf)]
     numbers = [*bounds, *nearby, 5e-324, 1.7976931348623157e308, math.nan, math.inf, -math.inf]
-    check([*numbers, *(-number for number in numbers)], scalar_type(Scalar.F64))
+    check([*numbers, *(-number for number in numbers)], make_scalar_type(Scalar.F64))
 
 
 def test_a_part_of_an_array_is_spelled_like_the_part_alone() -> None:
     columns: dict[PropertyType, list[Any]] = {
-        scalar_type(Scalar.DATE): [0, None, 10**6, 10**7, -(10**7)],
-        scalar_type(Scalar.DATETIME): [0, None, 1, 1_700_000_000_123],
+        make_scalar_type(Scalar.DATE): [0, None, 10**6, 10**7, -(10**7)],
+        make_scalar_type(Scalar.DATETIME): [0, None, 1, 1_700_000_000_123],
         PropertyType(ListType(Scalar.STRING)): [("a",), None, (), ("b", '"', None)],
         PropertyType(VectorType(2)): [(1.0, 2.0), None, (3.0, 1e-9), (0.1, 0.2)],
-        scalar_type(Scalar.BLOB): [b"a", None, b"", b"\xff"],
+        make_scalar_type(Scalar.BLOB): [b"a", None, b"", b"\xff"],
     }
     for type_, values in columns.items():
-        texts = json_texts(column(values, type_).slice(1, 3))
+        texts = encode_json_texts(column(values, type_).slice(1, 3))
         assert texts.to_pylist() == [spelled(value, type_) for value in values[1:4]]
 
 
 def test_a_column_without_rows_has_no_texts() -> None:
     for scalar in SCALARS:
         assert (
-            json_texts(pa.array([], arrow_type(PropertyType(ListType(scalar))))).to_pylist() == []
+            encode_json_texts(
+                pa.array([], arrow_type_of(PropertyType(ListType(scalar))))
+            ).to_pylist()
+            == []
         )
-        assert json_texts(pa.array([], arrow_type(scalar_type(scalar)))).to_pylist() == []
+        assert (
+            encode_json_texts(pa.array([], arrow_type_of(make_scalar_type(scalar)))).to_pylist()
+            == []
+        )

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.execution.json_values import FEW_VALUES, json_values
+from omnigraph.execution.json_values import FEW_VALUES, encode_json_values
 from omnigraph.execution.result import Result
 
 _MOMENT = pa.timestamp("ms", "UTC")
@@ -38,11 +38,13 @@ def test_a_few_values_are_encoded_as_many_are(kind: pa.DataType, data: st.DataOb
     stored = {pa.date32(): pa.int32(), _MOMENT: pa.int64()}.get(kind, kind)
     few = pa.array(values, stored).view(kind)
     many = pa.concat_arrays([few] * (FEW_VALUES + 1))
-    expected = json_values(many)[: len(few)]
-    assert json.dumps(json_values(few)) == json.dumps(expected)
-    assert json.dumps(json_values(pa.chunked_array([few[:1], few[1:]]))) == json.dumps(expected)
+    expected = encode_json_values(many)[: len(few)]
+    assert json.dumps(encode_json_values(few)) == json.dumps(expected)
+    assert json.dumps(encode_json_values(pa.chunked_array([few[:1], few[1:]]))) == json.dumps(
+        expected
+    )
     lists = pa.array([values, None], pa.list_(stored)).cast(pa.list_(kind))
-    assert json.dumps(json_values(lists)) == json.dumps([expected, None])
+    assert json.dumps(encode_json_values(lists)) == json.dumps([expected, None])
 
 
 def test_a_row_costs_little_more_than_its_python_values() -> None:

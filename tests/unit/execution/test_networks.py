@@ -8,7 +8,7 @@ from datetime import date
 import networkx  # type: ignore[import-untyped]
 import pytest
 
-from omnigraph.errors import ExecutionError, LibraryMissing
+from omnigraph.errors import ExecutionError, LibraryMissingError
 from omnigraph.execution.networks import to_networkx
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from unit.execution.model_views import add_edges, add_nodes, model_graph, view_of
@@ -78,7 +78,7 @@ def test_without_the_library_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(LibraryMissing) as missing:
+    with pytest.raises(LibraryMissingError) as missing:
         to_networkx(view_of(GRAPH), TYPES)
     assert missing.value.library == "networkx"
     assert missing.value.hint == "pip install networkx"

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model.expressions import sort_key
-from omnigraph.execution.order import Codes, Places, ValuesKey, sorted_places
+from omnigraph.execution.order import Codes, RowIndices, ValuesKey, sort_row_indices
 from unit.execution.items import INTEGERS, TEXTS
 
 
@@ -67,7 +67,7 @@ def _assert_sorted(
         return [[sort_key(value) for value in rows[place]] for place in places]
 
     for count in (None, limit):
-        places = sorted_places(keys, len(rows), limit=count)
+        places = sort_row_indices(keys, len(rows), limit=count)
         assert shown(places.tolist()) == shown(expected)[:count]
 
 
@@ -79,7 +79,7 @@ class _Watched:
     is_descending: bool = False
     asked: list[int] = field(default_factory=list)
 
-    def codes(self, places: Places | None) -> list[Codes]:
+    def compute_codes(self, places: RowIndices | None) -> list[Codes]:
         found = self.values if places is None else self.values.take(places)
         self.asked.append(len(found))
         return [found]
@@ -90,7 +90,7 @@ def test_later_keys_are_asked_about_ties_among_the_first_rows_only(is_descending
     random = np.random.default_rng(1)
     first = _Watched(random.integers(0, 1000, 100_000), is_descending)
     second = _Watched(random.permutation(100_000))
-    places = sorted_places([first, second], 100_000, limit=10)
+    places = sort_row_indices([first, second], 100_000, limit=10)
     rows = list(zip(first.values.tolist(), second.values.tolist(), strict=True))
     sign = -1 if is_descending else 1
     expected = sorted(range(len(rows)), key=lambda place: (sign * rows[place][0], rows[place][1]))
@@ -115,4 +115,4 @@ def test_codes_that_differ_in_their_last_bits_only_are_told_apart(
         ValuesKey(pa.array(third, pa.int64())),
     ]
     expected = sorted(range(len(wide)), key=lambda row: (-wide[row], second[row], third[row]))
-    assert sorted_places(keys, len(wide)).tolist() == expected
+    assert sort_row_indices(keys, len(wide)).tolist() == expected

@@ -11,7 +11,7 @@ from model import ModelGraph
 from model.expressions import At
 from omnigraph.execution import reading as readings
 from omnigraph.execution.batch import Batch, BoundEdges
-from omnigraph.execution.reading import Reading
+from omnigraph.execution.reading import ExecutionContext
 from omnigraph.query.plan import Filter, Operator
 from omnigraph.query.typed import Expr, SystemName
 from omnigraph.query.walk import chain_of
@@ -55,28 +55,35 @@ def test_a_reading_knows_the_types_of_all_variables_of_a_plan(graph: ModelGraph)
 
 def test_values_of_nodes_are_fetched_by_number(graph: ModelGraph) -> None:
     reading, _ = _reading(graph, "$a: Person")
-    rows = reading.rows(Batch(3, {"a": numbers([2, 0, 2])}))
+    rows = reading.rows_of(Batch(3, {"a": numbers([2, 0, 2])}))
     assert rows.num_rows == 3
-    assert rows.property("a", "age").to_pylist() == [None, 1, None]
-    assert rows.system("a", SystemName.ID).to_pylist() == ["cyd", "ann", "cyd"]
+    assert rows.get_property("a", "age").to_pylist() == [None, 1, None]
+    assert rows.get_system_field("a", SystemName.ID).to_pylist() == ["cyd", "ann", "cyd"]
 
 
 def test_values_of_a_bound_selection_are_united_over_its_members(graph: ModelGraph) -> None:
     reading, _ = _reading(graph, "$a: Person  $a $e:(knows | likes) $b")
     bound = BoundEdges(("Knows", "Likes"), np.array([1, 0, 0, 1], np.int16), numbers([0, 1, 0, 0]))
-    rows = reading.rows(Batch(4, edges={"e": bound}))
-    assert rows.property("e", "since").to_pylist() == [9, None, 7, 9]
-    assert rows.system("e", SystemName.TYPE).to_pylist() == ["Likes", "Knows", "Knows", "Likes"]
-    assert rows.system("e", SystemName.SRC).to_pylist() == ["bob", "cyd", "ann", "bob"]
-    assert rows.system("e", SystemName.DST).to_pylist() == ["dov", "ann", "bob", "dov"]
-    assert rows.system("e", SystemName.ID).to_pylist()[1:3] == _ids(graph, "Knows")[::-1]
+    rows = reading.rows_of(Batch(4, edges={"e": bound}))
+    assert rows.get_property("e", "since").to_pylist() == [9, None, 7, 9]
+    assert rows.get_system_field("e", SystemName.TYPE).to_pylist() == [
+        "Likes",
+        "Knows",
+        "Knows",
+        "Likes",
+    ]
+    assert rows.get_system_field("e", SystemName.SRC).to_pylist() == ["bob", "cyd", "ann", "bob"]
+    assert rows.get_system_field("e", SystemName.DST).to_pylist() == ["dov", "ann", "bob", "dov"]
+    assert rows.get_system_field("e", SystemName.ID).to_pylist()[1:3] == _ids(graph, "Knows")[::-1]
 
 
 def test_a_selection_that_fits_nothing_has_no_values(graph: ModelGraph) -> None:
     reading, _ = _reading(graph, "$a: Person")
-    rows = reading.rows(Batch(0, edges={"e": BoundEdges((), np.zeros(0, np.int16), numbers([]))}))
-    assert rows.system("e", SystemName.TYPE).to_pylist() == []
-    assert rows.property("e", "since").to_pylist() == []
+    rows = reading.rows_of(
+        Batch(0, edges={"e": BoundEdges((), np.zeros(0, np.int16), numbers([]))})
+    )
+    assert rows.get_system_field("e", SystemName.TYPE).to_pylist() == []
+    assert rows.get_property("e", "since").to_pylist() == []
 
 
 CONDITIONS = [
@@ -117,7 +124,7 @@ def test_a_mask_holds_the_rows_whose_condition_is_true(
     assert 0 < len(expected) < 16
     pairs = list(product(range(4), repeat=2))
     columns = [numbers([pair[side] for pair in pairs]) for side in (0, 1)]
-    mask = reading.mask(Batch(16, {"a": columns[0], "b": columns[1]}), [tested])
+    mask = reading.evaluate_mask(Batch(16, {"a": columns[0], "b": columns[1]}), [tested])
     assert [pairs[row] for row in np.flatnonzero(mask)] == expected
 
 
@@ -125,18 +132,18 @@ def test_all_conditions_must_hold_and_constants_are_conditions_too(graph: ModelG
     reading, root = _reading(graph, '$a: Person  $a.age = 2  $a.nick = "a"  $none > 1')
     batch = Batch(4, {"a": numbers([0, 1, 2, 3])})
     unknown, by_age, by_nick = _conditions(root)
-    assert reading.mask(batch, []).tolist() == [True] * 4
-    assert reading.mask(batch, [by_age, by_nick]).tolist() == [False, False, False, True]
-    assert reading.mask(batch, [by_age, unknown]).tolist() == [False] * 4
+    assert reading.evaluate_mask(batch, []).tolist() == [True] * 4
+    assert reading.evaluate_mask(batch, [by_age, by_nick]).tolist() == [False, False, False, True]
+    assert reading.evaluate_mask(batch, [by_age, unknown]).tolist() == [False] * 4
 
 
 def test_no_rows_need_no_evaluation(graph: ModelGraph) -> None:
     reading, root = _reading(graph, "$a: Person  $b: Person  $a.nick = $b.nick")
     batch = Batch(0, {"a": numbers([]), "b": numbers([])})
-    assert reading.mask(batch, _conditions(root)).tolist() == []
+    assert reading.evaluate_mask(batch, _conditions(root)).tolist() == []
 
 
-def _reading(graph: ModelGraph, clauses: str) -> tuple[Reading, Operator]:
+def _reading(graph: ModelGraph, clauses: str) -> tuple[ExecutionContext, Operator]:
     text = f"query q($none: I64?) {{ match {{ {clauses} }} return {{ $a.name }} }}"
     root = plan_of(graph, text, is_rewritten=False).root
     return reading_of(graph, root, {"none": None}), root

@@ -13,22 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import ExecutionError
-from omnigraph.execution.json_values import json_values
+from omnigraph.execution.json_values import encode_json_values
 from omnigraph.execution.result import HTML_ROWS_MAX, Result
 from omnigraph.query.plan import ResultColumn
 from omnigraph.query.typed import F64, NodeObject
-from omnigraph.schema.types import Scalar, scalar_type
+from omnigraph.schema.types import Scalar, make_scalar_type
 from omnigraph.schema.values import (
     DATE_MAX,
     DATETIME_MAX,
     DATETIME_MIN,
+    compute_shortest_f32,
     format_datetime,
-    shortest_f32,
 )
 
 COLUMNS = (
-    ResultColumn("n", scalar_type(Scalar.I64)),
-    ResultColumn("at", scalar_type(Scalar.DATETIME, is_nullable=True)),
+    ResultColumn("n", make_scalar_type(Scalar.I64)),
+    ResultColumn("at", make_scalar_type(Scalar.DATETIME, is_nullable=True)),
     ResultColumn("node", NodeObject("Person")),
 )
 ROWS = pa.table(
@@ -85,37 +85,37 @@ def test_json_rows_have_explicit_nulls_and_keep_the_order_of_columns() -> None:
 def test_numbers_that_json_has_no_word_for_are_texts() -> None:
     for kind in (pa.float32(), pa.float64()):
         values = pa.array([math.nan, math.inf, -math.inf, None, -0.0, 0.5], kind)
-        assert json_values(values) == ["NaN", "Infinity", "-Infinity", None, -0.0, 0.5]
+        assert encode_json_values(values) == ["NaN", "Infinity", "-Infinity", None, -0.0, 0.5]
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False)))
 def test_a_32_bit_float_has_its_shortest_digits(values: list[float]) -> None:
-    found = json_values(pa.array(values, pa.float32()))
-    assert list(map(repr, found)) == [repr(shortest_f32(value)) for value in values]
+    found = encode_json_values(pa.array(values, pa.float32()))
+    assert list(map(repr, found)) == [repr(compute_shortest_f32(value)) for value in values]
 
 
 @given(st.lists(st.integers(DATETIME_MIN, DATETIME_MAX) | st.none()))
 def test_a_datetime_is_a_text_with_milliseconds(values: list[int | None]) -> None:
-    found = json_values(pa.array(values, pa.int64()).cast(pa.timestamp("ms", "UTC")))
+    found = encode_json_values(pa.array(values, pa.int64()).cast(pa.timestamp("ms", "UTC")))
     assert found == [None if value is None else format_datetime(value) for value in values]
 
 
 def test_lists_and_objects_nest_also_where_they_are_slices() -> None:
     lists = pa.array([[0.5], None, [], [1.5, None]], pa.list_(pa.float32()))
-    assert json_values(lists) == [[0.5], None, [], [1.5, None]]
-    assert json_values(lists.slice(1, 3)) == [None, [], [1.5, None]]
+    assert encode_json_values(lists) == [[0.5], None, [], [1.5, None]]
+    assert encode_json_values(lists.slice(1, 3)) == [None, [], [1.5, None]]
     vectors = pa.array([[0.5, 1.5], None, [2.5, 3.5]], pa.list_(pa.float32(), 2))
-    assert json_values(vectors.slice(1)) == [None, [2.5, 3.5]]
+    assert encode_json_values(vectors.slice(1)) == [None, [2.5, 3.5]]
     structs = pa.array([{"a": 1}, None, {"a": None}], pa.struct([("a", pa.int64())]))
-    assert json_values(structs.slice(1)) == [None, {"a": None}]
-    assert json_values(pa.chunked_array([lists, lists.slice(3)])) == [
+    assert encode_json_values(structs.slice(1)) == [None, {"a": None}]
+    assert encode_json_values(pa.chunked_array([lists, lists.slice(3)])) == [
         [0.5], None, [], [1.5, None], [1.5, None],
     ]  # fmt: skip
 
 
 def test_a_date_beyond_pythons_calendar_is_json_and_an_error_as_python() -> None:
     days = pa.array([DATE_MAX, 0], pa.int32()).cast(pa.date32())
-    result = Result((ResultColumn("d", scalar_type(Scalar.DATE)),), pa.table({"d": days}))
+    result = Result((ResultColumn("d", make_scalar_type(Scalar.DATE)),), pa.table({"d": days}))
     assert [row["d"] for row in result.to_json_rows()] == ["+5881580-07-11", "1970-01-01"]
     with pytest.raises(ExecutionError, match="Date") as failure:
         result.to_pylist()

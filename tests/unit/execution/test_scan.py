@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from model.expressions import At, Entity
 from omnigraph.errors import ExecutionError
-from omnigraph.execution.pushdown import DEPTH_MAX, ITEMS_MAX, TESTS_MAX, Pushed, push_down
-from omnigraph.execution.scan import matching, pinned_ids, satisfying
+from omnigraph.execution.pushdown import DEPTH_MAX, ITEMS_MAX, TESTS_MAX, PushedFilter, push_down
+from omnigraph.execution.scan import evaluate_conditions, find_type_candidate_ids, scan_matching
 from omnigraph.execution.view import View
 from omnigraph.query import typed
 from omnigraph.query.ast import TextFunction
@@ -51,9 +51,9 @@ def test_a_scan_finds_the_rows_that_the_model_finds(
     condition, params = _where("Item", text, conditions.params())
     expected = _selected(list(GRAPH.nodes["Item"].values()), condition, params)
     for each in (view, indexed_view):
-        found = matching(each, ITEM, [condition], params)
+        found = scan_matching(each, ITEM, [condition], params)
         assert sorted(found["__id"].to_pylist()) == expected, text
-        ids = pinned_ids(each, ITEM, [condition], params)
+        ids = find_type_candidate_ids(each, ITEM, [condition], params)
         assert ids is None or set(expected) <= set(ids.to_pylist())
 
 
@@ -71,33 +71,33 @@ def test_a_scan_finds_the_rows_that_the_model_finds(
 def test_a_scan_of_edges_reads_their_ends(view: View, text: str) -> None:
     condition, params = _where("Link", text, PARAMS)
     expected = _selected(list(GRAPH.edges["Link"].values()), condition, params)
-    found = matching(view, LINK, [condition], params, columns=[])
+    found = scan_matching(view, LINK, [condition], params, columns=[])
     assert found.column_names == ["__id", "__src", "__dst"]
     assert sorted(found["__id"].to_pylist()) == expected
 
 
 def test_a_scan_gives_the_asked_columns_with_the_types_of_the_shape(view: View) -> None:
-    shape = view.shape(ITEM)
-    everything = matching(view, ITEM, [], {})
+    shape = view.get_shape(ITEM)
+    everything = scan_matching(view, ITEM, [], {})
     assert everything.schema == shape.schema
     assert everything.num_rows == len(GRAPH.nodes["Item"])
     at = shape.columns["at"]
-    some = matching(view, ITEM, [], {}, columns=[at], with_row_ids=True)
+    some = scan_matching(view, ITEM, [], {}, columns=[at], with_row_ids=True)
     assert some.column_names == ["__id", at, "_rowid"]
     condition, params = _where("Item", "i32 > 0 or words is null", PARAMS)
-    few = matching(view, ITEM, [condition], params, columns=[at], with_row_ids=True)
+    few = scan_matching(view, ITEM, [condition], params, columns=[at], with_row_ids=True)
     assert few.schema == some.schema
     assert 0 < few.num_rows < some.num_rows
-    taken = view.table(ITEM).take(few["_rowid"].combine_chunks(), columns=["__id", at])
+    taken = view.open_table(ITEM).take(few["_rowid"].combine_chunks(), columns=["__id", at])
     assert taken.to_pydict() == few.drop_columns(["_rowid"]).to_pydict()
 
 
 def test_a_scan_without_any_match_is_an_empty_table_of_the_same_columns(view: View) -> None:
     for text in ("false", "@id in []", 'name = "nobody"', "i32 = 0.5"):
         condition, params = _where("Item", text, PARAMS)
-        found = matching(view, ITEM, [condition], params)
+        found = scan_matching(view, ITEM, [condition], params)
         assert found.num_rows == 0
-        assert found.schema == view.shape(ITEM).schema
+        assert found.schema == view.get_shape(ITEM).schema
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_conditions_pin_the_ids_they_name(
 ) -> None:
     params = {**PARAMS, "b": True, "s": "x", "ss": ["q"]}
     condition, bound = _where("Item", text, params)
-    found = pinned_ids(view, ITEM, [condition], bound)
+    found = find_type_candidate_ids(view, ITEM, [condition], bound)
     assert (None if found is None else found.to_pylist()) == expected
 
 
@@ -149,9 +149,9 @@ def test_a_composite_key_pins_an_id_when_every_member_is_given(
     view: View, text: str, expected: list[str] | None
 ) -> None:
     condition, params = _where("Place", text, {**PARAMS, "i": -1})
-    found = pinned_ids(view, PLACE, [condition], params)
+    found = find_type_candidate_ids(view, PLACE, [condition], params)
     assert (None if found is None else found.to_pylist()) == expected
-    rows = matching(view, PLACE, [condition], params)["__id"].to_pylist()
+    rows = scan_matching(view, PLACE, [condition], params)["__id"].to_pylist()
     assert sorted(rows) == _selected(list(GRAPH.nodes["Place"].values()), condition, params)
 
 
@@ -160,11 +160,11 @@ def test_many_named_ids_are_looked_up_without_a_filter_text(view: View) -> None:
     member = typed.Member(
         typed.SystemValue(typed.ROW, typed.SystemName.ID), typed.Constant(ids, _list_type())
     )
-    assert matching(view, ITEM, [member], {}).num_rows == len(GRAPH.nodes["Item"])
+    assert scan_matching(view, ITEM, [member], {}).num_rows == len(GRAPH.nodes["Item"])
 
 
 def test_filters_are_pushed_down_where_sql_means_the_same(view: View) -> None:
-    columns = view.shape(ITEM).columns
+    columns = view.get_shape(ITEM).columns
     text = 'text = "it\'s" and i64 < 2.5 and (flag or day is null) and not (kind in ["big"])'
     pushed = _pushed(view, text)
     assert pushed.rest == ()
@@ -213,14 +213,14 @@ def test_deeply_nested_conditions_are_evaluated_like_shallow_ones(view: View, le
     for level in range(levels):
         text = f"not (i32 != {level} and ({text} or flag))" if level % 2 else f"not ({text})"
     condition, params = _where("Item", text, PARAMS)
-    found = matching(view, ITEM, [condition], params)["__id"].to_pylist()
+    found = scan_matching(view, ITEM, [condition], params)["__id"].to_pylist()
     assert sorted(found) == _selected(list(GRAPH.nodes["Item"].values()), condition, params)
 
 
 @pytest.mark.parametrize("op", ["=", "!=", "<", "<=", ">", ">="])
 def test_the_smallest_integer_is_a_number_like_any_other(view: View, op: str) -> None:
     condition, params = _where("Item", f"i64 {op} $i", {**PARAMS, "i": -(2**63)})
-    found = matching(view, ITEM, [condition], params)["__id"].to_pylist()
+    found = scan_matching(view, ITEM, [condition], params)["__id"].to_pylist()
     assert sorted(found) == _selected(list(GRAPH.nodes["Item"].values()), condition, params)
 
 
@@ -238,15 +238,15 @@ def test_a_bad_search_option_is_refused_even_where_no_row_is_read(view: View) ->
     match = typed.TextMatch(TextFunction.FUZZY, "v", "text", query, edits)
     for value in (None, -1, 2**32):
         with pytest.raises(ExecutionError, match="a search option must be at least 0"):
-            matching(view, ITEM, [nothing, match], {"edits": value})
+            scan_matching(view, ITEM, [nothing, match], {"edits": value})
         with pytest.raises(ExecutionError, match="a search option must be at least 0"):
-            satisfying(pa.table({"__id": pa.array([], pa.utf8())}), view.shape(ITEM), [match],
+            evaluate_conditions(pa.table({"__id": pa.array([], pa.utf8())}), view.get_shape(ITEM), [match],
                        {"edits": value})  # fmt: skip
 
 
-def _pushed(view: View, text: str) -> Pushed:
+def _pushed(view: View, text: str) -> PushedFilter:
     condition, params = _where("Item", text, PARAMS)
-    return push_down([condition], view.shape(ITEM), params)
+    return push_down([condition], view.get_shape(ITEM), params)
 
 
 def _selected(

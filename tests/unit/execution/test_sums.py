@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from model.expressions import aggregate
 from omnigraph.execution import sums
-from omnigraph.execution.sums import float_sums, integer_sums
+from omnigraph.execution.sums import sum_floats, sum_integers
 from omnigraph.query.ast import AggregateFunction
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -38,13 +38,13 @@ def _assert_sums(rows: list[tuple[int, float]]) -> None:
         aggregate(AggregateFunction.SUM, [v for group, v in rows if group == each]) or 0.0
         for each in range(3)
     ]
-    assert float_sums(values, groups, 3).tolist() == expected
+    assert sum_floats(values, groups, 3).tolist() == expected
 
 
 def test_infinite_and_absent_numbers_are_sums_too() -> None:
     values = np.array([math.inf, 1.0, math.inf, -math.inf, math.nan, 2.0, -math.inf, 3.0, 0.25])
     groups = np.array([0, 0, 1, 1, 2, 2, 3, 4, 4])
-    found = float_sums(values, groups, 6).tolist()
+    found = sum_floats(values, groups, 6).tolist()
     assert [str(each) for each in found] == ["inf", "nan", "nan", "-inf", "3.25", "0.0"]
 
 
@@ -56,7 +56,7 @@ def test_infinite_and_absent_numbers_are_sums_too() -> None:
 def test_sums_of_integers_are_exact(signed: list[int], unsigned: list[int]) -> None:
     for numbers, kind in ((signed, np.int64), (unsigned, np.uint64)):
         groups = np.arange(len(numbers)) % 2
-        found = integer_sums(np.array(numbers, kind), groups, 2).tolist()
+        found = sum_integers(np.array(numbers, kind), groups, 2).tolist()
         assert found == [float(sum(numbers[each::2])) for each in range(2)]
 
 
@@ -67,9 +67,9 @@ def test_many_groups_of_floats_are_summed_without_looking_at_each() -> None:
     random = np.random.default_rng(3)
     values, groups = random.random(50_000) * 100, random.integers(0, 5_000, 50_000)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sums, "_summed_singly", refuse)
-        found = float_sums(values, groups, 5_000)
-    assert found.tolist() == sums._summed_singly(values, groups, 5_000, None).tolist()
+        patch.setattr(sums, "_sum_one_by_one", refuse)
+        found = sum_floats(values, groups, 5_000)
+    assert found.tolist() == sums._sum_one_by_one(values, groups, 5_000, None).tolist()
 
 
 @settings(max_examples=300)
@@ -92,7 +92,7 @@ def _assert_means(rows: list[tuple[int, float]]) -> None:
         aggregate(AggregateFunction.AVG, [v for group, v in rows if group == each]) or 0.0
         for each in range(3)
     ]
-    assert float_sums(values, groups, 3, divisors).tolist() == expected
+    assert sum_floats(values, groups, 3, divisors).tolist() == expected
 
 
 @settings(max_examples=200)
@@ -106,14 +106,14 @@ def test_means_of_integers_are_exact(signed: list[int], unsigned: list[int], div
         groups = np.arange(len(numbers)) % 2
         for by in (divisor, divisor % 1_000 + 1):
             divisors = np.array([by, 3], np.int64)
-            found = integer_sums(np.array(numbers, kind), groups, 2, divisors).tolist()
+            found = sum_integers(np.array(numbers, kind), groups, 2, divisors).tolist()
             assert found == [sum(numbers[0::2]) / by, sum(numbers[1::2]) / 3]
 
 
 def test_the_mean_of_the_largest_floats_does_not_overflow() -> None:
     values = np.full(1_000, 1.7e308)
     groups, divisors = np.zeros(1_000, np.int64), np.array([1_000])
-    assert float_sums(values, groups, 1).tolist() == [math.inf]
-    assert float_sums(values, groups, 1, divisors).tolist() == [1.7e308]
+    assert sum_floats(values, groups, 1).tolist() == [math.inf]
+    assert sum_floats(values, groups, 1, divisors).tolist() == [1.7e308]
     values[::2] *= -1
-    assert float_sums(values, groups, 1, divisors).tolist() == [0.0]
+    assert sum_floats(values, groups, 1, divisors).tolist() == [0.0]

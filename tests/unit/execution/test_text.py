@@ -7,7 +7,7 @@ from random import Random
 import pytest
 import snowballstemmer
 
-from omnigraph.execution.text import STOP_WORDS, TOKEN_CHARACTERS_MAX, analyze, is_within
+from omnigraph.execution.text import STOP_WORDS, TOKEN_CHARACTERS_MAX, analyze_text, is_within
 
 
 @pytest.mark.parametrize(
@@ -25,18 +25,18 @@ from omnigraph.execution.text import STOP_WORDS, TOKEN_CHARACTERS_MAX, analyze, 
     ],
 )
 def test_a_text_becomes_tokens(text: str, tokens: list[str]) -> None:
-    assert analyze(text) == tokens
+    assert analyze_text(text) == tokens
 
 
 def test_stop_words_are_dropped_before_stemming() -> None:
     assert len(STOP_WORDS) == 33
-    assert analyze(" ".join(STOP_WORDS)) == []
-    assert analyze("being such") == ["be"]
+    assert analyze_text(" ".join(STOP_WORDS)) == []
+    assert analyze_text("being such") == ["be"]
 
 
 def test_long_tokens_are_dropped() -> None:
-    assert analyze("x" * TOKEN_CHARACTERS_MAX) == ["x" * TOKEN_CHARACTERS_MAX]
-    assert analyze("x" * (TOKEN_CHARACTERS_MAX + 1)) == []
+    assert analyze_text("x" * TOKEN_CHARACTERS_MAX) == ["x" * TOKEN_CHARACTERS_MAX]
+    assert analyze_text("x" * (TOKEN_CHARACTERS_MAX + 1)) == []
 
 
 @pytest.mark.parametrize(
@@ -71,4 +71,6 @@ def test_no_ending_has_a_digit() -> None:
 
 
 def test_a_word_is_stemmed_the_same_the_second_time() -> None:
-    assert analyze("Relational running") == analyze("Relational running") == ["relat", "run"]
+    assert (
+        analyze_text("Relational running") == analyze_text("Relational running") == ["relat", "run"]
+    )

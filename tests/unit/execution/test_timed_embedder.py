@@ -9,10 +9,10 @@ import pytest
 import places
 from omnigraph import Graph
 from omnigraph.embedding import MockEmbedder, NamedEmbedder
-from omnigraph.embedding.profile import Patience
+from omnigraph.embedding.profile import RetryPolicy
 from omnigraph.engine.graph import create_on
 from omnigraph.engine.resources import Environment
-from omnigraph.errors import EmbeddingError, QueryTimeout
+from omnigraph.errors import EmbeddingError, QueryTimeoutError
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.reading import Embedder
 from omnigraph.execution.timed_embedder import TimedEmbedder
@@ -39,18 +39,18 @@ def searchable(embed: Embedder) -> Graph:
 
 
 def test_a_provider_that_stalls_ends_the_query_when_the_time_of_the_query_is_over() -> None:
-    patient = Patience(deadline_s=60, timeout_s=30, attempts=1)
+    patient = RetryPolicy(deadline_s=60, timeout_s=30, attempts=1)
     with loopback(stalls(20)) as server:
         branch = searchable(client(server.url, patience=patient)).branch()
         started = time.monotonic()
-        with pytest.raises(QueryTimeout) as stopped:
+        with pytest.raises(QueryTimeoutError) as stopped:
             branch.query(SEARCH, timeout=0.5)
     assert stopped.value.timeout_s == pytest.approx(0.5, abs=0.1)
     assert time.monotonic() - started < 10
 
 
 def test_a_provider_that_stalls_ends_the_query_when_its_own_time_is_over_first() -> None:
-    hasty = Patience(deadline_s=0.3, timeout_s=30, attempts=1)
+    hasty = RetryPolicy(deadline_s=0.3, timeout_s=30, attempts=1)
     with loopback(stalls(20)) as server:
         branch = searchable(client(server.url, patience=hasty)).branch()
         with pytest.raises(EmbeddingError) as caught:
@@ -79,7 +79,7 @@ def test_an_embedder_that_cannot_be_hurried_ends_the_query_afterwards() -> None:
         time.sleep(0.1)
         return [1.0] * dimension
 
-    with pytest.raises(QueryTimeout):
+    with pytest.raises(QueryTimeoutError):
         TimedEmbedder(slow, budget)("sea", 2)
 
 
@@ -90,7 +90,7 @@ def test_a_query_whose_time_is_over_asks_nobody() -> None:
         asked.append(text)
         return [1.0]
 
-    with pytest.raises(QueryTimeout):
+    with pytest.raises(QueryTimeoutError):
         TimedEmbedder(embed, Budget(deadline=0.0))("sea", 1)
     assert not asked
 

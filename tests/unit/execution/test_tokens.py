@@ -9,8 +9,8 @@ import pytest
 
 from omnigraph.execution import tokens as module
 from omnigraph.execution.exact import Values
-from omnigraph.execution.text import analyze
-from omnigraph.execution.tokens import tokens_of
+from omnigraph.execution.text import analyze_text
+from omnigraph.execution.tokens import tokenize_texts
 
 # Separators and letters of one to four bytes, and what lower case and folding change.
 PIECES = [
@@ -21,11 +21,11 @@ PIECES = [
 
 
 def assert_agrees(texts: Values) -> None:
-    found = tokens_of(texts)
+    found = tokenize_texts(texts)
     tokens: list[list[str]] = [[] for _ in range(len(texts))]
     for text, code in zip(found.texts.tolist(), found.codes.tolist(), strict=True):
         tokens[text].append(found.vocabulary[code])
-    assert tokens == [analyze(text or "") for text in texts.to_pylist()]
+    assert tokens == [analyze_text(text or "") for text in texts.to_pylist()]
     assert len(set(found.vocabulary)) == len(found.vocabulary)
 
 
@@ -63,4 +63,4 @@ def test_whoever_waits_can_stop_it() -> None:
         raise Stopped
 
     with pytest.raises(Stopped):
-        tokens_of(pa.array(["cats"]), check=stop)
+        tokenize_texts(pa.array(["cats"]), check=stop)

@@ -70,13 +70,13 @@ def test_only_the_columns_that_are_needed_are_read(
     items: TypeDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[list[str]] = []
-    original = Table.batches
+    original = Table.scan_batches
 
     def batches(self: Table, *, columns: list[str]) -> Iterator[pa.RecordBatch]:
         read.append(columns)
         return original(self, columns=columns)
 
-    monkeypatch.setattr(Table, "batches", batches)
+    monkeypatch.setattr(Table, "scan_batches", batches)
     items.to_table(columns=["i64"], filter=ds.field("text") == "a")
     items.to_table(columns=[])
     columns = items._columns

@@ -20,13 +20,13 @@ def test_what_is_derived_from_a_schema_is_made_once_and_goes_with_it() -> None:
     stored = StoredSchema("sha256:one", "", accepted)
     views = [View(cast(Snapshot, None), stored, cast(Tables, None)) for _ in range(2)]
     key = TypeKey(TypeKind.NODE, "A")
-    assert views[0].shape(key) is views[1].shape(key)
+    assert views[0].get_shape(key) is views[1].get_shape(key)
     assert views[0].types is views[1].types
     assert [each.name for each in views[0].types] == ["A", "B"]
     # Another schema may have the same digest only in tests; it never shares what is derived.
     other = View(cast(Snapshot, None), StoredSchema("sha256:one", "", accepted), views[0].tables)
-    assert other.shape(key) == views[0].shape(key)
-    assert other.shape(key) is not views[0].shape(key)
+    assert other.get_shape(key) == views[0].get_shape(key)
+    assert other.get_shape(key) is not views[0].get_shape(key)
     gone = weakref.ref(stored)
     del stored, views
     gc.collect()

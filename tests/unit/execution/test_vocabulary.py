@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.execution import vocabulary as module
 from omnigraph.execution.text import is_within
-from omnigraph.execution.vocabulary import ABSENT, Vocabulary, near_tokens
+from omnigraph.execution.vocabulary import ABSENT, Vocabulary, find_near_tokens
 
 
 def some_tokens(random: Random, count: int) -> list[str]:
@@ -34,15 +34,15 @@ def test_near_tokens_are_those_within_the_distance(
             for place, token in enumerate(tokens)
             if any(is_within(token, each, edits) for each in wanted)
         ]
-        assert Vocabulary(pa.array(tokens)).near(wanted, edits).tolist() == expected
-        assert near_tokens(pa.array(tokens), wanted, edits).tolist() == expected
+        assert Vocabulary(pa.array(tokens)).find_near(wanted, edits).tolist() == expected
+        assert find_near_tokens(pa.array(tokens), wanted, edits).tolist() == expected
 
 
 def test_a_token_is_found_by_itself() -> None:
     tokens = some_tokens(Random(1), 200)
     vocabulary = Vocabulary(pa.array(tokens))
-    assert [vocabulary.code(token) for token in tokens] == list(range(len(tokens)))
+    assert [vocabulary.find_code(token) for token in tokens] == list(range(len(tokens)))
     for absent in ("", "zz", "\U0010ffff", "aaaaaaaaa"):
-        assert vocabulary.code(absent) == ABSENT
-    assert Vocabulary(pa.array([], pa.utf8())).code("a") == ABSENT
-    assert Vocabulary(pa.array([], pa.utf8())).near(["a"], 2).tolist() == []
+        assert vocabulary.find_code(absent) == ABSENT
+    assert Vocabulary(pa.array([], pa.utf8())).find_code("a") == ABSENT
+    assert Vocabulary(pa.array([], pa.utf8())).find_near(["a"], 2).tolist() == []

@@ -9,7 +9,7 @@ from omnigraph.diagnostics import Diagnostic, Severity, Source, Span
 from omnigraph.errors import (
     CompileError,
     ExecutionError,
-    KeyConflict,
+    KeyConflictError,
     LoadError,
     OmnigraphError,
     ParameterError,
@@ -28,8 +28,8 @@ class Conflicts(OmnigraphError):
 @pytest.mark.parametrize(
     ("expected", "error", "level"),
     [
-        ("already exists", KeyConflict("P", "a"), Level.TEXT),
-        ("use mode 'merge'", KeyConflict("P", "a"), Level.TEXT),
+        ("already exists", KeyConflictError("P", "a"), Level.TEXT),
+        ("use mode 'merge'", KeyConflictError("P", "a"), Level.TEXT),
         ("something is", compile_error("T7"), Level.TEXT),
         ("T7", compile_error("T7"), Level.TEXT),
         ("T7: other words", compile_error("T7"), Level.CODE),

@@ -9,16 +9,22 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.errors import PipelineInvalid, SourceRefused
+from omnigraph.errors import PipelineInvalidError, SourceRefusedError
 from omnigraph.pipelines import encodings
 from omnigraph.pipelines.definition import FileSource
-from omnigraph.pipelines.encodings import ENCODINGS, decoded, is_text, lines_of, not_in
+from omnigraph.pipelines.encodings import (
+    ENCODINGS,
+    decode_text,
+    find_absent_names,
+    is_text,
+    iter_text_lines,
+)
 from omnigraph.pipelines.sources.files import (
-    _remote_schema,
-    listed,
+    _read_remote_schema,
+    find_undecodable_files,
+    list_files,
     read_lines,
     read_rows,
-    undecodable_files,
 )
 from unit.pipelines.definitions import PEOPLE, read
 
@@ -35,13 +41,13 @@ def _source(folder: Path, name: str, data: bytes, encoding: str = "utf-8") -> Fi
 
 
 def _rows(source: FileSource) -> list[dict[str, Any]]:
-    found = listed(source)
-    batches = read_rows(found, _remote_schema(found), iter([_numbers(len(found.files))]))
+    found = list_files(source)
+    batches = read_rows(found, _read_remote_schema(found), iter([_numbers(len(found.files))]))
     return [row for batch in batches for row in batch.to_pylist()]
 
 
 def _texts(source: FileSource) -> list[str]:
-    found = listed(source)
+    found = list_files(source)
     batches = read_lines(found, source.is_multiline, iter([_numbers(len(found.files))]))
     return [text for batch in batches for text in batch.column(0).to_pylist()]
 
@@ -70,7 +76,7 @@ def test_bytes_that_an_encoding_does_not_have_are_found_in_every_encoding(tmp_pa
     rows = _rows(_source(tmp_path, "a.csv", b"login\nad\x81\nbo\n", "windows-1252"))
     assert [row["_corrupt_record"] for row in rows] == ["ad�", None]
     for encoding in ENCODINGS:
-        assert list(lines_of(io.BytesIO(b'{"a": 1}\n'), encoding)) == [['{"a": 1}\n']]
+        assert list(iter_text_lines(io.BytesIO(b'{"a": 1}\n'), encoding)) == [['{"a": 1}\n']]
 
 
 def test_a_line_of_json_that_is_not_text_cannot_be_read_as_json(tmp_path: Path) -> None:
@@ -86,10 +92,10 @@ def test_files_that_are_not_text_are_found(
     monkeypatch.setattr(encodings, "_BLOCK_BYTES", block)
     for name, data in {"a.csv": b"a\n\xc3\xa9\n", "b.csv": b"a\n\xe9\n", "c.csv": b"\xc3"}.items():
         (tmp_path / name).write_bytes(data)
-    found = listed(FileSource((str(tmp_path),)))
+    found = list_files(FileSource((str(tmp_path),)))
     numbers = [
         each
-        for batch in undecodable_files(found, iter([_numbers(3)]))
+        for batch in find_undecodable_files(found, iter([_numbers(3)]))
         for each in batch.column(0).to_pylist()
     ]
     assert numbers == [1, 2]
@@ -100,26 +106,28 @@ def test_files_that_are_not_text_are_found(
 def test_names_are_found_wherever_they_are(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     monkeypatch.setattr(encodings, "_BLOCK_BYTES", block)
     wanted = {name: f'"{name}"'.encode() for name in ("login", "age", "name")}
-    assert not_in(io.BytesIO(b'{"login": 1}\n{"age": 2}\n'), wanted) == {"name": b'"name"'}
+    assert find_absent_names(io.BytesIO(b'{"login": 1}\n{"age": 2}\n'), wanted) == {
+        "name": b'"name"'
+    }
 
 
 def test_a_header_that_is_not_text_is_refused_with_its_place(tmp_path: Path) -> None:
-    with pytest.raises(SourceRefused, match=r"a\.csv line 1: column n�me is not text"):
+    with pytest.raises(SourceRefusedError, match=r"a\.csv line 1: column n�me is not text"):
         _rows(_source(tmp_path, "a.csv", b"login,n\xe4me\nada,x\n"))
 
 
 def test_bytes_of_messages_are_text_or_not() -> None:
-    assert decoded("é".encode()) == ("é", True)
-    assert decoded(b"a\xff") == ("a�", False)
+    assert decode_text("é".encode()) == ("é", True)
+    assert decode_text(b"a\xff") == ("a�", False)
 
 
 def test_an_encoding_is_one_that_is_known_and_for_text_only(tmp_path: Path) -> None:
     text = PEOPLE.replace("people.jsonl", "people.jsonl, encoding: utf8x")
-    with pytest.raises(PipelineInvalid, match="'utf8x' is no encoding"):
+    with pytest.raises(PipelineInvalidError, match="'utf8x' is no encoding"):
         read(tmp_path, text)
     pipeline = read(tmp_path, PEOPLE.replace("people.jsonl", "people.jsonl, encoding: iso-8859-1"))
     (source,) = pipeline.sources.values()
     assert isinstance(source, FileSource)
     assert source.encoding == "iso-8859-1"
-    with pytest.raises(SourceRefused, match="'encoding' is not for parquet files"):
-        listed(_source(tmp_path, "a.parquet", b"", "iso-8859-1"))
+    with pytest.raises(SourceRefusedError, match="'encoding' is not for parquet files"):
+        list_files(_source(tmp_path, "a.parquet", b"", "iso-8859-1"))

@@ -14,10 +14,10 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.errors import SourceFailed, SourceRefused
+from omnigraph.errors import SourceFailedError, SourceRefusedError
 from omnigraph.pipelines.definition import FileSource
-from omnigraph.pipelines.sources import require_same, survey
-from omnigraph.pipelines.sources.files import _remote_schema, listed, read_lines, read_rows
+from omnigraph.pipelines.sources import read_source_state, require_unchanged
+from omnigraph.pipelines.sources.files import _read_remote_schema, list_files, read_lines, read_rows
 
 Write = Callable[[Any, str], None]
 WRITERS: dict[str, Write] = {"parquet": pq.write_table, "orc": orc.write_table}
@@ -35,8 +35,8 @@ def _numbers(count: int) -> pa.RecordBatch:
 
 
 def _rows(source: FileSource) -> list[dict[str, Any]]:
-    found = listed(source)
-    batches = read_rows(found, _remote_schema(found), iter([_numbers(len(found.files))]))
+    found = list_files(source)
+    batches = read_rows(found, _read_remote_schema(found), iter([_numbers(len(found.files))]))
     # By place, as Spark takes the columns of a batch.
     return [
         dict(zip(("login", "age"), row.values(), strict=True))
@@ -66,14 +66,14 @@ def test_columns_of_several_files_fit_by_their_names(tmp_path: Path, format_: st
 def test_a_file_without_the_columns_of_the_first_is_named(
     tmp_path: Path, format_: str, other: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(SourceRefused, match=message):
+    with pytest.raises(SourceRefusedError, match=message):
         _rows(_written(tmp_path, format_, FIRST, other))
 
 
 def test_a_file_that_is_not_what_its_name_says_is_named(tmp_path: Path) -> None:
     source = _written(tmp_path, "parquet", FIRST)
     (tmp_path / "1.parquet").write_bytes(b"no parquet at all")
-    with pytest.raises(SourceRefused, match=r"1\.parquet"):
+    with pytest.raises(SourceRefusedError, match=r"1\.parquet"):
         _rows(source)
 
 
@@ -83,8 +83,8 @@ def test_a_large_orc_file_is_read_in_parts(tmp_path: Path) -> None:
     table, path = pa.table(columns), tmp_path / "0.orc"
     orc.write_table(table, str(path), stripe_size=65_536)
     assert orc.ORCFile(str(path)).nstripes > 1
-    found = listed(FileSource((str(tmp_path),)))
-    batches = list(read_rows(found, _remote_schema(found), iter([_numbers(1)])))
+    found = list_files(FileSource((str(tmp_path),)))
+    batches = list(read_rows(found, _read_remote_schema(found), iter([_numbers(1)])))
     assert max(batch.num_rows for batch in batches) <= 65_536
     assert pa.Table.from_batches(batches).equals(table)
 
@@ -113,7 +113,7 @@ def test_json_is_utf_8_wherever_it_is_read(tmp_path: Path) -> None:
 def test_lines_of_several_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"a": 1}\n\n{"a": 2}')
     (tmp_path / "b.jsonl").write_text('{"a": 3}\n')
-    found = listed(FileSource((str(tmp_path),)))
+    found = list_files(FileSource((str(tmp_path),)))
     batches = read_lines(found, False, iter([_numbers(2)]))
     texts = [text.strip() for batch in batches for text in batch["value"].to_pylist()]
     assert texts == ['{"a": 1}', '{"a": 2}', '{"a": 3}']
@@ -130,9 +130,9 @@ def test_files_that_change_behind_a_survey_are_told(
 ) -> None:
     (tmp_path / "a.jsonl").write_text('{"a": 1}\n')
     source = FileSource((str(tmp_path / "*.jsonl"),))
-    found = survey(source)
+    found = read_source_state(source)
     (tmp_path / "b.jsonl").write_text('{"a": 3}\n')
-    require_same(source, found)
+    require_unchanged(source, found)
     change(tmp_path / "a.jsonl")
-    with pytest.raises(SourceFailed, match=r"files changed while they were read: .*a\.jsonl"):
-        require_same(source, found)
+    with pytest.raises(SourceFailedError, match=r"files changed while they were read: .*a\.jsonl"):
+        require_unchanged(source, found)

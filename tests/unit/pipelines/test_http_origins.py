@@ -10,9 +10,14 @@ from typing import Any
 
 import pytest
 
-from omnigraph.errors import OmnigraphError, ResourceLimit, SourceFailed, SourceRefused
+from omnigraph.errors import (
+    OmnigraphError,
+    ResourceLimitError,
+    SourceFailedError,
+    SourceRefusedError,
+)
 from omnigraph.pipelines.definition import HttpSource, Paging
-from omnigraph.pipelines.sources.http import pages
+from omnigraph.pipelines.sources.http import read_pages
 
 SECRETS = ("Authorization", "X-Api-Key")
 
@@ -74,7 +79,7 @@ def _read(url: str, waits: list[float] | None = None, **given: Any) -> list[Any]
         **given,
     )
     told = [] if waits is None else waits
-    return [record for page in pages(source, wait=told.append) for record in page]
+    return [record for page in read_pages(source, wait=told.append) for record in page]
 
 
 def test_a_next_link_to_another_service_is_followed_without_secrets(
@@ -113,14 +118,14 @@ def test_an_offset_goes_on_behind_a_redirect(services: tuple[_Service, _Service]
 def test_redirects_without_an_end_are_refused(services: tuple[_Service, _Service]) -> None:
     own, _ = services
     own.redirect("/a", "/a")
-    with pytest.raises(SourceRefused, match="more than 20 redirects"):
+    with pytest.raises(SourceRefusedError, match="more than 20 redirects"):
         _read(f"{own.url}/a")
     assert len(own.seen) == 21
 
 
 def test_a_protocol_that_is_not_spoken_is_refused_at_once() -> None:
     waits: list[float] = []
-    with pytest.raises(SourceRefused, match="unsupported protocol"):
+    with pytest.raises(SourceRefusedError, match="unsupported protocol"):
         _read("ftp://127.0.0.1/word", waits)
     assert waits == []
 
@@ -130,7 +135,7 @@ def test_an_answer_that_cannot_be_decoded_is_an_error_of_ours(
 ) -> None:
     own, _ = services
     own.answer("/a", [], Content_Encoding="gzip")
-    with pytest.raises(SourceFailed, match="DecodingError"):
+    with pytest.raises(SourceFailedError, match="DecodingError"):
         _read(f"{own.url}/a")
 
 
@@ -148,8 +153,8 @@ def test_a_token_that_cannot_be_sent_is_not_told(services: tuple[_Service, _Serv
     own, _ = services
     for token in ("hunter2\n", "hünter2"):
         source = HttpSource(f"{own.url}/a", token=token)
-        with pytest.raises(SourceRefused, match="a header cannot be sent") as caught:
-            list(pages(source))
+        with pytest.raises(SourceRefusedError, match="a header cannot be sent") as caught:
+            list(read_pages(source))
         assert caught.value.__suppress_context__
     assert own.seen == []
 
@@ -160,5 +165,5 @@ def test_an_answer_is_read_no_further_than_its_bound(
     monkeypatch.setattr("omnigraph.pipelines.sources.http.BYTES_MAX", 100)
     own, _ = services
     own.answer("/a", [{"id": "x" * 200}])
-    with pytest.raises(ResourceLimit, match="bytes of an HTTP page"):
+    with pytest.raises(ResourceLimitError, match="bytes of an HTTP page"):
         _read(f"{own.url}/a")

@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from omnigraph.errors import ResourceLimit, SourceFailed, SourceRefused
+from omnigraph.errors import ResourceLimitError, SourceFailedError, SourceRefusedError
 from omnigraph.pipelines.definition import HttpSource, Paging
-from omnigraph.pipelines.sources.http import pages, position
+from omnigraph.pipelines.sources.http import describe_position, read_pages
 
 RECORDS = [{"id": number} for number in range(5)]
 
@@ -71,7 +71,7 @@ def _url(server: ThreadingHTTPServer, path: str) -> str:
 
 
 def _read(source: HttpSource) -> list[Any]:
-    return [record for page in pages(source, wait=lambda _: None) for record in page]
+    return [record for page in read_pages(source, wait=lambda _: None) for record in page]
 
 
 @pytest.mark.parametrize(
@@ -111,18 +111,18 @@ def test_a_busy_service_is_asked_again(server: ThreadingHTTPServer) -> None:
 def test_an_answer_without_records_is_refused(
     server: ThreadingHTTPServer, path: str, message: str
 ) -> None:
-    with pytest.raises(SourceRefused, match=message):
+    with pytest.raises(SourceRefusedError, match=message):
         _read(HttpSource(_url(server, path)))
 
 
 def test_pages_are_bounded(server: ThreadingHTTPServer) -> None:
     source = HttpSource(_url(server, "/counted"), paging=Paging(offset="skip", pages_max=2))
-    with pytest.raises(ResourceLimit, match="pages is limited to 2"):
+    with pytest.raises(ResourceLimitError, match="pages is limited to 2"):
         _read(source)
 
 
 def test_a_service_that_is_not_there_may_be_later() -> None:
-    with pytest.raises(SourceFailed, match="cannot be read") as caught:
+    with pytest.raises(SourceFailedError, match="cannot be read") as caught:
         _read(HttpSource("http://127.0.0.1:1/x?secret=word"))
     assert caught.value.retryable
     assert "word" not in caught.value.message
@@ -138,4 +138,4 @@ def test_a_service_that_is_not_there_may_be_later() -> None:
     ],
 )
 def test_the_ledger_sees_no_more_of_an_address_than_its_service(url: str, told: str) -> None:
-    assert position(HttpSource(url)) == {"kind": "http", "url": told}
+    assert describe_position(HttpSource(url)) == {"kind": "http", "url": told}

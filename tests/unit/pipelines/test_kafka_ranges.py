@@ -15,9 +15,14 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 
-from omnigraph.errors import SourceRefused
+from omnigraph.errors import SourceRefusedError
 from omnigraph.pipelines.definition import KafkaSource
-from omnigraph.pipelines.sources.kafka import _options, count, position, read_ranges
+from omnigraph.pipelines.sources.kafka import (
+    _build_options,
+    compute_position,
+    count_offsets,
+    read_ranges,
+)
 
 _TOPIC = "people"
 _CONTROL = 0x30
@@ -91,7 +96,7 @@ def _read(broker: _Broker, *asked: int) -> list[int]:
     """The offsets that are read of a range, or of all that there is."""
     ranges: Sequence[tuple[str, int, int, int]] = [(_TOPIC, 0, asked[0], asked[1])]
     numbers = pa.record_batch({"id": pa.array([0], pa.int64())})
-    batches = read_ranges(_options(broker.source), ranges, iter([numbers]))
+    batches = read_ranges(_build_options(broker.source), ranges, iter([numbers]))
     return [offset for batch in batches for offset in batch["offset"].to_pylist()]
 
 
@@ -102,7 +107,9 @@ def test_messages_that_are_removed_behind_a_claim_are_told(
     broker.produce(20, size=200_000)
     assert _read(broker, 5, 15) == list(range(5, 15))
     broker.produce(40, size=200_000)
-    with pytest.raises(SourceRefused, match=r"does not hold messages 5 to 14 any more") as caught:
+    with pytest.raises(
+        SourceRefusedError, match=r"does not hold messages 5 to 14 any more"
+    ) as caught:
         _read(broker, 5, 15)
     assert caught.value.hint is not None
     assert _read(broker, 50, 60) == list(range(50, 60))
@@ -111,23 +118,25 @@ def test_messages_that_are_removed_behind_a_claim_are_told(
 def test_a_topic_that_was_made_anew_is_not_skipped(brokers: tuple[_Broker, _Broker]) -> None:
     broker, anew = brokers
     broker.produce(30)
-    claimed = position(broker.source, None)
-    assert count(claimed) == 30
+    claimed = compute_position(broker.source, None)
+    assert count_offsets(claimed) == 30
     # To a client, another broker is a cluster whose topics were all made anew.
     anew.produce(10)
-    with pytest.raises(SourceRefused, match=r"people/0 ends at offset 10, but was read up to 30"):
-        position(anew.source, claimed)
-    with pytest.raises(SourceRefused, match="does not hold messages 20 to 29 any more"):
+    with pytest.raises(
+        SourceRefusedError, match=r"people/0 ends at offset 10, but was read up to 30"
+    ):
+        compute_position(anew.source, claimed)
+    with pytest.raises(SourceRefusedError, match="does not hold messages 20 to 29 any more"):
         _read(anew, 20, 30)
 
 
 def test_partitions_that_are_gone_are_told(brokers: tuple[_Broker, _Broker]) -> None:
     broker, _ = brokers
     broker.produce(1)
-    known = position(broker.source, None)
+    known = compute_position(broker.source, None)
     more = {"ranges": [*known["ranges"], [_TOPIC, 99, 0, 5]]}
-    with pytest.raises(SourceRefused, match="topic 'people' has no partition 99 any more"):
-        position(broker.source, more)
+    with pytest.raises(SourceRefusedError, match="topic 'people' has no partition 99 any more"):
+        compute_position(broker.source, more)
 
 
 def test_a_partition_that_a_topic_gets_is_read_from_its_beginning(
@@ -136,9 +145,9 @@ def test_a_partition_that_a_topic_gets_is_read_from_its_beginning(
     broker, _ = brokers
     broker.produce(3)
     source = KafkaSource(broker.server, (_TOPIC,), start="now")
-    others = [each for each in position(source, None)["ranges"] if each[1] != 0]
-    assert count(position(source, {"ranges": others})) == 3
-    assert count(position(source, None)) == 0
+    others = [each for each in compute_position(source, None)["ranges"] if each[1] != 0]
+    assert count_offsets(compute_position(source, {"ranges": others})) == 3
+    assert count_offsets(compute_position(source, None)) == 0
 
 
 def test_a_range_may_end_with_the_marker_of_a_transaction(
@@ -147,10 +156,10 @@ def test_a_range_may_end_with_the_marker_of_a_transaction(
     broker, _ = brokers
     broker.produce(3)
     broker.end_transaction()
-    claimed = position(broker.source, None)
-    assert count(claimed) == 4
+    claimed = compute_position(broker.source, None)
+    assert count_offsets(claimed) == 4
     assert _read(broker, 0, 4) == [0, 1, 2]
-    assert count(position(broker.source, claimed)) == 0
+    assert count_offsets(compute_position(broker.source, claimed)) == 0
     broker.produce(2)
     assert _read(broker, 0, 4) == [0, 1, 2]
     assert _read(broker, 3, 6) == [4, 5]
@@ -159,10 +168,10 @@ def test_a_range_may_end_with_the_marker_of_a_transaction(
 @pytest.mark.parametrize("options", [{"security.protocol": "odd"}, {"nothing.such": "1"}])
 def test_options_that_the_client_refuses_are_an_error_of_ours(options: dict[str, str]) -> None:
     source = KafkaSource("127.0.0.1:1", (_TOPIC,), options=options)
-    with pytest.raises(SourceRefused, match="Kafka's options are refused"):
-        position(source, None)
+    with pytest.raises(SourceRefusedError, match="Kafka's options are refused"):
+        compute_position(source, None)
 
 
 def test_no_option_moves_a_range() -> None:
     source = KafkaSource("h:1", (_TOPIC,), options={"auto.offset.reset": "latest"})
-    assert _options(source)["auto.offset.reset"] == "error"
+    assert _build_options(source)["auto.offset.reset"] == "error"

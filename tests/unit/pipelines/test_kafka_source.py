@@ -10,9 +10,15 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 
-from omnigraph.errors import SourceFailed, SourceRefused
+from omnigraph.errors import SourceFailedError, SourceRefusedError
 from omnigraph.pipelines.definition import KafkaSource
-from omnigraph.pipelines.sources.kafka import _options, bounded, count, position, read_ranges
+from omnigraph.pipelines.sources.kafka import (
+    _build_options,
+    compute_position,
+    count_offsets,
+    limit_ranges,
+    read_ranges,
+)
 
 QUIET = {"log_level": "0"}
 
@@ -34,7 +40,7 @@ def _produce(producer: Producer, numbers: range) -> None:
 def _read(source: KafkaSource, found: dict[str, Any]) -> list[int]:
     ranges = [tuple(each) for each in found["ranges"] if each[3] > each[2]]
     numbers = pa.record_batch({"id": pa.array(range(len(ranges)), pa.int64())})
-    batches = read_ranges(_options(source), ranges, iter([numbers]))
+    batches = read_ranges(_build_options(source), ranges, iter([numbers]))
     return sorted(
         json.loads(value)["id"] for batch in batches for value in batch["value"].to_pylist()
     )
@@ -44,31 +50,31 @@ def test_a_run_goes_on_where_the_last_one_ended(broker: tuple[str, Producer]) ->
     servers, producer = broker
     source = KafkaSource(servers, ("people",))
     _produce(producer, range(50))
-    first = position(source, None)
-    assert count(first) == 50
+    first = compute_position(source, None)
+    assert count_offsets(first) == 50
     _produce(producer, range(50, 80))
     # What came meanwhile is not in the position, however late it is read.
     assert _read(source, first) == list(range(50))
     assert _read(source, first) == list(range(50))
-    second = position(source, first)
+    second = compute_position(source, first)
     assert _read(source, second) == list(range(50, 80))
-    assert count(position(source, second)) == 0
+    assert count_offsets(compute_position(source, second)) == 0
 
 
 def test_a_first_run_may_start_at_the_end(broker: tuple[str, Producer]) -> None:
     servers, producer = broker
     _produce(producer, range(5))
     source = KafkaSource(servers, ("people",), start="now")
-    first = position(source, None)
-    assert count(first) == 0
+    first = compute_position(source, None)
+    assert count_offsets(first) == 0
     _produce(producer, range(5, 7))
-    assert _read(source, position(source, first)) == [5, 6]
+    assert _read(source, compute_position(source, first)) == [5, 6]
 
 
 def test_a_run_takes_no_more_messages_than_it_may() -> None:
     ranges = [("t", 0, 0, 100), ("t", 1, 50, 60)]
-    assert bounded(ranges, 40) == [("t", 0, 0, 20), ("t", 1, 50, 60)]
-    assert bounded(ranges, 1) == [("t", 0, 0, 1), ("t", 1, 50, 51)]
+    assert limit_ranges(ranges, 40) == [("t", 0, 0, 20), ("t", 1, 50, 60)]
+    assert limit_ranges(ranges, 1) == [("t", 0, 0, 1), ("t", 1, 50, 51)]
 
 
 def test_messages_that_kafka_removed_unread_are_told(broker: tuple[str, Producer]) -> None:
@@ -76,15 +82,15 @@ def test_messages_that_kafka_removed_unread_are_told(broker: tuple[str, Producer
     _produce(producer, range(5))
     source = KafkaSource(servers, ("people",))
     lost = {"ranges": [["people", number, -3, -2] for number in range(4)]}
-    with pytest.raises(SourceRefused, match="were not read before Kafka removed them"):
-        position(source, lost)
+    with pytest.raises(SourceRefusedError, match="were not read before Kafka removed them"):
+        compute_position(source, lost)
 
 
 def test_a_topic_or_broker_that_is_not_there_is_told(
     broker: tuple[str, Producer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("omnigraph.pipelines.sources.kafka._TIMEOUT_S", 1.0)
-    with pytest.raises(SourceRefused, match="topic 'nothing'"):
-        position(KafkaSource(broker[0], ("nothing",)), None)
-    with pytest.raises(SourceFailed, match="Kafka cannot be read"):
-        position(KafkaSource("127.0.0.1:1", ("people",)), None)
+    with pytest.raises(SourceRefusedError, match="topic 'nothing'"):
+        compute_position(KafkaSource(broker[0], ("nothing",)), None)
+    with pytest.raises(SourceFailedError, match="Kafka cannot be read"):
+        compute_position(KafkaSource("127.0.0.1:1", ("people",)), None)

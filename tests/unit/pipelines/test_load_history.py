@@ -15,13 +15,13 @@ import omnigraph
 from omnigraph import Branch, Graph
 from omnigraph.engine import LoadResult
 from omnigraph.errors import OmnigraphError
-from omnigraph.ids import new_ulid
+from omnigraph.ids import generate_ulid
 from omnigraph.pipelines.definition import Pipeline, Target
 from omnigraph.pipelines.ledger import Run
-from omnigraph.pipelines.loading import LoadTerms
+from omnigraph.pipelines.loading import LoadRequest
 from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.review import runs_of
-from omnigraph.pipelines.run import Running, RunOptions, run_records
+from omnigraph.pipelines.review import read_runs
+from omnigraph.pipelines.run import RunContext, RunOptions, run_with_records
 from omnigraph.pipelines.slots import Slot
 from omnigraph.storage import Objects, open_objects
 from omnigraph.storage.faults import (
@@ -31,7 +31,7 @@ from omnigraph.storage.faults import (
     FaultyObjects,
     SimulatedCrash,
     Steps,
-    every_fault,
+    iter_faults,
 )
 from omnigraph.versioning import history
 from omnigraph.versioning.floors import Floors
@@ -47,25 +47,25 @@ FILES = {"A": "from A", "B": "from the file B"}
 class FileOfPeople:
     """The people of a file, loaded without Spark."""
 
-    def __init__(self, running: Running, slot: Slot) -> None:
+    def __init__(self, running: RunContext, slot: Slot) -> None:
         del slot
         self._path = running.pipeline.folder / "people.jsonl"
 
-    def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
+    def load(self, branch: Branch, terms: LoadRequest) -> LoadResult:
         """Merge them with the key and the message of the run."""
         name = json.loads(self._path.read_text())["name"]
         row = {"type": "Person", "data": {"handle": "ada", "name": name, "level": "junior"}}
         return branch.load([row], mode="merge", key=terms.key, message=terms.message)
 
-    def rows(self, target: Target) -> int:
+    def count_rows(self, target: Target) -> int:
         """All of them."""
         del target
         return 1
 
-    def keep(self) -> None:
+    def retain(self) -> None:
         """They stay what they are."""
 
-    def forget(self) -> None:
+    def discard(self) -> None:
         """They stay what they are."""
 
 
@@ -75,7 +75,7 @@ class World:
     def __init__(self, folder: Path, text: str = PEOPLE) -> None:
         folder.mkdir(exist_ok=True)
         self.folder = folder
-        self.uri = f"memory://{new_ulid()}"
+        self.uri = f"memory://{generate_ulid()}"
         omnigraph.create(self.uri, schema=SCHEMA).close()
         self.put("A")
         self.pipeline: Pipeline = read(folder, text.replace("company.omni", self.uri))
@@ -94,7 +94,7 @@ class World:
             return FaultyObjects(open_objects(uri), counted)
 
         options = RunOptions(slot=slot, wait=lambda _: None, open_store=store)
-        return run_records(self.pipeline, options, FileOfPeople)
+        return run_with_records(self.pipeline, options, FileOfPeople)
 
     def loads(self, file: str, *, slot: str | None = None) -> bool:
         """Put a file and run; whether it was loaded, rather than skipped."""
@@ -249,7 +249,7 @@ def _faults(folder: Path) -> list[Fault]:
     assert world.loads("A")
     assert world.loads("B")
     world.put("A")
-    return list(every_fault(lambda steps: world.run(steps=steps), (*CRASHES, *FAILURES)))
+    return list(iter_faults(lambda steps: world.run(steps=steps), (*CRASHES, *FAILURES)))
 
 
 def test_a_file_that_comes_back_is_loaded_once_wherever_a_process_ends(tmp_path: Path) -> None:
@@ -257,19 +257,21 @@ def test_a_file_that_comes_back_is_loaded_once_wherever_a_process_ends(tmp_path:
     # A start, the key, three marks, an event and an end.
     assert len(faults) == 7 * len((*CRASHES, *FAILURES))
     for fault in faults:
-        world, steps = World(tmp_path / str(fault)), fault.steps()
+        world, steps = World(tmp_path / str(fault)), fault.create_steps()
         assert world.loads("A")
         assert world.loads("B")
         world.put("A")
         with suppress(SimulatedCrash, OmnigraphError):
             world.run(steps=steps)
-        assert steps.is_met
+        assert steps.has_fired
         assert world.run().status == "succeeded"
         assert (world.name(), world.commits) == (FILES["A"], 3)
         assert not world.loads("A")
         told = [
             target.commit
-            for run in runs_of(world.pipeline, Resolver.of(world.pipeline, {}), limit=None)
+            for run in read_runs(
+                world.pipeline, Resolver.from_environment(world.pipeline, {}), limit=None
+            )
             for target in run.targets
             if target.commit is not None and not target.is_repeated
         ]

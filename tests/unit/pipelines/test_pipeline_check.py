@@ -7,15 +7,15 @@ import pytest
 
 from omnigraph.cli.views.pipelines import PipelinePlan
 from omnigraph.pipelines.check import check_mapping
-from omnigraph.pipelines.review import planned
-from omnigraph.pipelines.sql import literal, steps_of
+from omnigraph.pipelines.review import plan_pipeline
+from omnigraph.pipelines.sql import build_steps, quote_literal
 from unit.pipelines.definitions import PEOPLE, SCHEMA, catalog, read, with_map, written
 
 PERSON = "handle: login, name: n, level: l"
 
 
 def _problems(folder: Path, rules: str, *, mode: str = "append") -> list[str]:
-    mapped = read(folder, with_map(rules)).targets[0].mapped
+    mapped = read(folder, with_map(rules)).targets[0].mapping
     found = check_mapping(mapped, catalog(), mode=mode).problems
     return [f"{each.line}: {each.message}" for each in found]
 
@@ -98,8 +98,8 @@ def test_a_rule_becomes_selects_of_spark(tmp_path: Path) -> None:
     edges:
       - {type: Serves, from: a, to: {region: r, account: c}}
     """
-    mapped = read(tmp_path, with_map(rules)).targets[0].mapped
-    person, serves = (steps_of(rule, catalog()) for rule in mapped.rules)
+    mapped = read(tmp_path, with_map(rules)).targets[0].mapping
+    person, serves = (build_steps(rule, catalog()) for rule in mapped.rules)
     assert next(step.items[-1] for step in person.expansions) == "explode(items) AS `item`"
     assert {column.name: column.sql for column in person.columns} == {
         "handle": "(lower(item.login))",
@@ -131,7 +131,7 @@ def test_a_rule_becomes_selects_of_spark(tmp_path: Path) -> None:
     ],
 )
 def test_constants_are_literals_of_sql(value: object, sql: str) -> None:
-    assert literal(value) == sql
+    assert quote_literal(value) == sql
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_plan_names_what_becomes_of_properties_that_are_not_mapped(
     text = text.replace("    map:", f"    mode: {mode}\n    map:")
     if mode == "merge":
         text = text.replace(", level: {value: senior}", "")
-    plan = planned(written(tmp_path, text), datetime(2026, 11, 16, tzinfo=UTC))
+    plan = plan_pipeline(written(tmp_path, text), datetime(2026, 11, 16, tzinfo=UTC))
     (rule,) = plan.to_json()["targets"][0]["types"]
     assert (rule["kept"], rule["nulled"]) == (kept, nulled)
     assert rule["required"] == (["level"] if mode == "merge" else [])

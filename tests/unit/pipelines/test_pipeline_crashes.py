@@ -15,14 +15,14 @@ import pytest
 import omnigraph
 from omnigraph import Branch
 from omnigraph.engine import LoadResult
-from omnigraph.errors import OmnigraphError, SourceFailed
-from omnigraph.ids import new_ulid
+from omnigraph.errors import OmnigraphError, SourceFailedError
+from omnigraph.ids import generate_ulid
 from omnigraph.pipelines.definition import FeedSource, Pipeline, Target
 from omnigraph.pipelines.ledger import Ledger, Run, TargetRun
-from omnigraph.pipelines.loading import LoadTerms
+from omnigraph.pipelines.loading import LoadRequest
 from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.review import runs_of
-from omnigraph.pipelines.run import Running, RunOptions, run_records
+from omnigraph.pipelines.review import read_runs
+from omnigraph.pipelines.run import RunContext, RunOptions, run_with_records
 from omnigraph.pipelines.slots import Slot
 from omnigraph.storage import Objects, open_objects
 from omnigraph.storage.faults import (
@@ -32,7 +32,7 @@ from omnigraph.storage.faults import (
     FaultyObjects,
     SimulatedCrash,
     Steps,
-    every_fault,
+    iter_faults,
 )
 from unit.pipelines.definitions import PEOPLE, SCHEMA, read
 
@@ -53,23 +53,23 @@ NAMES = ["ada", "bo"]
 class Two:
     """The same two people each time, loaded without Spark."""
 
-    def __init__(self, running: Running, slot: Slot) -> None:
+    def __init__(self, running: RunContext, slot: Slot) -> None:
         del running, slot
 
-    def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
+    def load(self, branch: Branch, terms: LoadRequest) -> LoadResult:
         """Load them with the key and the message of the run."""
         rows = [_person(name) for name in NAMES]
         return branch.load(rows, mode="append", key=terms.key, message=terms.message)
 
-    def rows(self, target: Target) -> int:
+    def count_rows(self, target: Target) -> int:
         """All of them."""
         del target
         return len(NAMES)
 
-    def keep(self) -> None:
+    def retain(self) -> None:
         """They stay what they are."""
 
-    def forget(self) -> None:
+    def discard(self) -> None:
         """They stay what they are."""
 
 
@@ -81,7 +81,7 @@ def _world(folder: Path, text: str) -> Pipeline:
     """A definition whose graphs and ledger are in memory."""
     folder.mkdir()
     (folder / "people.jsonl").write_text('{"login": "ada"}\n')
-    pipeline = read(folder, text.replace("MEMORY", f"memory://{new_ulid()}"))
+    pipeline = read(folder, text.replace("MEMORY", f"memory://{generate_ulid()}"))
     for place in pipeline.graphs.values():
         omnigraph.create(place.uri, schema=SCHEMA).close()
     for source in pipeline.sources.values():
@@ -97,12 +97,12 @@ def _run(pipeline: Pipeline, steps: Steps | None = None) -> Run:
     def store(uri: str) -> Objects:
         return FaultyObjects(open_objects(uri), counted)
 
-    return run_records(pipeline, RunOptions(wait=lambda _: None, open_store=store), Two)
+    return run_with_records(pipeline, RunOptions(wait=lambda _: None, open_store=store), Two)
 
 
 def _made(pipeline: Pipeline) -> Iterator[tuple[str, TargetRun]]:
     """The commits that runs say they made themselves."""
-    for run in runs_of(pipeline, Resolver.of(pipeline, {}), limit=None):
+    for run in read_runs(pipeline, Resolver.from_environment(pipeline, {}), limit=None):
         yield from (
             (run.id, each)
             for each in run.targets
@@ -146,7 +146,7 @@ def _faults(folder: Path, text: str) -> list[Fault]:
     def life(steps: Steps) -> None:
         _run(_world(folder / "counted", text), steps)
 
-    return list(every_fault(life, (*CRASHES, *FAILURES)))
+    return list(iter_faults(life, (*CRASHES, *FAILURES)))
 
 
 @pytest.mark.parametrize("name", list(DEFINITIONS))
@@ -158,10 +158,10 @@ def test_a_run_that_ends_at_any_object_is_made_up_for_by_the_next(
     marks = 12 if name == "batches" else 10
     assert len(faults) == marks * len((*CRASHES, *FAILURES))
     for fault in faults:
-        pipeline, steps = _world(tmp_path / str(fault), DEFINITIONS[name]), fault.steps()
+        pipeline, steps = _world(tmp_path / str(fault), DEFINITIONS[name]), fault.create_steps()
         with suppress(SimulatedCrash, OmnigraphError):
             _run(pipeline, steps)
-        assert steps.is_met
+        assert steps.has_fired
         _require_truth(pipeline)
         again = _run(pipeline)
         assert again.status == "succeeded"
@@ -174,25 +174,25 @@ def test_a_run_that_ends_at_any_object_is_made_up_for_by_the_next(
 def _require_one_batch(pipeline: Pipeline, name: str) -> None:
     if name != "batches":
         return
-    ledger = Ledger.at(Resolver.of(pipeline, {}).ledger(), pipeline.name)
-    last = ledger.last_batch()
+    ledger = Ledger.open(Resolver.from_environment(pipeline, {}).resolve_ledger(), pipeline.name)
+    last = ledger.find_last_batch()
     assert last is not None
-    assert (last[0], ledger.is_finished(0)) == (0, True)
+    assert (last[0], ledger.is_batch_finished(0)) == (0, True)
 
 
 def test_a_run_that_was_stopped_before_its_commit_has_none_of_the_next(tmp_path: Path) -> None:
     pipeline = _world(tmp_path / "w", ONE)
 
     class Stopped(Two):
-        def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
+        def load(self, branch: Branch, terms: LoadRequest) -> LoadResult:
             """Somebody presses Ctrl-C."""
             del branch, terms
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_records(pipeline, RunOptions(), Stopped)
+        run_with_records(pipeline, RunOptions(), Stopped)
     made = _run(pipeline)
-    newest, stopped = runs_of(pipeline, Resolver.of(pipeline, {}), limit=None)
+    newest, stopped = read_runs(pipeline, Resolver.from_environment(pipeline, {}), limit=None)
     assert (newest.id, newest.status, stopped.status) == (made.id, "succeeded", "interrupted")
     (target,) = stopped.targets
     assert (target.status, target.commit, target.written) == ("interrupted", None, 0)
@@ -202,16 +202,16 @@ def test_a_run_that_was_stopped_behind_its_commit_shows_it_as_its_own(tmp_path: 
     pipeline = _world(tmp_path / "w", ONE)
 
     class Late(Two):
-        def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
+        def load(self, branch: Branch, terms: LoadRequest) -> LoadResult:
             """Somebody presses Ctrl-C when the commit is there."""
             super().load(branch, terms)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_records(pipeline, RunOptions(), Late)
+        run_with_records(pipeline, RunOptions(), Late)
     again = _run(pipeline)
     assert [each.is_repeated for each in again.targets] == [True]
-    _, stopped = runs_of(pipeline, Resolver.of(pipeline, {}), limit=None)
+    _, stopped = read_runs(pipeline, Resolver.from_environment(pipeline, {}), limit=None)
     (target,) = stopped.targets
     assert (stopped.status, target.status) == ("interrupted", "succeeded")
     assert (target.commit, target.made_by) == (again.targets[0].commit, stopped.id)
@@ -223,16 +223,16 @@ def test_a_run_that_is_killed_behind_the_commit_of_a_later_attempt_shows_it(tmp_
     attempts = iter(range(3))
 
     class SecondTime(Two):
-        def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
+        def load(self, branch: Branch, terms: LoadRequest) -> LoadResult:
             """The source is gone for a moment; then somebody presses Ctrl-C behind the commit."""
             if next(attempts) == 0:
-                raise SourceFailed("gone for a moment")
+                raise SourceFailedError("gone for a moment")
             super().load(branch, terms)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_records(pipeline, RunOptions(wait=lambda _: None), SecondTime)
-    (stopped,) = runs_of(pipeline, Resolver.of(pipeline, {}), limit=None)
+        run_with_records(pipeline, RunOptions(wait=lambda _: None), SecondTime)
+    (stopped,) = read_runs(pipeline, Resolver.from_environment(pipeline, {}), limit=None)
     (target,) = stopped.targets
     assert (stopped.status, target.status, target.error) == ("interrupted", "succeeded", None)
     assert (target.made_by, target.attempts) == (stopped.id, 2)

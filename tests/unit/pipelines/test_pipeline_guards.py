@@ -10,9 +10,9 @@ import omnigraph
 from omnigraph.errors import LoadError, StorageError
 from omnigraph.pipelines.ledger import Ledger
 from omnigraph.pipelines.run import RunOptions, run_pipeline
-from omnigraph.pipelines.sql import is_plain, steps_of
-from omnigraph.writers.bulk.origins import Locate
-from omnigraph.writers.bulk.sources import TableRows
+from omnigraph.pipelines.sql import build_steps, is_column_name
+from omnigraph.writers.bulk.origins import LocateOrigins
+from omnigraph.writers.bulk.sources import TableSource
 from omnigraph.writers.inputs.tables import REFUSED
 from unit.pipelines.definitions import PEOPLE, catalog, read, with_map
 
@@ -31,7 +31,7 @@ SCHEMA = "node Person { handle: String @key  age: I32? }"
     ],
 )
 def test_only_the_name_of_a_value_cannot_fail(sql: str, expected: bool) -> None:
-    assert is_plain(sql) is expected
+    assert is_column_name(sql) is expected
 
 
 def test_only_expressions_that_can_fail_are_tried(tmp_path: Path) -> None:
@@ -50,8 +50,8 @@ def test_only_expressions_that_can_fail_are_tried(tmp_path: Path) -> None:
       - {type: Knows, from: a, to: lower(b)}
     """
     person, knows = (
-        steps_of(rule, catalog())
-        for rule in read(tmp_path, with_map(rules)).targets[0].mapped.rules
+        build_steps(rule, catalog())
+        for rule in read(tmp_path, with_map(rules)).targets[0].mapping.rules
     )
     assert {column.name: column.can_fail for column in person.columns} == {
         "handle": False,
@@ -75,11 +75,11 @@ def _marked() -> pa.Table:
     )
 
 
-class _Made(TableRows):
+class _Made(TableSource):
     """Rows of people that were made of records, which nobody finds again."""
 
     @property
-    def locate(self) -> Locate | None:
+    def locate(self) -> LocateOrigins | None:
         return lambda _: {}
 
 
@@ -121,5 +121,5 @@ def test_files_on_an_s3_that_does_not_answer_fail_a_run_that_is_in_the_ledger(
             run_pipeline(read(tmp_path, text), RunOptions(environment={"ID": "x"}))
         assert caught.value.retryable
         assert graph.branch().head.id == before
-    (run,) = Ledger.at(str(tmp_path / "company.omni"), "people").runs()
+    (run,) = Ledger.open(str(tmp_path / "company.omni"), "people").list_runs()
     assert (run.status, run.error) == ("failed", caught.value.message)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import PipelineInvalid, PipelineNotFound
+from omnigraph.errors import PipelineInvalidError, PipelineNotFoundError
 from omnigraph.pipelines.definition import (
     FeedSource,
     FileSource,
@@ -12,14 +12,14 @@ from omnigraph.pipelines.definition import (
     KafkaSource,
     PostgresSource,
 )
-from omnigraph.pipelines.mapping import Constant, Embedded, Explode, Expression, Phrase
-from omnigraph.pipelines.places import Place
-from omnigraph.pipelines.reading import definitions_in, find_definition, read_pipeline
+from omnigraph.pipelines.mapping import Constant, EmbeddedText, Explode, Expression, Template
+from omnigraph.pipelines.places import Position
+from omnigraph.pipelines.reading import find_definition, list_definitions, read_pipeline
 from unit.pipelines.definitions import PEOPLE, read, with_map, written
 
 
 def _problems(folder: Path, text: str) -> list[tuple[int, str]]:
-    with pytest.raises(PipelineInvalid) as caught:
+    with pytest.raises(PipelineInvalidError) as caught:
         read(folder, text)
     return [(each.line, str(each).partition(": ")[2]) for each in caught.value.problems]
 
@@ -33,9 +33,9 @@ def test_a_definition_has_its_source_its_graphs_and_its_targets(tmp_path: Path) 
     assert (target.name, target.mode, target.run_branch) == ("company/main", "merge", None)
     typed = read(tmp_path, PEOPLE.replace("graph: company", "graph: graph.company"))
     assert typed.targets[0].name == target.name
-    (rule,) = target.mapped.rules
-    assert rule.values["handle"] == Expression("login", Place(9, 25))
-    assert rule.values["level"] == Constant("senior", Place(9, 56))
+    (rule,) = target.mapping.rules
+    assert rule.values["handle"] == Expression("login", Position(9, 25))
+    assert rule.values["level"] == Constant("senior", Position(9, 56))
 
 
 def test_every_kind_of_source_is_read(tmp_path: Path) -> None:
@@ -166,14 +166,18 @@ def test_a_mapping_may_be_a_file_whose_problems_have_its_lines(tmp_path: Path) -
     good = "nodes:\n  - {type: Person, set: {handle: login}}\n"
     (tmp_path / "people.map.yaml").write_text(good)
     first = read(tmp_path, text)
-    assert [rule.type_name for rule in first.targets[0].mapped.rules] == ["Person"]
+    assert [rule.type_name for rule in first.targets[0].mapping.rules] == ["Person"]
     (tmp_path / "people.map.yaml").write_text(good.replace("login", "lower(login)"))
     assert read(tmp_path, text).digest != first.digest
     (tmp_path / "people.map.yaml").write_text(good + "egdes: []\n")
-    with pytest.raises(PipelineInvalid, match=r"people\.map\.yaml:3:1: map: unknown field 'egdes'"):
+    with pytest.raises(
+        PipelineInvalidError, match=r"people\.map\.yaml:3:1: map: unknown field 'egdes'"
+    ):
         read(tmp_path, text)
     (tmp_path / "people.map.yaml").unlink()
-    with pytest.raises(PipelineInvalid, match=r"people\.map\.yaml:1:1: the file cannot be read"):
+    with pytest.raises(
+        PipelineInvalidError, match=r"people\.map\.yaml:1:1: the file cannot be read"
+    ):
         read(tmp_path, text)
 
 
@@ -193,20 +197,20 @@ def test_a_rule_has_values_of_every_kind(tmp_path: Path) -> None:
         from: part.login
         to: {region: r, account: a}
     """
-    person, serves = read(tmp_path, with_map(rules)).targets[0].mapped.rules
-    assert person.values["handle"] == Phrase(("{x}-", "a.b", "", "c", ""), Place(13, 21))
-    assert person.values["name"] == Constant([1, "two"], Place(14, 19))
-    assert person.values["embedding"] == Embedded("body", Place(15, 24))
+    person, serves = read(tmp_path, with_map(rules)).targets[0].mapping.rules
+    assert person.values["handle"] == Template(("{x}-", "a.b", "", "c", ""), Position(13, 21))
+    assert person.values["name"] == Constant([1, "two"], Position(14, 19))
+    assert person.values["embedding"] == EmbeddedText("body", Position(15, 24))
     assert person.explode == (
-        Explode("items", "item", Place(10, 11)),
-        Explode("item.parts", "part", Place(10, 11)),
+        Explode("items", "item", Position(10, 11)),
+        Explode("item.parts", "part", Position(10, 11)),
     )
     assert person.chunk is not None
     assert serves.ends is not None
-    assert serves.ends[0].value == Expression("part.login", Place(18, 17))
+    assert serves.ends[0].value == Expression("part.login", Position(18, 17))
     assert serves.ends[1].members == {
-        "region": Expression("r", Place(19, 24)),
-        "account": Expression("a", Place(19, 36)),
+        "region": Expression("r", Position(19, 24)),
+        "account": Expression("a", Position(19, 36)),
     }
 
 
@@ -227,11 +231,11 @@ def test_comments_and_order_do_not_change_a_digest_but_data_does(tmp_path: Path)
 def test_definitions_are_found_by_name_or_path(tmp_path: Path) -> None:
     path = written(tmp_path, PEOPLE)
     (tmp_path / "people.map.yaml").write_text("nodes: []\n")
-    assert definitions_in(tmp_path) == [path]
+    assert list_definitions(tmp_path) == [path]
     assert find_definition("people", tmp_path) == path
     assert read_pipeline(find_definition(str(path), Path("nowhere"))).name == "people"
-    with pytest.raises(PipelineNotFound, match="pipeline 'peple' not found") as caught:
+    with pytest.raises(PipelineNotFoundError, match="pipeline 'peple' not found") as caught:
         find_definition("peple", tmp_path)
     assert caught.value.hint == "did you mean 'people'?"
-    with pytest.raises(PipelineNotFound):
+    with pytest.raises(PipelineNotFoundError):
         find_definition("people", tmp_path / "nowhere")

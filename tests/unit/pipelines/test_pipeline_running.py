@@ -12,17 +12,17 @@ import pytest
 import omnigraph
 from omnigraph import Branch
 from omnigraph.engine import LoadResult
-from omnigraph.errors import SourceFailed
+from omnigraph.errors import SourceFailedError
 from omnigraph.pipelines import run as run_module
 from omnigraph.pipelines.definition import Pipeline, Target
-from omnigraph.pipelines.due import INTERRUPTED_RUNS_MAX, Ran, run_due
+from omnigraph.pipelines.due import INTERRUPTED_RUNS_MAX, ScheduledRun, run_due
 from omnigraph.pipelines.ledger import Ledger, Run
-from omnigraph.pipelines.loading import LoadTerms
+from omnigraph.pipelines.loading import LoadRequest
 from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.run import Running, RunOptions, run_pipeline
-from omnigraph.pipelines.schedule import slot_name
+from omnigraph.pipelines.run import RunContext, RunOptions, run_pipeline
+from omnigraph.pipelines.schedule import format_slot
 from omnigraph.pipelines.slots import Slot
-from omnigraph.pipelines.sources import Survey
+from omnigraph.pipelines.sources import SourceState
 from omnigraph.storage import Objects
 from unit.pipelines.definitions import PEOPLE, SCHEMA, read
 
@@ -38,21 +38,21 @@ class Broken:
         self._failure = failure
         self.told: list[str] = []
 
-    def load(self, branch: Branch, terms: LoadTerms) -> LoadResult:
+    def load(self, branch: Branch, terms: LoadRequest) -> LoadResult:
         """It fails."""
         del branch, terms
         self.told.append("asked")
         raise self._failure
 
-    def rows(self, target: Target) -> int | None:
+    def count_rows(self, target: Target) -> int | None:
         """Nobody counts them."""
         raise AssertionError(target)
 
-    def keep(self) -> None:
+    def retain(self) -> None:
         """Nobody has them."""
         raise AssertionError
 
-    def forget(self) -> None:
+    def discard(self) -> None:
         """They are asked for anew."""
         self.told.append("forgotten")
 
@@ -65,16 +65,20 @@ def two(tmp_path: Path) -> Pipeline:
 
 
 def _run(pipeline: Pipeline, records: Broken) -> Run:
-    resolver = Resolver.of(pipeline, {})
+    resolver = Resolver.from_environment(pipeline, {})
     with ExitStack() as stack:
         options = RunOptions(wait=lambda _: None)
-        ledger = Ledger.at(resolver.ledger(), pipeline.name)
-        running = Running(pipeline, options, resolver, ledger, stack)
-        return running.all(Slot("s", {"source": Survey({})}), running.graphs(), records)
+        ledger = Ledger.open(resolver.resolve_ledger(), pipeline.name)
+        running = RunContext(pipeline, options, resolver, ledger, stack)
+        return running.run_slot(
+            Slot("s", {"source": SourceState({})}), running.open_graphs(), records
+        )
 
 
 def _told(pipeline: Pipeline) -> Run:
-    (run,) = Ledger.at(Resolver.of(pipeline, {}).ledger(), pipeline.name).runs()
+    (run,) = Ledger.open(
+        Resolver.from_environment(pipeline, {}).resolve_ledger(), pipeline.name
+    ).list_runs()
     return run
 
 
@@ -100,7 +104,7 @@ def test_an_interrupted_run_says_so(two: Pipeline) -> None:
 
 
 def test_an_attempt_after_one_that_failed_reads_anew(two: Pipeline) -> None:
-    records = Broken(SourceFailed("the connection was lost"))
+    records = Broken(SourceFailedError("the connection was lost"))
     run = _run(two, records)
     assert (run.status, run.rows_read) == ("failed", None)
     once = ["asked", "forgotten", "asked", "forgotten", "asked"]
@@ -135,50 +139,50 @@ def test_a_run_that_fails_unexpectedly_before_it_begins_is_in_the_ledger(
 
 def test_records_that_cannot_be_let_go_are_a_failed_attempt(two: Pipeline) -> None:
     class Stuck(Broken):
-        def forget(self) -> None:
+        def discard(self) -> None:
             """The connection is lost here too."""
-            super().forget()
-            raise SourceFailed("it cannot be closed")
+            super().discard()
+            raise SourceFailedError("it cannot be closed")
 
-    run = _run(two, Stuck(SourceFailed("the connection was lost")))
+    run = _run(two, Stuck(SourceFailedError("the connection was lost")))
     assert [(each.attempts, each.error) for each in run.targets] == [(3, "it cannot be closed")] * 2
 
 
 def test_readings_that_cannot_be_ended_fail_no_run(two: Pipeline) -> None:
     def lost() -> None:
-        raise SourceFailed("the connection was lost")
+        raise SourceFailedError("the connection was lost")
 
-    resolver = Resolver.of(two, {})
+    resolver = Resolver.from_environment(two, {})
     with ExitStack() as stack:
-        ledger = Ledger.at(resolver.ledger(), two.name)
-        running = Running(two, RunOptions(), resolver, ledger, stack)
-        records = run_module._Records(running, Slot("s", {}))
+        ledger = Ledger.open(resolver.resolve_ledger(), two.name)
+        running = RunContext(two, RunOptions(), resolver, ledger, stack)
+        records = run_module._SlotRecords(running, Slot("s", {}))
         records._held.callback(lost)
-        records.forget()
+        records.discard()
         records._held.callback(lost)
 
 
 def test_a_slot_whose_runs_are_always_killed_is_given_up(tmp_path: Path) -> None:
     omnigraph.create(tmp_path / "company.omni", schema=SCHEMA).close()
     pipeline = read(tmp_path, PEOPLE + 'schedule: "0 * * * *"\n')
-    ledger = Ledger.at(Resolver.of(pipeline, {}).ledger(), pipeline.name)
+    ledger = Ledger.open(Resolver.from_environment(pipeline, {}).resolve_ledger(), pipeline.name)
     now = datetime.now(UTC)
-    slot = slot_name(now.replace(minute=0))
+    slot = format_slot(now.replace(minute=0))
 
-    def due() -> list[Ran]:
+    def due() -> list[ScheduledRun]:
         return list(run_due([pipeline], now, RunOptions(open_store=_nothing)))
 
     for number in range(INTERRUPTED_RUNS_MAX):
         assert [each.error for each in due()] == ["LookupError: asked"], number
         # Every second one has no time to say so: its process is gone.
-        log = ledger.start({"slot": "files-1", "asked": slot, "trigger": "schedule"})
+        log = ledger.start_run({"slot": "files-1", "asked": slot, "trigger": "schedule"})
         if number % 2:
-            log.add("finished", {"status": "interrupted"})
+            log.add_event("finished", {"status": "interrupted"})
         else:
             _change_started(tmp_path, log.run_id, pid=2**22 + 1)
     (given_up,) = due()
     assert given_up.run is not None
-    assert (given_up.run.status, given_up.run.asked) == ("failed", slot)
+    assert (given_up.run.status, given_up.run.requested_slot) == ("failed", slot)
     assert f"{INTERRUPTED_RUNS_MAX} runs" in (given_up.run.error or "")
     assert "--slot" in (given_up.run.error or "")
     assert due() == []
@@ -187,15 +191,15 @@ def test_a_slot_whose_runs_are_always_killed_is_given_up(tmp_path: Path) -> None
 def test_a_slot_that_others_may_be_running_is_not_begun_ever_again(tmp_path: Path) -> None:
     omnigraph.create(tmp_path / "company.omni", schema=SCHEMA).close()
     pipeline = read(tmp_path, PEOPLE + 'schedule: "0 * * * *"\n')
-    ledger = Ledger.at(Resolver.of(pipeline, {}).ledger(), pipeline.name)
+    ledger = Ledger.open(Resolver.from_environment(pipeline, {}).resolve_ledger(), pipeline.name)
     now = datetime.now(UTC)
     for _ in range(INTERRUPTED_RUNS_MAX):
         assert len(list(run_due([pipeline], now, RunOptions(open_store=_nothing)))) == 1
         # Nobody here can tell whether a process of another machine is still there.
-        log = ledger.start({"slot": slot_name(now.replace(minute=0)), "trigger": "schedule"})
+        log = ledger.start_run({"slot": format_slot(now.replace(minute=0)), "trigger": "schedule"})
         _change_started(tmp_path, log.run_id, host="elsewhere")
     assert list(run_due([pipeline], now, RunOptions(open_store=_nothing))) == []
-    assert {run.status for run in ledger.runs()} == {"running"}
+    assert {run.status for run in ledger.list_runs()} == {"running"}
 
 
 def _nothing(uri: str) -> Objects:

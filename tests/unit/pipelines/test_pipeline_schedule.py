@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from omnigraph.pipelines.schedule import due_slot, is_schedule, next_slot, slot_name
+from omnigraph.pipelines.schedule import compute_next_slot, find_due_slot, format_slot, is_schedule
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,8 @@ def test_a_schedule_has_five_fields_and_comes_true(text: str, is_one: bool) -> N
 
 def test_the_newest_slot_is_due_until_it_is_too_long_ago() -> None:
     now = datetime(2026, 11, 16, 10, 0, tzinfo=UTC)
-    assert due_slot("0 * * * *", now) == now
-    assert due_slot("30 * * * *", now) == datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
-    assert due_slot("0 0 1 * *", now) is None
-    assert next_slot("30 * * * *", now) == datetime(2026, 11, 16, 10, 30, tzinfo=UTC)
-    assert slot_name(now) == "2026-11-16T10-00Z"
+    assert find_due_slot("0 * * * *", now) == now
+    assert find_due_slot("30 * * * *", now) == datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
+    assert find_due_slot("0 0 1 * *", now) is None
+    assert compute_next_slot("30 * * * *", now) == datetime(2026, 11, 16, 10, 30, tzinfo=UTC)
+    assert format_slot(now) == "2026-11-16T10-00Z"

@@ -6,19 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import OmnigraphError, SecretMissing, SourceRefused
+from omnigraph.errors import OmnigraphError, SecretMissingError, SourceRefusedError
 from omnigraph.pipelines.definition import FileSource, HttpSource
 from omnigraph.pipelines.ledger import Ledger
 from omnigraph.pipelines.resolving import Resolver
 from omnigraph.pipelines.run import RunOptions, run_pipeline
-from omnigraph.pipelines.secrets import environment_with, hidden, holds_password, resolved
+from omnigraph.pipelines.secrets import (
+    contains_password,
+    hide_values,
+    merge_environment,
+    resolve_text,
+)
 from unit.pipelines.definitions import PEOPLE, read
 
 
 def test_names_are_replaced_by_their_values() -> None:
-    assert resolved("https://${HOST}/${PATH_}", {"HOST": "h", "PATH_": "p"}) == "https://h/p"
-    with pytest.raises(SecretMissing, match=r"not set: \$\{A\}, \$\{B\}") as caught:
-        resolved("${A}${B}${A}", {"B": ""})
+    assert resolve_text("https://${HOST}/${PATH_}", {"HOST": "h", "PATH_": "p"}) == "https://h/p"
+    with pytest.raises(SecretMissingError, match=r"not set: \$\{A\}, \$\{B\}") as caught:
+        resolve_text("${A}${B}${A}", {"B": ""})
     assert caught.value.names == ("A", "B")
 
 
@@ -52,19 +57,19 @@ def test_names_are_replaced_by_their_values() -> None:
     ],
 )
 def test_a_password_in_an_address_is_seen(address: str, holds: bool) -> None:
-    assert holds_password(address) is holds
+    assert contains_password(address) is holds
 
 
 def test_an_env_file_is_below_the_environment(tmp_path: Path) -> None:
     path = tmp_path / ".env"
     path.write_text("# note\nA=one\nexport B = 'two words'\nnonsense\nC=\n")
-    found = environment_with({"A": "own"}, path)
+    found = merge_environment({"A": "own"}, path)
     assert found == {"A": "own", "B": "two words", "C": ""}
-    with pytest.raises(SourceRefused, match="cannot be read"):
-        environment_with({}, tmp_path / "nothing")
+    with pytest.raises(SourceRefusedError, match="cannot be read"):
+        merge_environment({}, tmp_path / "nothing")
     path.write_bytes(b"A=\xff")
-    with pytest.raises(SourceRefused, match="is not UTF-8"):
-        environment_with({}, path)
+    with pytest.raises(SourceRefusedError, match="is not UTF-8"):
+        merge_environment({}, path)
 
 
 def test_a_definition_is_resolved_when_it_is_used(tmp_path: Path) -> None:
@@ -81,15 +86,17 @@ def test_a_definition_is_resolved_when_it_is_used(tmp_path: Path) -> None:
     )
     (tmp_path / ".env").write_text("TOKEN=t\n")
     pipeline = read(tmp_path, text)
-    resolver = Resolver.of(pipeline, {"STORE": "g.omni", "DATA": "in", "H": "h"})
-    resolver.require_all()
-    assert resolver.source("here") == FileSource((str(tmp_path / "in" / "x.csv"),))
-    api = resolver.source("api")
+    resolver = Resolver.from_environment(pipeline, {"STORE": "g.omni", "DATA": "in", "H": "h"})
+    resolver.require_secrets()
+    assert resolver.resolve_source("here") == FileSource((str(tmp_path / "in" / "x.csv"),))
+    api = resolver.resolve_source("api")
     assert isinstance(api, HttpSource)
     assert (api.token, api.headers) == ("t", {"a": "h"})
-    assert resolver.graph("company") == resolver.ledger() == str(tmp_path / "g.omni")
-    with pytest.raises(SecretMissing) as caught:
-        Resolver.of(pipeline, {}).require_all()
+    assert (
+        resolver.resolve_graph("company") == resolver.resolve_ledger() == str(tmp_path / "g.omni")
+    )
+    with pytest.raises(SecretMissingError) as caught:
+        Resolver.from_environment(pipeline, {}).require_secrets()
     assert caught.value.names == ("STORE", "DATA", "H")
 
 
@@ -106,28 +113,30 @@ def test_a_definition_is_resolved_when_it_is_used(tmp_path: Path) -> None:
 )
 def test_values_are_hidden_however_they_are_written(text: str, told: str) -> None:
     values = {"PW": "hunter%2", "URL": "postgresql://me:w%40rd@h/d", "LINE": "li\nne", "H": "h"}
-    assert hidden(text, values) == told
+    assert hide_values(text, values) == told
 
 
 def _service(tmp_path: Path) -> Resolver:
     source = "source: {kind: http, url: 'http://127.0.0.1:1/${PW}', headers: {a: 'b ${KEY}'}}"
     text = PEOPLE.replace("source: {kind: files, paths: people.jsonl}", source)
-    return Resolver.of(read(tmp_path, text), {"PW": "hunter2", "KEY": "cipher", "OTHER": "people"})
+    return Resolver.from_environment(
+        read(tmp_path, text), {"PW": "hunter2", "KEY": "cipher", "OTHER": "people"}
+    )
 
 
 def test_texts_for_the_ledger_tell_no_value_of_the_environment(tmp_path: Path) -> None:
     resolver = _service(tmp_path)
     given = {"read": ["hunter2", 7, {"cipher": "a cipher of people"}]}
-    assert resolver.hidden(given) == {"read": ["${PW}", 7, {"cipher": "a ${KEY} of people"}]}
-    with pytest.raises(SourceRefused) as caught, resolver.hiding():
-        raise SourceRefused("no hunter2", hint="not cipher")
+    assert resolver.hide_secrets(given) == {"read": ["${PW}", 7, {"cipher": "a ${KEY} of people"}]}
+    with pytest.raises(SourceRefusedError) as caught, resolver.hide_secrets_in_errors():
+        raise SourceRefusedError("no hunter2", hint="not cipher")
     assert (str(caught.value), caught.value.message) == ("no ${PW}", "no ${PW}")
     assert caught.value.hint == "not ${KEY}"
 
 
 def test_what_is_resolved_is_not_shown(tmp_path: Path) -> None:
     resolver = _service(tmp_path)
-    shown = repr((resolver, resolver.source(next(iter(resolver.pipeline.sources)))))
+    shown = repr((resolver, resolver.resolve_source(next(iter(resolver.pipeline.sources)))))
     assert "hunter2" not in shown
     assert "cipher" not in shown
 
@@ -139,6 +148,6 @@ def test_a_refused_run_tells_no_secret_in_its_error_and_its_ledger(tmp_path: Pat
     with pytest.raises(OmnigraphError) as caught:
         run_pipeline(pipeline, RunOptions(environment=environment))
     assert "hunter2" not in str(caught.value)
-    (run,) = Ledger.at(str(tmp_path / "ledger"), pipeline.name).runs()
+    (run,) = Ledger.open(str(tmp_path / "ledger"), pipeline.name).list_runs()
     assert "${STORE}" in (run.error or "")
     assert "hunter2" not in json.dumps(run.to_json())

@@ -7,38 +7,38 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.engine.entity_change.filters import filters_of
-from omnigraph.engine.feed.arrow import change_batches, shares_between
-from omnigraph.errors import ChangeCursorRejected, SourceRefused
+from omnigraph.engine.entity_change.filters import parse_filters
+from omnigraph.engine.feed.arrow import plan_feed_splits, read_change_batches
+from omnigraph.errors import ChangeCursorRejectedError, SourceRefusedError
 from omnigraph.pipelines.definition import FeedSource, FileSource, HttpSource, Source
-from omnigraph.pipelines.ledger import Ledger, RunLog, TargetRun, fields_of
-from omnigraph.pipelines.slots import Asked, Slot, choose_slot
+from omnigraph.pipelines.ledger import Ledger, RunLog, TargetRun, encode_target
+from omnigraph.pipelines.slots import Slot, SlotRequest, choose_slot
 from unit.pipelines.definitions import PEOPLE, SCHEMA, read
 
-NOBODY = Asked(None)
+NOBODY = SlotRequest(None)
 
 
 def _ledger(folder: Path, name: str = "ledger") -> Ledger:
-    return Ledger.at(str(folder / name), "people")
+    return Ledger.open(str(folder / name), "people")
 
 
-def _slot(folder: Path, source: Source, asked: Asked = NOBODY, *, text: str = PEOPLE) -> Slot:
+def _slot(folder: Path, source: Source, asked: SlotRequest = NOBODY, *, text: str = PEOPLE) -> Slot:
     return choose_slot(read(folder, text), {"source": source}, _ledger(folder), asked)
 
 
 def _begin(folder: Path, slot: str) -> RunLog:
-    target = fields_of(TargetRun("company/main", "company", "main", "key"))
-    return _ledger(folder).start({"slot": slot, "trigger": "manual", "targets": [target]})
+    target = encode_target(TargetRun("company/main", "company", "main", "key"))
+    return _ledger(folder).start_run({"slot": slot, "trigger": "manual", "targets": [target]})
 
 
 def _end(folder: Path, slot: str, status: str) -> None:
-    _begin(folder, slot).add("finished", {"status": status})
+    _begin(folder, slot).add_event("finished", {"status": status})
 
 
 def _refuse(folder: Path, slot: str = "") -> None:
     """A run that ended before it began: a secret is not set, or a graph is not there."""
-    log = _ledger(folder).start({"slot": slot, "trigger": "manual", "targets": []})
-    log.add("finished", {"status": "failed"})
+    log = _ledger(folder).start_run({"slot": slot, "trigger": "manual", "targets": []})
+    log.add_event("finished", {"status": "failed"})
 
 
 def test_the_same_files_are_the_same_slot(tmp_path: Path) -> None:
@@ -49,8 +49,8 @@ def test_the_same_files_are_the_same_slot(tmp_path: Path) -> None:
     assert first.name.startswith("files-")
     assert first.position["source"]["files"] == 1
     assert _slot(tmp_path, source).name == first.name
-    assert _slot(tmp_path, source, Asked("10:00", is_scheduled=True)).name == first.name
-    assert _slot(tmp_path, source, Asked("mine")).name == "mine"
+    assert _slot(tmp_path, source, SlotRequest("10:00", is_scheduled=True)).name == first.name
+    assert _slot(tmp_path, source, SlotRequest("mine")).name == "mine"
     assert _slot(tmp_path, source, text=PEOPLE + "description: x\n").name == first.name
     assert _slot(tmp_path, source, text=PEOPLE.replace("login", "id")).name != first.name
     path.write_text('{"login": "bo", "more": 1}\n')
@@ -63,7 +63,7 @@ def test_a_source_without_a_content_takes_up_what_failed(tmp_path: Path) -> None
     assert _slot(tmp_path, source).name != first
     _end(tmp_path, first, "partial")
     assert _slot(tmp_path, source).name == first
-    assert _slot(tmp_path, source, Asked("10:00", is_scheduled=True)).name == "10:00"
+    assert _slot(tmp_path, source, SlotRequest("10:00", is_scheduled=True)).name == "10:00"
     _end(tmp_path, first, "succeeded")
     assert _slot(tmp_path, source).name != first
 
@@ -95,11 +95,11 @@ def _ids(source: FeedSource, slot: Slot) -> list[Any]:
     with omnigraph.open(source.uri) as graph:
         session = graph._session
         start, end = (graph.snapshot(position[each]).at for each in ("from", "to"))
-        wanted = filters_of(None, None, source.ops).first_at(session.view(end))
+        wanted = parse_filters(None, None, source.ops).resolve_in_first(session.open_view(end))
         return [
             each
-            for share in shares_between(session, start, end)
-            for batch in change_batches(session, share, wanted)
+            for share in plan_feed_splits(session, start, end)
+            for batch in read_change_batches(session, share, wanted)
             for each in batch["id"].to_pylist()
         ]
 
@@ -108,7 +108,7 @@ def test_a_feed_is_read_in_batches_that_stay_what_they_are(tmp_path: Path) -> No
     other = tmp_path / "other.omni"
     omnigraph.create(other, schema=SCHEMA).close()
     source = FeedSource(str(other), changes_max=2)
-    ledger = Ledger.at(str(tmp_path / "ledger"), "people")
+    ledger = Ledger.open(str(tmp_path / "ledger"), "people")
     _write(other, "ada", "bo", "cy")
     first = _slot(tmp_path, source)
     assert first.name.startswith("batch-00000000-")
@@ -133,7 +133,7 @@ def test_a_feed_from_now_on_remembers_where_it_began(tmp_path: Path) -> None:
     omnigraph.create(other, schema=SCHEMA).close()
     _write(other, "ada")
     source = FeedSource(str(other), start="now")
-    ledger = Ledger.at(str(tmp_path / "ledger"), "people")
+    ledger = Ledger.open(str(tmp_path / "ledger"), "people")
     first = _slot(tmp_path, source)
     assert (first.is_empty, first.batch) == (True, 0)
     ledger.finish_batch(0, "run")
@@ -163,12 +163,12 @@ def test_a_source_that_is_added_waits_for_the_batch_that_is_not_finished(tmp_pat
     pipeline, ledger = read(tmp_path, PEOPLE), _ledger(tmp_path)
     source = FeedSource(str(other))
     first = choose_slot(pipeline, {"a": source}, ledger, NOBODY)
-    with pytest.raises(SourceRefused, match="b: added to the sources while batch 0"):
+    with pytest.raises(SourceRefusedError, match="b: added to the sources while batch 0"):
         choose_slot(pipeline, {"a": source, "b": source}, ledger, NOBODY)
     assert choose_slot(pipeline, {"a": source}, ledger, NOBODY).name == first.name
     ledger.finish_batch(0, "run")
     both = choose_slot(pipeline, {"a": source, "b": source}, ledger, NOBODY)
-    assert (both.surveys["a"].is_empty, both.surveys["b"].is_empty) == (True, False)
+    assert (both.source_states["a"].is_empty, both.source_states["b"].is_empty) == (True, False)
 
 
 def _by_cursors(source: FeedSource, seen: int | None, upto: int | None) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def test_a_ledger_that_was_begun_with_cursors_goes_on(
     _write(other, "ada", "bo", "cy")
     source, ledger = FeedSource(str(other)), _ledger(tmp_path)
     old = _by_cursors(source, seen, upto)
-    ledger.claim(0, {"position": {"source": old}, "slot": "batch-00000000-old"})
+    ledger.claim_batch(0, {"position": {"source": old}, "slot": "batch-00000000-old"})
     unfinished = _slot(tmp_path, source)
     assert (unfinished.name, unfinished.batch) == ("batch-00000000-old", 0)
     assert _ids(source, unfinished) == again
@@ -214,6 +214,6 @@ def test_a_cursor_in_a_ledger_that_is_of_another_graph_is_refused(tmp_path: Path
         omnigraph.create(tmp_path / name, schema=SCHEMA).close()
         _write(tmp_path / name, "ada")
     old = _by_cursors(FeedSource(str(tmp_path / "third.omni")), 0, None)
-    _ledger(tmp_path).claim(0, {"position": {"source": old}, "slot": "batch-00000000-old"})
-    with pytest.raises(ChangeCursorRejected, match="another graph"):
+    _ledger(tmp_path).claim_batch(0, {"position": {"source": old}, "slot": "batch-00000000-old"})
+    with pytest.raises(ChangeCursorRejectedError, match="another graph"):
         _slot(tmp_path, FeedSource(str(tmp_path / "other.omni")))

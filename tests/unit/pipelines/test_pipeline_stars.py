@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.pipelines.stars import with_names
+from omnigraph.pipelines.stars import expand_stars
 
 NAMES = ["`a`", "`b c`"]
 
@@ -19,7 +19,7 @@ NAMES = ["`a`", "`b c`"]
     ],
 )
 def test_names_are_put_in_place_of_stars_among_arguments(sql: str, expected: str) -> None:
-    assert with_names(sql, NAMES) == expected
+    assert expand_stars(sql, NAMES) == expected
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ def test_names_are_put_in_place_of_stars_among_arguments(sql: str, expected: str
     ],
 )
 def test_other_stars_stay_as_they_are(sql: str) -> None:
-    assert with_names(sql, NAMES) == sql
+    assert expand_stars(sql, NAMES) == sql
 
 
 @pytest.mark.parametrize(
     "sql", ["*", "struct(* EXCEPT (a))", "f(a, * EXCEPT (b))", "f(DISTINCT *)", "a *", "* a"]
 )
 def test_a_star_that_names_cannot_stand_for_is_refused(sql: str) -> None:
-    assert with_names(sql, NAMES) is None
+    assert expand_stars(sql, NAMES) is None

@@ -4,10 +4,10 @@ import traceback
 
 import pytest
 
-from omnigraph.errors import SourceFailed
+from omnigraph.errors import SourceFailedError
 from omnigraph.pipelines.definition import PostgresSource
-from omnigraph.pipelines.sources import place_sql
-from omnigraph.pipelines.sources.postgres import connected, position
+from omnigraph.pipelines.sources import build_location_sql
+from omnigraph.pipelines.sources.postgres import describe_position, open_cursor
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,10 @@ from omnigraph.pipelines.sources.postgres import connected, position
     ],
 )
 def test_no_part_of_an_address_with_a_password_is_told(url: str) -> None:
-    with pytest.raises(SourceFailed, match="PostgreSQL cannot be read") as caught, connected(url):
+    with (
+        pytest.raises(SourceFailedError, match="PostgreSQL cannot be read") as caught,
+        open_cursor(url),
+    ):
         pass
     told = "".join(traceback.format_exception_only(caught.value))
     assert "hun" not in told
@@ -32,21 +35,24 @@ def test_no_part_of_an_address_with_a_password_is_told(url: str) -> None:
 
 def test_a_server_that_does_not_answer_is_named() -> None:
     with (
-        pytest.raises(SourceFailed, match=r'"127.0.0.1", port 1 failed: Connection refused'),
-        connected("postgresql://me:hunter2@127.0.0.1:1/x"),
+        pytest.raises(SourceFailedError, match=r'"127.0.0.1", port 1 failed: Connection refused'),
+        open_cursor("postgresql://me:hunter2@127.0.0.1:1/x"),
     ):
         pass
 
 
 def test_the_ledger_sees_tables_and_no_queries() -> None:
     url = "postgresql://h/d"
-    assert position(PostgresSource(url, table="a.b")) == {"kind": "postgres", "read": "a.b"}
+    assert describe_position(PostgresSource(url, table="a.b")) == {
+        "kind": "postgres",
+        "read": "a.b",
+    }
     query = PostgresSource(url, query="SELECT * FROM f('hunter2')")
-    assert position(query) == {"kind": "postgres", "read": "a query"}
+    assert describe_position(query) == {"kind": "postgres", "read": "a query"}
 
 
 def test_a_place_names_the_key_only_if_records_have_it() -> None:
     source = PostgresSource("postgresql://h", query="SELECT 1 AS id", key="id")
-    assert "`id`" in place_sql(source, ["id", "name"])
-    assert "`id`" not in place_sql(source, ["name"])
-    assert "`id`" not in place_sql(source, ["id", "id"])
+    assert "`id`" in build_location_sql(source, ["id", "name"])
+    assert "`id`" not in build_location_sql(source, ["name"])
+    assert "`id`" not in build_location_sql(source, ["id", "id"])

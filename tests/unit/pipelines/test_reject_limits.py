@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import PipelineInvalid, TooFewRows, TooManyRejected
+from omnigraph.errors import PipelineInvalidError, TooFewRowsError, TooManyRejectedError
 from omnigraph.pipelines.definition import RejectLimit, Target
-from omnigraph.pipelines.loading import require_tolerable
+from omnigraph.pipelines.loading import require_reject_limit
 from omnigraph.writers.bulk.sources import LoadCounts
 from unit.pipelines.definitions import PEOPLE, read
 
@@ -38,27 +38,27 @@ def _target(folder: Path, fields: str = "") -> Target:
 def test_a_limit_is_a_number_or_a_share(
     limit: RejectLimit, rejected: int, rows: int, *, is_allowed: bool
 ) -> None:
-    assert limit.allows(rejected, rows) is is_allowed
+    assert limit.allows_rejected(rejected, rows) is is_allowed
 
 
 def test_a_target_tolerates_a_tenth_unless_it_says_otherwise(tmp_path: Path) -> None:
     target = _target(tmp_path, QUARANTINE)
-    require_tolerable(target, LoadCounts(90, 10, None))
-    with pytest.raises(TooManyRejected, match="11 of 100 rows were rejected, and at most 10%"):
-        require_tolerable(target, LoadCounts(89, 11, "bad/x.parquet"))
+    require_reject_limit(target, LoadCounts(90, 10, None))
+    with pytest.raises(TooManyRejectedError, match="11 of 100 rows were rejected, and at most 10%"):
+        require_reject_limit(target, LoadCounts(89, 11, "bad/x.parquet"))
     strict = _target(tmp_path, QUARANTINE + "    max_rejected: 2\n")
-    with pytest.raises(TooManyRejected) as caught:
-        require_tolerable(strict, LoadCounts(97, 3, "bad/x.parquet"))
+    with pytest.raises(TooManyRejectedError) as caught:
+        require_reject_limit(strict, LoadCounts(97, 3, "bad/x.parquet"))
     assert (caught.value.rejected, caught.value.rejects) == (3, "bad/x.parquet")
     assert "bad/x.parquet" in str(caught.value.hint)
 
 
 def test_a_target_may_expect_rows(tmp_path: Path) -> None:
-    require_tolerable(_target(tmp_path), LoadCounts(0, 0, None))
+    require_reject_limit(_target(tmp_path), LoadCounts(0, 0, None))
     target = _target(tmp_path, "    min_rows: 10\n")
-    require_tolerable(target, LoadCounts(10, 0, None))
-    with pytest.raises(TooFewRows, match="would load 9 rows, and 'min_rows' expects 10"):
-        require_tolerable(target, LoadCounts(9, 0, None))
+    require_reject_limit(target, LoadCounts(10, 0, None))
+    with pytest.raises(TooFewRowsError, match="would load 9 rows, and 'min_rows' expects 10"):
+        require_reject_limit(target, LoadCounts(9, 0, None))
 
 
 @pytest.mark.parametrize("text", ["5.5%", "5 %", "0", "12"])
@@ -78,5 +78,5 @@ def test_limits_are_read(tmp_path: Path, text: str) -> None:
     ],
 )
 def test_limits_that_mean_nothing_are_refused(tmp_path: Path, fields: str, message: str) -> None:
-    with pytest.raises(PipelineInvalid, match=message):
+    with pytest.raises(PipelineInvalidError, match=message):
         _target(tmp_path, fields)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import SourceRefused
+from omnigraph.errors import SourceRefusedError
 from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.validation import all_validated, catalog_for
+from omnigraph.pipelines.validation import find_catalog, validate_all
 from unit.pipelines.definitions import PEOPLE, SCHEMA, read
 
 WITH_SCHEMA = PEOPLE.replace("company.omni", "{uri: company.omni, schema: company.pg}")
@@ -21,7 +21,7 @@ def test_a_schema_that_is_no_text_ends_no_other_check(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(WITH_SCHEMA)
     (tmp_path / "good.yaml").write_text(WITH_SCHEMA.replace("company.pg", "good.pg"))
     names = [str(tmp_path / name) for name in ("bad.yaml", "good.yaml")]
-    bad, good = all_validated(names, tmp_path)
+    bad, good = validate_all(names, tmp_path)
     (problem,) = bad.problems
     assert "company.pg is not UTF-8" in problem.message
     assert problem.line > 1
@@ -38,5 +38,5 @@ def test_a_schema_that_cannot_be_read_is_a_typed_error(
     schema.unlink()
     if content is not None:
         schema.write_bytes(content)
-    with pytest.raises(SourceRefused, match=r"company\.pg"):
-        catalog_for(pipeline.targets[0], Resolver.of(pipeline, {}))
+    with pytest.raises(SourceRefusedError, match=r"company\.pg"):
+        find_catalog(pipeline.targets[0], Resolver.from_environment(pipeline, {}))

@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.errors import SourceFailed, StorageError
+from omnigraph.errors import SourceFailedError, StorageError
 from omnigraph.pipelines.sources import staging
-from omnigraph.pipelines.sources.staging import Staging, read_pieces, staging_at
+from omnigraph.pipelines.sources.staging import Staging, open_staging, read_pieces
 from omnigraph.storage.local_objects import LocalObjects
 from omnigraph.storage.paths import Entry
 
@@ -31,7 +31,7 @@ def test_what_is_staged_is_read_again_with_the_numbers_of_pages(
 ) -> None:
     monkeypatch.setattr(staging, "PIECE_BYTES", 50)
     pages = [["a", "b"], [], ["c"], ["d", "é" * 50]]
-    with staging_at(str(tmp_path)) as place:
+    with open_staging(str(tmp_path)) as place:
         count = place.write(pa.array(page, pa.string()) for page in pages)
         assert count == 2
         found = _read(place, count)
@@ -42,15 +42,15 @@ def test_what_is_staged_is_read_again_with_the_numbers_of_pages(
 def test_nothing_is_left_behind_even_after_a_failure(tmp_path: Path) -> None:
     def pages() -> Iterator[pa.Array]:
         yield pa.array([TEXT])
-        raise SourceFailed("gone")
+        raise SourceFailedError("gone")
 
-    with pytest.raises(SourceFailed), staging_at(str(tmp_path)) as place:
+    with pytest.raises(SourceFailedError), open_staging(str(tmp_path)) as place:
         place.write(pages())
-    with staging_at(str(tmp_path)) as place:
+    with open_staging(str(tmp_path)) as place:
         assert place.write([pa.array([TEXT])]) == 1
         assert [path for path in tmp_path.rglob("*") if path.is_file()] != []
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-    with staging_at(None) as place:
+    with open_staging(None) as place:
         here = Path(place.uri)
         place.write([pa.array([TEXT])])
         assert here.is_dir()
@@ -66,7 +66,7 @@ def test_memory_follows_a_piece_and_not_all_pages(tmp_path: Path) -> None:
             yield pa.array([TEXT] * RECORDS)
             most = max(most, pa.total_allocated_bytes() - before)
 
-    with staging_at(str(tmp_path)) as place:
+    with open_staging(str(tmp_path)) as place:
         count = place.write(pages())
         assert sum(len(batch) for batch in read_pieces(place, iter([_numbers(count)]))) == (
             PAGES * RECORDS
@@ -86,7 +86,10 @@ def test_pieces_that_cannot_be_removed_hide_no_other_failure(
             raise failure
 
     monkeypatch.setattr(staging, "_objects_at", lambda _: Silent(str(tmp_path)))
-    with staging_at(str(tmp_path)) as place:
+    with open_staging(str(tmp_path)) as place:
         assert place.write([pa.array([TEXT])]) == 1
-    with pytest.raises(SourceFailed, match="the service answers 500"), staging_at(str(tmp_path)):
-        raise SourceFailed("the service answers 500")
+    with (
+        pytest.raises(SourceFailedError, match="the service answers 500"),
+        open_staging(str(tmp_path)),
+    ):
+        raise SourceFailedError("the service answers 500")

@@ -50,7 +50,7 @@ def diagnose(
     (query,) = parsed.file.queries
     checked = check_query(query, CATALOG, collector, mode=mode)
     assert (checked is None) == collector.has_errors
-    return checked, collector.all()
+    return checked, collector.list_diagnostics()
 
 
 def read_of(body: str, *, parameters: str = "", mode: Mode = Mode.LENIENT) -> typed.Read:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from omnigraph.query import ast
-from omnigraph.query.habits import CLAUSE_HABITS
+from omnigraph.query.habits import CLAUSE_HINTS
 from omnigraph.schema.ast import Name
 from omnigraph.schema.types import ListType, PropertyType, Scalar, ScalarType, VectorType
 
@@ -48,7 +48,7 @@ leaves = st.one_of(
     st.builds(ast.SystemAccess, variables, names),
     st.builds(ast.SystemField, any_words),
     # A clause cannot start with a word that means a clause elsewhere; no value is called so.
-    st.builds(ast.Identifier, words.filter(lambda word: word not in CLAUSE_HABITS)),
+    st.builds(ast.Identifier, words.filter(lambda word: word not in CLAUSE_HINTS)),
     st.builds(ast.Now),
 )
 

@@ -4,7 +4,7 @@ import pytest
 
 from omnigraph.query import typed
 from omnigraph.query.ast import TextFunction
-from omnigraph.schema.types import Scalar, scalar_type
+from omnigraph.schema.types import Scalar, make_scalar_type
 from omnigraph.syntax import Mode
 from unit.query.checking import condition_of, filter_problems, hints_of, problems_of
 
@@ -103,7 +103,7 @@ def test_a_text_test_alone_is_a_condition() -> None:
         "b",
         "title",
         typed.Constant("z", typed.STRING),
-        typed.Constant(1, scalar_type(Scalar.I64)),
+        typed.Constant(1, make_scalar_type(Scalar.I64)),
     )
 
 

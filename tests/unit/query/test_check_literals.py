@@ -4,12 +4,12 @@ import pytest
 
 from omnigraph.query import typed
 from omnigraph.query.ast import CompareOp
-from omnigraph.schema.types import ListType, PropertyType, Scalar, scalar_type
+from omnigraph.schema.types import ListType, PropertyType, Scalar, make_scalar_type
 from omnigraph.schema.values import parse_date, parse_datetime, round_to_f32
 from unit.query.checking import column_of, condition_of, filter_problems
 
-I32 = scalar_type(Scalar.I32)
-I64 = scalar_type(Scalar.I64)
+I32 = make_scalar_type(Scalar.I32)
+I64 = make_scalar_type(Scalar.I64)
 
 
 def right_side(condition: str, *, parameters: str = "") -> typed.Expr:
@@ -67,7 +67,7 @@ def test_a_literal_takes_the_type_of_a_parameter() -> None:
 
 def test_dates_are_counted() -> None:
     assert right_side('$a.bornOn = date("1980-01-02")') == typed.Constant(
-        parse_date("1980-01-02"), scalar_type(Scalar.DATE)
+        parse_date("1980-01-02"), make_scalar_type(Scalar.DATE)
     )
     assert right_side('$a.seen < datetime("2024-05-06T07:08:09Z")') == typed.Constant(
         parse_datetime("2024-05-06T07:08:09Z"), typed.DATETIME

@@ -4,7 +4,7 @@ import pytest
 
 from omnigraph.query import typed
 from omnigraph.query.ast import CompareOp
-from omnigraph.schema.types import ListType, PropertyType, Scalar, VectorType, scalar_type
+from omnigraph.schema.types import ListType, PropertyType, Scalar, VectorType, make_scalar_type
 from omnigraph.schema.values import round_to_f32
 from unit.query.checking import hints_of, problems_of, statement_of
 
@@ -38,7 +38,7 @@ def where_of(condition: str, *, target: str = "Wrote") -> typed.Expr:
 def test_literals_are_stored_at_the_type_of_the_property() -> None:
     assert assigned("score: 2") == typed.Constant(2.0, typed.F64)
     assert assigned("tiny: 0.1") == typed.Constant(round_to_f32(0.1), typed.F32)
-    assert assigned("small: 2.0") == typed.Constant(2, scalar_type(Scalar.I32))
+    assert assigned("small: 2.0") == typed.Constant(2, make_scalar_type(Scalar.I32))
     assert assigned("marks: [1, 0.1]") == typed.Constant(
         (1.0, round_to_f32(0.1)), PropertyType(ListType(Scalar.F32))
     )
@@ -47,10 +47,10 @@ def test_literals_are_stored_at_the_type_of_the_property() -> None:
 
 
 def test_parameters_are_stored_as_they_are() -> None:
-    assert assigned("score: $n") == typed.ParameterValue("n", scalar_type(Scalar.I64))
+    assert assigned("score: $n") == typed.ParameterValue("n", make_scalar_type(Scalar.I64))
     assert assigned("marks: $l").type == PropertyType(ListType(Scalar.I64))
     assert stored_in_book("cover: $s") == typed.ParameterValue("s", typed.STRING.as_nullable())
-    assert stored_in_book("cover: $blob").type == scalar_type(Scalar.BLOB)
+    assert stored_in_book("cover: $blob").type == make_scalar_type(Scalar.BLOB)
     assert stored_in_book("state: $s").type == typed.STRING.as_nullable()
     assert assigned("seen: now()") == typed.NowValue()
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.query import typed
-from omnigraph.schema.types import PropertyType, Scalar, VectorType, scalar_type
+from omnigraph.schema.types import PropertyType, Scalar, VectorType, make_scalar_type
 from omnigraph.syntax import Mode
 from unit.query.checking import problems_of, read_of
 
@@ -37,7 +37,7 @@ def test_properties_and_fields_need_not_be_returned() -> None:
     assert keys_of("1", "$a.name desc, $w.@id, $b.pages asc") == [
         (typed.PropertyValue("a", "name", typed.STRING), True),
         (typed.SystemValue("w", typed.SystemName.ID), False),
-        (typed.PropertyValue("b", "pages", scalar_type(Scalar.I64, is_nullable=True)), False),
+        (typed.PropertyValue("b", "pages", make_scalar_type(Scalar.I64, is_nullable=True)), False),
     ]
 
 
@@ -64,10 +64,10 @@ def test_constant_keys_order_nothing() -> None:
 
 def test_a_query_with_constant_keys_only_is_still_ordered() -> None:
     assert keys_of("$n, 1 as one", "n desc, one") == [
-        (typed.ParameterValue("n", scalar_type(Scalar.I64)), True)
+        (typed.ParameterValue("n", make_scalar_type(Scalar.I64)), True)
     ]
     assert keys_of("$n, count($b) as c", "n") == [
-        (typed.ColumnValue("n", scalar_type(Scalar.I64)), False)
+        (typed.ColumnValue("n", make_scalar_type(Scalar.I64)), False)
     ]
 
 
@@ -86,17 +86,17 @@ def test_an_equal_returned_expression_is_a_key() -> None:
 def test_the_keys_of_an_aggregated_query_are_columns() -> None:
     items = "$a, $a.name as n, count($b) as c"
     assert keys_of(items, "count($b) desc, n, $a.name, c, $a") == [
-        (typed.ColumnValue("c", scalar_type(Scalar.I64)), True),
+        (typed.ColumnValue("c", make_scalar_type(Scalar.I64)), True),
         (typed.ColumnValue("n", typed.STRING), False),
         (typed.ColumnValue("n", typed.STRING), False),
-        (typed.ColumnValue("c", scalar_type(Scalar.I64)), False),
+        (typed.ColumnValue("c", make_scalar_type(Scalar.I64)), False),
         (typed.ColumnValue("a", typed.NodeObject("Author")), False),
     ]
 
 
 def test_the_first_equal_item_is_the_key() -> None:
     ((value, _),) = keys_of("count($b) as c, count($b) as d", "count($b)")
-    assert value == typed.ColumnValue("c", scalar_type(Scalar.I64))
+    assert value == typed.ColumnValue("c", make_scalar_type(Scalar.I64))
 
 
 def test_a_leading_rank_call_is_the_rank() -> None:
@@ -124,13 +124,15 @@ def test_scores_have_default_names_and_types() -> None:
 def test_the_constant_of_a_fusion_is_kept() -> None:
     rank = ordered("1", f"rrf({BM25}, {BM25}, 10)").rank
     assert isinstance(rank, typed.RrfScore)
-    assert rank.k == typed.Constant(10, scalar_type(Scalar.I64))
+    assert rank.k == typed.Constant(10, make_scalar_type(Scalar.I64))
 
 
 def test_an_aggregated_query_may_be_ranked() -> None:
     read = ordered("$a.name, count($b) as c", f"{BM25}, c desc")
     assert read.rank == BM25_SCORE
-    assert [key.value for key in read.order] == [typed.ColumnValue("c", scalar_type(Scalar.I64))]
+    assert [key.value for key in read.order] == [
+        typed.ColumnValue("c", make_scalar_type(Scalar.I64))
+    ]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from omnigraph.query import typed
 from omnigraph.query.ast import AggregateFunction, CompareOp
-from omnigraph.schema.types import Scalar, scalar_type
+from omnigraph.schema.types import Scalar, make_scalar_type
 from omnigraph.syntax import Mode
 from unit.query.checking import filter_problems, pattern_of, problems_of
 
@@ -127,7 +127,7 @@ def test_the_bound_of_a_block_takes_the_type_of_the_aggregate() -> None:
     counted, summed, smallest, fraction = pattern.clauses[1:]
     assert isinstance(counted, typed.AggregateBlock)
     assert counted.argument is None
-    assert counted.value == typed.Constant(2, scalar_type(Scalar.I64))
+    assert counted.value == typed.Constant(2, make_scalar_type(Scalar.I64))
     assert isinstance(summed, typed.AggregateBlock)
     assert summed.function is AggregateFunction.SUM
     assert summed.value == typed.Constant(3.0, typed.F64)

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.errors import CompileError, QueryNotFound
+from omnigraph.errors import CompileError, QueryNotFoundError
 from omnigraph.query.ast import Explain
-from omnigraph.query.compile import compile_declaration, compile_query, read_file
-from omnigraph.query.lower import lower
+from omnigraph.query.compile import compile_declaration, compile_query, parse_file
+from omnigraph.query.lower import lower_query
 from omnigraph.query.plan import ReadPlan
 from omnigraph.query.rewrites import rewrite
 from omnigraph.query.typed import Mutation
@@ -21,7 +21,7 @@ def test_the_only_declaration_needs_no_name() -> None:
     compiled = compile_query(PEOPLE, CATALOG)
     assert compiled.query.name.text == "people"
     assert isinstance(compiled.plan, ReadPlan)
-    assert compiled.plan == rewrite(lower(compiled.checked), CATALOG)
+    assert compiled.plan == rewrite(lower_query(compiled.checked), CATALOG)
     assert compiled.diagnostics == ()
 
 
@@ -35,7 +35,7 @@ def test_bytes_are_read_as_utf8() -> None:
 def test_a_query_is_found_by_name_and_others_are_not_checked() -> None:
     broken = "query broken() { match { $p: Nobody } return { $p } }"
     compiled = compile_query(f"{PEOPLE}\n{broken}\n{BIRTHDAY}", CATALOG, name="birthday")
-    assert lower(compiled.checked) is compiled.checked
+    assert lower_query(compiled.checked) is compiled.checked
     assert isinstance(compiled.plan, Mutation)
 
 
@@ -46,7 +46,7 @@ def test_the_first_of_two_equal_names_is_taken() -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_closest_one() -> None:
-    with pytest.raises(QueryNotFound) as caught:
+    with pytest.raises(QueryNotFoundError) as caught:
         compile_query(f"{PEOPLE}\n{BIRTHDAY}", CATALOG, name="peple")
     assert caught.value.message == "query 'peple' not found"
     assert caught.value.hint == "did you mean 'people'?"
@@ -61,7 +61,7 @@ def test_an_unknown_name_is_refused_with_the_closest_one() -> None:
     ],
 )
 def test_a_text_without_one_query_needs_a_name(text: str, hint: str) -> None:
-    with pytest.raises(QueryNotFound) as caught:
+    with pytest.raises(QueryNotFoundError) as caught:
         compile_query(text, CATALOG)
     assert caught.value.hint == hint
 
@@ -85,8 +85,8 @@ def test_a_wrong_settings_line_is_raised() -> None:
 
 def test_a_shown_setting_must_exist() -> None:
     with pytest.raises(CompileError, match="Q003"):
-        read_file("show enigne;")
-    assert read_file("show engine;").file.statement is not None
+        parse_file("show enigne;")
+    assert parse_file("show engine;").file.statement is not None
 
 
 def test_settings_lines_come_with_the_query() -> None:
@@ -102,11 +102,11 @@ def test_warnings_come_with_the_query_and_strict_raises_them() -> None:
 
 
 def test_an_explained_query_is_compiled_like_any_other() -> None:
-    parsed = read_file(f"explain {PEOPLE}")
+    parsed = parse_file(f"explain {PEOPLE}")
     assert isinstance(parsed.file.statement, Explain)
     compiled = compile_declaration(parsed.file.statement.query, parsed, CATALOG)
     assert compiled.plan == compile_query(PEOPLE, CATALOG).plan
     unchanged = compile_declaration(
         parsed.file.statement.query, parsed, CATALOG, rewriting=lambda plan, *_: plan
     )
-    assert unchanged.plan == lower(compiled.checked)
+    assert unchanged.plan == lower_query(compiled.checked)

@@ -8,12 +8,12 @@ import pytest
 
 from omnigraph.diagnostics import Collector
 from omnigraph.query.check import check_query
-from omnigraph.query.compile import compile_query, read_file
-from omnigraph.query.lower import lower
+from omnigraph.query.compile import compile_query, parse_file
+from omnigraph.query.lower import lower_query
 from omnigraph.query.plan import Exists, ReadPlan
 from omnigraph.query.rewrites import RULES, rewrite
 from omnigraph.query.typed import Read
-from omnigraph.query.walk import bound_variables, chain_of
+from omnigraph.query.walk import bound_variables_of, chain_of
 from omnigraph.schema import load_catalog
 from omnigraph.syntax import lex
 
@@ -56,12 +56,12 @@ TEXTS: dict[str, str] = {
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_every_stage_polls_for_each_part_of_a_text(text: str) -> None:
     lexing, reading, checking, lowering, rewriting = (Polls() for _ in range(5))
-    parsed = read_file(text, poll=reading)
+    parsed = parse_file(text, poll=reading)
     lex(parsed.source, lexing)
     collector = Collector(parsed.source, poll=checking)
     checked = check_query(parsed.file.queries[0], CATALOG, collector)
     assert checked is not None
-    rewrite(lower(checked, lowering), CATALOG, rewriting)
+    rewrite(lower_query(checked, lowering), CATALOG, rewriting)
     assert lexing.count >= COUNT // 1_024
     assert reading.count >= COUNT
     assert checking.count >= COUNT
@@ -81,11 +81,11 @@ def test_names_of_many_blocks_stay_apart() -> None:
     plan = compile_query(TEXTS["many blocks"], CATALOG).plan
     assert isinstance(plan, ReadPlan)
     blocks = [each.block for each in chain_of(plan.root) if isinstance(each, Exists)]
-    names = [name for block in blocks for name in bound_variables(block)]
+    names = [name for block in blocks for name in bound_variables_of(block)]
     assert names == ["x", *(f"x#{number}" for number in range(2, COUNT + 1))]
 
 
 def test_an_interruption_is_not_taken_for_a_finding() -> None:
     poll: Callable[[], None] = Polls(0)
     with pytest.raises(Ended):
-        read_file("query q( { match", poll=poll)
+        parse_file("query q( { match", poll=poll)

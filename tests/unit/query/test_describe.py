@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.query.compile import compile_query
-from omnigraph.query.describe import Descriptor, describe
+from omnigraph.query.describe import Descriptor, describe_query
 from omnigraph.schema import load_catalog
 
 CATALOG = load_catalog("""
@@ -25,7 +25,7 @@ edge Sells: Shop -> Book
 
 
 def described(text: str) -> Descriptor:
-    return describe(compile_query(text, CATALOG).checked, CATALOG)
+    return describe_query(compile_query(text, CATALOG).checked, CATALOG)
 
 
 def uses(text: str) -> tuple[list[str], list[str]]:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from omnigraph.query.compile import compile_query
-from omnigraph.query.explain import ExplainRow, explain
+from omnigraph.query.explain import ExplainRow, explain_plan
 from omnigraph.query.plan import ReadPlan
 from omnigraph.schema import load_catalog
 
@@ -23,7 +23,7 @@ edge Links: Doc -> Doc
 def details(text: str) -> dict[str, str]:
     plan = compile_query(text, CATALOG).plan
     assert isinstance(plan, ReadPlan)
-    return {f"{row.tree}/{row.node}": row.detail for row in explain(plan)}
+    return {f"{row.tree}/{row.node}": row.detail for row in explain_plan(plan)}
 
 
 def test_rows_go_from_the_result_to_the_leaf_and_then_through_the_blocks() -> None:
@@ -31,7 +31,7 @@ def test_rows_go_from_the_result_to_the_leaf_and_then_through_the_blocks() -> No
         "query q() { match { $d: Doc  not { $d cites $x } } return { $d.slug } }", CATALOG
     ).plan
     assert isinstance(plan, ReadPlan)
-    assert explain(plan) == (
+    assert explain_plan(plan) == (
         ExplainRow("plan", 0, "Project", "$d.slug as d.slug"),
         ExplainRow("plan", 1, "Exists", "block 1 has no row"),
         ExplainRow("plan", 2, "Scan", "$d: Doc; reads slug"),

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from omnigraph.query import plan
 from omnigraph.query.ast import AggregateFunction, CompareOp
-from omnigraph.query.lower import lower
+from omnigraph.query.lower import lower_query
 from omnigraph.query.typed import (
     BOOL,
     STRING,
@@ -35,9 +35,9 @@ from omnigraph.query.typed import (
     Traversal,
 )
 from omnigraph.query.walk import chain_of
-from omnigraph.schema.types import PropertyType, Scalar, VectorType, scalar_type
+from omnigraph.schema.types import PropertyType, Scalar, VectorType, make_scalar_type
 
-I64 = scalar_type(Scalar.I64)
+I64 = make_scalar_type(Scalar.I64)
 TEXT = Constant("x", STRING)
 NAME = Column("p.name", PropertyValue("p", "name", STRING), STRING)
 COUNT = Column("n", AggregateValue(AggregateFunction.COUNT, NAME.value, I64), I64)
@@ -77,7 +77,7 @@ def read(
 
 
 def chain(query: Read) -> list[plan.Operator]:
-    lowered = lower(query)
+    lowered = lower_query(query)
     assert isinstance(lowered, plan.ReadPlan)
     return list(chain_of(lowered.root))
 
@@ -103,12 +103,12 @@ def _short(operator: plan.Operator) -> str:
 
 def test_a_mutation_is_its_own_plan() -> None:
     mutation = Mutation("m", (), (DeleteNodes("Person", (name_is("#row"),)),))
-    assert lower(mutation) is mutation
+    assert lower_query(mutation) is mutation
 
 
 def test_one_binding_is_scanned_with_its_matches() -> None:
     query = read(pattern(Binding("p", "Person", (name_is("p"),)), own="p"))
-    assert lower(query) == plan.ReadPlan(
+    assert lower_query(query) == plan.ReadPlan(
         "q",
         (),
         plan.Project(plan.Scan(plan.Unit(), "p", "Person", (name_is("p"),)), (NAME,)),

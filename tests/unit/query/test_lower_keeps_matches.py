@@ -14,7 +14,7 @@ from model.expressions import At, Entity, Row, aggregate, compare
 from model.reading import Reader
 from omnigraph.query import plan, typed
 from omnigraph.query.compile import compile_query
-from omnigraph.query.lower import lower
+from omnigraph.query.lower import lower_query
 from unit.query.random_queries import (
     CATALOG,
     PARAMETERS,
@@ -103,7 +103,7 @@ def test_a_plan_finds_every_match_and_no_other(seed: int) -> None:
     text = f"query q({PARAMETERS}) {{ match {{ {clauses} }} return {{ $p0.name }} }}"
     checked = compile_query(text, CATALOG).checked
     assert isinstance(checked, typed.Read)
-    lowered = lower(checked)
+    lowered = lower_query(checked)
     assert isinstance(lowered, plan.ReadPlan)
     assert isinstance(lowered.root, plan.Project)
     found = Reader(graph, VALUES, embed=None, work_limit=WORK_MAX).rows(lowered.root.input, {})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.errors import ParameterError, UnknownParameter
+from omnigraph.errors import ParameterError, UnknownParameterError
 from omnigraph.query.parameters import ParameterMode, bind_parameters, require_declared
 from omnigraph.query.typed import Parameter, Value
 from omnigraph.schema.types import (
@@ -15,7 +15,7 @@ from omnigraph.schema.types import (
     Scalar,
     ScalarType,
     VectorType,
-    scalar_type,
+    make_scalar_type,
 )
 from omnigraph.schema.values import round_to_f32
 from omnigraph.syntax import Mode
@@ -92,7 +92,7 @@ def test_a_fitting_value_is_converted(scalar: Scalar, supplied: object, expected
 def test_a_value_that_does_not_fit_is_refused(
     scalar: Scalar, supplied: object, fragment: str
 ) -> None:
-    assert fragment in refusal(scalar_type(scalar), supplied)
+    assert fragment in refusal(make_scalar_type(scalar), supplied)
 
 
 def test_a_list_is_read_item_by_item() -> None:
@@ -146,25 +146,25 @@ def test_params_must_be_an_object() -> None:
 
 
 def test_absent_nullable_parameters_become_null() -> None:
-    parameters = (Parameter("x", scalar_type(Scalar.I64, is_nullable=True)),)
+    parameters = (Parameter("x", make_scalar_type(Scalar.I64, is_nullable=True)),)
     assert bind_parameters(parameters, None) == {"x": None}
     assert bind_parameters(parameters, {}) == {"x": None}
     assert bind_parameters(parameters, {"x": None}) == {"x": None}
 
 
 def test_null_is_refused_for_a_required_parameter() -> None:
-    message = refusal(scalar_type(Scalar.I64), None)
+    message = refusal(make_scalar_type(Scalar.I64), None)
     assert "null is not accepted for non-nullable parameter 'x'" in message
 
 
 def test_a_required_parameter_is_demanded_even_without_params() -> None:
-    parameters = (Parameter("x", scalar_type(Scalar.I64)),)
+    parameters = (Parameter("x", make_scalar_type(Scalar.I64)),)
     with pytest.raises(ParameterError, match="parameter 'x' not provided"):
         bind_parameters(parameters, None)
 
 
 def test_a_missing_parameter_hints_at_the_name_that_was_meant() -> None:
-    parameters = (Parameter("handle", scalar_type(Scalar.STRING)),)
+    parameters = (Parameter("handle", make_scalar_type(Scalar.STRING)),)
     with pytest.raises(ParameterError) as dollar:
         bind_parameters(parameters, {"$handle": "a"})
     assert dollar.value.hint == "write 'handle' without $"
@@ -180,9 +180,9 @@ def test_extra_plain_values_are_ignored() -> None:
 
 @pytest.mark.parametrize("name", ["hnadle", "$handle", "Handle"])
 def test_an_extra_that_was_meant_for_a_parameter_left_out_is_refused(name: str) -> None:
-    nullable = scalar_type(Scalar.STRING, is_nullable=True)
+    nullable = make_scalar_type(Scalar.STRING, is_nullable=True)
     parameters = (Parameter("handle", nullable), Parameter("age", nullable))
-    with pytest.raises(UnknownParameter) as refused:
+    with pytest.raises(UnknownParameterError) as refused:
         bind_parameters(parameters, {name: "a"})
     assert f"no parameter '{name}'; it has $age, $handle" in refused.value.message
     assert refused.value.declared == ("age", "handle")
@@ -193,7 +193,7 @@ def test_an_extra_that_was_meant_for_a_parameter_left_out_is_refused(name: str) 
 def test_a_closed_surface_refuses_every_name_that_is_not_declared() -> None:
     require_declared(["a"], None)
     require_declared(["a"], {"a": 1})
-    with pytest.raises(UnknownParameter, match="'extra'; it has no parameters"):
+    with pytest.raises(UnknownParameterError, match="'extra'; it has no parameters"):
         require_declared([], {"extra": 1})
 
 
@@ -209,7 +209,7 @@ def test_the_instant_of_the_request_cannot_be_supplied() -> None:
 
 
 def test_javascript_numbers_must_be_exact() -> None:
-    parameters = (Parameter("x", scalar_type(Scalar.I64)),)
+    parameters = (Parameter("x", make_scalar_type(Scalar.I64)),)
     mode = ParameterMode.JAVASCRIPT
     with pytest.raises(ParameterError) as caught:
         bind_parameters(parameters, {"x": 9_007_199_254_740_993}, mode=mode)
@@ -223,7 +223,7 @@ def test_javascript_numbers_must_be_exact() -> None:
 
 
 def test_digits_beyond_milliseconds_are_cut_unless_strict() -> None:
-    parameters = (Parameter("x", scalar_type(Scalar.DATETIME)),)
+    parameters = (Parameter("x", make_scalar_type(Scalar.DATETIME)),)
     supplied = {"x": "1970-01-01T00:00:00.0019Z"}
     assert bind_parameters(parameters, supplied) == {"x": 1}
     with pytest.raises(ParameterError, match="milliseconds"):

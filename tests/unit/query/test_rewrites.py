@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.query.compile import compile_query
-from omnigraph.query.explain import explain, expr_text
-from omnigraph.query.lower import lower
+from omnigraph.query.explain import explain_plan, format_expression
+from omnigraph.query.lower import lower_query
 from omnigraph.query.plan import Expand, ReadPlan, Scan
 from omnigraph.query.rewrites import RULES, Rule, rewrite
 from omnigraph.query.rewrites.choose_root import choose_root
@@ -34,7 +34,7 @@ edge LivesIn: Person -> Place
 
 def lowered(match: str, rest: str = "return { $p.age }", parameters: str = "") -> ReadPlan:
     text = f"query q({parameters}) {{ match {{ {match} }} {rest} }}"
-    plan = lower(compile_query(text, CATALOG).checked)
+    plan = lower_query(compile_query(text, CATALOG).checked)
     assert isinstance(plan, ReadPlan)
     return plan
 
@@ -47,7 +47,7 @@ def apply(plan: ReadPlan, *rules: Rule) -> ReadPlan:
 
 def shown(plan: ReadPlan, *, tree: str = "plan") -> list[str]:
     """The operators between the leaf and the result, leaf first."""
-    rows = [row for row in explain(plan) if row.tree == tree]
+    rows = [row for row in explain_plan(plan) if row.tree == tree]
     return [f"{row.node} {row.detail}" for row in reversed(rows)][1:]
 
 
@@ -265,7 +265,7 @@ def test_blocks_with_equal_names_do_not_read_for_each_other() -> None:
         lowered("$p: Person  not { $p knows $x  $x.age > $p.age }  not { $p likes $x }"),
         prune_properties,
     )
-    reads = [row.detail for row in explain(plan) if row.tree.startswith("block")]
+    reads = [row.detail for row in explain_plan(plan) if row.tree.startswith("block")]
     assert [detail for detail in reads if "reads" in detail] == [
         "$p [Knows->] $x: Person; reads age"
     ]
@@ -308,7 +308,7 @@ def test_the_conditions_of_a_mutation_are_folded_and_split(
     assert isinstance(compiled.plan, Mutation)
     (found,) = compiled.plan.statements
     assert isinstance(found, DeleteNodes | UpdateNodes)
-    assert [expr_text(each) for each in found.conditions] == conditions
+    assert [format_expression(each) for each in found.conditions] == conditions
     assert rewrite(compiled.plan, CATALOG) == compiled.plan
 
 

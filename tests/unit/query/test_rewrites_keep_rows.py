@@ -11,7 +11,7 @@ from model import ModelGraph
 from model.expressions import Entity, Row
 from model.reading import Reader
 from omnigraph.query.compile import compile_query
-from omnigraph.query.lower import lower
+from omnigraph.query.lower import lower_query
 from omnigraph.query.plan import Expand, ReadPlan, Scan
 from omnigraph.query.rewrites import RULES
 from unit.query.random_queries import CATALOG, VALUES, WORK_MAX, QueryWriter, random_graph
@@ -43,7 +43,7 @@ def _only(entity: Entity, properties: tuple[str, ...] | None) -> Entity:
 def test_every_rule_keeps_the_rows(seed: int) -> None:
     random = Random(seed)
     graph, text = random_graph(random), QueryWriter(random).query()
-    plan = lower(compile_query(text, CATALOG).checked)
+    plan = lower_query(compile_query(text, CATALOG).checked)
     assert isinstance(plan, ReadPlan)
     expected = rows(graph, plan)
     for rule in RULES:

@@ -7,12 +7,12 @@ from omnigraph.errors import ParameterError
 from omnigraph.query.ast import ResetSetting, SetSetting, Setting, Show
 from omnigraph.query.settings import (
     SETTINGS,
-    Scope,
+    SettingScope,
     ValueSource,
     check_settings,
-    effective_settings,
-    show_rows,
-    value_problem,
+    find_value_problem,
+    list_shown_settings,
+    resolve_settings,
 )
 from omnigraph.schema.ast import Name
 
@@ -24,11 +24,11 @@ def assign(name: str, value: int | str) -> SetSetting:
 def problems(*lines: Setting | Show) -> tuple[Diagnostic, ...]:
     collector = Collector(Source("query.gq", ""))
     check_settings(lines, collector)
-    return collector.all()
+    return collector.list_diagnostics()
 
 
 def test_every_default_fits_its_own_rule() -> None:
-    assert [name for name, each in SETTINGS.items() if value_problem(each, each.default)] == []
+    assert [name for name, each in SETTINGS.items() if find_value_problem(each, each.default)] == []
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_misspelt_name_gets_a_hint() -> None:
 
 
 def test_the_file_wins_over_the_request_and_the_request_over_the_process() -> None:
-    settings = effective_settings(
+    settings = resolve_settings(
         [assign("ann_nprobes", 5), assign("ann_nprobes", 6)],
         request={"ann_nprobes": 4, "merge_lineage": "off"},
         process={"merge_lineage": "verify", "rrf_plan": "force_prefilter"},
@@ -98,23 +98,23 @@ def test_the_file_wins_over_the_request_and_the_request_over_the_process() -> No
 def test_reset_goes_back_to_what_the_process_has() -> None:
     lines = [assign("ann_nprobes", 5), assign("merge_lineage", "off")]
     request = {"ann_nprobes": 4}
-    one = effective_settings([*lines, ResetSetting(Name("ann_nprobes"))], request=request)
+    one = resolve_settings([*lines, ResetSetting(Name("ann_nprobes"))], request=request)
     assert (one["ann_nprobes"].value, one["merge_lineage"].value) == (20, "off")
-    every = effective_settings([*lines, ResetSetting(None)], process={"ann_nprobes": 9})
+    every = resolve_settings([*lines, ResetSetting(None)], process={"ann_nprobes": 9})
     assert (every["ann_nprobes"].value, every["merge_lineage"].value) == (9, "on")
 
 
 def test_show_gives_one_row_or_all_of_them_by_name() -> None:
-    settings = effective_settings([assign("ann_nprobes", 5)])
-    (row,) = show_rows(Show(Name("ann_nprobes")), settings)
+    settings = resolve_settings([assign("ann_nprobes", 5)])
+    (row,) = list_shown_settings(Show(Name("ann_nprobes")), settings)
     assert (row.name, row.value, row.default, row.source, row.scope) == (
         "ann_nprobes",
         5,
         20,
         ValueSource.FILE,
-        Scope.REQUEST,
+        SettingScope.REQUEST,
     )
-    names = [each.name for each in show_rows(Show(None), settings)]
+    names = [each.name for each in list_shown_settings(Show(None), settings)]
     assert names == sorted(SETTINGS)
 
 
@@ -130,4 +130,4 @@ def test_a_request_may_only_have_settings_of_requests(
     request_settings: dict[str, int | str], fragment: str
 ) -> None:
     with pytest.raises(ParameterError, match=fragment):
-        effective_settings(request=request_settings)
+        resolve_settings(request=request_settings)

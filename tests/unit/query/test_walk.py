@@ -18,14 +18,14 @@ from omnigraph.query.typed import (
 )
 from omnigraph.query.walk import (
     CHILD_FIELDS,
-    bound_variables,
+    bound_variables_of,
     chain_of,
-    child_expressions,
-    link,
+    iter_children,
+    link_chain,
     map_chains,
     map_expression,
     rename_variables,
-    used_variables,
+    used_variables_of,
     variables_of,
 )
 
@@ -53,9 +53,9 @@ def test_every_expression_lists_its_children() -> None:
 
 def test_children_are_found_in_order() -> None:
     first, second = Bm25Score("p", "a", TEXT), Bm25Score("p", "b", TEXT)
-    assert list(child_expressions(RrfScore(first, second))) == [first, second]
-    assert list(child_expressions(AllOf((TEXT, equal("a", "b"))))) == [TEXT, equal("a", "b")]
-    assert list(child_expressions(TEXT)) == []
+    assert list(iter_children(RrfScore(first, second))) == [first, second]
+    assert list(iter_children(AllOf((TEXT, equal("a", "b"))))) == [TEXT, equal("a", "b")]
+    assert list(iter_children(TEXT)) == []
 
 
 def test_an_expression_is_changed_from_the_inside_out() -> None:
@@ -80,7 +80,7 @@ def test_variables_are_found_and_renamed_everywhere() -> None:
 def test_a_chain_can_be_taken_apart_and_linked_again() -> None:
     root = Filter(Scan(Unit(), "p", "Person"), TEXT)
     assert chain_of(root) == (Unit(), root.input, root)
-    assert link(chain_of(root)) == root
+    assert link_chain(chain_of(root)) == root
 
 
 def test_changing_chains_reaches_blocks_within_blocks() -> None:
@@ -96,13 +96,13 @@ def test_changing_chains_reaches_blocks_within_blocks() -> None:
 
 
 def test_an_operator_binds_and_uses_variables() -> None:
-    assert bound_variables(expand("a", "b", edge="e")) == {"b", "e"}
-    assert used_variables(expand("a", "b", edge="e")) == {"a"}
-    assert bound_variables(expand("a", "b", closing=True)) == set()
-    assert used_variables(expand("a", "b", closing=True)) == {"a", "b"}
-    assert used_variables(Filter(Unit(), equal("a", "b"))) == {"a", "b"}
+    assert bound_variables_of(expand("a", "b", edge="e")) == {"b", "e"}
+    assert used_variables_of(expand("a", "b", edge="e")) == {"a"}
+    assert bound_variables_of(expand("a", "b", closing=True)) == set()
+    assert used_variables_of(expand("a", "b", closing=True)) == {"a", "b"}
+    assert used_variables_of(Filter(Unit(), equal("a", "b"))) == {"a", "b"}
 
 
 def test_a_block_uses_what_it_does_not_bind_itself() -> None:
     block = Filter(expand("a", "x"), equal("x", "b"))
-    assert used_variables(Exists(Unit(), block, is_negated=True)) == {"a", "b"}
+    assert used_variables_of(Exists(Unit(), block, is_negated=True)) == {"a", "b"}

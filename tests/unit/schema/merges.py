@@ -8,9 +8,9 @@ from omnigraph.schema.identity import accept_schema
 from omnigraph.schema.merging import (
     NewNumbers,
     SchemaMerge,
-    Untouched,
+    UntouchedTypes,
     WrittenSchema,
-    merge_written,
+    merge_written_schemas,
 )
 
 DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -31,10 +31,12 @@ def migrated(old: WrittenSchema, text: str, *, numbers_from: int) -> WrittenSche
     return WrittenSchema(text, plan.schema)
 
 
-def merged(base: str, ours: str, theirs: str, *, untouched: Untouched | None = None) -> SchemaMerge:
+def merged(
+    base: str, ours: str, theirs: str, *, untouched: UntouchedTypes | None = None
+) -> SchemaMerge:
     """What becomes of two migrations of one schema."""
     start = first(base)
-    return merge_written(
+    return merge_written_schemas(
         start,
         migrated(start, ours, numbers_from=OURS_FROM),
         migrated(start, theirs, numbers_from=THEIRS_FROM),

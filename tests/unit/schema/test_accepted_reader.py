@@ -18,8 +18,8 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import (
     AcceptedSchema,
     accept_schema,
-    accepted_from_json,
-    accepted_hash,
+    decode_accepted,
+    hash_accepted,
 )
 from omnigraph.schema.shape import JsonObject
 from unit.schema.catalogs import catalogs, steady
@@ -53,23 +53,23 @@ edge Follows: Author -> Author @instruction("x") { @index(@src) }
 
 def test_a_schema_with_every_feature_survives_storing() -> None:
     accepted = accept(SCHEMA)
-    read = accepted_from_json(json.loads(json.dumps(accepted.to_json())))
+    read = decode_accepted(json.loads(json.dumps(accepted.to_json())))
     assert read == accepted
-    assert accepted_hash(read) == accepted_hash(accepted)
+    assert hash_accepted(read) == hash_accepted(accepted)
 
 
 @pytest.mark.parametrize(("version", "program"), [(4, "that made it"), (6, "newer")])
 def test_other_stored_versions_are_refused(version: int, program: str) -> None:
     document = accept("node A {}").to_json() | {"ir_version": version}
     with pytest.raises(StoredSchemaError, match=f"version {version}") as refused:
-        accepted_from_json(document)
+        decode_accepted(document)
     assert program in str(refused.value.hint)
 
 
 def test_an_unknown_feature_is_refused_by_name() -> None:
     document = accept("node A {}").to_json() | {"features": ["system-columns", "time-machine"]}
     with pytest.raises(StoredSchemaError, match="time-machine"):
-        accepted_from_json(document)
+        decode_accepted(document)
 
 
 def _without_nodes(document: JsonObject) -> None:
@@ -133,7 +133,7 @@ def test_a_damaged_stored_schema_is_refused(damage: Callable[[JsonObject], None]
     document = accept("node A { k: String }  edge E: A -> A").to_json()
     damage(document)
     with pytest.raises(StoredSchemaError, match="damaged") as refused:
-        accepted_from_json(document)
+        decode_accepted(document)
     assert refused.value.hint is not None
 
 
@@ -167,7 +167,7 @@ def test_a_document_with_any_damage_is_refused_or_means_what_it_says(
         source, other = random.choice(list(_places(document)))
         container[key] = copy.deepcopy(source[other])
     try:
-        read = accepted_from_json(document)
+        read = decode_accepted(document)
     except StoredSchemaError:
         return
     stored = json.dumps(read.to_json(), sort_keys=True)
@@ -177,11 +177,11 @@ def test_a_document_with_any_damage_is_refused_or_means_what_it_says(
 @pytest.mark.parametrize("document", [None, [], "x", 5, {}, {"ir_version": 5}])
 def test_what_is_no_document_is_refused(document: Any) -> None:
     with pytest.raises(StoredSchemaError, match="damaged"):
-        accepted_from_json(document)
+        decode_accepted(document)
 
 
 @steady
 @given(catalogs())
 def test_an_accepted_schema_survives_storing(catalog: Catalog) -> None:
     accepted = accept_schema(catalog, domain=DOMAIN).schema
-    assert accepted_from_json(json.loads(json.dumps(accepted.to_json()))) == accepted
+    assert decode_accepted(json.loads(json.dumps(accepted.to_json()))) == accepted

@@ -19,7 +19,7 @@ from omnigraph.schema.catalog import (
     Property,
     Range,
 )
-from omnigraph.schema.types import EnumType, PropertyType, Scalar, VectorType, scalar_type
+from omnigraph.schema.types import EnumType, PropertyType, Scalar, VectorType, make_scalar_type
 from omnigraph.syntax import Mode
 
 
@@ -79,7 +79,7 @@ def test_a_node_and_an_edge_may_share_a_name() -> None:
 
 def test_edges_are_found_in_any_case() -> None:
     catalog = load_catalog("node A {} edge WorksAt: A -> A")
-    assert catalog.edge("wORKSat") is catalog.edges["WorksAt"]
+    assert catalog.find_edge("wORKSat") is catalog.edges["WorksAt"]
 
 
 def test_an_edge_without_cardinality_is_unbounded() -> None:
@@ -242,7 +242,7 @@ def test_a_node_gets_the_properties_it_does_not_write() -> None:
     assert list(found.properties) == ["size", "name"]
     assert found.properties["name"] == Property(
         "name",
-        scalar_type(Scalar.STRING),
+        make_scalar_type(Scalar.STRING),
         annotations=(AnnotationValue("pii"),),
         property_constraints=frozenset({ConstraintKind.INDEX}),
         interfaces=("N",),

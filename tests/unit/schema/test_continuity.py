@@ -10,8 +10,8 @@ import pytest
 from omnigraph.errors import StoredSchemaError
 from omnigraph.schema import evolve_schema, load_catalog
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
-from omnigraph.schema.accepted_reader import accepted_from_json
-from omnigraph.schema.continuity import continuity
+from omnigraph.schema.accepted_reader import decode_accepted
+from omnigraph.schema.continuity import map_identities
 from unit.schema.merges import first, migrated, numbers
 
 CITY = TypeKey(TypeKind.NODE, "City")
@@ -28,33 +28,33 @@ def test_renamed_types_and_properties_go_on() -> None:
     new = later(
         'node Town @rename_from("City") { name: String @key  big: I32? @rename_from("size") }'
     )
-    same = continuity(BASE.accepted, new)
+    same = map_identities(BASE.accepted, new)
     assert same.types == {CITY: TOWN}
-    assert same.properties(CITY) == {"name": "name", "size": "big"}
-    back = continuity(new, BASE.accepted)
+    assert same.properties_of(CITY) == {"name": "name", "size": "big"}
+    back = map_identities(new, BASE.accepted)
     assert back.types == {TOWN: CITY}
-    assert back.properties(TOWN) == {"name": "name", "big": "size"}
+    assert back.properties_of(TOWN) == {"name": "name", "big": "size"}
 
 
 def test_what_was_dropped_and_added_again_does_not_go_on() -> None:
     dropped = migrated(BASE, "node City { name: String @key }", numbers_from=100)
     again = migrated(dropped, "node City { name: String @key  size: I32? }", numbers_from=200)
-    same = continuity(BASE.accepted, again.accepted)
-    assert same.properties(CITY) == {"name": "name"}
-    named = continuity(BASE.accepted, again.accepted, by_name=True)
-    assert named.properties(CITY) == {"name": "name", "size": "size"}
+    same = map_identities(BASE.accepted, again.accepted)
+    assert same.properties_of(CITY) == {"name": "name"}
+    named = map_identities(BASE.accepted, again.accepted, by_name=True)
+    assert named.properties_of(CITY) == {"name": "name", "size": "size"}
 
 
 def test_what_two_branches_added_goes_on_only_by_name() -> None:
     text = "node City { name: String @key  size: I32?  mayor: String? } node Road { a: I32? }"
     one, two = later(text, numbers_from=100), later(text, numbers_from=200)
-    same = continuity(one, two)
+    same = map_identities(one, two)
     assert same.types == {CITY: CITY}
-    assert same.properties(CITY) == {"name": "name", "size": "size"}
-    named = continuity(one, two, by_name=True)
+    assert same.properties_of(CITY) == {"name": "name", "size": "size"}
+    named = map_identities(one, two, by_name=True)
     assert named.types == {CITY: CITY, ROAD: ROAD}
-    assert named.properties(CITY)["mayor"] == "mayor"
-    assert named.properties(ROAD) == {"a": "a"}
+    assert named.properties_of(CITY)["mayor"] == "mayor"
+    assert named.properties_of(ROAD) == {"a": "a"}
 
 
 def test_an_alias_on_either_side_is_as_good_as_the_number() -> None:
@@ -62,13 +62,13 @@ def test_an_alias_on_either_side_is_as_good_as_the_number() -> None:
     one, two = later(text, numbers_from=100), later(text, numbers_from=200)
     joined = replace(one, aliases={200: 100}, next_identity_id=201)
     for old, new in ((joined, two), (two, joined)):
-        assert continuity(old, new).properties(CITY)["mayor"] == "mayor"
+        assert map_identities(old, new).properties_of(CITY)["mayor"] == "mayor"
     other = replace(two, aliases={100: 200})
-    assert continuity(joined, other).properties(CITY)["mayor"] == "mayor"
+    assert map_identities(joined, other).properties_of(CITY)["mayor"] == "mayor"
 
 
 def test_a_type_that_is_not_there_keeps_no_properties() -> None:
-    assert continuity(BASE.accepted, BASE.accepted).properties(ROAD) == {}
+    assert map_identities(BASE.accepted, BASE.accepted).properties_of(ROAD) == {}
 
 
 # ---- numbers and aliases of later schemas ----
@@ -107,7 +107,7 @@ def test_aliases_survive_storing_and_schemas_without_any_do_not_mention_them() -
     joined = replace(BASE.accepted, aliases={40: size, 30: size}, next_identity_id=50)
     document = joined.to_json()
     assert document["aliases"] == [[30, size], [40, size]]
-    assert accepted_from_json(document) == joined
+    assert decode_accepted(document) == joined
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,6 @@ def test_aliases_survive_storing_and_schemas_without_any_do_not_mention_them() -
 )
 def test_aliases_that_nobody_wrote_are_refused(aliases: Any) -> None:
     document = replace(BASE.accepted, next_identity_id=50).to_json()
-    accepted_from_json(document)
+    decode_accepted(document)
     with pytest.raises(StoredSchemaError):
-        accepted_from_json({**document, "aliases": aliases})
+        decode_accepted({**document, "aliases": aliases})

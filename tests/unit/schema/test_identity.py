@@ -11,11 +11,11 @@ from omnigraph.schema.identity import (
     TypeKey,
     TypeKind,
     accept_schema,
-    accepted_hash,
     evolve_schema,
-    key_order,
+    hash_accepted,
+    list_key_members,
 )
-from omnigraph.schema.shape import shape_hash
+from omnigraph.schema.shape import hash_shape
 from unit.schema.catalogs import backwards, catalogs, steady
 
 DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -76,8 +76,8 @@ def test_every_new_graph_has_its_own_domain() -> None:
     first, second = accept_schema(catalog).schema, accept_schema(catalog).schema
     assert len(first.domain) == 26
     assert first.domain != second.domain
-    assert shape_hash(first.catalog) == shape_hash(second.catalog)
-    assert accepted_hash(first) != accepted_hash(second)
+    assert hash_shape(first.catalog) == hash_shape(second.catalog)
+    assert hash_accepted(first) != hash_accepted(second)
 
 
 def test_the_accepted_catalog_is_sorted_by_name() -> None:
@@ -224,26 +224,26 @@ def test_renaming_an_interface_property_renames_it_on_every_node() -> None:
 
 def test_key_order_follows_numbers_and_survives_renames() -> None:
     accepted = accept("node A { tenant: String  slot: I32  @key(tenant, slot) }")
-    assert key_order(accepted, "A") == ("slot", "tenant")
+    assert list_key_members(accepted, "A") == ("slot", "tenant")
     renamed = evolve(
         accepted,
         'node A { alpha: String @rename_from("tenant")  zulu: I32 @rename_from("slot")'
         "  @key(alpha, zulu) }",
     )
-    assert key_order(renamed, "A") == ("zulu", "alpha")
+    assert list_key_members(renamed, "A") == ("zulu", "alpha")
 
 
 def test_the_key_of_an_edge_starts_with_its_ends() -> None:
     accepted = accept(
         "node A {}  edge E: A -> A { since: Date  also: I32  @key(since, @dst, also, @src) }"
     )
-    assert key_order(accepted, "E") == ("@src", "@dst", "also", "since")
+    assert list_key_members(accepted, "E") == ("@src", "@dst", "also", "since")
 
 
 def test_a_keyless_type_has_no_key_order() -> None:
     accepted = accept("node A { k: String @key }  edge A: A -> A")
-    assert key_order(accepted, "A") == ("k",)
-    assert key_order(accepted, "A", kind=TypeKind.EDGE) == ()
+    assert list_key_members(accepted, "A") == ("k",)
+    assert list_key_members(accepted, "A", kind=TypeKind.EDGE) == ()
 
 
 def test_the_stored_form_names_its_version_and_features() -> None:

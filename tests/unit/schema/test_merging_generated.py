@@ -9,11 +9,11 @@ from itertools import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.schema import format_schema, load_catalog, plan_migration, shape_hash
+from omnigraph.schema import format_schema, hash_shape, load_catalog, plan_migration
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
-from omnigraph.schema.accepted_reader import accepted_from_json
-from omnigraph.schema.continuity import continuity
-from omnigraph.schema.merging import NewNumbers, WrittenSchema, merge_written
+from omnigraph.schema.accepted_reader import decode_accepted
+from omnigraph.schema.continuity import map_identities
+from omnigraph.schema.merging import NewNumbers, WrittenSchema, merge_written_schemas
 from unit.schema.merges import first
 from unit.schema.random_migrations import changed
 from unit.schema.schema_model import (
@@ -84,7 +84,9 @@ class World:
         if base is theirs:
             return
         new = self.numbers_from(target, ours.schema.accepted, theirs.schema.accepted)
-        found = merge_written(base.schema, ours.schema, theirs.schema, numbers=NewNumbers(new))
+        found = merge_written_schemas(
+            base.schema, ours.schema, theirs.schema, numbers=NewNumbers(new)
+        )
         expected = _expected(base, ours, theirs)
         if expected is None:
             assert found.conflicts
@@ -95,7 +97,7 @@ class World:
         require_numbers(ours, found.schema.accepted)
         for side in (base, ours, theirs):
             require_continuity(side, found.schema.accepted, expected)
-        again = merge_written(theirs.schema, found.schema, theirs.schema)
+        again = merge_written_schemas(theirs.schema, found.schema, theirs.schema)
         assert again.schema == found.schema
         self.heads[target] = Commit(next(self.commits), found.schema, expected, (ours, theirs))
 
@@ -132,24 +134,24 @@ def _distances(commit: Commit) -> dict[Commit, int]:
 
 
 def require_agreement(schema: WrittenSchema, model: Model) -> None:
-    assert shape_hash(load_catalog(schema.source)) == shape_hash(load_catalog(written(model)))
-    assert schema.accepted.catalog == accepted_from_json(schema.accepted.to_json()).catalog
+    assert hash_shape(load_catalog(schema.source)) == hash_shape(load_catalog(written(model)))
+    assert schema.accepted.catalog == decode_accepted(schema.accepted.to_json()).catalog
     assert format_schema(format_schema(schema.source)) == format_schema(schema.source)
 
 
 def require_numbers(ours: Commit, merged: AcceptedSchema) -> None:
     """What goes on keeps its numbers: tables are not renumbered by a merge."""
-    same = continuity(ours.schema.accepted, merged)
+    same = map_identities(ours.schema.accepted, merged)
     for key, now in same.types.items():
         before, after = ours.schema.accepted.identities[key], merged.identities[now]
         assert (before.id, before.incarnation_id) == (after.id, after.incarnation_id)
-        for name, new_name in same.properties(key).items():
+        for name, new_name in same.properties_of(key).items():
             assert before.property_ids[name] == after.property_ids[new_name]
 
 
 def require_continuity(side: Commit, merged: AcceptedSchema, model: Model) -> None:
     """Numbers and aliases tell what goes on from a side just as births do."""
-    same = continuity(side.schema.accepted, merged)
+    same = map_identities(side.schema.accepted, merged)
     types = {}
     for kind in side.model.kinds:
         now = find(model.kinds, kind.births)
@@ -161,7 +163,7 @@ def require_continuity(side: Commit, merged: AcceptedSchema, model: Model) -> No
             for each in kind.props
             if (new := find(now.props, each.births)) is not None
         }
-        assert dict(same.properties(_key(kind))) == props
+        assert dict(same.properties_of(_key(kind))) == props
     assert dict(same.types) == types
 
 

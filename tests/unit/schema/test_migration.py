@@ -22,7 +22,7 @@ from omnigraph.schema.migration import (
     UpdateTypeMetadata,
     plan_migration,
 )
-from omnigraph.schema.types import Scalar, scalar_type
+from omnigraph.schema.types import Scalar, make_scalar_type
 from unit.schema.migrations import CITY, NAMED, ROAD, accept, city, plan, refusals, steps
 
 
@@ -33,7 +33,7 @@ def test_an_unchanged_schema_needs_nothing() -> None:
 
 def test_a_nullable_property_is_added() -> None:
     assert steps(city(""), city("size: I32?")) == [
-        AddProperty(CITY, "size", scalar_type(Scalar.I32, is_nullable=True))
+        AddProperty(CITY, "size", make_scalar_type(Scalar.I32, is_nullable=True))
     ]
 
 
@@ -56,7 +56,7 @@ def test_a_required_property_of_an_interface_is_refused_there_and_on_its_nodes()
 def test_a_nullable_property_of_an_interface_is_added_there_and_on_its_nodes() -> None:
     old = "interface Named {}  node City implements Named {}  node Town implements Named {}"
     new = old.replace("Named {}", "Named { name: String? }", 1)
-    text = scalar_type(Scalar.STRING, is_nullable=True)
+    text = make_scalar_type(Scalar.STRING, is_nullable=True)
     assert steps(old, new) == [
         AddProperty(NAMED, "name", text),
         AddProperty(CITY, "name", text),
@@ -185,7 +185,7 @@ def test_a_second_spelling_of_an_index_is_a_step_of_its_own() -> None:
 
 def test_a_nullable_property_is_added_together_with_its_index() -> None:
     assert steps(city(""), city("a: I32? @index")) == [
-        AddProperty(CITY, "a", scalar_type(Scalar.I32, is_nullable=True)),
+        AddProperty(CITY, "a", make_scalar_type(Scalar.I32, is_nullable=True)),
         AddIndex(CITY, ("a",)),
     ]
 

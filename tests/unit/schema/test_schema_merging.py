@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.schema import evolve_schema, load_catalog, shape_hash
+from omnigraph.schema import evolve_schema, hash_shape, load_catalog
 from omnigraph.schema.accepted import TypeKey, TypeKind
-from omnigraph.schema.accepted_reader import accepted_from_json
-from omnigraph.schema.continuity import continuity
-from omnigraph.schema.merging import Dropped, NewNumbers, Untouched, WrittenSchema, merge_written
+from omnigraph.schema.accepted_reader import decode_accepted
+from omnigraph.schema.continuity import map_identities
+from omnigraph.schema.merging import (
+    DroppedElement,
+    NewNumbers,
+    UntouchedTypes,
+    WrittenSchema,
+    merge_written_schemas,
+)
 from unit.schema.merges import (
     conflicts,
     first,
@@ -84,7 +90,7 @@ def test_a_rename_here_and_an_addition_there_meet_in_one_type() -> None:
     catalog = load_catalog(text)
     assert list(catalog.nodes["Town"].properties) == ["name", "size", "river"]
     assert (catalog.edges["Road"].source, catalog.edges["Road"].target) == ("Town", "Town")
-    assert shape_hash(catalog) == shape_hash(load_catalog(merged_text(CITY, theirs, ours)))
+    assert hash_shape(catalog) == hash_shape(load_catalog(merged_text(CITY, theirs, ours)))
 
 
 def test_a_renamed_property_keeps_its_name_in_what_the_other_branch_says_about_it() -> None:
@@ -137,7 +143,7 @@ def test_an_interface_that_grows_gives_its_property_to_the_nodes_of_both_branche
     assert numbers(accepted, "City")["alias"] == numbers(theirs_accepted, "City")["alias"]
     # Nobody has numbered what the new interface property is on a type that theirs does not know.
     assert numbers(accepted, "Road")["alias"] >= 9_000
-    assert accepted_from_json(accepted.to_json()) == accepted
+    assert decode_accepted(accepted.to_json()) == accepted
 
 
 def test_a_renamed_interface_property_is_renamed_in_constraints_of_nodes() -> None:
@@ -155,8 +161,8 @@ def test_what_a_branch_drops_is_gone_and_reported_with_who_kept_it() -> None:
     ours = city("size: I32?", "mayor: String?")
     found = merged(CITY, ours, city())
     assert found.schema.source == city("mayor: String?")
-    assert found.dropped == (Dropped("theirs", CITY_KEY, "size"),)
-    assert merged(CITY, city(), ours).dropped == (Dropped("ours", CITY_KEY, "size"),)
+    assert found.dropped == (DroppedElement("theirs", CITY_KEY, "size"),)
+    assert merged(CITY, city(), ours).dropped == (DroppedElement("ours", CITY_KEY, "size"),)
 
 
 def test_a_dropped_type_is_gone_and_reported() -> None:
@@ -164,7 +170,7 @@ def test_a_dropped_type_is_gone_and_reported() -> None:
     ours = city("size: I32?", "mayor: String?") + "\nnode Road {\n  name: String @key\n}\n"
     found = merged(base, ours, CITY)
     assert found.schema.source == city("size: I32?", "mayor: String?")
-    assert found.dropped == (Dropped("theirs", TypeKey(TypeKind.NODE, "Road")),)
+    assert found.dropped == (DroppedElement("theirs", TypeKey(TypeKind.NODE, "Road")),)
 
 
 def test_what_both_branches_drop_is_gone_without_a_word() -> None:
@@ -177,8 +183,8 @@ def test_a_property_dropped_and_added_again_is_a_new_one_and_the_old_one_is_repo
     theirs = migrated(start, city(), numbers_from=2_000)
     theirs = migrated(theirs, CITY, numbers_from=3_000)
     ours = migrated(start, city("size: I32?", "mayor: String?"), numbers_from=1_000)
-    found = merge_written(start, ours, theirs, numbers=NewNumbers(9_000))
-    assert found.dropped == (Dropped("theirs", CITY_KEY, "size"),)
+    found = merge_written_schemas(start, ours, theirs, numbers=NewNumbers(9_000))
+    assert found.dropped == (DroppedElement("theirs", CITY_KEY, "size"),)
     assert numbers(found.schema.accepted, "City")["size"] == 3_000
 
 
@@ -189,11 +195,11 @@ def test_a_type_dropped_and_added_again_conflicts_unless_the_other_branch_left_i
     theirs = migrated(theirs, road, numbers_from=3_000)
     for ours in (start, migrated(start, "// ours\n" + road, numbers_from=1_000)):
         for sides in ((ours, theirs), (theirs, ours)):
-            found = merge_written(start, *sides, numbers=NewNumbers(9_000))
+            found = merge_written_schemas(start, *sides, numbers=NewNumbers(9_000))
             assert [each.element for each in found.conflicts] == ["node:Road"]
             assert "dropped the type and created it again" in found.conflicts[0].message
             quiet = frozenset({TypeKey(TypeKind.NODE, "Road")})
-            alone = merge_written(start, *sides, untouched=Untouched(quiet, quiet))
+            alone = merge_written_schemas(start, *sides, untouched=UntouchedTypes(quiet, quiet))
             assert alone.conflicts == ()
             assert numbers(alone.schema.accepted, "Road")["*"] == 3_000
 
@@ -305,10 +311,10 @@ def test_ours_keep_their_numbers_and_theirs_do_where_ours_never_counted_as_far()
     start = first(CITY)
     low = migrated(start, ours, numbers_from=1_000)
     high = migrated(start, theirs, numbers_from=2_000)
-    upwards = merge_written(start, low, high).schema.accepted
+    upwards = merge_written_schemas(start, low, high).schema.accepted
     assert (numbers(upwards, "City")["a"], numbers(upwards, "City")["b"]) == (1_000, 2_000)
     assert (upwards.aliases, upwards.next_identity_id) == ({}, 2_001)
-    downwards = merge_written(start, high, low, numbers=NewNumbers(5_000)).schema.accepted
+    downwards = merge_written_schemas(start, high, low, numbers=NewNumbers(5_000)).schema.accepted
     assert (numbers(downwards, "City")["b"], numbers(downwards, "City")["a"]) == (2_000, 5_000)
     assert (downwards.aliases, downwards.next_identity_id) == ({1_000: 5_000}, 5_001)
 
@@ -318,7 +324,7 @@ def test_the_key_of_a_renumbered_type_keeps_its_order() -> None:
     road = "node Road {\n  b: String\n  a: String\n  @key(b, a)\n}\n"
     theirs = migrated(start, CITY + road, numbers_from=1_000)
     ours = migrated(start, city("size: I32?", "c: I32?"), numbers_from=2_000)
-    found = numbers(merge_written(start, ours, theirs).schema.accepted, "Road")
+    found = numbers(merge_written_schemas(start, ours, theirs).schema.accepted, "Road")
     assert found["a"] < found["b"]
     assert min(found.values()) > 2_000
 
@@ -327,11 +333,11 @@ def test_what_a_merge_renumbered_is_still_the_same_in_the_next_merge() -> None:
     start = first(CITY)
     theirs = migrated(start, city("size: I32?", "b: I32?"), numbers_from=1_000)
     ours = migrated(start, city("size: I32?", "a: I32?"), numbers_from=2_000)
-    once = merge_written(start, ours, theirs).schema
+    once = merge_written_schemas(start, ours, theirs).schema
     # The next merge has their old head as its base, where the property has its old number.
     later = migrated(theirs, city("size: I32?", 'c: I32? @rename_from("b")'), numbers_from=3_000)
     for sides in ((once, later), (later, once)):
-        twice = merge_written(theirs, *sides, numbers=NewNumbers(9_000))
+        twice = merge_written_schemas(theirs, *sides, numbers=NewNumbers(9_000))
         assert twice.conflicts == ()
         assert sorted(load_catalog(twice.schema.source).nodes["City"].properties) == [
             "a",
@@ -345,15 +351,15 @@ def test_what_was_joined_by_name_is_one_thing_in_every_later_merge() -> None:
     start = first(CITY)
     both = city("size: I32?", "b: I32?")
     one, two = (migrated(start, both, numbers_from=number) for number in (1_000, 2_000))
-    ours = merge_written(start, one, two).schema
-    theirs = merge_written(start, two, one).schema
+    ours = merge_written_schemas(start, one, two).schema
+    theirs = merge_written_schemas(start, two, one).schema
     assert numbers(ours.accepted, "City")["b"] != numbers(theirs.accepted, "City")["b"]
     for base in (start, one, two):
-        crossed = merge_written(base, ours, theirs)
+        crossed = merge_written_schemas(base, ours, theirs)
         assert (crossed.conflicts, crossed.dropped) == ((), ())
         assert crossed.schema.source == both
         assert numbers(crossed.schema.accepted, "City") == numbers(ours.accepted, "City")
-        assert continuity(theirs.accepted, crossed.schema.accepted).properties(CITY_KEY) == {
+        assert map_identities(theirs.accepted, crossed.schema.accepted).properties_of(CITY_KEY) == {
             "name": "name",
             "size": "size",
             "b": "b",
@@ -364,8 +370,8 @@ def test_merging_a_schema_again_changes_nothing() -> None:
     start = first(CITY)
     ours = migrated(start, city("size: I32?", "a: I32?"), numbers_from=1_000)
     theirs = migrated(start, city("size: I32?", "b: I32?"), numbers_from=2_000)
-    once = merge_written(start, ours, theirs).schema
-    assert merge_written(theirs, once, theirs).schema == once
+    once = merge_written_schemas(start, ours, theirs).schema
+    assert merge_written_schemas(theirs, once, theirs).schema == once
 
 
 def test_a_required_property_that_the_entities_of_a_branch_lack_is_a_conflict() -> None:
@@ -373,7 +379,7 @@ def test_a_required_property_that_the_entities_of_a_branch_lack_is_a_conflict() 
     start, text = first(CITY), city("size: I32?", "mayor: String")
     evolved = evolve_schema(start.accepted, load_catalog(text), numbers_from=2_000).schema
     assert evolved is not None
-    found = merge_written(start, start, WrittenSchema(text, evolved))
+    found = merge_written_schemas(start, start, WrittenSchema(text, evolved))
     assert [str(each) for each in found.conflicts] == [
         "node:City.mayor: it is required, and the entities of one branch have no values of it"
     ]
@@ -388,8 +394,8 @@ def test_what_a_stranger_of_the_same_name_changes_is_done_to_ours() -> None:
     base = migrated(start, city("size: I32?", "mood: enum(sad)?"), numbers_from=2_000)
     theirs = migrated(base, city("size: I32?", "mood: enum(sad, glad)?"), numbers_from=3_000)
     # Of a base that ours comes from, ours would have dropped the property, and added another one.
-    assert merge_written(base, ours, theirs).conflicts
-    picked = merge_written(base, ours, theirs, is_descended=False)
+    assert merge_written_schemas(base, ours, theirs).conflicts
+    picked = merge_written_schemas(base, ours, theirs, is_descended=False)
     assert (picked.conflicts, picked.dropped) == ((), ())
     assert "mood: enum(sad, glad)?" in picked.schema.source
     assert numbers(picked.schema.accepted, "City")["mood"] == 1_000
@@ -401,7 +407,7 @@ def test_a_stranger_that_is_something_else_under_the_same_name_is_a_conflict() -
     ours = migrated(start, city("size: I32?", "mood: String?"), numbers_from=1_000)
     base = migrated(start, city("size: I32?", "mood: I32?"), numbers_from=2_000)
     theirs = migrated(base, city("size: I32?", "mood: I32? @index"), numbers_from=3_000)
-    found = merge_written(base, ours, theirs, is_descended=False)
+    found = merge_written_schemas(base, ours, theirs, is_descended=False)
     assert [each.element for each in found.conflicts] == ["node:City.mood"]
 
 
@@ -412,7 +418,7 @@ def test_a_type_of_a_stranger_may_have_more_or_less_properties_than_ours() -> No
     theirs = migrated(
         base, base.source.replace("t: I32?", "t: I32?\n  n: I32?"), numbers_from=3_000
     )
-    picked = merge_written(base, ours, theirs, is_descended=False)
+    picked = merge_written_schemas(base, ours, theirs, is_descended=False)
     assert picked.conflicts == ()
     assert list(load_catalog(picked.schema.source).nodes["Road"].properties) == ["a", "o", "n"]
     assert [str(each) for each in picked.dropped] == ["node:Road.t"]

@@ -18,17 +18,24 @@ from omnigraph.schema.catalog import (
     Range,
 )
 from omnigraph.schema.shape import (
-    annotation_json,
-    canonical_catalog,
-    check_json,
-    content_hash,
-    member_constraint_json,
-    range_json,
-    shape_hash,
-    shape_json,
-    type_json,
+    canonicalize_catalog,
+    encode_annotation,
+    encode_check,
+    encode_member_constraint,
+    encode_range,
+    encode_shape,
+    encode_type,
+    hash_document,
+    hash_shape,
 )
-from omnigraph.schema.types import EnumType, ListType, PropertyType, Scalar, VectorType, scalar_type
+from omnigraph.schema.types import (
+    EnumType,
+    ListType,
+    PropertyType,
+    Scalar,
+    VectorType,
+    make_scalar_type,
+)
 from unit.schema.catalogs import backwards, catalogs, steady
 
 SCHEMA = """
@@ -57,8 +64,8 @@ interface Named { name: String @index }
 
 
 def test_order_comments_and_rename_hints_do_not_change_the_shape() -> None:
-    assert shape_json(load_catalog(SCHEMA)) == shape_json(load_catalog(SAME_SCHEMA))
-    assert shape_hash(load_catalog(SCHEMA)) == shape_hash(load_catalog(SAME_SCHEMA))
+    assert encode_shape(load_catalog(SCHEMA)) == encode_shape(load_catalog(SAME_SCHEMA))
+    assert hash_shape(load_catalog(SCHEMA)) == hash_shape(load_catalog(SAME_SCHEMA))
 
 
 def test_a_different_meaning_has_a_different_hash() -> None:
@@ -74,22 +81,22 @@ def test_a_different_meaning_has_a_different_hash() -> None:
         "node B { x: I32? }",
         "interface A { x: I32? }",
     ]
-    assert len({shape_hash(load_catalog(text)) for text in texts}) == len(texts)
+    assert len({hash_shape(load_catalog(text)) for text in texts}) == len(texts)
 
 
 def test_the_hash_is_over_the_compact_json_text() -> None:
-    document = shape_json(load_catalog(SCHEMA))
+    document = encode_shape(load_catalog(SCHEMA))
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
-    assert shape_hash(load_catalog(SCHEMA)) == "sha256:" + hashlib.sha256(text).hexdigest()
+    assert hash_shape(load_catalog(SCHEMA)) == "sha256:" + hashlib.sha256(text).hexdigest()
 
 
 def test_a_text_that_is_no_unicode_still_has_a_hash() -> None:
-    hashes = {content_hash({"value": text}) for text in ("\ud800", "\ud801", "?")}
+    hashes = {hash_document({"value": text}) for text in ("\ud800", "\ud801", "?")}
     assert len(hashes) == 3
 
 
 def test_the_shape_of_a_schema_is_sorted_by_name() -> None:
-    document = shape_json(load_catalog(SCHEMA))
+    document = encode_shape(load_catalog(SCHEMA))
     [city] = document["nodes"]
     assert [declared["name"] for declared in city["properties"]] == [
         "code",
@@ -109,74 +116,74 @@ def test_the_shape_of_a_schema_is_sorted_by_name() -> None:
 
 
 def test_property_types_have_their_published_json_forms() -> None:
-    assert type_json(scalar_type(Scalar.I32, is_nullable=True)) == {
+    assert encode_type(make_scalar_type(Scalar.I32, is_nullable=True)) == {
         "scalar": "I32",
         "nullable": True,
         "list": False,
         "enum_values": None,
     }
-    assert type_json(PropertyType(VectorType(8)))["scalar"] == {"Vector": 8}
-    assert type_json(PropertyType(ListType(Scalar.DATE)))["list"] is True
-    enum = type_json(PropertyType(EnumType(("a", "b"))))
+    assert encode_type(PropertyType(VectorType(8)))["scalar"] == {"Vector": 8}
+    assert encode_type(PropertyType(ListType(Scalar.DATE)))["list"] is True
+    enum = encode_type(PropertyType(EnumType(("a", "b"))))
     assert (enum["scalar"], enum["enum_values"]) == ("String", ["a", "b"])
 
 
 def test_annotations_have_kwargs_only_when_there_are_options() -> None:
-    assert annotation_json(AnnotationValue("description", "x")) == {
+    assert encode_annotation(AnnotationValue("description", "x")) == {
         "name": "description",
         "value": "x",
     }
-    assert annotation_json(AnnotationValue("f", "7", (("x", "y"),)))["kwargs"] == {"x": "y"}
+    assert encode_annotation(AnnotationValue("f", "7", (("x", "y"),)))["kwargs"] == {"x": "y"}
 
 
 def test_constraints_have_their_published_json_forms() -> None:
-    assert member_constraint_json(ConstraintKind.INDEX, ["age"]) == {"Index": ["age"]}
-    assert member_constraint_json(ConstraintKind.UNIQUE, ["a", "b"]) == {"Unique": ["a", "b"]}
-    assert member_constraint_json(ConstraintKind.KEY, ["k"]) == {"Key": ["k"]}
-    assert range_json(Range("p", 0, None)) == {
+    assert encode_member_constraint(ConstraintKind.INDEX, ["age"]) == {"Index": ["age"]}
+    assert encode_member_constraint(ConstraintKind.UNIQUE, ["a", "b"]) == {"Unique": ["a", "b"]}
+    assert encode_member_constraint(ConstraintKind.KEY, ["k"]) == {"Key": ["k"]}
+    assert encode_range(Range("p", 0, None)) == {
         "Range": {"property": "p", "min": {"Integer": 0}, "max": None}
     }
-    assert range_json(Range("p", None, 0.5))["Range"]["max"] == {"Float": 0.5}
-    assert check_json(Check("p", "^x")) == {"Check": {"property": "p", "pattern": "^x"}}
+    assert encode_range(Range("p", None, 0.5))["Range"]["max"] == {"Float": 0.5}
+    assert encode_check(Check("p", "^x")) == {"Check": {"property": "p", "pattern": "^x"}}
 
 
 def test_an_infinite_bound_is_written_as_json_text() -> None:
-    bounds = range_json(Range("p", None, float("inf")))
+    bounds = encode_range(Range("p", None, float("inf")))
     assert bounds["Range"]["max"] == {"Float": "inf"}
 
 
 def test_annotations_are_sorted_by_their_json_text_and_unique() -> None:
     second, first = AnnotationValue("b", "1"), AnnotationValue("a", "2", (("l", "1"), ("k", "2")))
     node = NodeType("A", {}, annotations=(second, first, second))
-    assert canonical_catalog(Catalog(nodes={"A": node})).nodes["A"].annotations == (
+    assert canonicalize_catalog(Catalog(nodes={"A": node})).nodes["A"].annotations == (
         AnnotationValue("a", "2", (("k", "2"), ("l", "1"))),
         second,
     )
 
 
 def test_whole_and_fractional_spellings_of_a_bound_are_both_kept() -> None:
-    number = {"p": Property("p", scalar_type(Scalar.F64))}
+    number = {"p": Property("p", make_scalar_type(Scalar.F64))}
     bounds = (Range("p", 0.0, None), Range("p", 0, None))
     node = NodeType("A", number, Constraints(ranges=bounds))
-    kept = canonical_catalog(Catalog(nodes={"A": node})).nodes["A"].constraints.ranges
+    kept = canonicalize_catalog(Catalog(nodes={"A": node})).nodes["A"].constraints.ranges
     assert [repr(found.minimum) for found in kept] == ["0.0", "0"]
 
 
 def test_a_rename_hint_of_an_interface_property_is_no_part_of_the_shape() -> None:
-    hinted = Property("name", scalar_type(Scalar.STRING), rename_from="label")
-    named = canonical_catalog(Catalog(interfaces={"N": InterfaceType("N", {"name": hinted})}))
+    hinted = Property("name", make_scalar_type(Scalar.STRING), rename_from="label")
+    named = canonicalize_catalog(Catalog(interfaces={"N": InterfaceType("N", {"name": hinted})}))
     assert named.interfaces["N"].properties["name"].rename_from is None
 
 
 @steady
 @given(catalogs())
 def test_the_shape_does_not_depend_on_the_order_of_declarations(catalog: Catalog) -> None:
-    assert shape_hash(backwards(catalog)) == shape_hash(catalog)
-    assert canonical_catalog(backwards(catalog)) == canonical_catalog(catalog)
+    assert hash_shape(backwards(catalog)) == hash_shape(catalog)
+    assert canonicalize_catalog(backwards(catalog)) == canonicalize_catalog(catalog)
 
 
 @steady
 @given(catalogs())
 def test_the_canonical_catalog_of_a_canonical_catalog_is_itself(catalog: Catalog) -> None:
-    once = canonical_catalog(catalog)
-    assert canonical_catalog(once) == once
+    once = canonicalize_catalog(catalog)
+    assert canonicalize_catalog(once) == once

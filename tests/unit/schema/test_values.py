@@ -15,15 +15,15 @@ from omnigraph.schema.values import (
     DATE_MIN,
     DATETIME_MAX,
     DATETIME_MIN,
-    NumberMisfit,
+    InvalidNumberError,
     ValueTextError,
-    fit,
+    coerce_number,
+    compute_shortest_f32,
     format_date,
     format_datetime,
     parse_date,
     parse_datetime,
     round_to_f32,
-    shortest_f32,
 )
 
 
@@ -53,37 +53,39 @@ def test_an_integer_type_holds_its_bounds_and_no_more(
     scalar: Scalar, bounds: tuple[int, int]
 ) -> None:
     low, high = bounds
-    assert (fit(low, scalar), fit(high, scalar)) == bounds
+    assert (coerce_number(low, scalar), coerce_number(high, scalar)) == bounds
     for beyond in (low - 1, high + 1, math.inf, -math.inf, math.nan, 10**400):
-        with pytest.raises(NumberMisfit, match=f"exceeds {scalar} range"):
-            fit(beyond, scalar)
+        with pytest.raises(InvalidNumberError, match=f"exceeds {scalar} range"):
+            coerce_number(beyond, scalar)
 
 
 def test_an_integer_type_holds_whole_floats_only() -> None:
-    assert repr(fit(4.0, Scalar.I32)) == "4"
-    with pytest.raises(NumberMisfit, match="is not a whole number, as I32 needs"):
-        fit(4.5, Scalar.I32)
+    assert repr(coerce_number(4.0, Scalar.I32)) == "4"
+    with pytest.raises(InvalidNumberError, match="is not a whole number, as I32 needs"):
+        coerce_number(4.5, Scalar.I32)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=64))
 def test_a_32_bit_float_is_rounded_or_refused(value: float) -> None:
-    assert fit(value, Scalar.F64) == value
+    assert coerce_number(value, Scalar.F64) == value
     rounded = round_to_f32(value)
     if math.isfinite(rounded):
-        assert fit(value, Scalar.F32) == rounded
+        assert coerce_number(value, Scalar.F32) == rounded
     else:
-        with pytest.raises(NumberMisfit, match="exceeds F32 range"):
-            fit(value, Scalar.F32)
+        with pytest.raises(InvalidNumberError, match="exceeds F32 range"):
+            coerce_number(value, Scalar.F32)
 
 
 @pytest.mark.parametrize("scalar", sorted(FLOATS))
 def test_a_float_type_holds_finite_numbers_only(scalar: Scalar) -> None:
     for value in (10**400, -(10**400)):
-        with pytest.raises(NumberMisfit, match=f"^exceeds {scalar} range$"):
-            fit(value, scalar)
+        with pytest.raises(InvalidNumberError, match=f"^exceeds {scalar} range$"):
+            coerce_number(value, scalar)
     for endless in (math.inf, -math.inf, math.nan):
-        with pytest.raises(NumberMisfit, match=f"^is not a finite number, as {scalar} needs$"):
-            fit(endless, scalar)
+        with pytest.raises(
+            InvalidNumberError, match=f"^is not a finite number, as {scalar} needs$"
+        ):
+            coerce_number(endless, scalar)
 
 
 def test_the_shortest_text_of_a_32_bit_float_is_the_one_numpy_finds() -> None:
@@ -91,4 +93,4 @@ def test_the_shortest_text_of_a_32_bit_float_is_the_one_numpy_finds() -> None:
     powers = [math.ldexp(sign, exponent) for exponent in exponents for sign in (1.0, -1.0)]
     others = [round_to_f32(value * 1.1) for value in powers[200:400]]
     for value in powers + others:
-        assert shortest_f32(value) == float(str(np.float32(value))), value
+        assert compute_shortest_f32(value) == float(str(np.float32(value))), value

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.logger import PySparkLogger
 
-from omnigraph.spark.analysis import unlogged
+from omnigraph.spark.analysis import suppress_error_logging
 
 NAMES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
@@ -40,7 +40,7 @@ def say(text: str) -> None:
 
 
 def test_what_is_expected_is_told_nowhere(said: list[str]) -> None:
-    with unlogged():
+    with suppress_error_logging():
         say("expected")
     say("unexpected")
     assert said == ["unexpected"] * len(NAMES)
@@ -50,14 +50,14 @@ def test_uses_that_overlap_leave_everything_as_it_was(said: list[str]) -> None:
     is_first_in, is_second_in, is_first_out = (threading.Event() for _ in range(3))
 
     def first() -> None:
-        with unlogged():
+        with suppress_error_logging():
             is_first_in.set()
             assert is_second_in.wait(10)
         is_first_out.set()
 
     def second() -> None:
         assert is_first_in.wait(10)
-        with unlogged():
+        with suppress_error_logging():
             is_second_in.set()
             assert is_first_out.wait(10)
             say("expected")
@@ -72,7 +72,7 @@ def test_uses_that_overlap_leave_everything_as_it_was(said: list[str]) -> None:
 
 
 def test_others_are_heard_meanwhile(said: list[str]) -> None:
-    with unlogged():
+    with suppress_error_logging():
         thread = threading.Thread(target=say, args=("another's",))
         thread.start()
         thread.join()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.spark.session import attempts_max
+from omnigraph.spark.session import get_attempts_max
 
 
 @dataclass(frozen=True)
@@ -42,4 +42,4 @@ def test_a_task_is_tried_as_often_as_its_session_says(
     if failures is not None:
         values["spark.task.maxFailures"] = failures
     session: Any = Settings(values)
-    assert attempts_max(session) == expected
+    assert get_attempts_max(session) == expected

@@ -16,8 +16,8 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from omnigraph.errors import InvalidArgument
-from omnigraph.spark.conditions import physical_condition, pushed_condition
+from omnigraph.errors import InvalidArgumentError
+from omnigraph.spark.conditions import translate_condition, translate_filter
 
 COLUMNS = {"@id": "__id", "age": "c1", "name": "c2", "date": "c3", "from": "c4"}
 
@@ -38,12 +38,12 @@ COLUMNS = {"@id": "__id", "age": "c1", "name": "c2", "date": "c3", "from": "c4"}
     ],
 )
 def test_names_become_columns_and_texts_stay(given: str, expected: str) -> None:
-    assert physical_condition(given, COLUMNS) == expected
+    assert translate_condition(given, COLUMNS) == expected
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
-    with pytest.raises(InvalidArgument, match="no property 'agge'") as caught:
-        physical_condition("agge > 3", COLUMNS)
+    with pytest.raises(InvalidArgumentError, match="no property 'agge'") as caught:
+        translate_condition("agge > 3", COLUMNS)
     assert caught.value.hint == "did you mean 'age'?"
 
 
@@ -87,4 +87,4 @@ KINDS = {
 def test_only_what_a_table_answers_alike_is_pushed_down(
     asked: Filter, expected: str | None
 ) -> None:
-    assert pushed_condition(asked, KINDS) == expected
+    assert translate_filter(asked, KINDS) == expected

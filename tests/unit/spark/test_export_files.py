@@ -15,10 +15,10 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.spark import export
 from omnigraph.spark.formats import Format
-from omnigraph.spark.scans import Place
+from omnigraph.spark.scans import StoreAddress
 from omnigraph.storage.objects import open_objects
 from omnigraph.writers.bulk.runner import Runner
 from stores import S3Server
@@ -80,7 +80,7 @@ def graph(tmp_path: Path) -> Iterator[Graph]:
 
 def exported(graph: Graph, folder: Path, form: Format) -> export.ExportResult:
     view = graph.branch().snapshot().view
-    place = Place(str(folder))
+    place = StoreAddress(str(folder))
     return export.export_types(view, list(view.types), Pickling(), target=place, form=form)
 
 
@@ -158,7 +158,7 @@ def test_what_is_there_stays_and_a_failure_leaves_nothing(graph: Graph, tmp_path
     out = tmp_path / "out"
     out.mkdir()
     (out / "mine.txt").write_text("mine")
-    with pytest.raises(InvalidArgument, match="not empty"):
+    with pytest.raises(InvalidArgumentError, match="not empty"):
         exported(graph, out, Format.CSV)
     assert [path.name for path in out.iterdir()] == ["mine.txt"]
 
@@ -170,57 +170,63 @@ def test_what_is_there_stays_and_a_failure_leaves_nothing(graph: Graph, tmp_path
     view = graph.branch().snapshot().view
     with pytest.raises(RuntimeError, match="dies"):
         export.export_types(
-            view, list(view.types), Failing(), target=Place(str(tmp_path / "new")), form=Format.CSV
+            view,
+            list(view.types),
+            Failing(),
+            target=StoreAddress(str(tmp_path / "new")),
+            form=Format.CSV,
         )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "in.jsonl", "out"]
 
 
 @pytest.fixture
-def prefix(s3: S3Server) -> Iterator[Place]:
+def prefix(s3: S3Server) -> Iterator[StoreAddress]:
     bucket = s3.new_bucket()
-    yield Place(f"s3://{bucket}/out", tuple(sorted(s3.options.items())))
+    yield StoreAddress(f"s3://{bucket}/out", tuple(sorted(s3.options.items())))
     s3.forget(bucket)
 
 
-def paths(place: Place) -> list[str]:
+def paths(place: StoreAddress) -> list[str]:
     return [entry.path for entry in open_objects(place.root, options=dict(place.options)).list("")]
 
 
 class Meeting(Pickling):
     """Exports to the same prefix while another export does, and leaves something else there."""
 
-    def __init__(self, graph: Graph, place: Place) -> None:
+    def __init__(self, graph: Graph, place: StoreAddress) -> None:
         self.graph = graph
         self.place = place
 
     def run(self, units: Sequence[U], task: Callable[[U], R], *, stage: str) -> list[R]:
         answers = super().run(units, task, stage=stage)
-        with pytest.raises(InvalidArgument, match="is not empty: _EXPORTING is there"):
+        with pytest.raises(InvalidArgumentError, match="is not empty: _EXPORTING is there"):
             exported_to(self.graph, self.place, Pickling())
         objects = open_objects(self.place.root, options=dict(self.place.options))
         objects.put("nodes/Person/note.txt", b"mine")
         return answers
 
 
-def exported_to(graph: Graph, place: Place, runner: Runner) -> export.ExportResult:
+def exported_to(graph: Graph, place: StoreAddress, runner: Runner) -> export.ExportResult:
     view = graph.branch().snapshot().view
     return export.export_types(view, list(view.types), runner, target=place, form=Format.JSONL)
 
 
 def test_exports_to_one_prefix_exclude_each_other_and_remove_only_their_own(
-    graph: Graph, prefix: Place
+    graph: Graph, prefix: StoreAddress
 ) -> None:
     result = exported_to(graph, prefix, Meeting(graph, prefix))
     found = paths(prefix)
     assert "nodes/Person/note.txt" in found
     assert len(found) == result.files + 2
     assert "_SUCCESS" in found
-    with pytest.raises(InvalidArgument, match="is not empty"):
+    with pytest.raises(InvalidArgumentError, match="is not empty"):
         exported_to(graph, prefix, Pickling())
     assert paths(prefix) == found
 
 
-def test_an_attempt_that_comes_late_adds_nothing_to_an_export(graph: Graph, prefix: Place) -> None:
+def test_an_attempt_that_comes_late_adds_nothing_to_an_export(
+    graph: Graph, prefix: StoreAddress
+) -> None:
     late: list[Callable[[], object]] = []
 
     class Late(Pickling):
@@ -236,7 +242,7 @@ def test_an_attempt_that_comes_late_adds_nothing_to_an_export(graph: Graph, pref
     assert {path: objects.get(path) for path in paths(prefix)} == before
 
 
-def test_a_failed_export_leaves_nothing_at_its_prefix(graph: Graph, prefix: Place) -> None:
+def test_a_failed_export_leaves_nothing_at_its_prefix(graph: Graph, prefix: StoreAddress) -> None:
     class Failing(Pickling):
         def run(self, units: Sequence[U], task: Callable[[U], R], *, stage: str) -> list[R]:
             super().run(units, task, stage=stage)
@@ -250,4 +256,6 @@ def test_a_failed_export_leaves_nothing_at_its_prefix(graph: Graph, prefix: Plac
 
 
 def test_a_place_is_shown_without_its_options() -> None:
-    assert "hunter2" not in repr(Place("s3://lake/team", (("aws_secret_access_key", "hunter2"),)))
+    assert "hunter2" not in repr(
+        StoreAddress("s3://lake/team", (("aws_secret_access_key", "hunter2"),))
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import SparkFailed
+from omnigraph.errors import SparkFailedError
 from omnigraph.spark import gateway
 
 
@@ -32,7 +32,7 @@ def test_a_java_that_is_not_ready_in_time_is_ended(
 ) -> None:
     monkeypatch.setattr(gateway, "START_SECONDS", 1)
     _script(home, f"sleep 600 & echo $! > {home}/child; wait")
-    with pytest.raises(SparkFailed, match="Java is not ready after 1 seconds"):
+    with pytest.raises(SparkFailedError, match="Java is not ready after 1 seconds"):
         gateway.start_java({})
     child = int((home / "child").read_text())
     end = time.monotonic() + 10
@@ -43,7 +43,7 @@ def test_a_java_that_is_not_ready_in_time_is_ended(
 
 def test_a_java_that_ends_is_told(home: Path) -> None:
     _script(home, "exit 3")
-    with pytest.raises(SparkFailed, match="Java ended with 3"):
+    with pytest.raises(SparkFailedError, match="Java ended with 3"):
         gateway.start_java({})
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import JavaMissing
+from omnigraph.errors import JavaMissingError
 from omnigraph.spark import java
 
 
@@ -50,7 +50,7 @@ def test_one_that_is_too_old_or_broken_is_passed_over(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("no_extra")
 def test_without_any_java_the_error_says_what_was_tried(tmp_path: Path) -> None:
     program(tmp_path / "old", version="11")
-    with pytest.raises(JavaMissing) as caught:
+    with pytest.raises(JavaMissingError) as caught:
         java.find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": ""})
     message = str(caught.value)
     assert "is Java 11" in message
@@ -71,7 +71,7 @@ def test_a_java_without_the_module_is_started_without_it(
     program(tmp_path / "small's", version="21", has_vectors=False)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "small's"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    home = java.java_home()
+    home = java.find_java_home()
     assert tmp_path / "cache" / "omnigraph" in home.parents
     opens = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
     given = ["--add-modules=jdk.incubator.vector", opens, "-cp", "a b"]
@@ -81,12 +81,12 @@ def test_a_java_without_the_module_is_started_without_it(
     assert told.stdout.splitlines() == [opens, "-cp", "a b"]
     # Asked through the shim, it is the same Java, and gets no shim of the shim.
     monkeypatch.setenv("JAVA_HOME", str(home))
-    assert java.java_home() == home
+    assert java.find_java_home() == home
 
 
 def test_a_full_java_is_used_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "full", version="17")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "full"))
-    assert java.java_home() == tmp_path / "full"
-    assert java.start_up_cache() is None
-    assert java.warm() is None
+    assert java.find_java_home() == tmp_path / "full"
+    assert java.find_startup_cache() is None
+    assert java.build_startup_cache() is None

@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph
 from omnigraph.engine import maintenance
-from omnigraph.spark.maintenance import TaskWorkers
+from omnigraph.spark.maintenance import SparkWorkers
 from omnigraph.storage import indexes
 
 U = TypeVar("U")
@@ -48,7 +48,7 @@ def test_workers_elsewhere_do_what_the_tables_do(
         before = b"".join(main.export())
         runner = Pickling()
         session = graph._session
-        workers = TaskWorkers(session.resources.storage.tables, runner)
+        workers = SparkWorkers(session.resources.storage.tables, runner)
         built = maintenance.ensure_indices(session, main._stream, workers)
         assert built.commit is not None
         # Ten fragments become five segments of each of three indexes.

@@ -6,22 +6,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.execution.groups import aggregated, grouped
-from omnigraph.execution.order import ValuesKey, sorted_places
+from omnigraph.execution.groups import aggregate_groups, group_rows
+from omnigraph.execution.order import ValuesKey, sort_row_indices
 from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.plan import Scan, Unit
 from omnigraph.query.typed import PropertyValue
 from omnigraph.schema import load_catalog
 from omnigraph.schema.catalog import Catalog
-from omnigraph.spark.query.layout import Layout, layout_of
-from omnigraph.spark.query.partials import Combined, Key, Partial, measure_of
-from omnigraph.spark.query.tail import sort_values, sorted_type
+from omnigraph.spark.query.layout import Layout, build_layout
+from omnigraph.spark.query.partials import (
+    FinalAggregation,
+    GroupKey,
+    PartialAggregation,
+    make_measure,
+)
+from omnigraph.spark.query.tail import encode_sort_values, sort_type_of
 from omnigraph.syntax import Mode
 
 CATALOG: Catalog = load_catalog(
     "node N { k: F64?  f: F64?  i: I64?  u: U64?  t: String?  l: [F32]? }", mode=Mode.STRICT
 )
-LAYOUT: Layout = layout_of(Scan(Unit(), "n", "N"), CATALOG)
+LAYOUT: Layout = build_layout(Scan(Unit(), "n", "N"), CATALOG)
 FLOATS = st.floats() | st.sampled_from([0.0, -0.0, 1e308, -1e308, 5e-324, 1e16, 1.0, 0.1])
 ROWS = st.lists(
     st.tuples(
@@ -62,16 +67,18 @@ def test_an_aggregate_in_two_steps_is_that_of_all_rows(
     names = ["f", "i", "u"]
     if function not in (AggregateFunction.SUM, AggregateFunction.AVG):
         names.append("t")
-    key = Key(value("k"), LAYOUT.variables["n"].properties["k"])
-    measures = tuple(measure_of(function, value(name), number) for number, name in enumerate(names))
-    partial = Partial(LAYOUT, {}, (key,), measures)
+    key = GroupKey(value("k"), LAYOUT.variables["n"].properties["k"])
+    measures = tuple(
+        make_measure(function, value(name), number) for number, name in enumerate(names)
+    )
+    partial = PartialAggregation(LAYOUT, {}, (key,), measures)
     table = carried(columns)
     parts = [partial.run(table.slice(start, cut)) for start in range(0, max(len(rows), 1), cut)]
-    _, found = Combined(partial).groups(pa.concat_tables(parts))
+    _, found = FinalAggregation(partial).combine_groups(pa.concat_tables(parts))
 
-    groups = grouped([columns["k"]], len(rows))
+    groups = group_rows([columns["k"]], len(rows))
     for number, name in enumerate(names):
-        expected = aggregated(function, columns[name], groups)
+        expected = aggregate_groups(function, columns[name], groups)
         assert bits(found[number]) == bits(expected)
 
 
@@ -93,9 +100,9 @@ def bits(values: pa.Array) -> list[object]:
     ids=lambda values: str(values.type),
 )
 def test_spark_sorts_by_what_is_in_our_order(values: pa.Array) -> None:
-    keys = sort_values(values)
-    assert keys.type == sorted_type(values.type)
-    order = sorted_places([ValuesKey(values)], len(values))
+    keys = encode_sort_values(values)
+    assert keys.type == sort_type_of(values.type)
+    order = sort_row_indices([ValuesKey(values)], len(values))
     raw = [each.as_py() for each in keys.take(pa.array(order))]
     known = [each.encode() if isinstance(each, str) else each for each in raw if each is not None]
     assert raw[: len(raw) - len(known)] == [None] * (len(raw) - len(known))

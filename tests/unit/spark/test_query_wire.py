@@ -3,8 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from omnigraph.spark.query.wire import from_wire, to_wire, wire_type
-from omnigraph.spark.values import spark_type
+from omnigraph.spark.query.wire import from_wire, to_wire, wire_type_of
+from omnigraph.spark.values import spark_type_of
 
 VECTOR = pa.list_(pa.field("item", pa.float32()), 2)
 COLUMNS = {
@@ -25,8 +25,8 @@ def test_what_goes_through_spark_comes_back_the_same(name: str) -> None:
     values, declared = COLUMNS[name]
     for part in (values, values.slice(1)):
         carried = to_wire(part)
-        assert carried.type == wire_type(part.type)
-        assert spark_type(carried.type) == declared
+        assert carried.type == wire_type_of(part.type)
+        assert spark_type_of(carried.type) == declared
         back = from_wire(carried, part.type)
         assert back.type == part.type
         assert back.equals(part)

@@ -7,9 +7,9 @@ import pytest
 
 import omnigraph
 from omnigraph.engine import distributed
-from omnigraph.errors import InvalidArgument, SparkFailed, SparkMissing, StorageError
+from omnigraph.errors import InvalidArgumentError, SparkFailedError, SparkMissingError, StorageError
 from omnigraph.spark import session
-from omnigraph.spark.session import SparkOptions, configuration
+from omnigraph.spark.session import SparkOptions, build_configuration
 
 
 def test_arguments_win_over_the_environment() -> None:
@@ -24,18 +24,18 @@ def test_arguments_win_over_the_environment() -> None:
 
 
 def test_two_places_are_refused() -> None:
-    with pytest.raises(InvalidArgument, match="not both"):
+    with pytest.raises(InvalidArgumentError, match="not both"):
         SparkOptions(master="local", remote="sc://a").with_environment({})
 
 
 def test_java_is_started_for_the_master_that_is_asked_for() -> None:
-    there = configuration(SparkOptions(master="yarn", conf={"spark.executor.memory": "2g"}))
+    there = build_configuration(SparkOptions(master="yarn", conf={"spark.executor.memory": "2g"}))
     assert (there["spark.master"], there["spark.executor.memory"]) == ("yarn", "2g")
     assert there["spark.speculation"] == "true"
     assert "spark.driver.host" not in there
-    here = configuration(SparkOptions(master="local[2]"))
+    here = build_configuration(SparkOptions(master="local[2]"))
     assert (here["spark.master"], here["spark.driver.host"]) == ("local[2,4]", "127.0.0.1")
-    assert "spark.master" not in configuration(SparkOptions(remote="local[2]"))
+    assert "spark.master" not in build_configuration(SparkOptions(remote="local[2]"))
 
 
 def test_a_server_that_does_not_answer_is_named_without_its_token(
@@ -47,8 +47,8 @@ def test_a_server_that_does_not_answer_is_named_without_its_token(
         # Bound, but nobody listens.
         taken.bind(("127.0.0.1", 0))
         remote = f"sc://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(SparkFailed, match="nobody answers there") as caught:
-            session.session(SparkOptions(remote=f"{remote}/;token=secret;use_ssl=false"))
+        with pytest.raises(SparkFailedError, match="nobody answers there") as caught:
+            session.get_session(SparkOptions(remote=f"{remote}/;token=secret;use_ssl=false"))
     assert caught.value.job == f"connect to {remote}"
     assert "secret" not in str(caught.value)
 
@@ -57,14 +57,15 @@ def test_without_pyspark_a_graph_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setattr(distributed, "find_spec", lambda _: None)
     with (
         omnigraph.create("memory://no-spark", schema="node A { name: String @key }") as graph,
-        pytest.raises(SparkMissing) as caught,
+        pytest.raises(SparkMissingError) as caught,
     ):
         _ = graph.spark
     assert caught.value.hint == "pip install 'omnigraph[spark]'"
 
 
 @pytest.mark.parametrize(
-    "error", [SparkMissing(), SparkFailed("load", "why"), StorageError("get", "a/b", "lost")]
+    "error",
+    [SparkMissingError(), SparkFailedError("load", "why"), StorageError("get", "a/b", "lost")],
 )
 def test_errors_cross_processes_with_their_fields(error: Exception) -> None:
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301

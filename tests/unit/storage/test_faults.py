@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from omnigraph.errors import StorageError, StorageUnknown
+from omnigraph.errors import StorageError, StorageUnknownError
 from omnigraph.storage import Objects, open_objects
 from omnigraph.storage.faults import (
     CRASHES,
     FAILURES,
     PAUSES,
+    DurableStep,
     Fault,
+    FaultKind,
     FaultyObjects,
     FaultyTables,
-    Kind,
     SimulatedCrash,
-    Step,
     Steps,
-    every_fault,
+    iter_faults,
 )
 
 
@@ -43,11 +43,11 @@ def names(store: Objects) -> str:
 
 def test_every_step_is_met_before_and_after_it_happens() -> None:
     seen = []
-    for fault in every_fault(lambda steps: scenario(fresh(), steps)):
-        store, steps = fresh(), fault.steps()
+    for fault in iter_faults(lambda steps: scenario(fresh(), steps)):
+        store, steps = fresh(), fault.create_steps()
         with pytest.raises(SimulatedCrash):
             scenario(store, steps)
-        assert steps.is_met
+        assert steps.has_fired
         seen.append((str(fault), names(store)))
     assert seen == [
         ("001-put_new-crash-before", ""),
@@ -66,15 +66,15 @@ def test_every_step_is_met_before_and_after_it_happens() -> None:
 @pytest.mark.parametrize(
     ("kind", "error", "left"),
     [
-        (Kind.ERROR, StorageError, "a"),
-        (Kind.UNKNOWN_BEFORE, StorageUnknown, "a"),
-        (Kind.UNKNOWN_AFTER, StorageUnknown, "a b"),
+        (FaultKind.ERROR, StorageError, "a"),
+        (FaultKind.UNKNOWN_BEFORE, StorageUnknownError, "a"),
+        (FaultKind.UNKNOWN_AFTER, StorageUnknownError, "a b"),
     ],
 )
 def test_a_failure_is_raised_and_the_process_lives_on(
-    kind: Kind, error: type[StorageError], left: str
+    kind: FaultKind, error: type[StorageError], left: str
 ) -> None:
-    store, steps = fresh(), Fault(2, kind, "put_new").steps()
+    store, steps = fresh(), Fault(2, kind, "put_new").create_steps()
     with pytest.raises(error) as caught:
         scenario(store, steps)
     assert type(caught.value) is error
@@ -83,14 +83,14 @@ def test_a_failure_is_raised_and_the_process_lives_on(
 
 
 def test_the_kinds_of_faults_may_be_chosen() -> None:
-    faults = list(every_fault(lambda steps: scenario(fresh(), steps), FAILURES))
+    faults = list(iter_faults(lambda steps: scenario(fresh(), steps), FAILURES))
     assert len(faults) == 5 * 3
     assert {fault.kind for fault in faults} == set(FAILURES)
-    assert set(CRASHES) | set(FAILURES) | set(PAUSES) == set(Kind)
+    assert set(CRASHES) | set(FAILURES) | set(PAUSES) == set(FaultKind)
 
 
 def test_a_dead_process_writes_nothing_more() -> None:
-    store, steps = fresh(), Fault(1, Kind.CRASH_AFTER, "put_new").steps()
+    store, steps = fresh(), Fault(1, FaultKind.CRASH_AFTER, "put_new").create_steps()
     objects = FaultyObjects(store, steps)
 
     def cleaning_up() -> None:
@@ -102,11 +102,11 @@ def test_a_dead_process_writes_nothing_more() -> None:
     with pytest.raises(SimulatedCrash):
         cleaning_up()
     assert names(store) == "a"
-    assert steps.taken == [Step("put_new", "a")]
+    assert steps.taken == [DurableStep("put_new", "a")]
 
 
 def test_a_crash_is_not_caught_by_a_handler_of_errors() -> None:
-    objects = FaultyObjects(fresh(), Fault(1, Kind.CRASH_BEFORE, "put").steps())
+    objects = FaultyObjects(fresh(), Fault(1, FaultKind.CRASH_BEFORE, "put").create_steps())
 
     def careful() -> None:
         try:
@@ -119,13 +119,13 @@ def test_a_crash_is_not_caught_by_a_handler_of_errors() -> None:
 
 
 def test_a_fault_beyond_the_last_step_is_not_met() -> None:
-    store, steps = fresh(), Fault(6, Kind.CRASH_BEFORE, "put").steps()
+    store, steps = fresh(), Fault(6, FaultKind.CRASH_BEFORE, "put").create_steps()
     scenario(store, steps)
-    assert not steps.is_met
+    assert not steps.has_fired
 
 
 def test_threads_share_one_counter_and_one_crash() -> None:
-    store, steps = fresh(), Fault(30, Kind.CRASH_BEFORE, "put_new").steps()
+    store, steps = fresh(), Fault(30, FaultKind.CRASH_BEFORE, "put_new").create_steps()
     objects = FaultyObjects(store, steps)
 
     def write(number: int) -> None:
@@ -177,11 +177,15 @@ def test_the_writes_of_tables_and_objects_are_steps_of_one_counter() -> None:
 
     counted = Steps()
     run(counted, FakeTables())
-    assert counted.taken == [Step("create", "t/x"), Step("put_new", "a"), Step("append", "t/x")]
+    assert counted.taken == [
+        DurableStep("create", "t/x"),
+        DurableStep("put_new", "a"),
+        DurableStep("append", "t/x"),
+    ]
     done = []
-    for fault in every_fault(lambda steps: run(steps, FakeTables())):
+    for fault in iter_faults(lambda steps: run(steps, FakeTables())):
         tables = FakeTables()
         with pytest.raises(SimulatedCrash):
-            run(fault.steps(), tables)
+            run(fault.create_steps(), tables)
         done.append(len(tables.done))
     assert done == [0, 1, 1, 1, 1, 2]

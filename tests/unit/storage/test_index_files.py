@@ -39,7 +39,7 @@ def test_indexes_built_before_other_writes_cover_what_is_still_there(tables: Tab
     assert done is not None
     assert {index.name for index in tables.open(done).indexes} == {"by_id", "by_age", "by_bio"}
     assert {len(index.uncovered) for index in tables.open(done).indexes} == {2}
-    assert tables.open(done).covered_rows(index_of(tables, done, "by_id")) == 6
+    assert tables.open(done).count_covered_rows(index_of(tables, done, "by_id")) == 6
     assert_found(tables, done)
     assert world.ages(tables, done) == world.ages(tables, new)
 

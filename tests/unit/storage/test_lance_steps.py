@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph import storage
-from omnigraph.errors import StorageRefused
-from omnigraph.storage.lance_steps import lance_step
+from omnigraph.errors import StorageRefusedError
+from omnigraph.storage.lance_steps import translate_lance_errors
 
 FOLDER = Path(storage.__file__).parent
 # Where tables are used; the other modules are only called from here.
@@ -24,8 +24,8 @@ class PanicException(BaseException):
 
 def test_a_panic_is_an_error_that_names_its_table() -> None:
     with (
-        pytest.raises(StorageRefused, match="scan t/Person: Lance panicked: boom") as refused,
-        lance_step("scan", "t/Person"),
+        pytest.raises(StorageRefusedError, match="scan t/Person: Lance panicked: boom") as refused,
+        translate_lance_errors("scan", "t/Person"),
     ):
         raise PanicException("boom")
     assert "check --deep" in (refused.value.hint or "")

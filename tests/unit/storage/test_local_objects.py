@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from disks import CrashingSystem, FailingSystem, SystemCalls
-from omnigraph.errors import StorageError, StorageRefused, StorageUnknown
-from omnigraph.storage.faults import Fault, Result, SimulatedCrash, Steps, every_fault
+from omnigraph.errors import StorageError, StorageRefusedError, StorageUnknownError
+from omnigraph.storage.faults import Fault, Result, SimulatedCrash, Steps, iter_faults
 from omnigraph.storage.local_objects import (
     DELETE_PIECE,
-    PLACES_MAX,
+    PUBLISH_TRIES_MAX,
     TEMPORARY_AGE_S,
     LocalObjects,
 )
@@ -32,7 +32,7 @@ def faults(scenario: Callable[[LocalObjects], object], folder: Path) -> list[Fau
     def run(steps: Steps) -> None:
         scenario(LocalObjects(str(folder), system=CrashingSystem(steps)))
 
-    return list(every_fault(run))
+    return list(iter_faults(run))
 
 
 def test_a_crash_at_any_call_of_put_new_leaves_all_or_nothing(tmp_path: Path) -> None:
@@ -42,10 +42,10 @@ def test_a_crash_at_any_call_of_put_new_leaves_all_or_nothing(tmp_path: Path) ->
     windows = faults(scenario, tmp_path / "counted")
     assert len(windows) > 30
     for fault in windows:
-        root, steps = tmp_path / str(fault), fault.steps()
+        root, steps = tmp_path / str(fault), fault.create_steps()
         with pytest.raises(SimulatedCrash):
             scenario(LocalObjects(str(root), system=CrashingSystem(steps)))
-        assert steps.is_met
+        assert steps.has_fired
         reopened = LocalObjects(str(root))
         is_created = reopened.get("a/b/c") == NEW
         assert is_created or reopened.get("a/b/c") is None
@@ -62,7 +62,7 @@ def test_a_crash_at_any_call_of_put_leaves_the_old_or_the_new_object(tmp_path: P
         root = tmp_path / str(fault)
         reopened = LocalObjects(str(root))
         reopened.put("a/b", OLD)
-        steps = fault.steps()
+        steps = fault.create_steps()
         try:
             scenario(LocalObjects(str(root), system=CrashingSystem(steps)))
         except SimulatedCrash:
@@ -89,7 +89,7 @@ def test_a_full_disk_at_any_call_is_a_typed_error_and_shows_nothing(tmp_path: Pa
         assert (caught.value.operation, caught.value.path) == ("put_new", f"{root}/a/b")
         assert caught.value.retryable
         # After the link others may have read it already: the outcome is not "no".
-        assert isinstance(caught.value, StorageUnknown) is (number > linked)
+        assert isinstance(caught.value, StorageUnknownError) is (number > linked)
         assert files_below(root) == (["a/b"] if number > linked else [])
         assert objects.put_new("a/b", NEW) is (number < linked + 1)
 
@@ -111,10 +111,10 @@ class RemovingSystem(SystemCalls):
 
 def test_a_put_whose_temporary_file_is_removed_writes_it_again(tmp_path: Path) -> None:
     for put in (LocalObjects.put_new, LocalObjects.put):
-        for removals in range(PLACES_MAX + 1):
+        for removals in range(PUBLISH_TRIES_MAX + 1):
             root = tmp_path / f"{put.__name__}-{removals}"
             objects = LocalObjects(str(root), system=RemovingSystem(removals))
-            if removals < PLACES_MAX:
+            if removals < PUBLISH_TRIES_MAX:
                 put(objects, "a/b", NEW)
                 assert files_below(root) == ["a/b"]
                 assert objects.get("a/b") == NEW
@@ -166,7 +166,7 @@ def test_a_file_size_limit_of_the_system_is_a_typed_error(tmp_path: Path) -> Non
 @pytest.mark.parametrize("error", [errno.EACCES, errno.EROFS])
 def test_a_denied_write_is_refused(tmp_path: Path, error: int) -> None:
     objects = LocalObjects(str(tmp_path / "graph"), system=FailingSystem(2, error))
-    with pytest.raises(StorageRefused) as caught:
+    with pytest.raises(StorageRefusedError) as caught:
         objects.put_new("a", b"1")
     assert not caught.value.retryable
     assert objects.get("a") is None
@@ -175,7 +175,7 @@ def test_a_denied_write_is_refused(tmp_path: Path, error: int) -> None:
 def test_an_object_below_another_object_is_refused(tmp_path: Path) -> None:
     objects = LocalObjects(str(tmp_path))
     objects.put_new("a", b"1")
-    with pytest.raises(StorageRefused, match="Not a directory"):
+    with pytest.raises(StorageRefusedError, match="Not a directory"):
         objects.put_new("a/b", b"1")
     with pytest.raises(StorageError):
         objects.put("a/b", b"1")
@@ -193,7 +193,7 @@ def test_a_file_system_without_hard_links_is_refused_with_what_to_do(
             return action()
 
     objects = LocalObjects(str(tmp_path), system=NoLinks())
-    with pytest.raises(StorageRefused, match="has no hard links") as caught:
+    with pytest.raises(StorageRefusedError, match="has no hard links") as caught:
         objects.put_new("a", b"1")
     assert caught.value.hint is not None
     assert "ext4" in caught.value.hint

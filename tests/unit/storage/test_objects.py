@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.errors import StorageRefused
+from omnigraph.errors import StorageRefusedError
 from omnigraph.storage import Objects, open_objects, require_exclusive_puts
 from omnigraph.storage.paths import PATH_BYTES_MAX, SEGMENT_BYTES_MAX
 
@@ -238,7 +238,7 @@ def test_a_store_that_overwrites_is_refused() -> None:
             self.put(path, data)
             return True
 
-    with pytest.raises(StorageRefused, match="only if absent"):
+    with pytest.raises(StorageRefusedError, match="only if absent"):
         require_exclusive_puts(Overwriting())
     assert paths(open_objects("memory://careless")) == []
 
@@ -294,7 +294,7 @@ def test_memory_is_shared_by_name_only() -> None:
     ["", "/", "file://", "file:///", "file://host/a", "memory://", "s3://", "s3:///a", "gs://b/c"],
 )
 def test_an_address_that_names_no_store_is_refused(uri: str) -> None:
-    with pytest.raises(StorageRefused) as caught:
+    with pytest.raises(StorageRefusedError) as caught:
         open_objects(uri)
     assert caught.value.operation == "open"
     assert not caught.value.retryable

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from omnigraph.errors import StorageError, StorageRefused, StorageUnknown
+from omnigraph.errors import StorageError, StorageRefusedError, StorageUnknownError
 from omnigraph.storage import Objects, open_objects
 from omnigraph.storage.remote_objects import CONFLICT_TRIES_MAX
 from stores import S3Server
@@ -112,7 +112,7 @@ def test_a_new_put_without_a_clear_answer_is_unknown_and_never_repeated(
 ) -> None:
     # A client that repeated it would be told 412 about its own object.
     scripted.answers = [answer, 412]
-    with pytest.raises(StorageUnknown) as caught:
+    with pytest.raises(StorageUnknownError) as caught:
         scripted.open().put_new("a", b"1")
     assert (caught.value.operation, caught.value.path) == ("put_new", "s3://bucket/root/a")
     assert caught.value.retryable
@@ -121,7 +121,7 @@ def test_a_new_put_without_a_clear_answer_is_unknown_and_never_repeated(
 
 def test_a_new_put_that_takes_too_long_is_unknown(scripted: Scripted) -> None:
     scripted.answers = [STALL]
-    with pytest.raises(StorageUnknown):
+    with pytest.raises(StorageUnknownError):
         scripted.open(timeout="200ms").put_new("a", b"1")
 
 
@@ -146,7 +146,7 @@ def test_a_denied_request_is_refused_and_tells_no_secret(scripted: Scripted, ans
     ):
         with pytest.raises(StorageError) as caught:
             attempt()
-        assert isinstance(caught.value, StorageRefused)
+        assert isinstance(caught.value, StorageRefusedError)
         assert "\n" not in str(caught.value)
         assert SECRET not in str(caught.value)
 
@@ -176,7 +176,7 @@ def test_a_missing_bucket_is_refused_and_never_an_absent_object(s3: S3Server) ->
         lambda: list(objects.list("")),
         lambda: objects.delete(["a"]),
     ):
-        with pytest.raises(StorageRefused, match="no-such-bucket"):
+        with pytest.raises(StorageRefusedError, match="no-such-bucket"):
             attempt()
 
 
@@ -202,5 +202,5 @@ def test_two_roots_in_one_bucket_do_not_see_each_other(s3: S3Server) -> None:
 
 
 def test_an_unknown_option_is_refused_by_name() -> None:
-    with pytest.raises(StorageRefused, match="aws_nonsense"):
+    with pytest.raises(StorageRefusedError, match="aws_nonsense"):
         open_objects("s3://bucket", options={"aws_nonsense": "1"})

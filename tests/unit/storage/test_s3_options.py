@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from omnigraph.errors import StorageError, StorageRefused
+from omnigraph.errors import StorageError, StorageRefusedError
 from omnigraph.storage import open_objects
-from omnigraph.storage.s3_options import s3_options
+from omnigraph.storage.s3_options import resolve_s3_options
 from omnigraph.storage.tables import Tables
 from people import SCHEMA
 from stores import S3Server
@@ -18,7 +18,7 @@ ELSEWHERE = "https://127.0.0.1:1"
 
 
 def test_without_options_and_variables_the_clients_are_left_alone() -> None:
-    assert s3_options({}, {"AWS_REGION": "eu-north-1", "AWS_ACCESS_KEY_ID": "k"}) == {}
+    assert resolve_s3_options({}, {"AWS_REGION": "eu-north-1", "AWS_ACCESS_KEY_ID": "k"}) == {}
 
 
 @pytest.mark.parametrize(
@@ -27,19 +27,24 @@ def test_without_options_and_variables_the_clients_are_left_alone() -> None:
 def test_an_endpoint_among_the_options_wins_over_every_variable(name: str) -> None:
     environment = {"AWS_ENDPOINT_URL_S3": ELSEWHERE, "AWS_ENDPOINT": ELSEWHERE}
     options = {name: HERE, "allow_http": "true"}
-    assert s3_options(options, environment) == {"aws_endpoint_url_s3": HERE, "allow_http": "true"}
+    assert resolve_s3_options(options, environment) == {
+        "aws_endpoint_url_s3": HERE,
+        "allow_http": "true",
+    }
 
 
 def test_the_endpoint_of_s3_wins_over_that_of_all_services() -> None:
     environment = {"AWS_ENDPOINT_URL": ELSEWHERE, "AWS_ENDPOINT_URL_S3": "https://s3.example"}
-    assert s3_options({}, environment) == {"aws_endpoint_url_s3": "https://s3.example"}
-    assert s3_options({}, {"AWS_ENDPOINT_URL": ELSEWHERE}) == {"aws_endpoint_url_s3": ELSEWHERE}
+    assert resolve_s3_options({}, environment) == {"aws_endpoint_url_s3": "https://s3.example"}
+    assert resolve_s3_options({}, {"AWS_ENDPOINT_URL": ELSEWHERE}) == {
+        "aws_endpoint_url_s3": ELSEWHERE
+    }
 
 
 def test_the_environment_has_options_of_the_connection_too() -> None:
     environment = {"AWS_ALLOW_HTTP": "1", "AWS_TIMEOUT": "9s", "AWS_PROXY_URL": ""}
-    assert s3_options({}, environment) == {"allow_http": "1", "timeout": "9s"}
-    assert s3_options({"aws_timeout": "3s"}, environment)["timeout"] == "3s"
+    assert resolve_s3_options({}, environment) == {"allow_http": "1", "timeout": "9s"}
+    assert resolve_s3_options({"aws_timeout": "3s"}, environment)["timeout"] == "3s"
 
 
 @pytest.mark.parametrize(
@@ -55,18 +60,18 @@ def test_paths_may_be_demanded_instead_of_hosts(
     options: dict[str, str], environment: dict[str, str], is_settled: bool
 ) -> None:
     expected = {"aws_virtual_hosted_style_request": "false"} if is_settled else {}
-    assert s3_options(options, environment) == expected
+    assert resolve_s3_options(options, environment) == expected
 
 
 def test_hosts_among_the_options_win_over_paths_in_the_environment() -> None:
     options = {"aws_virtual_hosted_style_request": "true"}
-    assert s3_options(options, {"AWS_S3_FORCE_PATH_STYLE": "true"}) == options
+    assert resolve_s3_options(options, {"AWS_S3_FORCE_PATH_STYLE": "true"}) == options
 
 
 @pytest.mark.parametrize("allowed", [{}, {"allow_http": "false"}, {"allow_http": ""}])
 def test_an_endpoint_without_encryption_has_to_be_allowed(allowed: dict[str, str]) -> None:
-    with pytest.raises(StorageRefused, match="not encrypted") as caught:
-        s3_options({"endpoint": HERE, **allowed}, {})
+    with pytest.raises(StorageRefusedError, match="not encrypted") as caught:
+        resolve_s3_options({"endpoint": HERE, **allowed}, {})
     assert "AWS_ALLOW_HTTP=true" in str(caught.value.hint)
 
 

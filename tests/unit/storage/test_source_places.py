@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.storage.source_files import opened, source_files
+from omnigraph.storage.source_files import list_source_files, open_source_file
 
 
 def test_a_file_that_was_found_by_a_relative_path_is_read_from_another_folder(
@@ -13,8 +13,8 @@ def test_a_file_that_was_found_by_a_relative_path_is_read_from_another_folder(
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "town.jsonl").write_text("a town\n")
     monkeypatch.chdir(tmp_path / "here")
-    (file,), _ = source_files("town.jsonl", {})
+    (file,), _ = list_source_files("town.jsonl", {})
     assert file.uri == "town.jsonl"
     monkeypatch.chdir(tmp_path)
-    with opened(file, {}) as stream:
+    with open_source_file(file, {}) as stream:
         assert stream.read() == b"a town\n"

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 import people as world
-from omnigraph.errors import Conflict, LoadError, StorageError, StorageRefused
+from omnigraph.errors import ConflictError, LoadError, StorageError, StorageRefusedError
 from omnigraph.storage import handles
 from omnigraph.storage.handles import HANDLES_MAX
-from omnigraph.storage.tables import Pin, Staged, Tables, blob_field
+from omnigraph.storage.tables import Pin, Staged, Tables, make_blob_field
 from stores import S3Server
 
 
@@ -88,7 +88,7 @@ def test_staged_rows_travel_as_text(reopen: Callable[[], Tables]) -> None:
     text = there.write(pin, world.people([8, 9])).to_json()
     assert json.loads(text)["rows"] == 2
     staged = Staged.from_json(text)
-    assert set(staged.files) <= here.references(here.append(pin, [staged]))
+    assert set(staged.list_files) <= here.list_references(here.append(pin, [staged]))
     assert world.ages(here, here.append(pin, [staged])) == {"p0": 0, "p1": 1, "p8": 8, "p9": 9}
 
 
@@ -121,7 +121,7 @@ def test_a_dead_row_cannot_die_again(local: Tables) -> None:
     pin = world.start(local, range(3))
     dead = world.row_ids(local, pin, [1])
     later = local.replace(pin, dead=dead)
-    with pytest.raises(Conflict, match="1 rows to replace are not in"):
+    with pytest.raises(ConflictError, match="1 rows to replace are not in"):
         local.replace(later, dead=dead)
 
 
@@ -164,7 +164,7 @@ def test_an_error_of_the_source_arrives_as_it_is(local: Tables) -> None:
 def test_rows_that_do_not_fit_are_refused(
     local: Tables, rows: dict[str, object], reason: str
 ) -> None:
-    with pytest.raises(StorageRefused, match=reason) as caught:
+    with pytest.raises(StorageRefusedError, match=reason) as caught:
         local.write(world.start(local), pa.table(rows))
     assert (caught.value.operation, caught.value.path) == ("write", world.PATH)
 
@@ -172,7 +172,7 @@ def test_rows_that_do_not_fit_are_refused(
 def test_rows_of_another_table_are_refused(local: Tables) -> None:
     pin = world.start(local)
     other = local.create("t/Other-1.lance", world.SCHEMA)
-    with pytest.raises(StorageRefused, match="rows of another table"):
+    with pytest.raises(StorageRefusedError, match="rows of another table"):
         local.append(pin, [local.write(other, world.people([1]))])
 
 
@@ -188,16 +188,16 @@ def test_a_scan_projects_filters_and_names_row_ids(tables: Tables) -> None:
     rows = table.scan(columns=["age", "_rowid"], filter="age > 6")
     assert rows.schema.names == ["age", "_rowid"]
     assert rows["age"].to_pylist() == [7, 8]
-    assert pa.Table.from_batches(table.batches(columns=["age"])) == table.scan(columns=["age"])
+    assert pa.Table.from_batches(table.scan_batches(columns=["age"])) == table.scan(columns=["age"])
 
 
 def test_the_rows_of_some_files_are_read_without_the_others(tables: Tables) -> None:
     pin = world.start(tables, range(3), range(3, 5))
     staged = tables.write(pin, world.people(range(5, 9)))
     newer = tables.append(pin, [staged])
-    found = tables.open(newer).rows_of_files(staged.files, columns=["__id", "age"])
+    found = tables.open(newer).scan_files(staged.list_files, columns=["__id", "age"])
     assert found.to_pydict() == {"__id": ["p5", "p6", "p7", "p8"], "age": [5, 6, 7, 8]}
-    nothing = tables.open(pin).rows_of_files([], columns=["__id"])
+    nothing = tables.open(pin).scan_files([], columns=["__id"])
     assert (len(nothing), nothing.schema.names) == (0, ["__id"])
 
 
@@ -205,19 +205,19 @@ def test_files_that_a_version_does_not_have_are_not_rows_that_nobody_wrote(table
     pin = world.start(tables, range(3), range(3, 5))
     staged = tables.write(pin, world.people(range(5, 9)))
     newer = tables.append(pin, [staged])
-    with pytest.raises(StorageRefused, match="1 of 1 files are not in it"):
-        tables.open(pin).rows_of_files(staged.files, columns=["__id"])
-    files = [*staged.files, f"{pin.path}/data/lost"]
-    with pytest.raises(StorageRefused, match="1 of 2 files are not in it, first lost"):
-        tables.open(newer).rows_of_files(files, columns=["__id"])
+    with pytest.raises(StorageRefusedError, match="1 of 1 files are not in it"):
+        tables.open(pin).scan_files(staged.list_files, columns=["__id"])
+    files = [*staged.list_files, f"{pin.path}/data/lost"]
+    with pytest.raises(StorageRefusedError, match="1 of 2 files are not in it, first lost"):
+        tables.open(newer).scan_files(files, columns=["__id"])
 
 
 def test_a_filter_that_cannot_be_read_is_our_error(local: Tables) -> None:
     table = local.open(world.start(local, range(2)))
-    with pytest.raises(StorageRefused, match="scan t/Person"):
+    with pytest.raises(StorageRefusedError, match="scan t/Person"):
         table.scan(filter="nothing like SQL")
-    with pytest.raises(StorageRefused, match="scan t/Person"):
-        list(table.batches(filter="nothing like SQL"))
+    with pytest.raises(StorageRefusedError, match="scan t/Person"):
+        list(table.scan_batches(filter="nothing like SQL"))
 
 
 def test_take_gives_rows_in_the_order_asked(tables: Tables) -> None:
@@ -243,7 +243,7 @@ def test_take_and_replace_know_many_rows(local: Tables) -> None:
 def test_take_refuses_a_row_that_is_not_there(local: Tables) -> None:
     pin = world.start(local, range(3))
     gone = world.row_ids(local, pin, [1])
-    with pytest.raises(StorageRefused, match="1 rows are not in it"):
+    with pytest.raises(StorageRefusedError, match="1 rows are not in it"):
         local.open(world.delete(local, pin, [1])).take(gone)
 
 
@@ -299,9 +299,9 @@ def test_added_columns_are_null_and_leave_old_versions_alone(tables: Tables) -> 
 
 def test_an_added_column_must_be_nullable_and_new(local: Tables) -> None:
     pin = world.start(local)
-    with pytest.raises(StorageRefused, match="size has to be nullable"):
+    with pytest.raises(StorageRefusedError, match="size has to be nullable"):
         local.add_columns(pin, pa.schema([pa.field("size", pa.int64(), nullable=False)]))
-    with pytest.raises(StorageRefused, match="age is already there"):
+    with pytest.raises(StorageRefusedError, match="age is already there"):
         local.add_columns(pin, pa.schema([("age", pa.int64())]))
 
 
@@ -309,7 +309,7 @@ BLOBS = [b"small", b"", None, b"m" * 300_000, b"l" * 6_000_000]
 
 
 def test_blobs_keep_null_empty_and_large_values_apart(tables: Tables) -> None:
-    schema = pa.schema([pa.field("__id", pa.string(), nullable=False), blob_field("photo")])
+    schema = pa.schema([pa.field("__id", pa.string(), nullable=False), make_blob_field("photo")])
     pin = tables.create(world.PATH, schema)
     assert tables.open(pin).schema.equals(schema, check_metadata=True)
     rows = pa.table(
@@ -318,7 +318,7 @@ def test_blobs_keep_null_empty_and_large_values_apart(tables: Tables) -> None:
     pin = tables.append(pin, [tables.write(pin, rows)])
     table = tables.open(pin)
     assert table.scan().equals(rows)
-    assert pa.Table.from_batches(table.batches()).equals(rows)
+    assert pa.Table.from_batches(table.scan_batches()).equals(rows)
     ids = world.row_ids(tables, pin, range(5))
     assert table.take(ids, columns=["photo"])["photo"].to_pylist() == BLOBS
     assert len(table.take(pa.array([], pa.uint64()))) == 0
@@ -332,7 +332,7 @@ def _read(tables: Tables, pin: Pin, row_id: int) -> bytes | None:
 
 def test_blobs_survive_updates_new_columns_and_compaction(local: Tables) -> None:
     pin = world.start(local, range(2))
-    pin = local.add_columns(pin, pa.schema([blob_field("photo")]))
+    pin = local.add_columns(pin, pa.schema([make_blob_field("photo")]))
     for number in range(40):
         photo = pa.array([b"x" * number * 10_000], pa.large_binary())
         row = pa.table({"__id": [f"b{number}"], "photo": photo})
@@ -381,7 +381,7 @@ def test_a_version_that_is_gone_is_named(local: Tables) -> None:
 
 def test_references_are_all_a_version_needs(tmp_path: Path) -> None:
     tables = Tables(str(tmp_path / "graph"), is_durable=False)
-    schema = pa.schema([*world.SCHEMA, blob_field("photo")])
+    schema = pa.schema([*world.SCHEMA, make_blob_field("photo")])
     pin = tables.create(world.PATH, schema)
     for group in ([0, 1, 2], [3], [4]):
         photo = pa.array([b"y" * 200_000] * len(group), pa.large_binary())
@@ -389,7 +389,7 @@ def test_references_are_all_a_version_needs(tmp_path: Path) -> None:
         pin = tables.append(pin, [tables.write(pin, rows)])
     pin = world.with_index(tables, pin, "bio", name="by_bio")
     pin = world.delete(tables, pin, [1, 4])
-    needed = tables.references(pin)
+    needed = tables.list_references(pin)
     copy = tmp_path / "copy"
     for path in (tmp_path / "graph").rglob("*"):
         name = str(path.relative_to(tmp_path / "graph"))

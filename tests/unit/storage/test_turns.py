@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.storage.turns import WAIT_S_MAX, turn
+from omnigraph.storage.turns import WAIT_S_MAX, acquire_lock
 
 
 def _hold(uri: str, is_held: Event, is_over: Event) -> None:
-    with turn(uri, "stream"):
+    with acquire_lock(uri, "stream"):
         is_held.set()
         is_over.wait(30)
 
 
 def _waited_s(uri: str) -> float:
     start = time.monotonic()
-    with turn(uri, "stream") as has_turns:
+    with acquire_lock(uri, "stream") as has_turns:
         assert has_turns
         return time.monotonic() - start
 
@@ -53,5 +53,5 @@ def test_the_next_one_in_a_process_comes_after_the_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("uri", ["memory://turns", "s3://bucket/graph", "nowhere"])
 def test_stores_without_turns_say_so(uri: str) -> None:
-    with turn(uri, "stream") as has_turns:
+    with acquire_lock(uri, "stream") as has_turns:
         assert not has_turns

@@ -9,13 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.errors import CorruptObject, StorageError
+from omnigraph.errors import CorruptObjectError, StorageError
 from omnigraph.storage import compaction_files, indexes, verification
 from omnigraph.storage.pins import Pin
 from omnigraph.storage.sealing import StoredFile
-from omnigraph.storage.tables import IndexSpec, Tables, blob_field
+from omnigraph.storage.tables import IndexSpec, Tables, make_blob_field
 
-SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("n", pa.int64()), blob_field("b")])
+SCHEMA = pa.schema([pa.field("id", pa.string()), pa.field("n", pa.int64()), make_blob_field("b")])
 PATH = "t/Thing-1.lance"
 COUNT = 2_000
 
@@ -62,21 +62,21 @@ def test_a_flipped_bit_is_found_before_the_first_read(
     (path,) = (each for each in (tmp_path / PATH).glob(pattern) if is_needed(tmp_path, pin, each))
     for place in (0, 17, 400, -9):
         flip(path, place)
-        with pytest.raises(CorruptObject, match="its digest is not the one"):
+        with pytest.raises(CorruptObjectError, match="its digest is not the one"):
             read(Tables(str(tmp_path), is_durable=False), pin)
         flip(path, place)
     read(Tables(str(tmp_path), is_durable=False), pin)
 
 
 def is_needed(root: Path, pin: Pin, path: Path) -> bool:
-    needed = Tables(str(root), is_durable=False).references(pin)
+    needed = Tables(str(root), is_durable=False).list_references(pin)
     return any(f"{path.relative_to(root)}".startswith(each) for each in needed)
 
 
 def test_a_damaged_index_is_found_before_a_look_up(tmp_path: Path, pin: Pin) -> None:
     for path in (tmp_path / PATH).glob("_indices/*/*"):
         flip(path, 50)
-        with pytest.raises(CorruptObject, match="_indices/"):
+        with pytest.raises(CorruptObjectError, match="_indices/"):
             look_up(Tables(str(tmp_path), is_durable=False), pin)
         flip(path, 50)
 
@@ -90,9 +90,9 @@ def test_beyond_the_bound_damage_is_found_by_a_deep_check_alone(
     flip(path, 1_000)
     tables = Tables(str(tmp_path), is_durable=False)
     scan(tables, pin)
-    files = tables.stored_files(pin)
+    files = tables.list_stored_files(pin)
     assert all(file.digest is not None for file in files)
-    damaged = [file.path for file in files if tables.damage(PATH, file)]
+    damaged = [file.path for file in files if tables.find_damage(PATH, file)]
     assert damaged == [f"data/{path.parent.name}.lance"]
 
 
@@ -105,9 +105,9 @@ def test_damage_is_never_copied_into_new_files(
     tables = Tables(str(tmp_path), is_durable=False)
     plan = tables.plan_compaction(pin, is_thorough=True)
     if plan is not None:
-        with pytest.raises(CorruptObject, match="its digest is not the one in its name"):
+        with pytest.raises(CorruptObjectError, match="its digest is not the one in its name"):
             tables.compact(plan)
-    with pytest.raises(CorruptObject, match="its digest is not the one in its name"):
+    with pytest.raises(CorruptObjectError, match="its digest is not the one in its name"):
         tables.build_indexes(pin, [IndexSpec("by n", "n")])
 
 
@@ -156,7 +156,7 @@ def test_damage_is_not_copied_by_a_process_that_has_read_and_copied_the_file_bef
         if is_needed(tmp_path, tip, each)
     )
     flip(path, 300)
-    with pytest.raises(CorruptObject, match=path.name):
+    with pytest.raises(CorruptObjectError, match=path.name):
         COPIES[name](tables, tip)
 
 
@@ -173,7 +173,7 @@ def test_rows_that_died_during_a_compaction_are_read_from_sound_files_only(
         each for each in (tmp_path / PATH).glob("_deletions/*") if is_needed(tmp_path, tip, each)
     )
     flip(path, 300)
-    with pytest.raises(CorruptObject, match=path.name):
+    with pytest.raises(CorruptObjectError, match=path.name):
         tables.replay(compacted, tip)
 
 
@@ -192,7 +192,7 @@ def test_a_damaged_segment_is_not_merged_into_a_new_one(
     for path in (tmp_path / PATH).glob("_indices/*/*"):
         if path.parent.name in names:
             flip(path, 50)
-    with pytest.raises(CorruptObject, match="_indices/"):
+    with pytest.raises(CorruptObjectError, match="_indices/"):
         index_numbers(tables, pin)
 
 
@@ -210,13 +210,13 @@ def test_a_copy_compares_its_inputs_alone(
 
     tables = Tables(str(tmp_path), is_durable=False)
     compared: list[str] = []
-    problem = tables._verifier.problem
+    problem = tables._verifier.find_problem
 
     def noted(table: str, file: StoredFile) -> str | None:
         compared.append(file.path)
         return problem(table, file)
 
-    monkeypatch.setattr(tables._verifier, "problem", noted)
+    monkeypatch.setattr(tables._verifier, "find_problem", noted)
     assert index_numbers(tables, tip) is not None
     assert len(compared) == 1
     plan = tables.plan_compaction(tip)
@@ -239,7 +239,7 @@ def test_what_this_process_wrote_is_not_read_again(
     tables = Tables(str(tmp_path), is_durable=False)
     scan(tables, pin)
     compared: list[object] = []
-    monkeypatch.setattr(tables._verifier, "problem", lambda *given: compared.append(given))
+    monkeypatch.setattr(tables._verifier, "find_problem", lambda *given: compared.append(given))
     row = pa.table([["new"], [1], [b"x"]], schema=SCHEMA)
     tip = tables.append(pin, [tables.write(pin, row)])
     scan(tables, tip)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.storage.paths import Entry
-from omnigraph.storage.pins import Pin, Staged, version_text
+from omnigraph.storage.pins import Pin, Staged, format_version
 
 FANOUT = 4
 Row = dict[str, Any]
@@ -181,6 +181,6 @@ class MemoryTables:
         return self._keep(pin.path, Version(schema, fragments), pin.high_water + len(new))
 
     def _keep(self, path: str, version: Version, high_water: int) -> Pin:
-        text = version_text(next(self.numbers) | 1 << 63)
+        text = format_version(next(self.numbers) | 1 << 63)
         self.versions[path, text] = version
         return Pin(path, text, len(version.rows), len(version.fragments), high_water)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import Conflict, KeyConflict
+from omnigraph.errors import ConflictError, KeyConflictError
 from omnigraph.storage import layout, open_objects
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.pins import Pin
@@ -23,7 +23,7 @@ from omnigraph.versioning import (
     History,
     IdSet,
     Log,
-    Reads,
+    ReadSet,
     Record,
     Replace,
     Settings,
@@ -32,7 +32,7 @@ from omnigraph.versioning import (
     Spilled,
     Stream,
     Transaction,
-    mark,
+    make_mark,
 )
 from unit.versioning.memory_storage import MemoryObjects, MemoryTables
 
@@ -63,7 +63,7 @@ class SmallGraph:
         return SmallGraph(self.objects, self.tables, self.settings)
 
     def head(self, stream: Stream = MAIN) -> Snapshot:
-        return self.log.head(stream).snapshot
+        return self.log.read_head(stream).snapshot
 
     def rows(self, snapshot: Snapshot, type_key: str = PERSON) -> dict[str, str]:
         rows = self.tables.open(snapshot.pins[type_key]).scan().to_pylist()
@@ -110,7 +110,10 @@ def local_graph(folder: Path) -> SmallGraph:
 
 def created_tables(tables: Any, life: str = "00000001") -> dict[str, Pin]:
     schemas = {PERSON: NODE, CITY: NODE, KNOWS: EDGE}
-    return {key: tables.create(layout.table(key, life), schema) for key, schema in schemas.items()}
+    return {
+        key: tables.create(layout.build_table_path(key, life), schema)
+        for key, schema in schemas.items()
+    }
 
 
 def inserting(
@@ -120,7 +123,7 @@ def inserting(
 
     def prepare(snapshot: Snapshot) -> Transaction:
         for entity_id in _existing(graph, snapshot, type_key, values):
-            raise KeyConflict(type_key, entity_id)
+            raise KeyConflictError(type_key, entity_id)
         changes = {type_key: Changed(inserted=IdSet(values), marks=IdSet())}
         effects = (Append(type_key, (_nodes(values),)),)
         return Transaction(snapshot, effects, changes, signature=Signature(actor=actor))
@@ -158,16 +161,16 @@ def deleting(graph: SmallGraph, ids: Iterable[str]) -> Callable[[Snapshot], Tran
 
     def prepare(snapshot: Snapshot) -> Transaction:
         if len(_existing(graph, snapshot, PERSON, gone)) < len(gone):
-            raise Conflict("nobody to delete")
+            raise ConflictError("nobody to delete")
         edges = graph.tables.open(snapshot.pins[KNOWS]).scan().to_pylist()
         if any(edge[end] in set(gone) for edge in edges for end in ("__src", "__dst")):
-            raise Conflict("an edge needs them")
-        ends = IdSet(mark(end, entity_id) for end in ("src", "dst") for entity_id in gone)
+            raise ConflictError("an edge needs them")
+        ends = IdSet(make_mark(end, entity_id) for end in ("src", "dst") for entity_id in gone)
         return Transaction(
             snapshot,
             (Replace(PERSON, gone),),
             {PERSON: Changed(deleted=gone, marks=IdSet())},
-            footprint={KNOWS: Reads(marks=ends)},
+            footprint={KNOWS: ReadSet(marks=ends)},
         )
 
     return prepare
@@ -177,17 +180,17 @@ def connecting(graph: SmallGraph, edges: Mapping[str, tuple[str, str]]) -> Any:
     """Inserts edges whose ends must be people."""
     ends = {end for pair in edges.values() for end in pair}
     rows = [{"__id": key, "__src": src, "__dst": dst} for key, (src, dst) in edges.items()]
-    marks = [mark("src", src) for src, _ in edges.values()]
-    marks += [mark("dst", dst) for _, dst in edges.values()]
+    marks = [make_mark("src", src) for src, _ in edges.values()]
+    marks += [make_mark("dst", dst) for _, dst in edges.values()]
 
     def prepare(snapshot: Snapshot) -> Transaction:
         if missing := ends - set(_existing(graph, snapshot, PERSON, ends)):
-            raise Conflict(f"no such people: {sorted(missing)}")
+            raise ConflictError(f"no such people: {sorted(missing)}")
         return Transaction(
             snapshot,
             (Append(KNOWS, (pa.Table.from_pylist(rows, schema=EDGE),)),),
             {KNOWS: Changed(inserted=IdSet(edges), marks=IdSet(marks))},
-            footprint={PERSON: Reads(present=IdSet(ends))},
+            footprint={PERSON: ReadSet(present=IdSet(ends))},
         )
 
     return prepare
@@ -206,7 +209,7 @@ def _existing(
     return sorted(found)
 
 
-def let_go(graph: SmallGraph, below: int, *, kept: Iterable[int] = ()) -> None:
+def released_commits(graph: SmallGraph, below: int, *, kept: Iterable[int] = ()) -> None:
     """Do to main what a clean-up does: state a floor, and remove what lies below it.
 
     `kept` are the seqs of records that something else refers to.
@@ -214,9 +217,9 @@ def let_go(graph: SmallGraph, below: int, *, kept: Iterable[int] = ()) -> None:
     log = graph.reopened().log
     records = [entry for seq in range(below) if isinstance(entry := log.read(MAIN.id, seq), Record)]
     for seq in (*kept, below):
-        log.write_checkpoint(log.at(MAIN, seq))
+        log.write_checkpoint(log.read_snapshot(MAIN, seq))
     log.floors.put(MAIN.id, below, records)
     gone = [record for record in records if record.seq not in set(kept)]
     spilled = [each for record in gone for each in record.changes.values()]
     graph.objects.delete([each.file for each in spilled if isinstance(each, Spilled)])
-    graph.objects.delete([layout.record(MAIN.id, record.seq) for record in gone])
+    graph.objects.delete([layout.build_record_path(MAIN.id, record.seq) for record in gone])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from omnigraph.errors import Conflict, PreconditionFailed
+from omnigraph.errors import ConflictError, PreconditionFailedError
 from omnigraph.versioning import (
     Adopt,
     BranchAt,
@@ -57,7 +57,7 @@ def test_an_adopted_table_is_the_other_one_itself(graph: SmallGraph) -> None:
 def test_a_table_that_moved_meanwhile_is_not_replaced(fast_graph: SmallGraph) -> None:
     late = _adopting(fast_graph, _review(fast_graph))
     fast_graph.reopened().insert({"cy": "3"})
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictError):
         fast_graph.committer.publish(late)
     assert fast_graph.people() == {"ada": "1", "cy": "3"}
 
@@ -74,7 +74,7 @@ def test_maintenance_of_the_table_is_not_lost_either(graph: SmallGraph) -> None:
     plan = other.tables.plan_compaction(other.head().pins[PERSON])
     work = Maintain(PERSON, other.tables.compact(plan))
     other.committer.publish(Transaction(other.head(), (work,), {PERSON: Maintenance()}))
-    with pytest.raises(Conflict, match="no longer at the version"):
+    with pytest.raises(ConflictError, match="no longer at the version"):
         graph.committer.publish(late)
     prepared: list[Snapshot] = []
 
@@ -109,7 +109,7 @@ def test_a_branch_ends_only_at_the_commit_it_should_be_at(fast_graph: SmallGraph
     review = _review(fast_graph)
     seen = fast_graph.head(review).commit
     fast_graph.insert({"cy": "3"}, review)
-    with pytest.raises(PreconditionFailed):
+    with pytest.raises(PreconditionFailedError):
         fast_graph.branches.delete("review", requires=(BranchAt(seen),))
     assert fast_graph.branches.list() == ["main", "review"]
     newest = fast_graph.head(review).commit

@@ -7,15 +7,15 @@ import threading
 import pytest
 
 from omnigraph.errors import (
-    BranchExists,
-    BranchGone,
-    BranchNotFound,
-    BranchRefused,
-    CommitNotFound,
-    ResourceLimit,
+    BranchExistsError,
+    BranchGoneError,
+    BranchNotFoundError,
+    BranchRefusedError,
+    CommitNotFoundError,
+    ResourceLimitError,
 )
 from omnigraph.storage import layout
-from omnigraph.storage.faults import Fault, FaultyObjects, Kind, SimulatedCrash, Steps
+from omnigraph.storage.faults import Fault, FaultKind, FaultyObjects, SimulatedCrash, Steps
 from omnigraph.versioning import MAIN, Stream
 from unit.versioning.memory_storage import MemoryObjects, MemoryTables
 from unit.versioning.small_graph import SmallGraph, inserting, memory_graph
@@ -31,7 +31,7 @@ def test_a_branch_starts_with_the_people_of_its_source_and_goes_its_own_way(
     assert graph.people(review) == {"ada": "1", "bob": "2"}
     assert graph.people() == {"ada": "1", "cy": "3"}
     again = graph.reopened()
-    assert again.rows(again.branches.head("review").snapshot) == {"ada": "1", "bob": "2"}
+    assert again.rows(again.branches.read_head("review").snapshot) == {"ada": "1", "bob": "2"}
 
 
 def test_creating_a_branch_touches_no_table_and_makes_no_commit() -> None:
@@ -71,27 +71,27 @@ def test_a_list_of_branches_is_one_listing() -> None:
     "name", ["", "main", " a", "a ", "a//b", "/a", "a/", "..", "a/../b", "a\nb", "a\\b", "x" * 201]
 )
 def test_a_name_must_be_one(fast_graph: SmallGraph, name: str) -> None:
-    with pytest.raises(BranchRefused, match="is not a branch name"):
+    with pytest.raises(BranchRefusedError, match="is not a branch name"):
         fast_graph.branches.create(name, at=fast_graph.head())
 
 
 def test_a_name_that_is_too_long_to_store_is_refused(fast_graph: SmallGraph) -> None:
-    with pytest.raises(ResourceLimit):
+    with pytest.raises(ResourceLimitError):
         fast_graph.branches.create("ä" * 100, at=fast_graph.head())
 
 
 def test_a_live_name_cannot_be_created_again(fast_graph: SmallGraph) -> None:
     fast_graph.branches.create("review", at=fast_graph.head())
-    with pytest.raises(BranchExists):
+    with pytest.raises(BranchExistsError):
         fast_graph.reopened().branches.create("review", at=fast_graph.head())
 
 
 def test_what_does_not_exist_cannot_be_found_or_deleted(fast_graph: SmallGraph) -> None:
-    with pytest.raises(BranchNotFound):
+    with pytest.raises(BranchNotFoundError):
         fast_graph.branches.resolve("review")
-    with pytest.raises(BranchNotFound):
+    with pytest.raises(BranchNotFoundError):
         fast_graph.branches.delete("review")
-    with pytest.raises(BranchRefused, match="cannot be deleted"):
+    with pytest.raises(BranchRefusedError, match="cannot be deleted"):
         fast_graph.branches.delete("main")
 
 
@@ -106,9 +106,9 @@ def test_a_recreated_name_is_a_new_stream(fast_graph: SmallGraph) -> None:
     assert new.id != old.id
     assert other.branches.resolve("review") == new
     assert other.people(new) == {}
-    with pytest.raises(CommitNotFound):
-        other.history.by_commit(record.commit)
-    with pytest.raises(BranchGone, match="'review' was deleted"):
+    with pytest.raises(CommitNotFoundError):
+        other.history.read_by_commit(record.commit)
+    with pytest.raises(BranchGoneError, match="'review' was deleted"):
         other.insert({"bob": "2"}, old)
 
 
@@ -116,14 +116,14 @@ def test_a_write_under_way_when_its_branch_is_deleted_fails(graph: SmallGraph) -
     stream = graph.branches.create("review", at=graph.head())
     transaction = inserting(graph, {"ada": "1"})(graph.head(stream))
     graph.reopened().branches.delete("review")
-    with pytest.raises(BranchGone):
+    with pytest.raises(BranchGoneError):
         graph.committer.publish(transaction)
 
 
 def test_any_commit_can_be_a_branch_point(fast_graph: SmallGraph) -> None:
     for number in range(5):
         fast_graph.insert({f"p{number}": "x"})
-    old = fast_graph.history.by_seq(MAIN, 2)
+    old = fast_graph.history.read_by_seq(MAIN, 2)
     stream = fast_graph.branches.create("past", at=old)
     assert list(fast_graph.people(stream)) == ["p0", "p1"]
     record = fast_graph.insert({"q": "x"}, stream)
@@ -140,14 +140,14 @@ def test_a_branch_of_a_branch_survives_the_branch_between(fast_graph: SmallGraph
     again = fast_graph.reopened()
     stream = again.branches.resolve("last")
     assert again.people(stream) == {"a": "1", "b": "2", "c": "3"}
-    commits = list(again.history.commits(stream))
+    commits = list(again.history.iter_commits(stream))
     assert [(record.branch, record.seq) for record in commits] == [
         ("last", 3),
         ("middle", 2),
         ("main", 1),
         ("main", 0),
     ]
-    assert again.history.commit(commits[1].commit) == commits[1]
+    assert again.history.read_commit(commits[1].commit) == commits[1]
 
 
 def test_an_untouched_branch_of_an_untouched_branch_starts_at_the_owner_of_the_commit(
@@ -163,7 +163,7 @@ def test_a_torn_first_checkpoint_is_read_from_the_commit_itself(fast_graph: Smal
     fast_graph.insert({"a": "1"})
     stream = fast_graph.branches.create("review", at=fast_graph.head())
     assert isinstance(fast_graph.objects, MemoryObjects)
-    fast_graph.objects.put(layout.checkpoint(stream.id, 1), b"torn")
+    fast_graph.objects.put(layout.build_checkpoint_path(stream.id, 1), b"torn")
     again = fast_graph.reopened()
     assert again.people(again.branches.resolve("review")) == {"a": "1"}
     assert again.head(stream).stream == stream
@@ -172,11 +172,11 @@ def test_a_torn_first_checkpoint_is_read_from_the_commit_itself(fast_graph: Smal
 def test_a_branch_outlives_the_collected_record_it_started_from(fast_graph: SmallGraph) -> None:
     fast_graph.insert({"a": "1"})
     fast_graph.branches.create("review", at=fast_graph.head())
-    fast_graph.objects.delete([layout.record(MAIN.id, 1)])
+    fast_graph.objects.delete([layout.build_record_path(MAIN.id, 1)])
     again = fast_graph.reopened()
     stream = again.branches.resolve("review")
     assert again.people(stream) == {"a": "1"}
-    assert again.log.at(stream, 1).commit == again.head(stream).commit
+    assert again.log.read_snapshot(stream, 1).commit == again.head(stream).commit
 
 
 def test_one_of_many_creators_wins(fast_graph: SmallGraph) -> None:
@@ -188,7 +188,7 @@ def test_one_of_many_creators_wins(fast_graph: SmallGraph) -> None:
         start.wait()
         try:
             won.append(graph.branches.create("review", at=head))
-        except BranchExists as error:
+        except BranchExistsError as error:
             lost.append(error)
 
     threads = [threading.Thread(target=create) for _ in range(8)]
@@ -200,14 +200,14 @@ def test_one_of_many_creators_wins(fast_graph: SmallGraph) -> None:
     assert fast_graph.reopened().branches.resolve("review") == won[0]
 
 
-def _with_fault(graph: SmallGraph, number: int, kind: Kind) -> SmallGraph:
+def _with_fault(graph: SmallGraph, number: int, kind: FaultKind) -> SmallGraph:
     objects = FaultyObjects(graph.objects, Steps(Fault(number, kind, "")))
     return SmallGraph(objects, graph.tables, graph.settings)
 
 
-@pytest.mark.parametrize("kind", [Kind.UNKNOWN_BEFORE, Kind.UNKNOWN_AFTER])
+@pytest.mark.parametrize("kind", [FaultKind.UNKNOWN_BEFORE, FaultKind.UNKNOWN_AFTER])
 def test_a_lost_acknowledgement_of_an_event_is_no_failure(
-    fast_graph: SmallGraph, kind: Kind
+    fast_graph: SmallGraph, kind: FaultKind
 ) -> None:
     stream = _with_fault(fast_graph, 2, kind).branches.create("review", at=fast_graph.head())
     assert fast_graph.reopened().branches.resolve("review") == stream
@@ -219,7 +219,9 @@ def test_a_creation_that_dies_before_its_event_leaves_the_name_free(
     fast_graph: SmallGraph,
 ) -> None:
     with pytest.raises(SimulatedCrash):
-        _with_fault(fast_graph, 1, Kind.CRASH_AFTER).branches.create("review", at=fast_graph.head())
+        _with_fault(fast_graph, 1, FaultKind.CRASH_AFTER).branches.create(
+            "review", at=fast_graph.head()
+        )
     assert fast_graph.reopened().branches.list() == ["main"]
     fast_graph.reopened().branches.create("review", at=fast_graph.head())
 
@@ -227,12 +229,12 @@ def test_a_creation_that_dies_before_its_event_leaves_the_name_free(
 def test_a_branch_whose_first_checkpoint_is_lost_can_be_written(fast_graph: SmallGraph) -> None:
     fast_graph.insert({"ada": "1"})
     stream = fast_graph.branches.create("review", at=fast_graph.head())
-    fast_graph.objects.delete([layout.checkpoint(stream.id, 1)])
+    fast_graph.objects.delete([layout.build_checkpoint_path(stream.id, 1)])
     again = fast_graph.reopened()
     again.insert({"bob": "2"}, again.branches.resolve("review"))
     assert again.reopened().people(stream) == {"ada": "1", "bob": "2"}
     empty = again.branches.create("empty", at=again.head())
-    again.objects.delete([layout.checkpoint(empty.id, 1)])
+    again.objects.delete([layout.build_checkpoint_path(empty.id, 1)])
     again.reopened().branches.delete("empty")
 
 
@@ -241,17 +243,17 @@ def test_a_branch_whose_creator_is_stopped_before_its_event_keeps_its_checkpoint
 ) -> None:
     def remove_strays() -> None:
         listed = [entry.path for entry in fast_graph.objects.list(layout.MANIFEST)]
-        strays = [path for path in listed if layout.seq_of_checkpoint(path) is not None]
+        strays = [path for path in listed if layout.parse_checkpoint_path(path) is not None]
         assert len(strays) == 1
         fast_graph.objects.delete(strays)
 
     # The second durable step is the event.
-    steps = Steps(Fault(2, Kind.PAUSE_BEFORE, ""), during=remove_strays)
+    steps = Steps(Fault(2, FaultKind.PAUSE_BEFORE, ""), during=remove_strays)
     objects = FaultyObjects(fast_graph.objects, steps)
     creator = SmallGraph(objects, fast_graph.tables, fast_graph.settings)
     stream = creator.branches.create("review", at=fast_graph.head())
-    assert steps.is_met
-    assert fast_graph.objects.get(layout.checkpoint(stream.id, 0)) is not None
+    assert steps.has_fired
+    assert fast_graph.objects.get(layout.build_checkpoint_path(stream.id, 0)) is not None
     creator.insert({"ada": "1"}, stream)
 
 
@@ -259,14 +261,14 @@ def test_a_deletion_that_dies_after_closing_can_be_finished(fast_graph: SmallGra
     stream: Stream = fast_graph.branches.create("review", at=fast_graph.head())
     fast_graph.insert({"ada": "1"}, stream)
     with pytest.raises(SimulatedCrash):
-        _with_fault(fast_graph, 1, Kind.CRASH_AFTER).branches.delete("review")
+        _with_fault(fast_graph, 1, FaultKind.CRASH_AFTER).branches.delete("review")
     again = fast_graph.reopened()
     assert again.branches.list() == ["main", "review"]
     assert again.people(stream) == {"ada": "1"}
-    assert again.branches.head("review").is_closed
-    with pytest.raises(BranchGone):
+    assert again.branches.read_head("review").is_closed
+    with pytest.raises(BranchGoneError):
         again.insert({"bob": "2"}, stream)
-    with pytest.raises(BranchExists):
+    with pytest.raises(BranchExistsError):
         again.branches.create("review", at=again.head())
     again.branches.delete("review")
     assert again.reopened().branches.list() == ["main"]
@@ -278,9 +280,9 @@ def test_a_branch_starts_at_a_commit_of_its_own_graph_only(fast_graph: SmallGrap
         graph.insert({"ada": "1"})
     foreign = other.branches.create("review", at=other.head())
     for at in (other.head(), other.head(foreign)):
-        with pytest.raises(CommitNotFound, match=r"commit|version"):
+        with pytest.raises(CommitNotFoundError, match=r"commit|version"):
             fast_graph.branches.create("ghost", at=at)
     other.insert({"bob": "1"})
-    with pytest.raises(CommitNotFound):
+    with pytest.raises(CommitNotFoundError):
         fast_graph.branches.create("ghost", at=other.head())
     assert fast_graph.branches.list() == ["main"]

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.errors import CorruptObject, FormatTooNew
-from omnigraph.ids import ulid_milliseconds
+from omnigraph.errors import CorruptObjectError, FormatTooNewError
+from omnigraph.ids import decode_ulid_ms
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning.codec import decode_entry, encode_entry
-from omnigraph.versioning.fields import read_fields, write_fields
+from omnigraph.versioning.fields import decode_fields, encode_fields
 from omnigraph.versioning.idset import IdSet
 from omnigraph.versioning.record import (
     Bulk,
@@ -26,7 +26,7 @@ from omnigraph.versioning.record import (
     Record,
     Signature,
     Spilled,
-    new_commit_id,
+    generate_commit_id,
 )
 
 RECORD = Record(
@@ -92,15 +92,15 @@ def test_a_flipped_bit_anywhere_in_a_record_is_found() -> None:
     for place in range(len(data)):
         for bit in range(8):
             flipped = bytes([data[place] ^ 1 << bit])
-            with pytest.raises(CorruptObject):
+            with pytest.raises(CorruptObjectError):
                 decode_entry("main.0", 4127, data[:place] + flipped + data[place + 1 :])
 
 
 def test_an_object_in_the_place_of_another_one_is_refused() -> None:
-    data = write_fields("__manifest/branches/a/000001.json", {"op": "create"})
-    assert read_fields("__manifest/branches/a/000001.json", data).text("op") == "create"
-    with pytest.raises(CorruptObject, match="its digest does not match"):
-        read_fields("__manifest/branches/b/000001.json", data)
+    data = encode_fields("__manifest/branches/a/000001.json", {"op": "create"})
+    assert decode_fields("__manifest/branches/a/000001.json", data).get_text("op") == "create"
+    with pytest.raises(CorruptObjectError, match="its digest does not match"):
+        decode_fields("__manifest/branches/b/000001.json", data)
 
 
 def test_a_version_is_text_because_no_json_number_can_hold_it() -> None:
@@ -116,7 +116,9 @@ def test_unknown_fields_are_ignored() -> None:
 
 def test_a_newer_format_is_refused_with_what_to_do() -> None:
     document = _document() | {"format": 2, "pins": "in a new form"}
-    with pytest.raises(FormatTooNew, match="has format 2; this program reads up to 1") as refused:
+    with pytest.raises(
+        FormatTooNewError, match="has format 2; this program reads up to 1"
+    ) as refused:
         decode_entry("main.0", 4127, json.dumps(document).encode())
     assert refused.value.hint == "upgrade omnigraph to open this graph"
 
@@ -140,7 +142,7 @@ def test_a_newer_format_is_refused_with_what_to_do() -> None:
 )
 def test_a_damaged_record_is_named_with_what_is_wrong(damage: dict[str, Any], reason: str) -> None:
     data = json.dumps(_document() | damage).encode()
-    with pytest.raises(CorruptObject, match=reason) as refused:
+    with pytest.raises(CorruptObjectError, match=reason) as refused:
         decode_entry("main.0", 4127, data)
     assert refused.value.path == "__manifest/main.0/00000000000000004127.json"
 
@@ -148,26 +150,26 @@ def test_a_damaged_record_is_named_with_what_is_wrong(damage: dict[str, Any], re
 def test_a_version_must_look_like_one() -> None:
     document = _document()
     document["pins"]["node:Person"]["v"] = "17"
-    with pytest.raises(CorruptObject, match="'17' is not a version of a table"):
+    with pytest.raises(CorruptObjectError, match="'17' is not a version of a table"):
         decode_entry("main.0", 4127, json.dumps(document).encode())
 
 
 @given(st.integers(min_value=0))
 def test_a_torn_record_is_corrupt_and_nothing_else(cut: int) -> None:
     data = encode_entry(RECORD)
-    with pytest.raises(CorruptObject):
+    with pytest.raises(CorruptObjectError):
         decode_entry("main.0", 4127, data[: cut % len(data)])
 
 
 @given(st.binary(max_size=40))
 def test_any_bytes_end_in_a_typed_error(data: bytes) -> None:
-    with pytest.raises((CorruptObject, FormatTooNew)):
+    with pytest.raises((CorruptObjectError, FormatTooNewError)):
         decode_entry("main.0", 1, data)
 
 
 def test_a_commit_id_carries_its_time() -> None:
-    commit = new_commit_id(1763195000120999)
+    commit = generate_commit_id(1763195000120999)
     assert len(commit) == 26
-    assert ulid_milliseconds(commit) == 1763195000120
-    assert ulid_milliseconds("no ulid") is None
-    assert ulid_milliseconds("U" * 26) is None
+    assert decode_ulid_ms(commit) == 1763195000120
+    assert decode_ulid_ms("no ulid") is None
+    assert decode_ulid_ms("U" * 26) is None

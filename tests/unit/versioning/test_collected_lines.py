@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import BranchGone
+from omnigraph.errors import BranchGoneError
 from omnigraph.storage import layout
 from omnigraph.versioning import MAIN, Branches, Settings, Stream
 from omnigraph.versioning.collect import KEEP_ALL, Collector, Policy
-from omnigraph.versioning.collect.lines import Lines
+from omnigraph.versioning.collect.lines import RootReader
 from unit.versioning.small_graph import SmallGraph, local_graph
 
 
@@ -24,9 +24,9 @@ def _collect(graph: SmallGraph, *, keep: int = 1, grace_s: float = 0.0) -> dict[
     return dict(collector.collect(Policy(keep=keep), is_dry=False, grace_s=grace_s).oldest)
 
 
-def _lines(graph: SmallGraph, started_us: int | None = None) -> Lines:
+def _lines(graph: SmallGraph, started_us: int | None = None) -> RootReader:
     started_us = time.time_ns() // 1000 if started_us is None else started_us
-    return Lines(graph.log, graph.branches, started_us=started_us, grace_s=0.0)
+    return RootReader(graph.log, graph.branches, started_us=started_us, grace_s=0.0)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_clean_up_with_a_short_grace_does_not_stop_those_with_a_long_one(
 def test_a_branch_that_ends_while_lines_are_read_has_none(
     graph: SmallGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    streams = Branches.streams
+    streams = Branches.list_streams
     others = graph.reopened()
 
     def list_early(branches: Branches, *, deleted_since: int) -> tuple[tuple[Stream, bool], ...]:
@@ -58,8 +58,8 @@ def test_a_branch_that_ends_while_lines_are_read_has_none(
             _collect(others)
         return found
 
-    monkeypatch.setattr(Branches, "streams", list_early)
-    assert [line.stream for line in _lines(graph).roots(KEEP_ALL).lines] == [MAIN]
+    monkeypatch.setattr(Branches, "list_streams", list_early)
+    assert [line.stream for line in _lines(graph).read_roots(KEEP_ALL).lines] == [MAIN]
 
 
 def test_a_live_branch_whose_records_are_lost_is_not_taken_for_a_deleted_one(
@@ -67,9 +67,11 @@ def test_a_live_branch_whose_records_are_lost_is_not_taken_for_a_deleted_one(
 ) -> None:
     stream = graph.branches.resolve("review")
     graph.log.floors.put(stream.id, 1)
-    graph.objects.delete([layout.record(stream.id, 1), layout.hint(stream.id)])
-    with pytest.raises(BranchGone):
-        _lines(graph.reopened()).roots(KEEP_ALL)
+    graph.objects.delete(
+        [layout.build_record_path(stream.id, 1), layout.build_hint_path(stream.id)]
+    )
+    with pytest.raises(BranchGoneError):
+        _lines(graph.reopened()).read_roots(KEEP_ALL)
 
 
 def test_a_line_that_another_collector_shortens_meanwhile_is_read_again(
@@ -78,11 +80,11 @@ def test_a_line_that_another_collector_shortens_meanwhile_is_read_again(
     # A merge with it would need the commits since it was created.
     graph.branches.delete("review")
     made = [graph.insert({f"p{number}": "1"}).created_at for number in range(6)]
-    floor_of = Lines._floor
+    floor_of = RootReader._compute_floor
     others = graph.reopened()
     met: list[int] = []
 
-    def read_late(lines: Lines, stream: Stream, kept: range, policy: Policy) -> int:
+    def read_late(lines: RootReader, stream: Stream, kept: range, policy: Policy) -> int:
         if stream == MAIN and not met:
             met.append(kept.start)
             _collect(others)
@@ -90,7 +92,7 @@ def test_a_line_that_another_collector_shortens_meanwhile_is_read_again(
 
     # Some commits are younger than the grace, so the records between are read.
     lines = _lines(graph.reopened(), started_us=made[2])
-    monkeypatch.setattr(Lines, "_floor", read_late)
-    found = lines.roots(Policy(keep=4)).lines[0]
+    monkeypatch.setattr(RootReader, "_compute_floor", read_late)
+    found = lines.read_roots(Policy(keep=4)).lines[0]
     assert met == [0]
-    assert found.floor == found.was == others.log.floors.of_stream(MAIN.id)
+    assert found.floor == found.previous_floor == others.log.floors.read_stream_floor(MAIN.id)

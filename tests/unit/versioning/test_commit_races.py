@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import Conflict, KeyConflict
+from omnigraph.errors import ConflictError, KeyConflictError
 from omnigraph.storage import open_objects
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning import MAIN, Changed, Publishers, Record, Settings
@@ -56,7 +56,7 @@ def _together(work: Callable[[int], object]) -> list[object]:
 
 def _assert_history_is_linear(graph: SmallGraph) -> list[Record]:
     """Every record follows the one before it, and together they inserted exactly the people."""
-    records = list(graph.history.commits(MAIN))[::-1]
+    records = list(graph.history.iter_commits(MAIN))[::-1]
     assert [record.seq for record in records] == list(range(len(records)))
     assert [record.parent for record in records[1:]] == [r.commit for r in records[:-1]]
     changes = [record.changes.get(PERSON) for record in records]
@@ -76,7 +76,7 @@ def test_threads_that_insert_different_people_all_succeed(
         for turn in range(5):
             prepare = inserting(own, {f"p{number}-{turn}": "x"})
             if are_handles_shared:
-                publishers.of(MAIN).publish(prepare(own.head()), prepare_again=prepare)
+                publishers.get_publisher(MAIN).publish(prepare(own.head()), prepare_again=prepare)
             else:
                 own.write(prepare)
 
@@ -88,7 +88,7 @@ def test_threads_that_insert_different_people_all_succeed(
 
 def test_of_threads_that_insert_one_person_one_succeeds(graph: SmallGraph) -> None:
     results = _together(lambda number: graph.reopened().insert({"ada": str(number)}))
-    assert Counter(type(result) for result in results) == {Record: 1, KeyConflict: THREADS - 1}
+    assert Counter(type(result) for result in results) == {Record: 1, KeyConflictError: THREADS - 1}
     assert len(graph.people()) == 1
 
 
@@ -101,7 +101,7 @@ def test_strict_updates_of_one_person_are_never_lost(graph: SmallGraph) -> None:
             try:
                 own.strict(updating(own, lambda people: {"ada": str(int(people["ada"]) + 1)}))
                 done += 1
-            except Conflict:
+            except ConflictError:
                 continue
         return done
 
@@ -122,7 +122,7 @@ def test_edges_and_deletions_of_their_ends_never_both_happen(graph: SmallGraph) 
         return own.strict(deleting(own, [name]))
 
     results = _together(connect_or_delete)
-    assert {type(result) for result in results} <= {Record, Conflict}
+    assert {type(result) for result in results} <= {Record, ConflictError}
     head = graph.head()
     edges = graph.tables.open(head.pins["edge:Knows"]).scan().to_pylist()
     left = graph.rows(head)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import BranchGone, InDoubt
+from omnigraph.errors import BranchGoneError, InDoubtError
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.paths import Entry
@@ -38,7 +38,7 @@ class PausedStore:
         return self._inner.get_range(path, start, length)
 
     def put_new(self, path: str, data: bytes) -> bool:
-        if self._seq is None or layout.seq_of_record(path) != self._seq:
+        if self._seq is None or layout.parse_record_path(path) != self._seq:
             return self._inner.put_new(path, data)
         self._seq = None
         if not self._is_after:
@@ -68,7 +68,7 @@ def _collect(graph: SmallGraph, keep: int = 1) -> Collected:
 
 
 def _seqs(objects: Objects, folder: str) -> list[int | None]:
-    return [layout.seq_of_floor(entry.path) for entry in objects.list(folder)]
+    return [layout.parse_floor_path(entry.path) for entry in objects.list(folder)]
 
 
 def _records(graph: SmallGraph) -> Callable[[range], list[Record]]:
@@ -83,7 +83,7 @@ def test_no_floor_is_stated_below_one_that_is_there(fast_graph: SmallGraph) -> N
     floors = fast_graph.log.floors
     floors.put(MAIN.id, 5)
     floors.raise_to(MAIN.id, 3, _records(fast_graph))
-    assert _seqs(fast_graph.objects, layout.floor_folder(MAIN.id)) == [5]
+    assert _seqs(fast_graph.objects, layout.build_floor_folder(MAIN.id)) == [5]
 
 
 def test_a_floor_names_the_commits_since_the_one_before_it(fast_graph: SmallGraph) -> None:
@@ -91,9 +91,9 @@ def test_a_floor_names_the_commits_since_the_one_before_it(fast_graph: SmallGrap
     floors = fast_graph.log.floors
     floors.raise_to(MAIN.id, 3, _records(fast_graph))
     floors.raise_to(MAIN.id, 5, _records(fast_graph))
-    named = [floors.has_let_go(MAIN.id, seq, commit) for seq, commit in enumerate(commits, 1)]
+    named = [floors.has_released(MAIN.id, seq, commit) for seq, commit in enumerate(commits, 1)]
     assert named == [True, True, True, True, None, None]
-    assert floors.has_let_go(MAIN.id, 3, commits[0]) is False
+    assert floors.has_released(MAIN.id, 3, commits[0]) is False
 
 
 def test_records_are_read_again_where_others_raise_the_floor_meanwhile(
@@ -110,8 +110,8 @@ def test_records_are_read_again_where_others_raise_the_floor_meanwhile(
 
     floors.raise_to(MAIN.id, 6, read_late)
     assert asked == [range(6), range(4, 6)]
-    assert floors.has_let_go(MAIN.id, 4, commits[3]) is True
-    assert floors.has_let_go(MAIN.id, 4, commits[2]) is False
+    assert floors.has_released(MAIN.id, 4, commits[3]) is True
+    assert floors.has_released(MAIN.id, 4, commits[2]) is False
 
 
 def test_two_collectors_that_state_floors_at_once_name_the_same_commits(
@@ -124,13 +124,13 @@ def test_two_collectors_that_state_floors_at_once_name_the_same_commits(
     class Late(MemoryObjects):
         def put_new(self, path: str, data: bytes) -> bool:
             other.log.floors.raise_to(MAIN.id, 6, _records(other))
-            inner.delete([layout.record(MAIN.id, 2)])
+            inner.delete([layout.build_record_path(MAIN.id, 2)])
             return inner.put_new(path, data)
 
     assert isinstance(inner, MemoryObjects)
     Floors(Late(data=inner.data)).raise_to(MAIN.id, 4, _records(fast_graph))
-    assert other.log.floors.of_stream(MAIN.id) == 6
-    named = [other.log.floors.has_let_go(MAIN.id, seq, commits[seq - 1]) for seq in range(1, 6)]
+    assert other.log.floors.read_stream_floor(MAIN.id) == 6
+    named = [other.log.floors.has_released(MAIN.id, seq, commits[seq - 1]) for seq in range(1, 6)]
     assert named == [True] * 5
 
 
@@ -152,7 +152,7 @@ def test_a_put_on_a_deleted_branch_is_not_counted_by_a_second_clean_up(tmp_path:
     # The second clean-up lists what the writer has put, before the writer looks at the floors.
     store = PausedStore(before, 2, lambda: _collect(graph), is_after=True)
     writer = _pausing(graph, store)
-    with pytest.raises(BranchGone):
+    with pytest.raises(BranchGoneError):
         writer.write(upserting(writer, {"late": "1"}), stream)
 
 
@@ -181,11 +181,11 @@ def test_a_floor_that_says_nothing_leaves_a_commit_in_doubt(
     fast_graph: SmallGraph, data: bytes
 ) -> None:
     def state_floors() -> None:
-        fast_graph.objects.put(layout.floor(MAIN.id, 4), data)
+        fast_graph.objects.put(layout.build_floor_path(MAIN.id, 4), data)
         fast_graph.log.floors.put(MAIN.id, 9)
 
     writer = _pausing(fast_graph, PausedStore(fast_graph.objects, 1, state_floors))
-    with pytest.raises(InDoubt) as raised:
+    with pytest.raises(InDoubtError) as raised:
         writer.strict(inserting(writer, {"ada": "1"}))
     assert raised.value.commit
 
@@ -196,13 +196,13 @@ def test_a_commit_looks_at_one_floor_after_many_clean_ups(tmp_path: Path) -> Non
     for number in range(4):
         commits.append(graph.insert({f"p{number}": "1"}).commit)
         _collect(graph)
-    folder, past = layout.floor_folder(MAIN.id), layout.past_floor_folder(MAIN.id)
-    highest = graph.log.floors.of_stream(MAIN.id)
+    folder, past = layout.build_floor_folder(MAIN.id), layout.past_floor_folder(MAIN.id)
+    highest = graph.log.floors.read_stream_floor(MAIN.id)
     assert _seqs(graph.objects, folder) == [highest]
     assert _seqs(graph.objects, past) == [1, 3, 5]
     # The moved ones still decide what became of a put.
-    assert graph.log.floors.has_let_go(MAIN.id, 1, commits[0]) is True
-    assert graph.log.floors.has_let_go(MAIN.id, 1, commits[1]) is False
+    assert graph.log.floors.has_released(MAIN.id, 1, commits[0]) is True
+    assert graph.log.floors.has_released(MAIN.id, 1, commits[1]) is False
 
 
 def test_a_branch_reaches_as_far_as_before_when_floors_are_moved(fast_graph: SmallGraph) -> None:
@@ -210,9 +210,9 @@ def test_a_branch_reaches_as_far_as_before_when_floors_are_moved(fast_graph: Sma
         fast_graph.insert({f"p{number}": "1"})
     floors = fast_graph.log.floors
     floors.put(MAIN.id, 2)
-    stream = fast_graph.branches.create("review", at=fast_graph.log.at(MAIN, 4))
+    stream = fast_graph.branches.create("review", at=fast_graph.log.read_snapshot(MAIN, 4))
     floors.put(MAIN.id, 5)
-    assert floors.of(stream) == 2
+    assert floors.read_floor(stream) == 2
     floors.move_past(MAIN.id)
     floors.move_past(MAIN.id)
-    assert (floors.of(stream), floors.of(MAIN)) == (2, 5)
+    assert (floors.read_floor(stream), floors.read_floor(MAIN)) == (2, 5)

@@ -34,8 +34,8 @@ def test_the_source_of_a_set_does_not_matter() -> None:
 
 
 def test_nothing_is_common_with_an_empty_set() -> None:
-    assert IdSet("abcd").first_common(EMPTY) is None
-    assert EMPTY.first_common(IdSet("abcd")) is None
+    assert IdSet("abcd").find_first_common(EMPTY) is None
+    assert EMPTY.find_first_common(IdSet("abcd")) is None
 
 
 def test_a_set_prints_its_first_ids() -> None:
@@ -45,7 +45,7 @@ def test_a_set_prints_its_first_ids() -> None:
 
 @given(IDS, IDS)
 def test_first_common_and_union_agree_with_python_sets(left: set[str], right: set[str]) -> None:
-    assert IdSet(left).first_common(IdSet(right)) == min(left & right, default=None)
+    assert IdSet(left).find_first_common(IdSet(right)) == min(left & right, default=None)
     assert list(IdSet(left).union(IdSet(right))) == sorted(left | right)
     assert IdSet(left).to_array().type == pa.large_string()
 
@@ -60,7 +60,7 @@ def test_a_deferred_set_is_made_once_and_only_when_it_is_needed() -> None:
     deferred = DeferredIds(2, make)
     together = deferred.union(IdSet(["c"]))
     assert (len(deferred), len(together), made) == (2, 3, [])
-    assert together.first_common(IdSet(["b", "z"])) == "b"
-    assert together.first_common(IdSet(["c"])) == "c"
-    assert deferred.first_common(IdSet(["z"])) is None
+    assert together.find_first_common(IdSet(["b", "z"])) == "b"
+    assert together.find_first_common(IdSet(["c"])) == "c"
+    assert deferred.find_first_common(IdSet(["z"])) is None
     assert (list(deferred), made) == (["a", "b"], [1])

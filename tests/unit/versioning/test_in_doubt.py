@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from omnigraph.errors import Conflict, StorageError, StorageUnknown
+from omnigraph.errors import ConflictError, StorageError, StorageUnknownError
 from omnigraph.versioning import (
     MAIN,
     Append,
@@ -30,7 +30,7 @@ class Landing(MemoryObjects):
     def put_new(self, path: str, data: bytes) -> bool:
         self.attempts += 1
         if self.attempts == 1:
-            raise StorageUnknown("put_new", path, "no answer")
+            raise StorageUnknownError("put_new", path, "no answer")
         if self.attempts == 2:
             super().put_new(path, data)
             raise StorageError("put_new", path, "too many requests")
@@ -112,7 +112,7 @@ def test_types_may_swap_their_names(fast_graph: SmallGraph) -> None:
 
 def test_a_rename_never_replaces_a_living_type(fast_graph: SmallGraph) -> None:
     head = fast_graph.head()
-    with pytest.raises(Conflict, match="edge:Knows exists already"):
+    with pytest.raises(ConflictError, match="edge:Knows exists already"):
         fast_graph.committer.publish(
             Transaction(head, (Rename(PERSON, KNOWS),), {}, schema="sha256:other")
         )

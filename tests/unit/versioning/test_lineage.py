@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from omnigraph.errors import HistoryGone
+from omnigraph.errors import HistoryGoneError
 from omnigraph.storage import layout
 from omnigraph.versioning import MAIN, Lineage, Record, Snapshot, Stream, Transaction
 from omnigraph.versioning.first_parents import is_on_line
@@ -95,13 +95,19 @@ def test_a_fresh_branch_forks_where_it_started() -> None:
     family = Family()
     start = family.commits(MAIN, 3)
     review = family.branch("review", start)
-    assert family.lineage().last_shared(family.graph.head(review), start).commit == start.commit
+    assert (
+        family.lineage().find_last_shared(family.graph.head(review), start).commit == start.commit
+    )
     later = family.commits(MAIN, 2)
     lineage = family.lineage()
-    assert lineage.last_shared(family.graph.head(review), later).commit == start.commit
-    assert lineage.base(later, family.graph.head(review)).commit == start.commit
+    assert lineage.find_last_shared(family.graph.head(review), later).commit == start.commit
+    assert lineage.find_merge_base(later, family.graph.head(review)).commit == start.commit
     own = family.commits(review, 2)
-    assert lineage.last_shared(own, later).commit == lineage.base(own, later).commit == start.commit
+    assert (
+        lineage.find_last_shared(own, later).commit
+        == lineage.find_merge_base(own, later).commit
+        == start.commit
+    )
 
 
 def test_the_fork_of_branches_of_branches_is_on_the_line_that_both_share() -> None:
@@ -112,12 +118,12 @@ def test_the_fork_of_branches_of_branches_is_on_the_line_that_both_share() -> No
     family.commits(first, 1)
     heads = [family.commits(second, 2), family.commits(third, 1), family.commits(MAIN, 4)]
     lineage = family.lineage()
-    assert lineage.last_shared(heads[0], heads[1]).ref == CommitRef(
+    assert lineage.find_last_shared(heads[0], heads[1]).ref == CommitRef(
         "a", first.id, 5, heads[0].stream.origins[0].commit
     )
     assert (
-        lineage.last_shared(heads[0], heads[2]).seq
-        == lineage.last_shared(heads[2], heads[1]).seq
+        lineage.find_last_shared(heads[0], heads[2]).seq
+        == lineage.find_last_shared(heads[2], heads[1]).seq
         == 2
     )
 
@@ -129,7 +135,7 @@ def test_a_repeated_merge_starts_from_the_commit_that_was_merged_last() -> None:
     family.commits(MAIN, 1)
     family.commit(MAIN, merged)
     theirs = family.commits(review, 2)
-    assert family.lineage().base(family.graph.head(), theirs).commit == merged.commit
+    assert family.lineage().find_merge_base(family.graph.head(), theirs).commit == merged.commit
 
 
 def test_an_ancestor_of_another_common_ancestor_is_never_the_base() -> None:
@@ -144,7 +150,7 @@ def test_an_ancestor_of_another_common_ancestor_is_never_the_base() -> None:
     main = family.commit(MAIN, family.commits(review, 1))
     ours, theirs = (family.distances(each.commit) for each in (main, family.commits(other, 1)))
     assert ours[old.commit] + theirs[old.commit] < ours[shared.commit] + theirs[shared.commit]
-    assert family.lineage().base(main, family.graph.head(other)).commit == shared.commit
+    assert family.lineage().find_merge_base(main, family.graph.head(other)).commit == shared.commit
 
 
 def test_of_the_bases_of_crosswise_merges_the_nearest_is_taken() -> None:
@@ -153,8 +159,8 @@ def test_of_the_bases_of_crosswise_merges_the_nearest_is_taken() -> None:
     ours, theirs = family.commits(MAIN, 3), family.commits(review, 1)
     crossed = family.commit(MAIN, theirs), family.commit(review, ours)
     # Both are at the distance 2; that of main has the higher version.
-    assert family.lineage().base(*crossed).commit == ours.commit
-    assert family.lineage().base(*reversed(crossed)).commit == ours.commit
+    assert family.lineage().find_merge_base(*crossed).commit == ours.commit
+    assert family.lineage().find_merge_base(*reversed(crossed)).commit == ours.commit
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -176,8 +182,8 @@ def test_lineages_of_random_families_are_those_that_a_look_at_everything_finds(s
     lineage = family.lineage()
     for _ in range(30):
         a, b = (chance.choice(list(family.places.values())) for _ in range(2))
-        assert lineage.base(a, b).commit == family.base(a.commit, b.commit)
-        shared = lineage.last_shared(a, b)
+        assert lineage.find_merge_base(a, b).commit == family.base(a.commit, b.commit)
+        shared = lineage.find_last_shared(a, b)
         assert is_on_line(a, shared.ref)
         assert is_on_line(b, shared.ref)
 
@@ -188,7 +194,7 @@ def test_a_commit_on_a_line_is_the_base_without_a_read() -> None:
     head = family.commits(family.branch("review", family.commits(MAIN, 5)), 5)
     lineage = family.lineage()
     family.objects.calls.clear()
-    assert lineage.base(head, first) == first
+    assert lineage.find_merge_base(head, first) == first
     assert family.objects.calls == []
 
 
@@ -199,7 +205,7 @@ def test_a_base_is_found_without_reading_what_is_older() -> None:
     ours, theirs = family.commits(MAIN, 3), family.commits(review, 5)
     lineage = family.lineage()
     family.objects.calls.clear()
-    assert lineage.base(ours, theirs).commit == start.commit
+    assert lineage.find_merge_base(ours, theirs).commit == start.commit
     assert len(family.objects.calls) <= 20
 
 
@@ -210,9 +216,9 @@ def test_the_records_between_are_those_of_the_line_oldest_first() -> None:
     family.commits(review, 2)
     merge = family.commit(review, family.commits(MAIN, 2))
     lineage = family.lineage()
-    assert [record.seq for record in lineage.between(merge, 1)] == [2, 3, 4, 5, 6]
-    assert {record.branch for record in lineage.between(merge, 3)} == {"review"}
-    assert lineage.between(merge, merge.seq) == []
+    assert [record.seq for record in lineage.read_between(merge, 1)] == [2, 3, 4, 5, 6]
+    assert {record.branch for record in lineage.read_between(merge, 3)} == {"review"}
+    assert lineage.read_between(merge, merge.seq) == []
     assert lineage.has_merges(merge, 3)
     assert not lineage.has_merges(start, 0)
 
@@ -222,12 +228,12 @@ def test_the_start_of_a_branch_is_its_base_even_if_the_records_there_were_collec
     start = family.commits(MAIN, 3)
     review = family.branch("review", start)
     ours, theirs = family.commits(MAIN, 4), family.commits(review, 2)
-    family.objects.delete(layout.record(MAIN.id, seq) for seq in range(1, 6))
+    family.objects.delete(layout.build_record_path(MAIN.id, seq) for seq in range(1, 6))
     lineage = family.lineage()
-    assert lineage.base(ours, theirs).commit == start.commit
-    assert lineage.last_shared(ours, theirs).commit == start.commit
-    with pytest.raises(HistoryGone, match="version 5 of branch 'main' is not stored"):
-        lineage.between(ours, start.seq)
+    assert lineage.find_merge_base(ours, theirs).commit == start.commit
+    assert lineage.find_last_shared(ours, theirs).commit == start.commit
+    with pytest.raises(HistoryGoneError, match="version 5 of branch 'main' is not stored"):
+        lineage.read_between(ours, start.seq)
 
 
 def test_a_merge_of_a_branch_that_left_no_trace_ends_there() -> None:
@@ -238,10 +244,10 @@ def test_a_merge_of_a_branch_that_left_no_trace_ends_there() -> None:
     review = family.branch("review", family.graph.head())
     theirs, ours = family.commits(review, 1), family.commits(MAIN, 1)
     family.objects.delete(
-        [entry.path for entry in family.objects.list(layout.stream_folder(gone.id))]
+        [entry.path for entry in family.objects.list(layout.build_stream_folder(gone.id))]
     )
     lineage = family.lineage()
-    assert lineage.base(ours, theirs).commit == review.origins[0].commit
+    assert lineage.find_merge_base(ours, theirs).commit == review.origins[0].commit
 
 
 def test_a_deleted_branch_still_tells_where_its_commits_came_from() -> None:
@@ -255,7 +261,7 @@ def test_a_deleted_branch_still_tells_where_its_commits_came_from() -> None:
     ours = family.commits(again, 1)
     lineage = family.lineage()
     places = family.places.values()
-    assert all(lineage.base(ours, place).commit == place.commit for place in places)
+    assert all(lineage.find_merge_base(ours, place).commit == place.commit for place in places)
     assert family.graph.branches.stream_of("gone", gone.id) == gone
     assert family.graph.branches.stream_of("gone", again.id) == again
     assert family.graph.branches.stream_of("gone", "gone.other") is None

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 import omnigraph.versioning
-from omnigraph.errors import CommitNotFound, CorruptObject, FormatTooNew, GraphNotFound
+from omnigraph.errors import (
+    CommitNotFoundError,
+    CorruptObjectError,
+    FormatTooNewError,
+    GraphNotFoundError,
+)
 from omnigraph.storage import layout
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning import (
@@ -24,7 +29,7 @@ from omnigraph.versioning.snapshot import Head
 from unit.versioning.memory_storage import MemoryObjects, MemoryTables
 from unit.versioning.small_graph import NODE, SCHEMA, SmallGraph, memory_graph
 
-HINT = layout.hint(MAIN.id)
+HINT = layout.build_hint_path(MAIN.id)
 
 
 def _objects(graph: SmallGraph) -> MemoryObjects:
@@ -48,7 +53,7 @@ def test_the_current_state_costs_four_requests_however_long_the_history(
     calls.clear()
     assert graph.reopened().head().seq == commits
     assert [operation for operation, _ in calls] == ["get", "get", "get", "list"]
-    assert calls[-1][1] == layout.floor_folder(MAIN.id)
+    assert calls[-1][1] == layout.build_floor_folder(MAIN.id)
 
 
 def test_a_warm_look_at_the_head_is_one_absent_probe() -> None:
@@ -56,21 +61,21 @@ def test_a_warm_look_at_the_head_is_one_absent_probe() -> None:
     calls = _objects(graph).calls
     calls.clear()
     assert graph.head().seq == 3
-    assert calls == [("get", layout.record(MAIN.id, 4))]
+    assert calls == [("get", layout.build_record_path(MAIN.id, 4))]
 
 
 def test_the_newest_known_head_is_kept() -> None:
     graph = _filled(3)
     newest = Head(graph.head())
-    assert graph.log.remember(Head(graph.log.at(MAIN, 1))) == newest
-    assert graph.log.known_head(MAIN) == newest
+    assert graph.log.remember(Head(graph.log.read_snapshot(MAIN, 1))) == newest
+    assert graph.log.get_known_head(MAIN) == newest
 
 
 def test_any_version_of_a_small_graph_is_one_read() -> None:
     graph = _filled(20).reopened()
     calls = _objects(graph).calls
     calls.clear()
-    assert graph.log.at(MAIN, 7).seq == 7
+    assert graph.log.read_snapshot(MAIN, 7).seq == 7
     assert len(calls) == 1
 
 
@@ -85,8 +90,8 @@ def test_a_torn_or_missing_hint_costs_a_listing_and_nothing_else(hint: bytes | N
 
 def test_a_branch_whose_newest_record_is_lost_does_not_go_back() -> None:
     graph = _filled(5)
-    _objects(graph).delete([layout.record(MAIN.id, 5)])
-    with pytest.raises(CorruptObject, match="it was the newest of its branch") as lost:
+    _objects(graph).delete([layout.build_record_path(MAIN.id, 5)])
+    with pytest.raises(CorruptObjectError, match="it was the newest of its branch") as lost:
         graph.reopened().head()
     assert HINT in (lost.value.hint or "")
     _objects(graph).delete([HINT])
@@ -107,7 +112,7 @@ def test_a_process_that_slept_finds_the_new_head_by_a_listing() -> None:
     for number in range(40):
         graph.insert({f"q{number}": "x"})
     assert sleeping.head() == graph.head()
-    assert [entry.seq for entry in sleeping.log.after(MAIN, 1)] == list(range(2, 43))
+    assert [entry.seq for entry in sleeping.log.read_after(MAIN, 1)] == list(range(2, 43))
 
 
 def test_only_the_committer_creates_records() -> None:
@@ -118,35 +123,35 @@ def test_only_the_committer_creates_records() -> None:
 
 def test_a_corrupt_record_is_named() -> None:
     graph = _filled(3)
-    path = layout.record(MAIN.id, 3)
+    path = layout.build_record_path(MAIN.id, 3)
     _objects(graph).put(path, b'{"format":1')
-    with pytest.raises(CorruptObject, match=path):
+    with pytest.raises(CorruptObjectError, match=path):
         graph.reopened().head()
 
 
 def test_a_record_of_a_newer_program_is_refused() -> None:
     graph = _filled(3)
-    _objects(graph).put(layout.record(MAIN.id, 4), b'{"format":2}')
-    with pytest.raises(FormatTooNew):
+    _objects(graph).put(layout.build_record_path(MAIN.id, 4), b'{"format":2}')
+    with pytest.raises(FormatTooNewError):
         graph.head()
 
 
 def test_a_graph_must_exist_and_be_readable() -> None:
     objects = MemoryObjects()
-    with pytest.raises(GraphNotFound):
+    with pytest.raises(GraphNotFoundError):
         Log(objects).require_graph()
     objects.put(layout.FORMAT, b'{"format":1}')
-    with pytest.raises(GraphNotFound):
+    with pytest.raises(GraphNotFoundError):
         Log(objects).require_graph()
     objects.put(layout.FORMAT, b'{"format":7}')
-    with pytest.raises(FormatTooNew):
+    with pytest.raises(FormatTooNewError):
         Log(objects).require_graph()
     memory_graph().log.require_graph()
 
 
 def test_a_version_that_is_not_there_is_not_found() -> None:
-    with pytest.raises(CommitNotFound, match="branch 'main' has no version 9"):
-        _filled(3).log.at(MAIN, 9)
+    with pytest.raises(CommitNotFoundError, match="branch 'main' has no version 9"):
+        _filled(3).log.read_snapshot(MAIN, 9)
 
 
 class Wide:
@@ -198,7 +203,7 @@ def test_a_wide_graph_is_folded_the_same_with_and_without_checkpoints(derived: s
     again = wide.graph.reopened()
     assert again.head().pins == wide.pins[again.head().seq]
     for seq, pins in wide.pins.items():
-        assert again.log.at(MAIN, seq).pins == pins
+        assert again.log.read_snapshot(MAIN, seq).pins == pins
 
 
 def test_the_records_of_a_wide_graph_hold_only_what_they_touched() -> None:
@@ -206,7 +211,7 @@ def test_the_records_of_a_wide_graph_hold_only_what_they_touched() -> None:
     wide.publish(Drop("node:T1"))
     record = wide.graph.log.read(MAIN.id, wide.graph.head().seq)
     assert record is not None
-    assert len(_objects(wide.graph).data[layout.record(MAIN.id, record.seq)]) < 400
+    assert len(_objects(wide.graph).data[layout.build_record_path(MAIN.id, record.seq)]) < 400
 
 
 def test_rebuilding_writes_the_derived_objects_again() -> None:
@@ -228,7 +233,7 @@ def test_rebuilding_writes_the_derived_objects_again() -> None:
 
 def test_a_missing_record_below_newer_ones_is_named_and_never_skipped() -> None:
     graph = _filled(6)
-    head = graph.log.head(MAIN)
-    _objects(graph).delete([layout.record(MAIN.id, 3)])
-    with pytest.raises(CorruptObject, match=r"00000000000000000003\.json"):
-        graph.reopened().log.between(MAIN, 1, head)
+    head = graph.log.read_head(MAIN)
+    _objects(graph).delete([layout.build_record_path(MAIN.id, 3)])
+    with pytest.raises(CorruptObjectError, match=r"00000000000000000003\.json"):
+        graph.reopened().log.read_between(MAIN, 1, head)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import StorageError, StorageUnknown
+from omnigraph.errors import StorageError, StorageUnknownError
 from omnigraph.storage import Tables, layout, open_objects
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.paths import Entry
@@ -27,7 +27,7 @@ class LossyStore:
         self.is_armed, self.is_down = True, False
 
     def get(self, path: str) -> bytes | None:
-        if self.is_down and layout.seq_of_record(path) == 2:
+        if self.is_down and layout.parse_record_path(path) == 2:
             self.is_down = False
             raise StorageError("get", path, "down")
         return self._inner.get(path)
@@ -37,9 +37,9 @@ class LossyStore:
 
     def put_new(self, path: str, data: bytes) -> bool:
         is_new = self._inner.put_new(path, data)
-        if self.is_armed and layout.seq_of_record(path) == 2:
+        if self.is_armed and layout.parse_record_path(path) == 2:
             self.is_armed, self.is_down = False, True
-            raise StorageUnknown("put_new", path, "the answer was lost")
+            raise StorageUnknownError("put_new", path, "the answer was lost")
         return is_new
 
     def put(self, path: str, data: bytes) -> None:
@@ -78,7 +78,7 @@ def test_a_commit_whose_answer_was_lost_before_a_clean_up_is_made_once(graph: Sm
 
     def pause(_: float) -> None:
         if not (paused or store.is_armed or store.is_down):
-            paused.append(others.log.newest_head(MAIN).snapshot.seq)
+            paused.append(others.log.read_newest_head(MAIN).snapshot.seq)
             others.insert({"bob": "1"})
             _collect(others, keep=2)
 
@@ -89,8 +89,8 @@ def test_a_commit_whose_answer_was_lost_before_a_clean_up_is_made_once(graph: Sm
     assert record.seq == 2
     fresh = graph.reopened()
     assert fresh.people() == {"ada": "1", "bob": "1", "zoe": "1"}
-    for seq in fresh.log.stored_seqs(MAIN.id, below=99)[1:]:
-        at = fresh.log.at(MAIN, seq)
+    for seq in fresh.log.list_stored_seqs(MAIN.id, below=99)[1:]:
+        at = fresh.log.read_snapshot(MAIN, seq)
         assert fresh.tables.open(at.pins[PERSON]).scan().num_rows
 
 

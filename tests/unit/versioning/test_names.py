@@ -10,11 +10,16 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from omnigraph.errors import BranchNotFound, BranchRefused, InvalidArgument, TagExists
+from omnigraph.errors import (
+    BranchNotFoundError,
+    BranchRefusedError,
+    InvalidArgumentError,
+    TagExistsError,
+)
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.versioning.events import put_event
-from omnigraph.versioning.tags import Tag, event_of
+from omnigraph.versioning.tags import Tag, build_tag_event
 from unit.versioning.small_graph import SmallGraph
 
 Create: TypeAlias = Callable[[SmallGraph, str], object]
@@ -51,7 +56,7 @@ def create(request: pytest.FixtureRequest) -> Create:
 def test_a_new_name_means_nothing_else(
     fast_graph: SmallGraph, create: Create, name: str, reason: str
 ) -> None:
-    with pytest.raises((BranchRefused, InvalidArgument), match=reason):
+    with pytest.raises((BranchRefusedError, InvalidArgumentError), match=reason):
         create(fast_graph, name)
     assert fast_graph.branches.list() == ["main"]
     assert fast_graph.branches.tags.list() == []
@@ -69,11 +74,11 @@ def test_a_tag_and_a_branch_do_not_share_a_name_while_both_are_there(
 ) -> None:
     branches = fast_graph.branches
     _branch(fast_graph, "both")
-    with pytest.raises(InvalidArgument, match="it is the name of a branch"):
+    with pytest.raises(InvalidArgumentError, match="it is the name of a branch"):
         _tag(fast_graph, "both")
     branches.delete("both")
     _tag(fast_graph, "both")
-    with pytest.raises(BranchRefused, match="it is the name of a tag"):
+    with pytest.raises(BranchRefusedError, match="it is the name of a tag"):
         _branch(fast_graph, "both")
     branches.tags.delete("both")
     _branch(fast_graph, "both")
@@ -82,8 +87,8 @@ def test_a_tag_and_a_branch_do_not_share_a_name_while_both_are_there(
 
 def _put_apart(graph: SmallGraph, tag: Tag) -> None:
     """Put a tag as earlier programs did: with events that branches do not share."""
-    event = event_of(tag)
-    assert put_event(graph.objects, layout.tag_event(tag.name, 1), event, what="a tag")
+    event = build_tag_event(tag)
+    assert put_event(graph.objects, layout.build_tag_event_path(tag.name, 1), event, what="a tag")
 
 
 def test_a_tag_that_is_there_under_such_a_name_can_be_read_and_deleted(
@@ -102,9 +107,9 @@ def test_tags_whose_events_are_apart_hold_their_names_until_they_are_deleted(
     branches, tag = fast_graph.branches, Tag("old", fast_graph.head(), 1)
     _put_apart(fast_graph, tag)
     assert branches.tags.list() == [tag] == [branches.tags.get("old")]
-    with pytest.raises(TagExists):
+    with pytest.raises(TagExistsError):
         _tag(fast_graph, "old")
-    with pytest.raises(BranchRefused, match="it is the name of a tag"):
+    with pytest.raises(BranchRefusedError, match="it is the name of a tag"):
         _branch(fast_graph, "old")
     branches.tags.delete("old")
     assert branches.tags.list(deleted_since=0) == [tag]
@@ -145,7 +150,7 @@ def test_a_name_is_given_once_whenever_the_other_one_comes(
         objects = Interrupted(graph.objects, number, partial(second, graph, name))
         slow = SmallGraph(objects, graph.tables, graph.settings)
         # The one that came later is told what has the name.
-        with suppress(BranchRefused, InvalidArgument):
+        with suppress(BranchRefusedError, InvalidArgumentError):
             first(slow, name)
         if not objects.is_over:
             break
@@ -158,7 +163,7 @@ def test_a_name_is_given_once_whenever_the_other_one_comes(
 def test_a_creation_that_ended_after_its_announcement_leaves_the_name_free(
     fast_graph: SmallGraph, create: Create
 ) -> None:
-    path = layout.tag_announcement("x", 1)
+    path = layout.build_tag_announcement_path("x", 1)
     assert fast_graph.objects.put_new(path, b"")
     assert (fast_graph.branches.list(), fast_graph.branches.tags.list()) == (["main"], [])
     create(fast_graph, "x")
@@ -179,7 +184,7 @@ def test_a_name_that_was_a_tag_and_a_branch_shows_what_was_deleted_lately(
     branches.delete("x")
     _tag(fast_graph, "x")
     assert [tag.name for tag in branches.tags.list(deleted_since=0)] == ["x", "x"]
-    assert branches.streams(deleted_since=0)[1:] == ((stream, False),)
+    assert branches.list_streams(deleted_since=0)[1:] == ((stream, False),)
     assert branches.stream_of("x", stream.id) == stream
-    with pytest.raises(BranchNotFound):
+    with pytest.raises(BranchNotFoundError):
         branches.resolve("x")

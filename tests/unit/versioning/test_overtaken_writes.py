@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.errors import CorruptObject, PreconditionFailed, StagingExpired
+from omnigraph.errors import CorruptObjectError, PreconditionFailedError, StagingExpiredError
 from omnigraph.storage import layout
 from omnigraph.storage.pins import Pin, Staged
 from omnigraph.versioning import (
@@ -33,8 +33,8 @@ from unit.versioning.small_graph import (
     SmallGraph,
     created_tables,
     inserting,
-    let_go,
     memory_graph,
+    released_commits,
 )
 
 
@@ -64,7 +64,10 @@ def _paused(graph: SmallGraph, step: str, seq: int, meanwhile: Callable[[], obje
     """The graph in a process that is stopped before a step at a record."""
     assert isinstance(graph.objects, MemoryObjects)
     objects = Pausing(
-        data=graph.objects.data, step=step, path=layout.record(MAIN.id, seq), meanwhile=meanwhile
+        data=graph.objects.data,
+        step=step,
+        path=layout.build_record_path(MAIN.id, seq),
+        meanwhile=meanwhile,
     )
     return SmallGraph(objects, graph.tables, graph.settings)
 
@@ -75,7 +78,7 @@ def _wide_graph() -> SmallGraph:
     pins = created_tables(tables)
     for number in range(WHOLE_PINS_MAX):
         type_key = f"node:T{number}"
-        pins[type_key] = tables.create(layout.table(type_key, "00000001"), NODE)
+        pins[type_key] = tables.create(layout.build_table_path(type_key, "00000001"), NODE)
     graph = SmallGraph(MemoryObjects(), tables, Settings(pause=lambda _: None))
     graph.committer.create_graph(schema=SCHEMA, pins=pins)
     return graph
@@ -93,7 +96,7 @@ def test_a_request_that_was_committed_elsewhere_does_not_move_the_head_of_its_pr
     def retry_elsewhere() -> None:
         while other.head().seq < CHECKPOINT_EVERY - 1:
             other.insert({f"p{other.head().seq}": "1"})
-        let_go(other, other.head().seq - 2)
+        released_commits(other, other.head().seq - 2)
         assert other.write(lambda at: _keyed(other, at)).seq == CHECKPOINT_EVERY
 
     # Stopped where a put looks at the record that it follows.
@@ -124,7 +127,7 @@ def test_files_of_a_record_that_was_put_are_left_to_a_clean_up() -> None:
     def commit_and_clean_up() -> None:
         other.insert({"a": "1"})
         other.insert({"b": "1"})
-        let_go(other, 3)
+        released_commits(other, 3)
 
     writer = _paused(graph, "put_new", 2, commit_and_clean_up)
     assert isinstance(graph.tables, MemoryTables)
@@ -138,7 +141,7 @@ def test_files_of_a_record_that_was_put_are_left_to_a_clean_up() -> None:
 @pytest.fixture
 def with_turns(tmp_path: Path) -> SmallGraph:
     """A graph whose writers take turns, as on a disk."""
-    (tmp_path / layout.stream_folder(MAIN.id)).mkdir(parents=True)
+    (tmp_path / layout.build_stream_folder(MAIN.id)).mkdir(parents=True)
     graph = memory_graph()
     assert isinstance(graph.objects, MemoryObjects)
     graph.objects.uri = str(tmp_path)
@@ -168,7 +171,7 @@ def _commit_beyond_the_probes(graph: SmallGraph) -> None:
     last = 2 * PROBES_MAX + 2
     for number in range(last):
         other.insert({f"p{number}": "1"})
-    let_go(other, last, kept=range(PROBES_MAX + 2))
+    released_commits(other, last, kept=range(PROBES_MAX + 2))
 
 
 def test_commits_that_were_let_go_between_kept_ones_are_not_called_damaged(
@@ -184,9 +187,9 @@ def test_a_missing_commit_that_was_not_let_go_is_damage(with_turns: SmallGraph) 
         other = with_turns.reopened()
         for number in range(PROBES_MAX + 4):
             other.insert({f"p{number}": "1"})
-        with_turns.objects.delete([layout.record(MAIN.id, PROBES_MAX + 2)])
+        with_turns.objects.delete([layout.build_record_path(MAIN.id, PROBES_MAX + 2)])
 
-    with pytest.raises(CorruptObject, match="missing"):
+    with pytest.raises(CorruptObjectError, match="missing"):
         _stop_at_rows(with_turns, commit_and_lose).insert({"late": "1"})
 
 
@@ -199,7 +202,7 @@ def test_a_write_that_was_overtaken_in_its_turn_still_needs_its_head(
     def prepare(at: Snapshot) -> Transaction:
         return replace(inserting(writer, {"late": "1"})(at), requires=(BranchAt(head.commit),))
 
-    with pytest.raises(PreconditionFailed):
+    with pytest.raises(PreconditionFailedError):
         writer.write(prepare)
 
 
@@ -215,9 +218,9 @@ def test_a_change_set_that_was_let_go_with_its_commit_is_not_called_damaged(
     other.insert({"d": "1"})
     # This process has read the records; their change sets it has not.
     writer = graph.reopened()
-    assert [entry.seq for entry in writer.log.after(MAIN, 1)] == [2, 3]
-    let_go(other, 3)
-    with pytest.raises(StagingExpired):
+    assert [entry.seq for entry in writer.log.read_after(MAIN, 1)] == [2, 3]
+    released_commits(other, 3)
+    with pytest.raises(StagingExpiredError):
         writer.committer.publish(late)
     record = writer.committer.publish(late, prepare_again=inserting(writer, {"late": "1"}))
     assert record is not None

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import (
-    BranchGone,
-    Conflict,
-    InDoubt,
-    KeyConflict,
+    BranchGoneError,
+    ConflictError,
+    InDoubtError,
+    KeyConflictError,
     StorageError,
-    StorageUnknown,
+    StorageUnknownError,
 )
 from omnigraph.storage import layout
 from omnigraph.versioning import (
@@ -27,13 +27,13 @@ from omnigraph.versioning import (
     IdSet,
     Publisher,
     Publishers,
-    Reads,
+    ReadSet,
     Record,
     Signature,
     Transaction,
 )
-from omnigraph.versioning.log import Placed
-from omnigraph.versioning.publisher import combined
+from omnigraph.versioning.log import PutOutcome
+from omnigraph.versioning.publisher import combine_transactions
 from omnigraph.versioning.record import LogEntry
 from unit.versioning.memory_storage import MemoryObjects
 from unit.versioning.small_graph import (
@@ -59,10 +59,10 @@ class Gate:
         self.publisher = Publisher(graph.committer, MAIN)
         self.is_open = threading.Event()
         self.is_reached = threading.Event()
-        self.append: Callable[[LogEntry], Placed] = graph.log.append
+        self.append: Callable[[LogEntry], PutOutcome] = graph.log.append
         graph.log.append = self._held  # type: ignore[method-assign]  # the gate itself
 
-    def _held(self, entry: LogEntry) -> Placed:
+    def _held(self, entry: LogEntry) -> PutOutcome:
         self.is_reached.set()
         assert self.is_open.wait(30)
         return self.append(entry)
@@ -162,7 +162,7 @@ def test_a_write_that_is_about_its_own_record_has_one(fast_graph: SmallGraph, wh
 def test_of_waiting_inserts_of_one_key_one_succeeds(graph: SmallGraph) -> None:
     writes = [_insert(graph, "other")] + [_insert(graph, "ada") for _ in range(8)]
     outcomes = Gate(graph).run(writes[0], writes[1:])
-    lost = [outcome for outcome in outcomes if isinstance(outcome, KeyConflict)]
+    lost = [outcome for outcome in outcomes if isinstance(outcome, KeyConflictError)]
     assert len(lost) == 7
     assert graph.people() == {"ada": "1", "other": "1"}
 
@@ -171,7 +171,7 @@ def test_a_strict_update_that_waited_behind_another_is_a_conflict(fast_graph: Sm
     fast_graph.insert({"ada": "1"})
     update = updating(fast_graph, lambda _: {"ada": "2"})(fast_graph.head())
     outcomes = Gate(fast_graph).run(_insert(fast_graph, "bob"), [(update, None), (update, None)])
-    assert [type(outcome) for outcome in outcomes] == [Record, Record, Conflict]
+    assert [type(outcome) for outcome in outcomes] == [Record, Record, ConflictError]
 
 
 def test_a_batch_leaves_out_what_the_record_before_it_changed(fast_graph: SmallGraph) -> None:
@@ -180,7 +180,7 @@ def test_a_batch_leaves_out_what_the_record_before_it_changed(fast_graph: SmallG
     late = updating(fast_graph, lambda _: {"ada": "3"})(fast_graph.head())
     waiting: list[Write] = [_insert(fast_graph, "x"), (late, None), _insert(fast_graph, "y")]
     outcomes = Gate(fast_graph).run((first, None), waiting)
-    assert [type(outcome) for outcome in outcomes] == [Record, Record, Conflict, Record]
+    assert [type(outcome) for outcome in outcomes] == [Record, Record, ConflictError, Record]
     assert fast_graph.people() == {"ada": "2", "x": "1", "y": "1"}
 
 
@@ -190,18 +190,18 @@ def test_an_edge_and_the_deletion_of_its_end_never_share_a_record(fast_graph: Sm
     gone = deleting(fast_graph, ["ada"])(fast_graph.head())
     first = _insert(fast_graph, "cy")
     outcomes = Gate(fast_graph).run(first, [(edge, None), (gone, None)])
-    assert [type(outcome) for outcome in outcomes] == [Record, Record, Conflict]
+    assert [type(outcome) for outcome in outcomes] == [Record, Record, ConflictError]
 
 
 def test_a_reader_of_a_whole_type_does_not_share_a_record_with_its_writer(
     fast_graph: SmallGraph,
 ) -> None:
     city = inserting(fast_graph, {"paris": "1"}, CITY)(fast_graph.head())
-    counting = replace(city, footprint={PERSON: Reads(is_whole=True)})
+    counting = replace(city, footprint={PERSON: ReadSet(is_whole=True)})
     waiting = [_insert(fast_graph, "ada"), (counting, None)]
     first = inserting(fast_graph, {"rome": "1"}, CITY)
     outcomes = Gate(fast_graph).run((first(fast_graph.head()), None), waiting)
-    assert [type(outcome) for outcome in outcomes] == [Record, Record, Conflict]
+    assert [type(outcome) for outcome in outcomes] == [Record, Record, ConflictError]
 
 
 def test_a_write_that_fails_does_not_fail_its_neighbours(graph: SmallGraph) -> None:
@@ -210,7 +210,13 @@ def test_a_write_that_fails_does_not_fail_its_neighbours(graph: SmallGraph) -> N
     missing = updating(graph, lambda _: {"nobody": "1"})(graph.head())
     writes = [_insert(graph, f"p{number}") for number in range(4)]
     outcomes = Gate(graph).run(writes[0], [writes[1], (missing, None), writes[2], writes[3]])
-    assert [type(outcome) for outcome in outcomes] == [Record, Record, Conflict, Record, Record]
+    assert [type(outcome) for outcome in outcomes] == [
+        Record,
+        Record,
+        ConflictError,
+        Record,
+        Record,
+    ]
     assert len(graph.people()) == 4
     if not isinstance(graph.objects, MemoryObjects):
         waiting = [_insert(graph, "ada"), (bad, None), _insert(graph, "bob")]
@@ -228,7 +234,7 @@ def test_another_process_that_meets_one_member_refuses_only_that_one(
     writes = [_insert(fast_graph, f"p{number}") for number in range(3)]
     fast_graph.reopened().strict(updating(fast_graph, lambda _: {"ada": "9"}))
     outcomes = gate.run(writes[0], [writes[1], (update, None), writes[2]])
-    assert [type(outcome) for outcome in outcomes] == [Record, Record, Conflict, Record]
+    assert [type(outcome) for outcome in outcomes] == [Record, Record, ConflictError, Record]
     assert fast_graph.people()["ada"] == "9"
 
 
@@ -236,7 +242,7 @@ def test_a_deleted_branch_is_gone_for_every_waiting_writer(fast_graph: SmallGrap
     writes = [_insert(fast_graph, f"p{number}") for number in range(3)]
     fast_graph.reopened().committer.close(MAIN)
     outcomes = Gate(fast_graph).run(writes[0], writes[1:])
-    assert [type(outcome) for outcome in outcomes] == [BranchGone] * 3
+    assert [type(outcome) for outcome in outcomes] == [BranchGoneError] * 3
 
 
 def test_a_batch_has_bounds(fast_graph: SmallGraph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,15 +260,20 @@ def test_a_batch_in_doubt_is_in_doubt_for_each_of_its_writers(fast_graph: SmallG
     put_new = objects.put_new
 
     def silent(path: str, data: bytes) -> bool:
-        if path == layout.record(MAIN.id, 2):
-            raise StorageUnknown("put_new", path, "no answer")
+        if path == layout.build_record_path(MAIN.id, 2):
+            raise StorageUnknownError("put_new", path, "no answer")
         return put_new(path, data)
 
     objects.put_new = silent  # type: ignore[method-assign]  # a store that does not answer
     writes = [_insert(fast_graph, f"p{number}") for number in range(4)]
     outcomes = Gate(fast_graph).run(writes[0], writes[1:])
-    assert [type(outcome) for outcome in outcomes] == [Record, InDoubt, InDoubt, InDoubt]
-    assert len({outcome.commit for outcome in outcomes if isinstance(outcome, InDoubt)}) == 1
+    assert [type(outcome) for outcome in outcomes] == [
+        Record,
+        InDoubtError,
+        InDoubtError,
+        InDoubtError,
+    ]
+    assert len({outcome.commit for outcome in outcomes if isinstance(outcome, InDoubtError)}) == 1
 
 
 def test_a_failed_look_at_a_batch_is_nobodys_doubt(
@@ -287,7 +298,7 @@ def test_writers_behind_a_stopped_publishing_thread_do_not_wait_for_ever(
     gate = Gate(fast_graph)
     append = gate.append
 
-    def stopped(entry: LogEntry) -> Placed:
+    def stopped(entry: LogEntry) -> PutOutcome:
         if entry.seq == 2:
             raise Stop
         return append(entry)
@@ -295,7 +306,7 @@ def test_writers_behind_a_stopped_publishing_thread_do_not_wait_for_ever(
     gate.append = stopped
     writes = [_insert(fast_graph, f"p{number}") for number in range(4)]
     outcomes = gate.run(writes[0], writes[1:])
-    assert Counter(map(type, outcomes)) == {Record: 1, Stop: 1, InDoubt: 2}
+    assert Counter(map(type, outcomes)) == {Record: 1, Stop: 1, InDoubtError: 2}
     gate.append = append
     assert gate.publisher.publish(_insert(fast_graph, "late")[0]) is not None
 
@@ -320,7 +331,7 @@ def test_a_waiting_thread_that_is_stopped_on_its_turn_leaves_it_to_the_next(
         tried.add(thread)
         return is_leader
 
-    def late(entry: LogEntry) -> Placed:
+    def late(entry: LogEntry) -> PutOutcome:
         while len(tried) < 3:
             pass
         return append(entry)
@@ -340,16 +351,16 @@ def test_combined_writes_keep_what_each_of_them_read(fast_graph: SmallGraph) -> 
     other = replace(
         inserting(fast_graph, {"cy": "1"})(head), signature=Signature(operations=("o",))
     )
-    together = combined([edge, other], head)
-    assert together.footprint == {PERSON: Reads(present=IdSet(["ada", "bob"]))}
+    together = combine_transactions([edge, other], head)
+    assert together.footprint == {PERSON: ReadSet(present=IdSet(["ada", "bob"]))}
     assert together.full_footprint[PERSON].ids == IdSet(["cy"])
     assert (together.members, together.signature.operations) == (2, ("o",))
 
 
 def test_all_writers_of_a_stream_queue_at_one_publisher(fast_graph: SmallGraph) -> None:
     publishers = Publishers(fast_graph.committer)
-    publisher = publishers.of(MAIN)
-    assert publishers.of(MAIN) is publisher
+    publisher = publishers.get_publisher(MAIN)
+    assert publishers.get_publisher(MAIN) is publisher
     told: list[int] = []
     publishers.on_published = lambda snapshot: told.append(snapshot.seq)
     publisher.publish(_insert(fast_graph, "ada")[0])

@@ -6,11 +6,16 @@ from typing import Any
 
 import pytest
 
-from omnigraph.errors import CorruptObject, FormatTooNew, StorageUnknown, StoredSchemaError
+from omnigraph.errors import (
+    CorruptObjectError,
+    FormatTooNewError,
+    StorageUnknownError,
+    StoredSchemaError,
+)
 from omnigraph.schema import accept_schema, load_catalog
 from omnigraph.schema.accepted import AcceptedSchema
 from omnigraph.storage import layout
-from omnigraph.storage.faults import Fault, FaultyObjects, Kind
+from omnigraph.storage.faults import Fault, FaultKind, FaultyObjects
 from omnigraph.versioning import schemas as module
 from omnigraph.versioning.schemas import Schemas, StoredSchema
 from unit.versioning.memory_storage import MemoryObjects
@@ -40,7 +45,7 @@ def stored_as(objects: MemoryObjects, document: Any) -> str:
     """The digest of a document that somebody stored where its hash says."""
     data = document if isinstance(document, bytes) else json.dumps(document).encode()
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
-    objects.data[layout.schema(digest)] = data
+    objects.data[layout.build_schema_path(digest)] = data
     return digest
 
 
@@ -59,7 +64,7 @@ def test_the_name_of_a_schema_is_the_hash_of_its_bytes(objects: MemoryObjects) -
     stored = put(objects)
     (data,) = objects.data.values()
     assert stored.digest == f"sha256:{hashlib.sha256(data).hexdigest()}"
-    assert list(objects.data) == [layout.schema(stored.digest)]
+    assert list(objects.data) == [layout.build_schema_path(stored.digest)]
 
 
 def test_the_same_schema_is_stored_once_and_another_text_is_another_object(
@@ -77,7 +82,7 @@ def test_a_schema_is_read_once(objects: MemoryObjects) -> None:
     schemas = Schemas(objects)
     objects.calls.clear()
     assert schemas.get(digest) is schemas.get(digest)
-    assert objects.calls == [("get", layout.schema(digest))]
+    assert objects.calls == [("get", layout.build_schema_path(digest))]
 
 
 def test_only_some_schemas_are_kept_in_memory(
@@ -94,31 +99,31 @@ def test_only_some_schemas_are_kept_in_memory(
     schemas.get(third)
     assert objects.calls == []
     schemas.get(first)
-    assert [path for _, path in objects.calls] == [layout.schema(first)]
+    assert [path for _, path in objects.calls] == [layout.build_schema_path(first)]
     schemas.get(third)
     assert len(objects.calls) == 1, "the one that was used last is dropped last"
 
 
 def test_an_absent_schema_is_named(objects: MemoryObjects) -> None:
-    with pytest.raises(CorruptObject, match="absent") as caught:
+    with pytest.raises(CorruptObjectError, match="absent") as caught:
         Schemas(objects).get("sha256:00")
-    assert caught.value.path == layout.schema("sha256:00")
+    assert caught.value.path == layout.build_schema_path("sha256:00")
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"not JSON"])
 def test_a_damaged_schema_is_named(objects: MemoryObjects, damage: bytes) -> None:
     digest = put(objects).digest
-    objects.data[layout.schema(digest)] = damage
-    with pytest.raises(CorruptObject, match="not what its name says") as caught:
+    objects.data[layout.build_schema_path(digest)] = damage
+    with pytest.raises(CorruptObjectError, match="not what its name says") as caught:
         Schemas(objects).get(digest)
-    assert caught.value.path == layout.schema(digest)
+    assert caught.value.path == layout.build_schema_path(digest)
 
 
 def test_one_flipped_letter_is_noticed(objects: MemoryObjects) -> None:
     digest = put(objects).digest
-    path = layout.schema(digest)
+    path = layout.build_schema_path(digest)
     objects.data[path] = objects.data[path].replace(b"weight", b"height")
-    with pytest.raises(CorruptObject, match="not what its name says"):
+    with pytest.raises(CorruptObjectError, match="not what its name says"):
         Schemas(objects).get(digest)
 
 
@@ -128,7 +133,7 @@ def test_one_flipped_letter_is_noticed(objects: MemoryObjects) -> None:
 )
 def test_an_object_that_is_no_schema_is_named(objects: MemoryObjects, document: Any) -> None:
     digest = stored_as(objects, document)
-    with pytest.raises(CorruptObject, match=layout.schema(digest)):
+    with pytest.raises(CorruptObjectError, match=layout.build_schema_path(digest)):
         Schemas(objects).get(digest)
 
 
@@ -137,15 +142,17 @@ def test_an_accepted_form_that_nobody_wrote_is_refused_with_its_path(
     objects: MemoryObjects, accepted: Any
 ) -> None:
     digest = stored_as(objects, {"format": 1, "source": "x", "accepted": accepted})
-    with pytest.raises((StoredSchemaError, CorruptObject), match=layout.schema(digest)):
+    with pytest.raises(
+        (StoredSchemaError, CorruptObjectError), match=layout.build_schema_path(digest)
+    ):
         Schemas(objects).get(digest)
 
 
 def test_a_schema_of_a_newer_program_is_refused(objects: MemoryObjects) -> None:
-    path = layout.schema(put(objects).digest)
+    path = layout.build_schema_path(put(objects).digest)
     document = json.loads(objects.data[path])
     newer = stored_as(objects, document | {"format": 99})
-    with pytest.raises(FormatTooNew, match="99"):
+    with pytest.raises(FormatTooNewError, match="99"):
         Schemas(objects).get(newer)
     digest = stored_as(objects, document | {"accepted": document["accepted"] | {"ir_version": 6}})
     with pytest.raises(StoredSchemaError, match="version 6") as caught:
@@ -155,21 +162,21 @@ def test_a_schema_of_a_newer_program_is_refused(objects: MemoryObjects) -> None:
 
 def test_a_damaged_object_is_not_named_by_another_record(objects: MemoryObjects) -> None:
     digest = put(objects).digest
-    objects.data[layout.schema(digest)] = b"{}"
-    with pytest.raises(CorruptObject):
+    objects.data[layout.build_schema_path(digest)] = b"{}"
+    with pytest.raises(CorruptObjectError):
         put(objects)
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_stored"), [(Kind.UNKNOWN_AFTER, True), (Kind.UNKNOWN_BEFORE, False)]
+    ("kind", "is_stored"), [(FaultKind.UNKNOWN_AFTER, True), (FaultKind.UNKNOWN_BEFORE, False)]
 )
 def test_a_lost_acknowledgement_is_resolved_by_reading(
-    objects: MemoryObjects, kind: Kind, is_stored: bool
+    objects: MemoryObjects, kind: FaultKind, is_stored: bool
 ) -> None:
-    schemas = Schemas(FaultyObjects(objects, Fault(1, kind, "put_new").steps()))
+    schemas = Schemas(FaultyObjects(objects, Fault(1, kind, "put_new").create_steps()))
     if is_stored:
         assert content(schemas.put(SOURCE, accept())) == content(put(objects))
     else:
-        with pytest.raises(StorageUnknown):
+        with pytest.raises(StorageUnknownError):
             schemas.put(SOURCE, accept())
         assert content(schemas.put(SOURCE, accept())) == content(put(objects))

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import pytest
 
-from omnigraph.errors import CommitNotFound
+from omnigraph.errors import CommitNotFoundError
 from omnigraph.storage import open_objects
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.store_clock import ask_store_time
+from omnigraph.storage.store_clock import read_store_time
 from omnigraph.versioning import MAIN, Record, Settings
 from omnigraph.versioning.stamps import AHEAD_S_MAX, Clock, time_of
 from unit.versioning.small_graph import SmallGraph, memory_graph
@@ -37,7 +37,7 @@ class Clocks:
         return self.store
 
     def settings(self) -> Settings:
-        return Settings(now_us=self.now_us, ask_store_time=self.ask, pause=lambda _: None)
+        return Settings(now_us=self.now_us, read_store_time=self.ask, pause=lambda _: None)
 
 
 def _started() -> tuple[SmallGraph, Clocks]:
@@ -86,7 +86,7 @@ def _poisoned() -> tuple[SmallGraph, Clocks, list[Record]]:
 
 def _believing(graph: SmallGraph, now_us: Callable[[], int]) -> SmallGraph:
     """The graph for a writer that believes its own clock."""
-    settings = Settings(now_us=now_us, ask_store_time=lambda _: now_us(), pause=lambda _: None)
+    settings = Settings(now_us=now_us, read_store_time=lambda _: now_us(), pause=lambda _: None)
     return SmallGraph(graph.objects, graph.tables, settings)
 
 
@@ -101,13 +101,13 @@ def test_commits_after_one_of_the_future_are_found_by_the_time_they_were_made() 
     again = graph.reopened()
     for at, record in enumerate(records):
         if at not in (3, 4):  # Nobody knows any more when these were made.
-            assert again.history.by_time(MAIN, made[at]).commit == record.commit
+            assert again.history.read_by_time(MAIN, made[at]).commit == record.commit
         if at > 5:
-            assert again.history.by_time(MAIN, made[at] - 1).commit == records[at - 1].commit
-    assert again.history.by_time(MAIN, made[5] - 1).commit == records[2].commit
-    assert [again.history.commit(record.commit) for record in records] == records
-    with pytest.raises(CommitNotFound):
-        again.history.by_time(MAIN, NOW - DAY)
+            assert again.history.read_by_time(MAIN, made[at] - 1).commit == records[at - 1].commit
+    assert again.history.read_by_time(MAIN, made[5] - 1).commit == records[2].commit
+    assert [again.history.read_commit(record.commit) for record in records] == records
+    with pytest.raises(CommitNotFoundError):
+        again.history.read_by_time(MAIN, NOW - DAY)
 
 
 def test_branches_and_merges_of_such_commits_say_their_time_too() -> None:
@@ -130,7 +130,7 @@ def test_a_slow_clock_does_not_make_commits_older_than_those_before_them() -> No
 
 
 def test_the_time_of_a_store_is_that_of_an_object_just_written(graph: SmallGraph) -> None:
-    said = ask_store_time(graph.objects)
+    said = read_store_time(graph.objects)
     if said is None:
         return  # The stand-in has no clock.
     # Any difference is one of this machine with itself, but for what a store rounds.

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from omnigraph.errors import CorruptObject, HistoryGone
-from omnigraph.execution.topology.changes import LogChanges
+from omnigraph.errors import CorruptObjectError, HistoryGoneError
+from omnigraph.execution.topology.changes import LogChangeSource
 from omnigraph.storage import layout
 from omnigraph.versioning import (
     MAIN,
@@ -28,7 +28,7 @@ from omnigraph.versioning import (
 from omnigraph.versioning.codec import encode_entry
 from omnigraph.versioning.first_parents import last_gap
 from omnigraph.versioning.log import WHOLE_PINS_MAX
-from omnigraph.versioning.record import new_commit_id
+from omnigraph.versioning.record import generate_commit_id
 from omnigraph.versioning.schemas import Schemas
 from unit.versioning.memory_storage import MemoryObjects, MemoryTables
 from unit.versioning.small_graph import (
@@ -39,7 +39,7 @@ from unit.versioning.small_graph import (
     SmallGraph,
     created_tables,
     inserting,
-    let_go,
+    released_commits,
     upserting,
 )
 
@@ -53,7 +53,7 @@ def graph(request: pytest.FixtureRequest) -> SmallGraph:
     pins = created_tables(tables)
     for number in range(WHOLE_PINS_MAX if request.param else 0):
         type_key = f"node:T{number}"
-        pins[type_key] = tables.create(layout.table(type_key, "00000001"), NODE)
+        pins[type_key] = tables.create(layout.build_table_path(type_key, "00000001"), NODE)
     graph = SmallGraph(MemoryObjects(), tables, Settings(pause=lambda _: None))
     graph.committer.create_graph(schema=SCHEMA, pins=pins)
     for seq in range(1, SEQ):
@@ -66,7 +66,7 @@ def _leave_stray(graph: SmallGraph) -> Record:
     before = graph.head()
     for seq in range(SEQ, LAST + 1):
         graph.insert({f"p{seq}": "1"})
-    let_go(graph, SEQ + 1, kept=[SEQ - 1])
+    released_commits(graph, SEQ + 1, kept=[SEQ - 1])
     pin = graph.tables.append(
         before.pins[CITY], [graph.tables.write(before.pins[CITY], _row("nowhere"))]
     )
@@ -76,7 +76,7 @@ def _leave_stray(graph: SmallGraph) -> Record:
         stream=MAIN.id,
         branch=MAIN.branch,
         seq=SEQ,
-        commit=new_commit_id(before.created_at + 1_000_000),
+        commit=generate_commit_id(before.created_at + 1_000_000),
         parent=before.commit,
         created_at=before.created_at + 1_000_000,
         schema=SCHEMA,
@@ -85,7 +85,7 @@ def _leave_stray(graph: SmallGraph) -> Record:
         changes={CITY: Changed(inserted=IdSet(["nowhere"]), marks=IdSet())},
         signature=Signature(key="once"),
     )
-    assert graph.objects.put_new(layout.record(MAIN.id, SEQ), encode_entry(stray))
+    assert graph.objects.put_new(layout.build_record_path(MAIN.id, SEQ), encode_entry(stray))
     return stray
 
 
@@ -130,8 +130,8 @@ def test_writes_that_are_published_together_are_not_compared_with_it(graph: Smal
     at = sleeper.head()
     _leave_stray(graph)
     log = sleeper.log
-    with pytest.raises(CorruptObject):
-        log.between(MAIN, at.seq, log.newest_head(MAIN))
+    with pytest.raises(CorruptObjectError):
+        log.read_between(MAIN, at.seq, log.read_newest_head(MAIN))
     publisher = Publisher(sleeper.committer, MAIN)
     prepare = inserting(sleeper, {"q": "1"})
     assert publisher.publish(prepare(at), prepare_again=prepare) is not None
@@ -144,7 +144,7 @@ def test_its_key_is_not_that_of_a_commit(graph: SmallGraph, *, is_behind: bool) 
     at = sleeper.head()
     stray = _leave_stray(graph)
     if not is_behind:
-        assert sleeper.history.by_key(MAIN, "once") is None
+        assert sleeper.history.find_by_key(MAIN, "once") is None
 
     def prepare(snapshot: Snapshot) -> Transaction:
         transaction = inserting(sleeper, {"q": "1"})(snapshot)
@@ -159,8 +159,8 @@ def test_its_key_is_not_that_of_a_commit(graph: SmallGraph, *, is_behind: bool) 
 def test_it_is_not_listed(graph: SmallGraph) -> None:
     _leave_stray(graph)
     fresh = graph.reopened()
-    assert fresh.history.by_key(MAIN, "once") is None
-    assert [each.seq for each in fresh.history.commits(MAIN)] == [LAST, LAST - 1]
+    assert fresh.history.find_by_key(MAIN, "once") is None
+    assert [each.seq for each in fresh.history.iter_commits(MAIN)] == [LAST, LAST - 1]
 
 
 def test_it_is_no_ancestor(graph: SmallGraph) -> None:
@@ -173,21 +173,21 @@ def test_it_is_no_ancestor(graph: SmallGraph) -> None:
     assert isinstance(above, Record)
     assert above.parent is not None
     lineage = Lineage(fresh.log, fresh.branches, Schemas(fresh.objects))
-    assert lineage.base(fresh.head(), fresh.head(review)).commit == fork.commit
-    with pytest.raises(HistoryGone):
-        lineage.between(fresh.head(), fork.seq)
+    assert lineage.find_merge_base(fresh.head(), fresh.head(review)).commit == fork.commit
+    with pytest.raises(HistoryGoneError):
+        lineage.read_between(fresh.head(), fork.seq)
     # A branch that merged the commit that was there knows it by its id.
     ref = replace(stray.ref, commit=above.parent)
     fresh.write(lambda at: replace(inserting(fresh, {"m": "1"})(at), merged=ref), review)
-    with pytest.raises(HistoryGone):
-        lineage.base(fresh.head(), fresh.head(review))
+    with pytest.raises(HistoryGoneError):
+        lineage.find_merge_base(fresh.head(), fresh.head(review))
 
 
 def test_a_table_is_not_followed_over_it(graph: SmallGraph) -> None:
     known = graph.head().pins[PERSON].version
     _leave_stray(graph)
     fresh = graph.reopened()
-    assert LogChanges(fresh.log).since(fresh.head(), PERSON, {known}) is None
+    assert LogChangeSource(fresh.log).find_changes_since(fresh.head(), PERSON, {known}) is None
 
 
 def test_a_gap_is_what_is_missing_or_is_another_commit() -> None:

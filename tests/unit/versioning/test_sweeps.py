@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import places
-from omnigraph.errors import StagingExpired
+from omnigraph.errors import StagingExpiredError
 from omnigraph.storage import layout, open_objects
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning import MAIN, Append, Settings
@@ -26,8 +26,8 @@ def test_rows_that_a_clean_up_may_remove_are_not_published(tmp_path: Path) -> No
     assert isinstance(effect, Append)
     staged = graph.tables.write(graph.head().pins[PERSON], effect.new[0])
     old = replace(fresh, effects=(Append(PERSON, (staged,)),))
-    graph.committer.sweeps.state((time.time_ns() + 10**12) // 1000)
-    with pytest.raises(StagingExpired):
+    graph.committer.sweeps.declare((time.time_ns() + 10**12) // 1000)
+    with pytest.raises(StagingExpiredError):
         graph.committer.publish(old)
     assert graph.head().seq == 0
     assert graph.committer.publish(old, prepare_again=prepare) is not None
@@ -51,10 +51,12 @@ def test_a_record_among_collected_ones_is_withdrawn(graph: SmallGraph) -> None:
     for _ in range(3):
         other.committer.fence(MAIN)
     other.log.floors.put(MAIN.id, 3)
-    graph.objects.delete([layout.record(MAIN.id, 1), layout.record(MAIN.id, 2)])
-    with pytest.raises(StagingExpired):
+    graph.objects.delete(
+        [layout.build_record_path(MAIN.id, 1), layout.build_record_path(MAIN.id, 2)]
+    )
+    with pytest.raises(StagingExpiredError):
         graph.committer.publish(early)
-    assert graph.objects.get(layout.record(MAIN.id, 1)) is None
+    assert graph.objects.get(layout.build_record_path(MAIN.id, 1)) is None
     assert graph.committer.publish(early, prepare_again=prepare) is not None
     assert graph.reopened().head().seq == 4
     assert graph.people() == {"ada": "1"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.errors import TagExists, TagNotFound
+from omnigraph.errors import TagExistsError, TagNotFoundError
 from unit.versioning.small_graph import SmallGraph
 
 
@@ -16,17 +16,17 @@ def test_a_tag_holds_the_snapshot_of_its_commit(fast_graph: SmallGraph) -> None:
     found = fast_graph.reopened().branches.tags.get("v1")
     assert found == made
     assert (found.snapshot, found.actor) == (at, "ada")
-    assert fast_graph.reopened().branches.tags.holding(at.commit) == (made,)
+    assert fast_graph.reopened().branches.tags.find_by_commit(at.commit) == (made,)
 
 
 def test_a_name_is_free_again_after_its_tag_is_deleted(fast_graph: SmallGraph) -> None:
     tags = fast_graph.branches.tags
     first = tags.create("v/1", at=fast_graph.head())
-    with pytest.raises(TagExists):
+    with pytest.raises(TagExistsError):
         tags.create("v/1", at=fast_graph.head())
     tags.delete("v/1")
     for missing in (tags.get, tags.delete):
-        with pytest.raises(TagNotFound):
+        with pytest.raises(TagNotFoundError):
             missing("v/1")
     fast_graph.insert({"ada": "1"})
     second = tags.create("v/1", at=fast_graph.head())

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import (
-    Conflict,
-    GraphExists,
-    KeyConflict,
-    PreconditionFailed,
+    ConflictError,
+    GraphExistsError,
+    KeyConflictError,
+    PreconditionFailedError,
 )
 from omnigraph.storage import layout
 from omnigraph.versioning import (
@@ -24,12 +24,12 @@ from omnigraph.versioning import (
     Bulk,
     Changed,
     Drop,
-    Found,
     IdSet,
+    LocatedRows,
     Maintain,
     Maintenance,
     Overwrite,
-    Reads,
+    ReadSet,
     Record,
     Register,
     Rename,
@@ -150,7 +150,7 @@ def test_rows_that_were_looked_up_are_not_looked_up_again(graph: SmallGraph) -> 
     late = updating(graph, lambda _: {"ada": "2"})(graph.head())
     (effect,) = late.effects
     assert isinstance(effect, Replace)
-    known = replace(late, effects=(replace(effect, found=Found(pin.version, found)),))
+    known = replace(late, effects=(replace(effect, found=LocatedRows(pin.version, found)),))
     graph.reopened().insert({"cy": "1"})
     calls = _counting(graph)
     graph.committer.publish(known)
@@ -162,7 +162,7 @@ def test_a_strict_write_of_what_another_changed_is_a_conflict(graph: SmallGraph)
     graph.insert({"ada": "1"})
     late = updating(graph, lambda _: {"ada": "2"})(graph.head())
     other = graph.reopened().strict(updating(graph, lambda _: {"ada": "3"}))
-    with pytest.raises(Conflict, match="changed node:Person 'ada'") as conflict:
+    with pytest.raises(ConflictError, match="changed node:Person 'ada'") as conflict:
         graph.committer.publish(late)
     assert (conflict.value.type_key, conflict.value.entity_id) == (PERSON, "ada")
     assert conflict.value.commit == other.commit
@@ -184,7 +184,7 @@ def test_a_second_strict_insert_of_a_key_is_a_key_conflict(graph: SmallGraph) ->
     prepare = inserting(graph, {"ada": "2"})
     late = prepare(graph.head())
     graph.reopened().insert({"ada": "1"})
-    with pytest.raises(KeyConflict, match="node:Person 'ada' already exists"):
+    with pytest.raises(KeyConflictError, match="node:Person 'ada' already exists"):
         graph.committer.publish(late, prepare_again=prepare)
 
 
@@ -212,7 +212,7 @@ def test_an_edge_never_lands_beside_the_deletion_of_its_end(
     graph.insert({"ada": "1", "bob": "1"})
     late = second(graph)(graph.head())
     graph.reopened().strict(first(graph))
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictError):
         graph.committer.publish(late)
 
 
@@ -228,9 +228,9 @@ def test_unrelated_edges_and_deletions_do_not_meet(graph: SmallGraph) -> None:
 
 def test_a_predicate_over_a_whole_type_meets_every_change_of_it(fast_graph: SmallGraph) -> None:
     late = inserting(fast_graph, {"paris": "1"}, CITY)(fast_graph.head())
-    late = replace(late, footprint={PERSON: Reads(is_whole=True)})
+    late = replace(late, footprint={PERSON: ReadSet(is_whole=True)})
     fast_graph.reopened().insert({"ada": "1"})
-    with pytest.raises(Conflict, match=r"changed node:Person$"):
+    with pytest.raises(ConflictError, match=r"changed node:Person$"):
         fast_graph.committer.publish(late)
 
 
@@ -248,7 +248,7 @@ def test_an_exclusive_effect_meets_every_change_of_its_type(
 ) -> None:
     late = Transaction(fast_graph.head(), (effect,), {})
     fast_graph.reopened().insert({"ada": "1"})
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictError):
         fast_graph.committer.publish(late)
     fast_graph.committer.publish(Transaction(fast_graph.head(), (effect,), {}))
 
@@ -258,9 +258,9 @@ def test_a_bulk_write_is_exclusive_unless_it_lists_what_it_looked_up(
 ) -> None:
     late = inserting(fast_graph, {"ada": "1"})(fast_graph.head())
     bulk = replace(late, changes={PERSON: Bulk(("file",), 1)})
-    listed = replace(bulk, footprint={PERSON: Reads(ids=IdSet(["ada"]))})
+    listed = replace(bulk, footprint={PERSON: ReadSet(ids=IdSet(["ada"]))})
     fast_graph.reopened().insert({"bob": "1"})
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictError):
         fast_graph.committer.publish(bulk)
     fast_graph.committer.publish(listed)
     assert set(fast_graph.people()) == {"ada", "bob"}
@@ -272,7 +272,7 @@ def test_a_change_of_the_schema_meets_every_write(fast_graph: SmallGraph) -> Non
     other = fast_graph.reopened()
     other.committer.publish(Transaction(other.head(), (wider,), {}, schema="sha256:second"))
     assert other.head().schema == "sha256:second"
-    with pytest.raises(Conflict, match="changed schema"):
+    with pytest.raises(ConflictError, match="changed schema"):
         fast_graph.committer.publish(late)
 
 
@@ -293,7 +293,7 @@ def test_types_come_go_and_change_their_names(graph: SmallGraph) -> None:
     head = graph.reopened().head()
     assert sorted(head.pins) == [KNOWS, "node:Doc", "node:Human"]
     assert graph.rows(head, "node:Doc") == {"d": "1"}
-    assert graph.rows(graph.history.by_seq(MAIN, 0), CITY) == {}
+    assert graph.rows(graph.history.read_by_seq(MAIN, 0), CITY) == {}
 
 
 def test_a_new_type_may_take_over_the_name_of_one_that_is_renamed_or_ends(
@@ -330,7 +330,7 @@ def test_no_type_gets_a_name_that_another_one_keeps(graph: SmallGraph) -> None:
         (Register("node:Doc", pin), Rename(PERSON, "node:Doc")),
         (Rename(PERSON, CITY),),
     ):
-        with pytest.raises(Conflict, match="exists"):
+        with pytest.raises(ConflictError, match="exists"):
             graph.committer.publish(Transaction(graph.head(), effects, {}))
 
 
@@ -349,9 +349,9 @@ def test_a_column_is_added_and_filled_in_one_commit(graph: SmallGraph) -> None:
 
 def test_a_type_cannot_start_twice_or_end_twice(fast_graph: SmallGraph) -> None:
     pin = fast_graph.head().pins[PERSON]
-    with pytest.raises(Conflict, match="already exists"):
+    with pytest.raises(ConflictError, match="already exists"):
         fast_graph.committer.publish(Transaction(fast_graph.head(), (Register(PERSON, pin),), {}))
-    with pytest.raises(Conflict, match="does not exist"):
+    with pytest.raises(ConflictError, match="does not exist"):
         fast_graph.committer.publish(Transaction(fast_graph.head(), (Drop("node:Nobody"),), {}))
 
 
@@ -380,7 +380,7 @@ def test_a_compaction_whose_fragments_are_gone_is_planned_again(fast_graph: Smal
     compacted = tables.compact(tables.plan_compaction(fast_graph.head().pins[PERSON]))
     late = Transaction(fast_graph.head(), (Maintain(PERSON, compacted),), {PERSON: Maintenance()})
     fast_graph.reopened().strict(deleting(fast_graph, ["p0"]))
-    with pytest.raises(Conflict, match="no longer the fragments"):
+    with pytest.raises(ConflictError, match="no longer the fragments"):
         fast_graph.committer.publish(late)
     again: list[Snapshot] = []
     assert fast_graph.committer.publish(late, prepare_again=again.append) is None
@@ -391,11 +391,11 @@ def test_an_expected_head_is_a_precondition(graph: SmallGraph) -> None:
     head = graph.head()
     expecting = replace(inserting(graph, {"ada": "1"})(head), requires=(BranchAt(head.commit),))
     other = graph.reopened().insert({"bob": "1"})
-    with pytest.raises(PreconditionFailed) as failed:
+    with pytest.raises(PreconditionFailedError) as failed:
         graph.committer.publish(expecting)
     assert (failed.value.expected, failed.value.actual) == (head.commit, other.commit)
     fresh = inserting(graph, {"ada": "1"})(graph.head())
-    with pytest.raises(PreconditionFailed):
+    with pytest.raises(PreconditionFailedError):
         graph.committer.publish(replace(fresh, requires=(BranchAt(head.commit),)))
     record = graph.committer.publish(replace(fresh, requires=(BranchAt(other.commit),)))
     assert record is not None
@@ -422,14 +422,14 @@ def test_a_request_that_was_committed_is_not_committed_again(fast_graph: SmallGr
 
 
 def test_a_replacement_of_somebody_who_is_not_there_is_a_conflict(fast_graph: SmallGraph) -> None:
-    with pytest.raises(Conflict, match="1 rows to replace, 0 found"):
+    with pytest.raises(ConflictError, match="1 rows to replace, 0 found"):
         fast_graph.strict(updating(fast_graph, lambda _: {"nobody": "1"}))
 
 
 def test_one_of_two_creators_of_a_graph_wins(fast_graph: SmallGraph) -> None:
     before = fast_graph.head()
     pins = created_tables(MemoryTables())
-    with pytest.raises(GraphExists):
+    with pytest.raises(GraphExistsError):
         fast_graph.reopened().committer.create_graph(schema="sha256:other", pins=pins)
     assert fast_graph.reopened().head() == before
 

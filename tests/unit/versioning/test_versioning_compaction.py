@@ -31,7 +31,7 @@ def _renamed(name: str, _: Mapping[str, str]) -> dict[str, str]:
 def _fill(graph: SmallGraph, publishers: Publishers, commits: int) -> None:
     for number in range(commits):
         transaction = inserting(graph, {f"p{number:03}": "x", f"q{number:03}": "x"})(graph.head())
-        publishers.of(MAIN).publish(transaction)
+        publishers.get_publisher(MAIN).publish(transaction)
 
 
 def test_commits_are_compacted_as_they_add_up(graph: SmallGraph) -> None:
@@ -41,7 +41,7 @@ def test_commits_are_compacted_as_they_add_up(graph: SmallGraph) -> None:
     assert compactor.last_error is None
     assert graph.head().pins[PERSON].fragments < FRAGMENTS_MIN
     assert len(graph.people()) == 2 * (2 * FRAGMENTS_MIN + 8)
-    maintenance = [r for r in graph.history.commits(MAIN) if r.is_maintenance]
+    maintenance = [r for r in graph.history.iter_commits(MAIN) if r.is_maintenance]
     assert len(maintenance) >= 2
     assert {record.signature.message for record in maintenance} == {"compaction"}
 
@@ -53,13 +53,13 @@ def test_compaction_beside_writers_loses_and_revives_nothing(graph: SmallGraph) 
         _fill(graph, publishers, 2 * FRAGMENTS_MIN)
         for number in range(0, 2 * FRAGMENTS_MIN, 4):
             update = updating(graph, partial(_renamed, f"p{number:03}"))
-            publishers.of(MAIN).publish(update(graph.head()))
-            publishers.of(MAIN).publish(deleting(graph, [f"q{number:03}"])(graph.head()))
+            publishers.get_publisher(MAIN).publish(update(graph.head()))
+            publishers.get_publisher(MAIN).publish(deleting(graph, [f"q{number:03}"])(graph.head()))
     assert compactor.last_error is None
     people = graph.people()
     assert len(people) == 4 * FRAGMENTS_MIN - FRAGMENTS_MIN // 2
     assert sorted(value for value in people.values()) == ["x"] * (len(people) - 16) + ["y"] * 16
-    assert any(record.is_maintenance for record in graph.history.commits(MAIN))
+    assert any(record.is_maintenance for record in graph.history.iter_commits(MAIN))
 
 
 def test_nothing_to_compact_makes_no_commit(graph: SmallGraph) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import places
-from omnigraph.errors import GraphExists, GraphNotFound, StorageError
+from omnigraph.errors import GraphExistsError, GraphNotFoundError, StorageError
 from omnigraph.storage import open_objects
 from omnigraph.storage.faults import (
     CRASHES,
@@ -20,7 +20,7 @@ from omnigraph.storage.faults import (
     FaultyTables,
     SimulatedCrash,
     Steps,
-    every_fault,
+    iter_faults,
 )
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.tables import Tables
@@ -99,7 +99,7 @@ def _filled(storage: Storage, operation: str) -> None:
 
 def _state(graph: SmallGraph) -> dict[str, object]:
     """Everything a reader can see: the entities of every branch."""
-    heads = {name: graph.branches.head(name).snapshot for name in graph.branches.list()}
+    heads = {name: graph.branches.read_head(name).snapshot for name in graph.branches.list()}
     return {
         name: (graph.rows(head, PERSON), graph.rows(head, CITY)) for name, head in heads.items()
     }
@@ -121,14 +121,14 @@ def test_an_operation_that_dies_or_fails_at_any_step_happened_or_did_not(
     before = _state(whole.graph())
     act(whole.graph())
     after = _state(whole.graph())
-    faults = list(every_fault(scenario, (*CRASHES, *FAILURES)))
+    faults = list(iter_faults(scenario, (*CRASHES, *FAILURES)))
     assert len(faults) >= 10
     for fault in faults:
-        storage, steps = new_storage(), fault.steps()
+        storage, steps = new_storage(), fault.create_steps()
         _filled(storage, operation)
         with suppress(SimulatedCrash, StorageError):
             act(storage.graph(steps))
-        assert steps.is_met
+        assert steps.has_fired
         assert _state(storage.graph()) in (before, after), fault
         parent = storage.graph().head()
         record = storage.graph().insert({"next": "x"})
@@ -143,17 +143,17 @@ def test_the_creation_of_a_graph_that_dies_at_any_step_can_be_repeated(
         pins = created_tables(graph.tables)
         graph.committer.create_graph(schema=SCHEMA, pins=pins)
 
-    for fault in every_fault(lambda steps: create(new_storage().graph(steps))):
-        storage, steps = new_storage(), fault.steps()
+    for fault in iter_faults(lambda steps: create(new_storage().graph(steps))):
+        storage, steps = new_storage(), fault.create_steps()
         with pytest.raises(SimulatedCrash):
             create(storage.graph(steps))
         try:
             storage.graph().log.require_graph()
-        except GraphNotFound:
+        except GraphNotFoundError:
             # Somebody who comes later uses tables of their own.
             pins = created_tables(storage.tables, "00000002")
             storage.graph().committer.create_graph(schema=SCHEMA, pins=pins)
         else:
-            with pytest.raises(GraphExists):
+            with pytest.raises(GraphExistsError):
                 storage.graph().committer.create_graph(schema=SCHEMA, pins={})
         assert storage.graph().insert({"ada": "1"}).seq == 1

@@ -23,8 +23,15 @@ from hypothesis.stateful import (
     rule,
 )
 
-from omnigraph.errors import BranchExists, BranchGone, BranchNotFound, StorageError
-from omnigraph.storage.faults import Fault, FaultyObjects, FaultyTables, Kind, SimulatedCrash, Steps
+from omnigraph.errors import BranchExistsError, BranchGoneError, BranchNotFoundError, StorageError
+from omnigraph.storage.faults import (
+    Fault,
+    FaultKind,
+    FaultyObjects,
+    FaultyTables,
+    SimulatedCrash,
+    Steps,
+)
 from omnigraph.versioning import MAIN, Publishers, Record, Settings, Stream, compact
 from unit.versioning.memory_storage import MemoryObjects, MemoryTables
 from unit.versioning.small_graph import (
@@ -78,9 +85,11 @@ class Lives(RuleBasedStateMachine):
 
     @rule(
         number=st.integers(1, DURABLE_STEPS_MAX),
-        kind=st.sampled_from([Kind.CRASH_BEFORE, Kind.CRASH_AFTER, Kind.UNKNOWN_AFTER]),
+        kind=st.sampled_from(
+            [FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER, FaultKind.UNKNOWN_AFTER]
+        ),
     )
-    def plan_a_fault(self, number: int, kind: Kind) -> None:
+    def plan_a_fault(self, number: int, kind: FaultKind) -> None:
         """The next operation runs in a process that meets a fault."""
         self.crash = Fault(number, kind, "")
 
@@ -124,7 +133,7 @@ class Lives(RuleBasedStateMachine):
         name, branch = self._picked(pick)
         if branch.is_closed:
             return
-        head = self.graph.branches.head(name).snapshot
+        head = self.graph.branches.read_head(name).snapshot
         if self.tables.plan_compaction(head.pins[PERSON]) is None:
             assert self._compact(self.graph, name) is None
             return
@@ -144,17 +153,17 @@ class Lives(RuleBasedStateMachine):
         source_name, branch = self._picked(source)
         seq = at % len(branch.states)
         if name in self.model.live:
-            with_head = self.graph.branches.head("main").snapshot
+            with_head = self.graph.branches.read_head("main").snapshot
             try:
                 self.graph.branches.create(name, at=with_head)
-            except BranchExists:
+            except BranchExistsError:
                 return
             raise AssertionError("a live name was created again")
         after = deepcopy(self.model)
         after.live[name] = ModelBranch(list(branch.states[: seq + 1]))
 
         def run(graph: SmallGraph) -> None:
-            point = graph.history.by_seq(graph.branches.resolve(source_name), seq)
+            point = graph.history.read_by_seq(graph.branches.resolve(source_name), seq)
             graph.branches.create(name, at=point)
 
         self._run(run, after, lambda: name in self._live_names())
@@ -164,7 +173,7 @@ class Lives(RuleBasedStateMachine):
         if name not in self.model.live:
             try:
                 self.graph.branches.delete(name)
-            except BranchNotFound:
+            except BranchNotFoundError:
                 return MAIN
             raise AssertionError("a branch that does not live was deleted")
         stream = self.graph.branches.resolve(name)
@@ -174,7 +183,7 @@ class Lives(RuleBasedStateMachine):
             lambda graph: graph.branches.delete(name), after, lambda: name not in self._live_names()
         )
         if name in self.model.live:
-            self.model.live[name].is_closed = self.graph.branches.head(name).is_closed
+            self.model.live[name].is_closed = self.graph.branches.read_head(name).is_closed
         return stream
 
     @rule(stream=consumes(gone))
@@ -185,7 +194,7 @@ class Lives(RuleBasedStateMachine):
             return
         try:
             self.graph.write(upserting(self.graph, {"ghost": "x"}), stream)
-        except BranchGone:
+        except BranchGoneError:
             return
         raise AssertionError("a deleted branch took a commit")
 
@@ -195,20 +204,20 @@ class Lives(RuleBasedStateMachine):
         assert self._live_names() == ["main", *sorted(self.model.live.keys() - {"main"})]
         for name, branch in self.model.live.items():
             stream = self.graph.branches.resolve(name)
-            head = self.graph.log.head(stream)
+            head = self.graph.log.read_head(stream)
             assert (head.snapshot.seq, head.is_closed) == (len(branch.states) - 1, branch.is_closed)
             for seq, state in enumerate(branch.states):
-                snapshot = self.graph.history.by_seq(stream, seq)
+                snapshot = self.graph.history.read_by_seq(stream, seq)
                 assert self.graph.rows(snapshot, PERSON) == state[0]
                 assert self.graph.rows(snapshot, CITY) == state[1]
             self._check_lineage(stream, len(branch.states))
 
     def _check_lineage(self, stream: Stream, length: int) -> None:
-        records = list(self.graph.history.commits(stream))
+        records = list(self.graph.history.iter_commits(stream))
         assert [record.seq for record in records] == list(range(length))[::-1]
         parents = [record.parent for record in records[:-1]]
         assert parents == [record.commit for record in records[1:]]
-        assert self.graph.history.commit(records[0].commit) == records[0]
+        assert self.graph.history.read_commit(records[0].commit) == records[0]
 
     def _write(
         self, name: str, prepare: Callable[[SmallGraph], Callable[..., object]], state: State
@@ -217,7 +226,7 @@ class Lives(RuleBasedStateMachine):
         if branch.is_closed:
             try:
                 self._publish(self.graph, name, prepare)
-            except BranchGone:
+            except BranchGoneError:
                 return
             raise AssertionError("a closed branch took a commit")
         after = deepcopy(self.model)
@@ -267,7 +276,7 @@ class Lives(RuleBasedStateMachine):
         return self.graph.branches.list()
 
     def _length(self, name: str) -> int:
-        return self.graph.branches.head(name).snapshot.seq + 1
+        return self.graph.branches.read_head(name).snapshot.seq + 1
 
 
 Lives.TestCase.settings = settings(

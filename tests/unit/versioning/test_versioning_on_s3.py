@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from omnigraph.errors import BranchGone, GraphExists, KeyConflict
+from omnigraph.errors import BranchGoneError, GraphExistsError, KeyConflictError
 from omnigraph.storage import open_objects
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning import MAIN, Publishers, Settings
@@ -39,18 +39,18 @@ def reopen(s3: S3Server) -> Callable[[], SmallGraph]:
 def test_commits_branches_and_time_travel(reopen: Callable[[], SmallGraph]) -> None:
     graph, other = reopen(), reopen()
     record = graph.insert({"ada": "1"})
-    with pytest.raises(KeyConflict):
+    with pytest.raises(KeyConflictError):
         other.insert({"ada": "2"})
     other.write(upserting(other, {"ada": "2", "bob": "2"}))
-    stream = graph.branches.create("review/x", at=graph.history.by_commit(record.commit))
+    stream = graph.branches.create("review/x", at=graph.history.read_by_commit(record.commit))
     other.insert({"cy": "3"}, other.branches.resolve("review/x"))
     assert graph.people() == {"ada": "2", "bob": "2"}
     assert graph.people(stream) == {"ada": "1", "cy": "3"}
     assert reopen().branches.list() == ["main", "review/x"]
     other.branches.delete("review/x")
-    with pytest.raises(BranchGone):
+    with pytest.raises(BranchGoneError):
         graph.insert({"dan": "4"}, stream)
-    with pytest.raises(GraphExists):
+    with pytest.raises(GraphExistsError):
         graph.committer.create_graph(schema=SCHEMA, pins={})
 
 
@@ -72,7 +72,7 @@ def test_threads_and_handles_that_write_together_lose_nothing(
     def insert(number: int) -> None:
         prepare = inserting(graph, {f"p{number}": "x"})
         try:
-            publishers.of(MAIN).publish(prepare(graph.head()), prepare_again=prepare)
+            publishers.get_publisher(MAIN).publish(prepare(graph.head()), prepare_again=prepare)
             rival.write(inserting(rival, {f"q{number}": "x"}))
         except BaseException as error:  # noqa: BLE001 — it is what the test looks at
             errors.append(error)

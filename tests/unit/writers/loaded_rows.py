@@ -12,8 +12,8 @@ from omnigraph.execution.columns import TableShape
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.schema.identity import accept_schema
-from omnigraph.writers.inputs import Dialect, Input, InputOptions, Source, Text, read_input
-from omnigraph.writers.load import Loaded, LoadMode, load_change
+from omnigraph.writers.inputs import Dialect, Input, InputOptions, InputSource, Text, read_input
+from omnigraph.writers.load import LoadChange, LoadMode, build_load_change
 
 Row = dict[str, Any]
 DIALECTS = (Dialect.STRICT, Dialect.COMPATIBLE)
@@ -32,7 +32,7 @@ def edge(name: str) -> TypeKey:
 
 
 def read(
-    source: Source | str,
+    source: InputSource | str,
     schema: str | AcceptedSchema,
     *,
     dialect: Dialect = Dialect.STRICT,
@@ -45,14 +45,14 @@ def read(
 
 
 def load(
-    source: Source | str,
+    source: InputSource | str,
     schema: str | AcceptedSchema,
     *,
     mode: LoadMode = LoadMode.APPEND,
     dialect: Dialect = Dialect.STRICT,
     type: str | None = None,  # noqa: A002
-) -> Loaded:
-    return load_change(read(source, schema, dialect=dialect, type=type), mode)
+) -> LoadChange:
+    return build_load_change(read(source, schema, dialect=dialect, type=type), mode)
 
 
 def rows_of(rows: pa.Table, shape: TableShape) -> list[Row]:
@@ -67,7 +67,7 @@ def rows_of(rows: pa.Table, shape: TableShape) -> list[Row]:
     return [dict(zip(named, values, strict=True)) for values in zip(*found, strict=True)]
 
 
-def loaded_rows(loaded: Loaded) -> dict[str, list[Row]]:
+def loaded_rows(loaded: LoadChange) -> dict[str, list[Row]]:
     """What a load writes, by type."""
     return {str(key): rows_of(change.rows, change.shape) for key, change in loaded.change.items()}
 

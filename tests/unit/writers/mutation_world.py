@@ -12,8 +12,8 @@ from uuid import uuid4
 import pyarrow as pa
 
 from model import ModelGraph
-from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, table_shape
-from omnigraph.execution.view import View, tabled_types
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, build_table_shape
+from omnigraph.execution.view import View, table_types_of
 from omnigraph.query.compile import compile_query
 from omnigraph.query.parameters import bind_parameters
 from omnigraph.query.typed import Mutation
@@ -24,10 +24,10 @@ from omnigraph.storage.tables import Tables
 from omnigraph.versioning import MAIN, Log, Snapshot
 from omnigraph.versioning.schemas import StoredSchema
 from omnigraph.writers.change import GraphChange, TypeChange
-from omnigraph.writers.committed import Committed
-from omnigraph.writers.keys import Keys
-from omnigraph.writers.mutate import Mutated, mutation_change
-from omnigraph.writers.validate import validate
+from omnigraph.writers.committed import CommittedState
+from omnigraph.writers.keys import KeyCache
+from omnigraph.writers.mutate import MutationChange, run_mutation
+from omnigraph.writers.validate import validate_change
 
 NOW = 1_700_000_000_000
 Image = dict[str, dict[str, dict[str, Any]]]
@@ -51,19 +51,19 @@ class MutationWorld:
         assert isinstance(mutation, Mutation)
         return mutation, bind_parameters(mutation.parameters, dict(params or {}))
 
-    def run(self, text: str, params: Mapping[str, Any] | None = None) -> Mutated:
+    def run(self, text: str, params: Mapping[str, Any] | None = None) -> MutationChange:
         """What a mutation does to the tables, as data; neither they nor the model change."""
         mutation, bound = self.compiled(text, params)
-        with patch("omnigraph.writers.mutate.new_ulid", self._fresh_ids()):
-            return mutation_change(mutation, bound, now=NOW, view=self.view, keys=self._keys())
+        with patch("omnigraph.writers.mutate.generate_ulid", self._fresh_ids()):
+            return run_mutation(mutation, bound, now=NOW, view=self.view, keys=self._keys())
 
-    def validated(self, text: str, params: Mapping[str, Any] | None = None) -> Mutated:
+    def validated(self, text: str, params: Mapping[str, Any] | None = None) -> MutationChange:
         """The same for a mutation that breaks no rule."""
         mutated = self.run(text, params)
-        validate(mutated.change, Committed(self.view, self._keys(), mutated.change))
+        validate_change(mutated.change, CommittedState(self.view, self._keys(), mutated.change))
         return mutated
 
-    def mutate(self, text: str, params: Mapping[str, Any] | None = None) -> Mutated:
+    def mutate(self, text: str, params: Mapping[str, Any] | None = None) -> MutationChange:
         """Run a mutation on both, which must agree on the counts and on every entity."""
         self._step += 1
         mutated = self.validated(text, params)
@@ -78,8 +78,8 @@ class MutationWorld:
     def image(self) -> Image:
         """Every entity in the tables."""
         return {
-            key.name: entities(self.view.table(key).scan(), self.view.shape(key))
-            for key in tabled_types(self.view.catalog)
+            key.name: entities(self.view.open_table(key).scan(), self.view.get_shape(key))
+            for key in table_types_of(self.view.catalog)
         }
 
     def model_image(self) -> Image:
@@ -93,9 +93,9 @@ class MutationWorld:
             for name, table in tables.items()
         }
 
-    def _keys(self) -> Keys:
+    def _keys(self) -> KeyCache:
         # Versions of this graph have no numbers to tell them apart by, so nothing is remembered.
-        return Keys(Log(open_objects(self._uri)))
+        return KeyCache(Log(open_objects(self._uri)))
 
     def _fresh_ids(self) -> Callable[[], str]:
         numbers = count(1)
@@ -103,9 +103,9 @@ class MutationWorld:
 
     def _filled(self, tables: Tables) -> View:
         accepted, pins = self.model.accepted, {}
-        for key in tabled_types(accepted.catalog):
-            shape = table_shape(accepted, key)
-            pin = tables.create(layout.table(str(key), "00000001"), shape.schema)
+        for key in table_types_of(accepted.catalog):
+            shape = build_table_shape(accepted, key)
+            pin = tables.create(layout.build_table_path(str(key), "00000001"), shape.schema)
             rows = self._rows(shape)
             pins[str(key)] = tables.append(pin, [tables.write(pin, rows)]) if len(rows) else pin
         snapshot = Snapshot(MAIN, 0, "first", 0, "sha256:first", pins)
@@ -124,7 +124,7 @@ class MutationWorld:
         pins = dict(self.view.snapshot.pins)
         for key, type_change in change.items():
             self._check(key, type_change)
-            table, tables = self.view.table(key), self.view.tables
+            table, tables = self.view.open_table(key), self.view.tables
             dead = table.find("__id", touched(type_change))["_rowid"].combine_chunks()
             rows = type_change.rows
             staged = [tables.write(table.pin, rows)] if len(rows) else []
@@ -133,14 +133,14 @@ class MutationWorld:
 
     def _check(self, key: TypeKey, change: TypeChange) -> None:
         """The promises of a type change that no comparison of images would show."""
-        assert change.shape == self.view.shape(key)
+        assert change.shape == self.view.get_shape(key)
         for rows in (change.rows, *change.batches):
             assert rows.schema.equals(change.shape.schema, check_metadata=True)
             rows.validate()
             assert len(set(rows["__id"].to_pylist())) == len(rows)
-        if change.known is not None:
-            copies = self.view.table(key).find("__id", touched(change))
-            assert _by_id(change.known) == _by_id(copies)
+        if change.known_copies is not None:
+            copies = self.view.open_table(key).find("__id", touched(change))
+            assert _by_id(change.known_copies) == _by_id(copies)
 
 
 def _by_id(copies: pa.Table) -> list[tuple[str, int]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.execution.columns import TableShape
-from omnigraph.execution.entity_ids import entity_ids
+from omnigraph.execution.entity_ids import compute_entity_ids
 from omnigraph.execution.view import View, open_view
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted import TypeKey, TypeKind
@@ -39,7 +39,7 @@ from omnigraph.versioning import (
     Transaction,
 )
 from omnigraph.versioning.schemas import Schemas
-from omnigraph.writers.migrate import Migrated, SchemaText, creation, migration
+from omnigraph.writers.migrate import Migration, SchemaText, build_migration, create_initial_tables
 from omnigraph.writers.validate import marks_of
 
 Entity = Mapping[str, Any]
@@ -78,27 +78,29 @@ class PlainGraph:
         return PlainGraph(self.uri, FaultyObjects(self.objects, steps), tables)
 
     def head(self, stream: Stream = MAIN) -> Snapshot:
-        return self.log.head(stream).snapshot
+        return self.log.read_head(stream).snapshot
 
     def view(self, snapshot: Snapshot | None = None, *, stream: Stream = MAIN) -> View:
         return open_view(snapshot or self.head(stream), self.schemas, self.tables)
 
-    def migrated(self, source: str, *, stream: Stream = MAIN, **options: Any) -> Migrated:
+    def migrated(self, source: str, *, stream: Stream = MAIN, **options: Any) -> Migration:
         view = self.view(stream=stream)
         text = SchemaText(source, load_catalog(source))
-        return migration(view, text, tables=self.tables, schemas=self.schemas, **options)
+        return build_migration(view, text, tables=self.tables, schemas=self.schemas, **options)
 
     def apply(self, source: str, *, stream: Stream = MAIN, **options: Any) -> Record | None:
         return self.publish(self.migrated(source, stream=stream, **options))
 
-    def publish(self, migrated: Migrated) -> Record | None:
+    def publish(self, migrated: Migration) -> Record | None:
         if migrated.transaction is None:
             return None
-        return self.committer.publish(migrated.transaction, prepare_again=migrated.again)
+        return self.committer.publish(
+            migrated.transaction, prepare_again=migrated.rebuild_transaction
+        )
 
     def insert(self, type_: str, *entities: Entity, stream: Stream = MAIN) -> Record:
         view = self.view(stream=stream)
-        shape = view.shape(type_key(type_))
+        shape = view.get_shape(type_key(type_))
         rows = rows_of(shape, entities)
         marks = marks_of(shape, view.types[type_key(type_)], rows)
         effect = Append(type_, (rows,))
@@ -106,7 +108,7 @@ class PlainGraph:
 
     def update(self, type_: str, *entities: Entity, stream: Stream = MAIN) -> Record:
         view = self.view(stream=stream)
-        rows = rows_of(view.shape(type_key(type_)), entities)
+        rows = rows_of(view.get_shape(type_key(type_)), entities)
         ids = IdSet(rows["__id"])
         return self.commit(view, Replace(type_, ids, (rows,)), Changed(updated=ids))
 
@@ -116,7 +118,7 @@ class PlainGraph:
 
     def overwrite(self, type_: str, *entities: Entity, change: ChangeSet) -> Record:
         view = self.view()
-        rows = rows_of(view.shape(type_key(type_)), entities)
+        rows = rows_of(view.get_shape(type_key(type_)), entities)
         return self.commit(view, Overwrite(type_, (rows,)), change)
 
     def commit(self, view: View, effect: Effect, change: ChangeSet) -> Record:
@@ -134,11 +136,11 @@ class PlainGraph:
     def entities(self, type_: str, snapshot: Snapshot | None = None) -> list[dict[str, Any]]:
         """Every entity of a type by the names of its properties, in the order of ids."""
         view = self.view(snapshot)
-        shape = view.shape(type_key(type_))
+        shape = view.get_shape(type_key(type_))
         names = {"__id": "@id", "__src": "@src", "__dst": "@dst"} | {
             column: name for name, column in shape.columns.items()
         }
-        rows = view.table(shape.type_key).scan(columns=shape.schema.names)
+        rows = view.open_table(shape.type_key).scan(columns=shape.schema.names)
         days_and_milliseconds = {pa.date32(): pa.int32(), pa.date64(): pa.int64()}
         plain = pa.table(
             {
@@ -154,7 +156,7 @@ def created(uri: str | Path, source: str) -> PlainGraph:
     """A new graph of a schema, with nothing in it."""
     graph = opened(uri)
     text = SchemaText(source, load_catalog(source))
-    made = creation(text, tables=graph.tables, schemas=graph.schemas)
+    made = create_initial_tables(text, tables=graph.tables, schemas=graph.schemas)
     graph.committer.create_graph(schema=made.schema.digest, pins=made.pins)
     return graph
 
@@ -178,7 +180,7 @@ def rows_of(shape: TableShape, entities: Sequence[Entity]) -> pa.Table:
     nullable = pa.schema([each.with_nullable(True) for each in shape.schema])
     table = pa.Table.from_pylist(rows, schema=nullable)
     if shape.key and not table["__id"].null_count < len(table):
-        table = table.set_column(0, "__id", entity_ids(table, shape))
+        table = table.set_column(0, "__id", compute_entity_ids(table, shape))
     return table.cast(shape.schema)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.execution.hashing import Hashes
 from omnigraph.writers import id_table
-from omnigraph.writers.bulk.hashes import text_hash, text_hashes
+from omnigraph.writers.bulk.hashes import hash_any_text, hash_any_texts
 from omnigraph.writers.id_table import FEW_MAX, ID_BYTES, IdTable
 
 
@@ -21,37 +21,37 @@ def test_it_has_what_it_was_made_of_and_nothing_else() -> None:
     assert len(table) == len(held)
     for count in (0, 1, FEW_MAX, FEW_MAX + 1, len(texts)):
         asked = chance.sample(texts, count)
-        assert table.among(asked) == held.intersection(asked)
+        assert table.select_known(asked) == held.intersection(asked)
 
 
 def test_a_changed_one_has_what_came_and_lacks_what_went() -> None:
     table = IdTable(pa.array([f"id-{number}" for number in range(100)]))
     gone, added = {"id-3", "id-99"}, {"new", "newer"}
-    changed = table.changed(gone=gone, added=added)
+    changed = table.with_changes(gone=gone, added=added)
     assert len(changed) == 100
-    assert changed.among({*gone, *added, "id-4"}) == {*added, "id-4"}
-    assert table.among({*gone, *added}) == gone
+    assert changed.select_known({*gone, *added, "id-4"}) == {*added, "id-4"}
+    assert table.select_known({*gone, *added}) == gone
 
 
 def test_an_empty_one_has_nothing() -> None:
     table = IdTable(pa.chunked_array([], pa.utf8()))
-    assert (len(table), table.size, table.among(["a"])) == (0, 0, set())
-    assert table.among([str(number) for number in range(50)]) == set()
-    assert table.changed(gone=(), added=["a"]).among(["a", "b"]) == {"a"}
+    assert (len(table), table.size, table.select_known(["a"])) == (0, 0, set())
+    assert table.select_known([str(number) for number in range(50)]) == set()
+    assert table.with_changes(gone=(), added=["a"]).select_known(["a", "b"]) == {"a"}
 
 
 def test_those_who_share_a_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     def few(texts: pa.Array) -> Hashes:
-        hashes: Hashes = text_hashes(texts) % 3
+        hashes: Hashes = hash_any_texts(texts) % 3
         return hashes
 
     monkeypatch.setattr(id_table, "text_hashes", few)
-    monkeypatch.setattr(id_table, "text_hash", lambda text: text_hash(text) % 3)
+    monkeypatch.setattr(id_table, "text_hash", lambda text: hash_any_text(text) % 3)
     table = IdTable(pa.array([f"id-{number}" for number in range(200)]))
     asked = [f"id-{number}" for number in range(150, 250)]
-    assert table.among(asked) == set(asked[:50])
-    assert table.among(asked[45:55]) == set(asked[45:50])
-    assert table.changed(gone=asked[:50], added=()).among(asked) == set()
+    assert table.select_known(asked) == set(asked[:50])
+    assert table.select_known(asked[45:55]) == set(asked[45:50])
+    assert table.with_changes(gone=asked[:50], added=()).select_known(asked) == set()
 
 
 def test_long_ids_count_for_several() -> None:

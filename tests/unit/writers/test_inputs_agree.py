@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from omnigraph.errors import LoadError
 from omnigraph.writers.inputs import Dialect, Text, many_records, read_input
 from omnigraph.writers.inputs.data import InputOptions
-from omnigraph.writers.load import LoadMode, load_change
+from omnigraph.writers.load import LoadMode, build_load_change
 from unit.writers.loaded_rows import DIALECTS, Row, accept, loaded_rows, model_rows
 
 SCHEMA = accept(
@@ -88,7 +88,7 @@ def outcome(text: str, dialect: Dialect, *, lines_min: int) -> dict[str, list[Ro
     with patch.object(many_records, "_LINES_MIN", lines_min):
         try:
             found = read_input(Text(text), SCHEMA, InputOptions(dialect))
-            loaded = load_change(found, LoadMode.MERGE)
+            loaded = build_load_change(found, LoadMode.MERGE)
         except LoadError as failure:
             return failure.record
     return loaded_rows(loaded)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from omnigraph.errors import LoadError
 from omnigraph.writers.inputs import InputOptions, csv_records
 from omnigraph.writers.inputs.csv_records import CsvRecords
-from omnigraph.writers.inputs.reading import Reading
+from omnigraph.writers.inputs.reading import RowSink
 from unit.writers.loaded_rows import accept, edge, node, read, rows_of
 
 SCHEMA = accept(
@@ -99,7 +99,7 @@ def test_a_rule_is_told_with_the_line_of_a_csv_file_and_the_row_of_another(tmp_p
     (tmp_path / "a.csv").write_text('name\n"ann\nb"\ncyd\n')
     pq.write_table(pa.table({"name": ["dov"]}), tmp_path / "b.parquet")
     origins = read(tmp_path, SCHEMA, type="P").types[node("P")].origins
-    places = [origins.place(row) for row in range(3)]
+    places = [origins.location_of(row) for row in range(3)]
     assert places == [
         f"{tmp_path}/{place}" for place in ("a.csv line 2", "a.csv line 4", "b.parquet row 1")
     ]
@@ -196,12 +196,16 @@ def arrow_records(data: bytes) -> list[tuple[int, str]]:
 @example('a\r\n"""\r",b\n"', 2)
 def test_records_are_where_arrow_sees_them(text: str, size: int) -> None:
     data = text.encode()
-    reading = Reading(SCHEMA, InputOptions())
+    reading = RowSink(SCHEMA, InputOptions())
     with patch.object(csv_records, "BLOCK_BYTES", size):
         records = CsvRecords(io.BytesIO(b"head\n" + data), reading)
-        blocks = list(records.blocks())
+        blocks = list(records.iter_blocks())
     found = [
-        (int(block.frame.widths[record]), block.text(record), int(block.frame.lines[record]))
+        (
+            int(block.frame.widths[record]),
+            block.format_record(record),
+            int(block.frame.lines[record]),
+        )
         for block in blocks
         for record in range(len(block.frame.lines))
     ]

@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.writers.inputs import InputOptions, csv_ranges
-from omnigraph.writers.inputs.csv_ranges import RecordRange, quoted_starts
+from omnigraph.writers.inputs.csv_ranges import RecordRange, find_quoted_starts
 from omnigraph.writers.inputs.csv_records import CsvRecords
-from omnigraph.writers.inputs.reading import Reading
+from omnigraph.writers.inputs.reading import RowSink
 from unit.writers.loaded_rows import accept
 
 SCHEMA = accept("node P { name: String @key }")
@@ -22,9 +22,11 @@ def borders_of(data: bytes, size: int) -> list[int]:
 
 
 def records_of(stream: io.BytesIO | RecordRange) -> list[str]:
-    reading = Reading(SCHEMA, InputOptions())
-    blocks = CsvRecords(stream, reading, b"head").blocks()
-    return [block.text(record) for block in blocks for record in range(len(block.frame.lines))]
+    reading = RowSink(SCHEMA, InputOptions())
+    blocks = CsvRecords(stream, reading, b"head").iter_blocks()
+    return [
+        block.format_record(record) for block in blocks for record in range(len(block.frame.lines))
+    ]
 
 
 @given(
@@ -37,7 +39,7 @@ def test_ranges_have_every_record_once(parts: list[str], size: int) -> None:
     data = "".join(parts).encode()
     borders = borders_of(data, size)
     with patch.object(csv_ranges, "_COUNT_BYTES", 2), patch.object(csv_ranges, "_LOOK_BYTES", 2):
-        starts = quoted_starts(lambda: io.BytesIO(data), borders)
+        starts = find_quoted_starts(lambda: io.BytesIO(data), borders)
         if starts is None:
             return
         found = [
@@ -66,4 +68,4 @@ def test_ranges_have_every_record_once(parts: list[str], size: int) -> None:
 )
 def test_a_range_may_start_within_quotes(text: str, starts: list[bool] | None) -> None:
     data = text.encode()
-    assert quoted_starts(lambda: io.BytesIO(data), borders_of(data, 4)) == starts
+    assert find_quoted_starts(lambda: io.BytesIO(data), borders_of(data, 4)) == starts

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.errors import LoadError, ResourceLimit
+from omnigraph.errors import LoadError, ResourceLimitError
 from omnigraph.writers.inputs import (
     Dialect,
     InputOptions,
@@ -90,13 +90,13 @@ def test_rows_of_several_files_know_where_they_came_from(tmp_path: Path) -> None
     (tmp_path / "a.jsonl").write_text(jsonl("ann") + "\n" + jsonl("bob"))
     (tmp_path / "b.jsonl").write_text(jsonl("cyd"))
     origins = read(tmp_path, SCHEMA).types[node("P")].origins
-    places = [origins.place(row) for row in range(3)]
+    places = [origins.location_of(row) for row in range(3)]
     assert places == [
         f"{tmp_path}/a.jsonl line 1",
         f"{tmp_path}/a.jsonl line 3",
         f"{tmp_path}/b.jsonl line 1",
     ]
-    assert origins.taken(pa.array([2])).place(0) == f"{tmp_path}/b.jsonl line 1"
+    assert origins.select_rows(pa.array([2])).location_of(0) == f"{tmp_path}/b.jsonl line 1"
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_deep_nesting_is_refused_wherever_it_is(dialect: Dialect) -> None:
 
 
 def test_a_line_that_is_too_long_is_a_limit_of_its_own() -> None:
-    with patch.object(lines, "LINE_BYTES_MAX", 100), pytest.raises(ResourceLimit) as failure:
+    with patch.object(lines, "LINE_BYTES_MAX", 100), pytest.raises(ResourceLimitError) as failure:
         read(jsonl("ann", "b" * 100), SCHEMA)
     assert "input line 2: the length of a line" in str(failure.value)
     assert failure.value.limit == 100
@@ -221,11 +221,14 @@ def test_a_line_may_be_as_long_as_several_blocks(tmp_path: Path) -> None:
             found = read(path, SCHEMA, dialect=dialect).types[node("P")]
         names = [row["name"] for row in rows_of(found.rows, found.shape)]
         assert names == ["ann", "b" * 300_000, "cyd", "dov"]
-        assert [found.origins.order(row) for row in range(4)] == [(0, n) for n in (1, 2, 3, 4)]
+        assert [found.origins.order_of(row) for row in range(4)] == [(0, n) for n in (1, 2, 3, 4)]
 
 
 def test_a_load_beyond_its_bound_says_what_to_do() -> None:
-    with patch.object(reading, "LOAD_BYTES_MAX", 1000), pytest.raises(ResourceLimit) as failure:
+    with (
+        patch.object(reading, "LOAD_BYTES_MAX", 1000),
+        pytest.raises(ResourceLimitError) as failure,
+    ):
         read(jsonl(*(f"p{n}" for n in range(500))), SCHEMA)
     assert failure.value.hint == "split the input into several loads"
 

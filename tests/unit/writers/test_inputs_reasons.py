@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import LoadError
-from omnigraph.writers.inputs import Dialect, Source
+from omnigraph.writers.inputs import Dialect, InputSource
 from unit.writers.loaded_rows import accept, read
 
 SCHEMA = accept(
@@ -21,7 +21,7 @@ SCHEMA = accept(
 MISSING = "non-nullable property '%s' has null or invalid values (%s)"
 
 
-def reasons(source: Source | str, **options: Any) -> list[tuple[str, str]]:
+def reasons(source: InputSource | str, **options: Any) -> list[tuple[str, str]]:
     with pytest.raises(LoadError) as failure:
         read(source, SCHEMA, **options)
     assert failure.value.count == len(failure.value.violations)

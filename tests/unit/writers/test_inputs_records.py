@@ -130,7 +130,7 @@ def test_odd_lines_among_many_keep_their_places_and_their_order() -> None:
     found = read("\n".join(lines), SCHEMA).types[node("Author")]
     rows = rows_of(found.rows, found.shape)
     assert [row["handle"] for row in rows] == [f"h{n}" for n in range(2000) if n != 1]
-    assert [found.origins.order(row)[1] for row in (0, 1, 699, 1499)] == [1, 3, 701, 1501]
+    assert [found.origins.order_of(row)[1] for row in (0, 1, 699, 1499)] == [1, 3, 701, 1501]
     assert repr(rows[699]["score"]) == "0.0"
     lines[1999] = lines[1999].replace("}", "]")
     assert refusal("\n".join(lines)).record == 2000
@@ -168,7 +168,7 @@ def test_records_may_be_python_objects() -> None:
     assert (rows["Book"]["cover"], rows["Book"]["vec"], rows["Book"]["tags"]) == (
         b"hi", (1.0, 0.5), ("a", "b"),
     )  # fmt: skip
-    assert found[edge("Wrote")].origins.place(0) == "records record 2"
+    assert found[edge("Wrote")].origins.location_of(0) == "records record 2"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.execution.view import View
-from omnigraph.ids import new_ulid
+from omnigraph.ids import generate_ulid
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.identity import accept_schema
@@ -36,7 +36,7 @@ from omnigraph.versioning import (
 )
 from omnigraph.versioning.schemas import Schemas, StoredSchema
 from omnigraph.writers import keys as keys_module
-from omnigraph.writers.keys import LOOKS_MIN, Keys
+from omnigraph.writers.keys import LOOKUPS_MIN, KeyCache
 
 PERSON = TypeKey(TypeKind.NODE, "Person")
 KEY = str(PERSON)
@@ -46,18 +46,18 @@ class People:
     """A graph with one type, written around the writers."""
 
     def __init__(self) -> None:
-        uri = f"memory://{new_ulid()}"
+        uri = f"memory://{generate_ulid()}"
         self.tables = Tables(uri)
         self.log = Log(open_objects(uri))
         self.committer = Committer(self.log, self.tables)
         accepted = accept_schema(load_catalog("node Person { name: String @key }")).schema
         self.schema: StoredSchema = Schemas(self.log.objects).put("", accepted)
         empty = pa.schema([pa.field("__id", pa.utf8(), nullable=False), pa.field("c2", pa.utf8())])
-        pin = self.tables.create(layout.table(KEY, "00000001"), empty)
+        pin = self.tables.create(layout.build_table_path(KEY, "00000001"), empty)
         self.committer.create_graph(schema=self.schema.digest, pins={KEY: pin})
 
     def view(self, snapshot: Snapshot | None = None) -> View:
-        return View(snapshot or self.log.head(MAIN).snapshot, self.schema, self.tables)
+        return View(snapshot or self.log.read_head(MAIN).snapshot, self.schema, self.tables)
 
     def write(
         self,
@@ -68,27 +68,27 @@ class People:
         on: Stream = MAIN,
     ) -> View:
         """Commit new people and end others."""
-        snapshot = self.log.head(on).snapshot
+        snapshot = self.log.read_head(on).snapshot
         rows = pa.table({"__id": pa.array(sorted(new), pa.utf8())})
         changed = Changed(inserted=IdSet(new), deleted=IdSet(gone), marks=IdSet())
         change = Bulk(("x",), len(new)) if is_bulk else changed
         effect = Replace(KEY, IdSet(gone), (rows,)) if gone else Append(KEY, (rows,))
         self.committer.publish(Transaction(snapshot, (effect,), {KEY: change}))
-        return self.view(self.log.head(on).snapshot)
+        return self.view(self.log.read_head(on).snapshot)
 
 
-def answered(keys: Keys, view: View, ids: list[str]) -> set[str]:
-    mask = keys.existing(view, PERSON, pa.array(ids, pa.utf8()))
+def answered(keys: KeyCache, view: View, ids: list[str]) -> set[str]:
+    mask = keys.find_existing(view, PERSON, pa.array(ids, pa.utf8()))
     return {
         entity_id for entity_id, is_there in zip(ids, mask.to_pylist(), strict=True) if is_there
     }
 
 
 def stored(view: View) -> set[str]:
-    return set(view.table(PERSON).scan(columns=["__id"])["__id"].to_pylist())
+    return set(view.open_table(PERSON).scan(columns=["__id"])["__id"].to_pylist())
 
 
-def known_sets(keys: Keys) -> list[Any]:
+def known_sets(keys: KeyCache) -> list[Any]:
     return [place.known for place in keys._places.values() if place.known is not None]
 
 
@@ -105,7 +105,7 @@ def people() -> People:
 def test_every_version_gets_the_answer_of_its_own_table(people: People) -> None:
     chance = random.Random(3)
     everybody = [f"p{number}" for number in range(40)]
-    keys = Keys(people.log)
+    keys = KeyCache(people.log)
     views = [people.view()]
     for _ in range(25):
         there = stored(views[-1])
@@ -118,7 +118,7 @@ def test_every_version_gets_the_answer_of_its_own_table(people: People) -> None:
 
 
 def test_a_set_is_carried_forward_and_the_table_is_not_read_again(people: People) -> None:
-    keys = Keys(people.log)
+    keys = KeyCache(people.log)
     people.write({"a"})
     assert answered(keys, people.view(), ["a", "b"]) == {"a"}
     (known,) = known_sets(keys)
@@ -134,19 +134,19 @@ def test_sets_of_branches_share_what_the_branches_have_in_common(
     monkeypatch.setattr(keys_module, "OWN_IDS_MIN", 8)
     chance = random.Random(11)
     everybody = [f"p{number}" for number in range(300)]
-    keys, branches = Keys(people.log), Branches(people.committer)
+    keys, branches = KeyCache(people.log), Branches(people.committer)
     people.write(set(everybody[:200]))
     streams = [MAIN]
     for number in range(60):
         on = chance.choice(streams)
-        view = people.view(people.log.head(on).snapshot)
+        view = people.view(people.log.read_head(on).snapshot)
         assert answered(keys, view, everybody) == stored(view)
         there = stored(view)
         absent = sorted({*everybody} - there)
         gone = set(chance.sample(sorted(there), chance.randrange(3)))
         people.write(set(chance.sample(absent, 2)), gone, on=on)
         if number % 5 == 0:
-            at = people.log.head(chance.choice(streams)).snapshot
+            at = people.log.read_head(chance.choice(streams)).snapshot
             streams.append(branches.create(f"b{number}", at=at))
     sets = known_sets(keys)
     bases = {known.base for known in sets}
@@ -156,16 +156,16 @@ def test_sets_of_branches_share_what_the_branches_have_in_common(
 
 
 def test_a_set_is_not_made_over_a_commit_that_lists_no_ids(people: People) -> None:
-    keys, branches = Keys(people.log), Branches(people.committer)
+    keys, branches = KeyCache(people.log), Branches(people.committer)
     people.write({"a"})
-    early = branches.create("early", at=people.log.head(MAIN).snapshot)
+    early = branches.create("early", at=people.log.read_head(MAIN).snapshot)
     assert answered(keys, people.write({"b"}, on=early), ["a", "b", "c"]) == {"a", "b"}
     view = people.write({"c"}, is_bulk=True)
     assert answered(keys, view, ["a", "b", "c"]) == {"a", "c"}
 
 
 def test_a_bulk_load_makes_the_set_start_again(people: People) -> None:
-    keys = Keys(people.log)
+    keys = KeyCache(people.log)
     people.write({"a"})
     answered(keys, people.view(), ["a"])
     view = people.write({"b"}, is_bulk=True)
@@ -176,7 +176,7 @@ def test_forgotten_changes_send_older_questions_to_the_table(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keys_module, "RECENT_MAX", 2)
-    keys = Keys(people.log)
+    keys = KeyCache(people.log)
     old = people.write({"a"})
     answered(keys, old, ["a"])
     for name in "bcdef":
@@ -187,7 +187,7 @@ def test_forgotten_changes_send_older_questions_to_the_table(
 
 def test_sets_stay_within_their_bound(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys_module, "TYPE_IDS_MAX", 1)
-    keys = Keys(people.log)
+    keys = KeyCache(people.log)
     view = people.write({"a", "b"})
     assert answered(keys, view, ["a", "c"]) == {"a"}
     assert known_sets(keys) == []
@@ -199,7 +199,7 @@ def test_the_set_that_was_not_asked_for_longest_is_forgotten_first(
     monkeypatch.setattr(keys_module, "IDS_MAX", 3)
     # Sets that have nothing in common.
     monkeypatch.setattr(keys_module, "RECORDS_MAX", -1)
-    keys = Keys(people.log)
+    keys = KeyCache(people.log)
     view = people.write({"a", "b"})
     for stream in ("first", "second"):
         moved = branched(view.snapshot, stream)
@@ -211,7 +211,7 @@ def test_a_commit_of_more_changes_than_are_remembered_makes_the_set_start_again(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keys_module, "RECENT_MAX", 2)
-    keys = Keys(people.log)
+    keys = KeyCache(people.log)
     answered(keys, people.write({"a"}), ["a"])
     (known,) = known_sets(keys)
     view = people.write({"b", "c"}, {"a"})
@@ -224,10 +224,10 @@ def test_a_large_change_set_is_not_even_read(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keys_module, "RECENT_MAX", 2_000)
-    keys = Keys(people.log)
+    keys = KeyCache(people.log)
     answered(keys, people.write({"a"}), ["a"])
     view = people.write({f"n{number}" for number in range(2_001)})
-    monkeypatch.setattr(changes, "load", None)
+    monkeypatch.setattr(changes, "load_change_set", None)
     assert answered(keys, view, ["a", "n7", "x"]) == {"a", "n7"}
 
 
@@ -236,7 +236,7 @@ def test_ids_are_read_again_where_a_change_set_was_collected(
     people: People, monkeypatch: pytest.MonkeyPatch, *, is_other_branch: bool
 ) -> None:
     monkeypatch.setattr(changes, "INLINE_IDS_MAX", 2)
-    keys = Keys(people.log)
+    keys = KeyCache(people.log)
     answered(keys, people.write({"a"}), ["a"])
     (known,) = known_sets(keys)
     view = people.write({"b", "c", "d"}, {"a"})
@@ -255,7 +255,7 @@ def test_places_that_are_no_longer_asked_about_are_forgotten(
 ) -> None:
     monkeypatch.setattr(keys_module, "PLACES_MAX", 3)
     monkeypatch.setattr(keys_module, "TYPE_IDS_MAX", 0)
-    keys = Keys(people.log)
+    keys = KeyCache(people.log)
     view = people.write({"a"})
     for number in range(10):
         answered(keys, people.view(branched(view.snapshot, f"s{number}")), ["a"])
@@ -278,10 +278,10 @@ def test_many_ids_are_read_in_the_background_for_whoever_goes_on_to_ask(
 ) -> None:
     monkeypatch.setattr(keys_module, "READ_AT_ONCE_MAX", 1)
     later = Later()
-    keys = Keys(people.log, later)
+    keys = KeyCache(people.log, later)
     view = people.write({"a", "b"})
-    for number in range(LOOKS_MIN + 2):
-        assert bool(later.jobs) == (number >= LOOKS_MIN)
+    for number in range(LOOKUPS_MIN + 2):
+        assert bool(later.jobs) == (number >= LOOKUPS_MIN)
         assert answered(keys, view, ["a", "c"]) == {"a"}
     assert known_sets(keys) == []
     view = people.write({"c"}, {"a"})
@@ -296,7 +296,7 @@ def test_ids_that_take_too_much_memory_are_not_kept_and_not_read_again(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keys_module, "IDS_MAX", 50)
-    keys = Keys(people.log)
+    keys = KeyCache(people.log)
     view = people.write({"x" * 5_000})
     assert answered(keys, view, ["x" * 5_000, "y"]) == {"x" * 5_000}
     monkeypatch.setattr(Table, "scan", None)
@@ -307,7 +307,7 @@ def test_ids_that_take_too_much_memory_are_not_kept_and_not_read_again(
 def test_nobody_waits_while_the_ids_of_another_type_are_read(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keys = Keys(people.log)
+    keys = KeyCache(people.log)
     view = people.write({"a"})
     other = people.view(replace(view.snapshot, stream=replace(view.snapshot.stream, id="other")))
     scan, is_read, may_go_on = Table.scan, threading.Event(), threading.Event()

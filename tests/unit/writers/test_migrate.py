@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from omnigraph.engine.check import check_graph
-from omnigraph.errors import CompileError, Conflict, MigrationUnsupported
+from omnigraph.errors import CompileError, ConflictError, MigrationUnsupportedError
 from omnigraph.schema.migration import AddProperty, AddType, DropType
-from omnigraph.storage.faults import Fault, SimulatedCrash, Steps, every_fault
+from omnigraph.storage.faults import Fault, SimulatedCrash, Steps, iter_faults
 from omnigraph.versioning import (
     MAIN,
     Append,
@@ -19,7 +19,7 @@ from omnigraph.versioning import (
     Signature,
     compact,
 )
-from omnigraph.writers.migrate import Migrated
+from omnigraph.writers.migrate import Migration
 from unit.writers.plain_graph import (
     ADA,
     BOB,
@@ -58,7 +58,7 @@ def test_the_text_in_force_gives_no_commit_and_writes_nothing(graph: PlainGraph)
     migrated = graph.migrated(PEOPLE)
     assert migrated.transaction is None
     assert migrated.plan.steps == ()
-    assert migrated.again(head) is None
+    assert migrated.rebuild_transaction(head) is None
     assert graph.apply(PEOPLE) is None
     assert (graph.head(), everything_stored(graph)) == (head, stored)
 
@@ -94,11 +94,11 @@ def test_an_unsupported_change_is_refused_with_its_code_and_changes_nothing(
 ) -> None:
     head, stored = graph.head(), everything_stored(graph)
     retyped = changed(PEOPLE, ("age: I32?", "age: I64?"), ("node City", "node Town {} node City"))
-    with pytest.raises(MigrationUnsupported, match=r"^\[OG-MF-106\] node:Person\.age: "):
+    with pytest.raises(MigrationUnsupportedError, match=r"^\[OG-MF-106\] node:Person\.age: "):
         graph.migrated(retyped)
-    with pytest.raises(MigrationUnsupported, match=r"^\[OG-MF-103\] node:City\.size: "):
+    with pytest.raises(MigrationUnsupportedError, match=r"^\[OG-MF-103\] node:City\.size: "):
         graph.migrated(changed(PEOPLE, ("@key }", "@key  size: I32 }")))
-    with pytest.raises(MigrationUnsupported, match=r"^\[S030\] node:Person\.years: "):
+    with pytest.raises(MigrationUnsupportedError, match=r"^\[S030\] node:Person\.years: "):
         graph.migrated(changed(PEOPLE, ("age: I32?", 'years: I32? @rename_from("old")')))
     assert (graph.head(), everything_stored(graph)) == (head, stored)
 
@@ -208,7 +208,7 @@ def test_a_property_added_under_a_dropped_name_never_shows_the_old_values(
     graph.insert("node:Person", {"name": "cleo"})
     record = graph.apply(PEOPLE)
     assert record is not None
-    assert record.schema != graph.log.at(graph.head().stream, 0).schema
+    assert record.schema != graph.log.read_snapshot(graph.head().stream, 0).schema
     graph.insert("node:Person", {"name": "dido", "age": 50})
     found = graph.reopened().entities("node:Person")
     assert {entity["@id"]: entity["age"] for entity in found} == {
@@ -333,7 +333,7 @@ def test_ids_of_composite_keys_survive_renames_that_turn_the_order_of_names(
     graph.insert("node:A", {"a": "1", "b": "2"})
     assert ids(graph, "node:A") == ['["1","2"]']
     graph.apply('node A { z: String @rename_from("a")  b: String  @key(b, z) }')
-    shape = graph.view().shape(type_key("node:A"))
+    shape = graph.view().get_shape(type_key("node:A"))
     again = rows_of(shape, [{"z": "1", "b": "2"}])
     assert again["__id"].to_pylist() == ids(graph, "node:A") == ['["1","2"]']
     graph.update("node:A", {"z": "1", "b": "2"})
@@ -352,7 +352,7 @@ def test_entities_committed_meanwhile_do_not_refuse_a_migration(graph: PlainGrap
     assert migrated.transaction is not None
     graph.insert("node:Person", {"name": "cleo"})
     graph.delete("node:Person", "bob")
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictError):
         graph.committer.publish(migrated.transaction)
     graph.publish(migrated)
     found = graph.reopened().entities("node:Person")
@@ -363,16 +363,16 @@ def test_another_migration_meanwhile_is_a_conflict(graph: PlainGraph) -> None:
     migrated = graph.migrated(wide("nick"))
     graph.apply(wide("title"))
     head = graph.head()
-    with pytest.raises(Conflict, match="another schema came into force on branch 'main'"):
+    with pytest.raises(ConflictError, match="another schema came into force on branch 'main'"):
         graph.publish(migrated)
     assert graph.head() == head
 
 
 def test_a_write_prepared_for_the_old_schema_is_a_conflict(graph: PlainGraph) -> None:
     view = graph.view()
-    rows = rows_of(view.shape(type_key("node:City")), [{"name": "Oslo"}])
+    rows = rows_of(view.get_shape(type_key("node:City")), [{"name": "Oslo"}])
     graph.apply(wide())
-    with pytest.raises(Conflict, match="schema"):
+    with pytest.raises(ConflictError, match="schema"):
         graph.commit(view, Append("node:City", (rows,)), Changed(inserted=IdSet(["Oslo"])))
 
 
@@ -427,10 +427,10 @@ def test_a_crash_during_a_migration_shows_all_of_it_or_nothing(tmp_path: Path) -
     def outcome(fault: Fault) -> bool:
         graph = start(str(fault))
         before = graph.head()
-        steps = fault.steps()
+        steps = fault.create_steps()
         with suppress(SimulatedCrash):
             migrate(graph, steps)
-        assert steps.is_met
+        assert steps.has_fired
         graph = graph.reopened()
         is_migrated = graph.head().schema != before.schema
         if not is_migrated:
@@ -442,7 +442,7 @@ def test_a_crash_during_a_migration_shows_all_of_it_or_nothing(tmp_path: Path) -
         assert check_graph(graph.objects, graph.tables).problems == ()
         return is_migrated
 
-    outcomes = [outcome(fault) for fault in every_fault(lambda steps: migrate(start("n"), steps))]
+    outcomes = [outcome(fault) for fault in iter_faults(lambda steps: migrate(start("n"), steps))]
     assert len(outcomes) >= 10
     assert {True, False} == set(outcomes)
 
@@ -450,9 +450,9 @@ def test_a_crash_during_a_migration_shows_all_of_it_or_nothing(tmp_path: Path) -
 def test_a_migration_is_repeated_only_where_its_schema_is_in_force(graph: PlainGraph) -> None:
     migrated = graph.migrated(wide())
     graph.insert("node:City", {"name": "Oslo"})
-    again = migrated.again(graph.head())
+    again = migrated.rebuild_transaction(graph.head())
     assert again is not None
     assert again.snapshot == graph.head()
-    assert isinstance(migrated, Migrated)
+    assert isinstance(migrated, Migration)
     assert migrated.transaction is not None
     assert again.effects == migrated.transaction.effects

@@ -5,8 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from omnigraph.schema import load_catalog
-from omnigraph.storage.faults import SimulatedCrash, Steps, every_fault
-from omnigraph.writers.migrate import SchemaText, creation
+from omnigraph.storage.faults import SimulatedCrash, Steps, iter_faults
+from omnigraph.writers.migrate import SchemaText, create_initial_tables
 from unit.writers.plain_graph import ADA, PEOPLE, created, ids, opened
 
 
@@ -17,7 +17,7 @@ def _text(source: str) -> SchemaText:
 def test_a_new_graph_has_an_empty_table_for_each_node_and_edge_type(tmp_path: Path) -> None:
     graph = opened(tmp_path / "graph")
     source = f"interface Named {{ title: String }}  node Book implements Named {{}}{PEOPLE}"
-    made = creation(_text(source), tables=graph.tables, schemas=graph.schemas)
+    made = create_initial_tables(_text(source), tables=graph.tables, schemas=graph.schemas)
     assert sorted(made.pins) == ["edge:LivesIn", "node:Book", "node:City", "node:Person"]
     for key, pin in made.pins.items():
         assert re.fullmatch(rf"t/{key.partition(':')[2]}-[0-9a-f]{{8}}\.lance", pin.path)
@@ -31,7 +31,8 @@ def test_a_new_graph_has_an_empty_table_for_each_node_and_edge_type(tmp_path: Pa
 def test_every_table_has_a_life_of_its_own(tmp_path: Path) -> None:
     graph = opened(tmp_path / "graph")
     first, second = (
-        creation(_text(PEOPLE), tables=graph.tables, schemas=graph.schemas) for _ in range(2)
+        create_initial_tables(_text(PEOPLE), tables=graph.tables, schemas=graph.schemas)
+        for _ in range(2)
     )
     assert not {pin.path for pin in first.pins.values()} & {
         pin.path for pin in second.pins.values()
@@ -41,16 +42,16 @@ def test_every_table_has_a_life_of_its_own(tmp_path: Path) -> None:
 def test_a_crash_while_a_graph_is_made_leaves_garbage_only(tmp_path: Path) -> None:
     def make(folder: Path, steps: Steps) -> None:
         graph = opened(folder).with_faults(steps)
-        made = creation(_text(PEOPLE), tables=graph.tables, schemas=graph.schemas)
+        made = create_initial_tables(_text(PEOPLE), tables=graph.tables, schemas=graph.schemas)
         graph.committer.create_graph(schema=made.schema.digest, pins=made.pins)
 
-    faults = list(every_fault(lambda steps: make(tmp_path / "counted", steps)))
+    faults = list(iter_faults(lambda steps: make(tmp_path / "counted", steps)))
     assert len(faults) >= 12
     for fault in faults:
-        steps = fault.steps()
+        steps = fault.create_steps()
         with suppress(SimulatedCrash):
             make(tmp_path / str(fault), steps)
-        assert steps.is_met
+        assert steps.has_fired
         graph = opened(tmp_path / str(fault))
         if graph.log.read("main.0", 0) is None:
             graph = created(graph.uri, PEOPLE)

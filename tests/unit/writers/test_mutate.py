@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.errors import ExecutionError, WriteRefused
+from omnigraph.errors import ExecutionError, WriteRefusedError
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.storage import open_objects
-from omnigraph.versioning import WHOLE, IdSet, Log, Reads, mark
+from omnigraph.versioning import WHOLE, IdSet, Log, ReadSet, make_mark
 from omnigraph.writers.change import WriteMode
-from omnigraph.writers.keys import Keys
-from omnigraph.writers.mutate import mutation_change
+from omnigraph.writers.keys import KeyCache
+from omnigraph.writers.mutate import run_mutation
 from omnigraph.writers.mutations import pending
 from omnigraph.writers.validate import marks
 from unit.writers.mutation_world import NOW, MutationWorld
@@ -83,10 +83,10 @@ def world() -> MutationWorld:
 
 def refused(world: MutationWorld, text: str, **params: Any) -> str:
     """The message of a refusal, which the model gives too."""
-    with pytest.raises(WriteRefused) as ours:
+    with pytest.raises(WriteRefusedError) as ours:
         world.validated(text, params)
     mutation, bound = world.compiled(text, params)
-    with pytest.raises(WriteRefused) as models:
+    with pytest.raises(WriteRefusedError) as models:
         world.model.mutate(mutation, bound, now=NOW)
     assert models.value.message in ours.value.message
     return ours.value.message
@@ -120,15 +120,15 @@ def test_entities_without_a_key_are_new_each_time(world: MutationWorld) -> None:
     for change in mutated.change.values():
         assert (change.mode, change.rows.num_rows) == (WriteMode.INSERT, 2)
         # Nobody has to look for the copies of fresh ids.
-        assert change.known is not None
-        assert change.known.num_rows == 0
+        assert change.known_copies is not None
+        assert change.known_copies.num_rows == 0
 
 
 def test_fresh_ids_differ_between_runs() -> None:
     world = MutationWorld(SCHEMA)
     mutation, params = world.compiled("insert Note { n: 1 } insert Note { n: 2 }")
-    keys = Keys(Log(open_objects("memory://none")))
-    runs = [mutation_change(mutation, params, now=0, view=world.view, keys=keys) for _ in range(2)]
+    keys = KeyCache(Log(open_objects("memory://none")))
+    runs = [run_mutation(mutation, params, now=0, view=world.view, keys=keys) for _ in range(2)]
     found = {id_ for run in runs for id_ in run.change[NOTE].rows["__id"].to_pylist()}
     assert len(found) == 4
     assert {len(id_) for id_ in found} == {26}
@@ -190,8 +190,8 @@ def test_an_update_keeps_what_it_does_not_assign(world: MutationWorld) -> None:
     change = mutated.change[PERSON]
     assert (mutated.nodes, mutated.is_insert_only) == (2, False)
     assert (change.mode, change.batches) == (WriteMode.UPSERT, ())
-    assert change.known is not None
-    assert ids(change.known["__id"]) == ["ann", "dov"]
+    assert change.known_copies is not None
+    assert ids(change.known_copies["__id"]) == ["ann", "dov"]
     assert world.image()["Person"]["ann"]["photo"] == b"hi"
     assert world.image()["Person"]["dov"]["photo"] == b""
 
@@ -229,8 +229,8 @@ def test_an_update_sees_earlier_statements_only_in_their_new_form(world: Mutatio
     change = mutated.change[PERSON]
     assert ids(change.rows["__id"]) == ["ann", "bob", "dov", "eve"]
     # The copies of updated rows were found on the way; that of 'ann' was looked up.
-    assert change.known is not None
-    assert ids(change.known["__id"]) == ["ann", "bob", "dov"]
+    assert change.known_copies is not None
+    assert ids(change.known_copies["__id"]) == ["ann", "bob", "dov"]
 
 
 def test_an_insert_after_an_update_replaces_its_row(world: MutationWorld) -> None:
@@ -240,16 +240,16 @@ def test_an_insert_after_an_update_replaces_its_row(world: MutationWorld) -> Non
         insert Person { name: "eve" title: "new" }""")
     assert mutated.nodes == 6
     change = mutated.change[PERSON]
-    assert change.known is not None
-    assert ids(change.known["__id"]) == ["ann", "bob", "cyd", "dov"]
+    assert change.known_copies is not None
+    assert ids(change.known_copies["__id"]) == ["ann", "bob", "cyd", "dov"]
 
 
 def test_fresh_rows_beside_updated_ones_are_upserted(world: MutationWorld) -> None:
     mutated = world.mutate('insert Note { n: 7 } update Note set { text: "x" } where n >= 2')
     change = mutated.change[NOTE]
     assert (mutated.nodes, change.mode, change.rows.num_rows) == (3, WriteMode.UPSERT, 2)
-    assert change.known is not None
-    assert ids(change.known["__id"]) == ["n2"]
+    assert change.known_copies is not None
+    assert ids(change.known_copies["__id"]) == ["n2"]
 
 
 def test_a_fresh_row_that_was_updated_is_still_only_inserted(world: MutationWorld) -> None:
@@ -263,7 +263,7 @@ def test_a_batch_that_was_partly_replaced_is_kept_for_validation(world: Mutation
         update Person set { age: 8 } where name = "ann" """)
     (batch,) = mutated.change[PERSON].batches
     assert ids(batch["__id"]) == ["ann", "dov"]
-    column = world.view.shape(PERSON).columns["age"]
+    column = world.view.get_shape(PERSON).columns["age"]
     assert batch[column].to_pylist() == [7, 7]
     mutated = world.mutate("""
         update Person set { age: 9 } where age = 8
@@ -287,11 +287,11 @@ def test_one_statement_may_not_write_a_unique_value_twice_even_for_a_moment(
 def test_long_columns_of_one_value_take_the_memory_of_one_chunk(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    column = pending._repeated("x" * 100, pa.utf8(), 1_000_000)
+    column = pending._repeat_cell("x" * 100, pa.utf8(), 1_000_000)
     assert (len(column), column.unique().to_pylist()) == (1_000_000, ["x" * 100])
     assert len({chunk.buffers()[2].address for chunk in column.chunks}) == 1
     monkeypatch.setattr(pending, "_CHUNK_BYTES", 1000)
-    column = pending._repeated(b"y" * 400, pa.large_binary(), 5)
+    column = pending._repeat_cell(b"y" * 400, pa.large_binary(), 5)
     assert column.to_pylist() == [b"y" * 400] * 5
     assert column.num_chunks == 3
 
@@ -310,8 +310,8 @@ def test_deleting_a_node_deletes_its_edges_of_all_types(world: MutationWorld) ->
         "Lives": ["l1"],
     }
     for change in mutated.change.values():
-        assert change.known is not None
-        assert ids(change.known["__id"]) == ids(change.deleted)
+        assert change.known_copies is not None
+        assert ids(change.known_copies["__id"]) == ids(change.deleted)
         assert change.rows.num_rows == 0
 
 
@@ -352,25 +352,25 @@ def test_a_condition_on_ids_depends_on_these_alone(
     world: MutationWorld, where: str, expected: list[str]
 ) -> None:
     reads = world.run(f"update Person set {{ age: 1 }} where {where}").reads
-    assert reads == {"node:Person": Reads(ids=IdSet(expected))}
+    assert reads == {"node:Person": ReadSet(ids=IdSet(expected))}
     reads = world.run(f"delete Person where {where}").reads
-    assert reads["node:Person"] == Reads(ids=IdSet(expected))
+    assert reads["node:Person"] == ReadSet(ids=IdSet(expected))
 
 
 def test_an_open_condition_depends_on_the_whole_type(world: MutationWorld) -> None:
     text = 'update Person set { age: 1 } where name = "ann" or age = 1'
     assert world.run(text).reads == {"node:Person": WHOLE}
     text = 'update Person set { age: 1 } where age = 1 update Note set { n: 1 } where @id = "n1"'
-    assert world.run(text).reads == {"node:Person": WHOLE, "node:Note": Reads(ids=IdSet(["n1"]))}
+    assert world.run(text).reads == {"node:Person": WHOLE, "node:Note": ReadSet(ids=IdSet(["n1"]))}
 
 
 def test_a_cascade_depends_on_every_edge_at_the_deleted_nodes(world: MutationWorld) -> None:
     reads = world.run('delete City where @id = "Bern"').reads
-    source, target = mark("src", "Bern"), mark("dst", "Bern")
+    source, target = make_mark("src", "Bern"), make_mark("dst", "Bern")
     assert reads == {
-        "node:City": Reads(ids=IdSet(["Bern"])),
-        "edge:Lives": Reads(marks=IdSet([target])),
-        "edge:Twin": Reads(marks=IdSet([source, target])),
+        "node:City": ReadSet(ids=IdSet(["Bern"])),
+        "edge:Lives": ReadSet(marks=IdSet([target])),
+        "edge:Twin": ReadSet(marks=IdSet([source, target])),
     }
 
 
@@ -471,7 +471,7 @@ def test_a_text_with_half_a_character_is_refused(world: MutationWorld, text: str
 
 def test_a_refusal_names_type_and_property(world: MutationWorld) -> None:
     text = "query q($v: I64) { update Person set { age: $v } where true }"
-    with pytest.raises(WriteRefused) as refusal:
+    with pytest.raises(WriteRefusedError) as refusal:
         world.run(text, {"v": 2**40})
     (violation,) = refusal.value.violations
     assert (violation.rule, violation.type_name, violation.property) == ("value", "Person", "age")

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.errors import ResourceLimit
+from omnigraph.errors import ResourceLimitError
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.storage.table import Table
 from omnigraph.writers import committed_values
-from omnigraph.writers.committed import Committed
+from omnigraph.writers.committed import CommittedState
 from omnigraph.writers.mutations import budget
 from unit.writers.mutation_world import MutationWorld
 
@@ -48,11 +48,11 @@ def test_an_update_reads_the_blobs_of_the_rows_that_change_and_no_others(
         assert "c2" not in options["columns"], "blobs are not scanned"
         return batches(self, **options)
 
-    batches = Table.batches
-    shape = world.view.shape(TypeKey(TypeKind.NODE, "Doc"))
+    batches = Table.scan_batches
+    shape = world.view.get_shape(TypeKey(TypeKind.NODE, "Doc"))
     assert shape.columns["body"] == "c2"
     monkeypatch.setattr(Table, "take", watched)
-    monkeypatch.setattr(Table, "batches", unread)
+    monkeypatch.setattr(Table, "scan_batches", unread)
     mutated = world.run('update Doc set { n: 7 } where n > 9 and name contains "d"')
     (change,) = mutated.change.values()
     assert change.rows["c2"].to_pylist() == [b"x" * 300] * 30
@@ -88,7 +88,7 @@ def test_a_mutation_that_reads_too_much_is_refused_before_it_holds_it(
 ) -> None:
     world = MutationWorld(BLOBS, docs(40))
     monkeypatch.setattr(budget, "MUTATION_BYTES_MAX", limit)
-    with pytest.raises(ResourceLimit) as failure:
+    with pytest.raises(ResourceLimitError) as failure:
         world.run(text)
     assert failure.value.limit == limit
     assert failure.value.actual < 3 * limit
@@ -104,12 +104,12 @@ def test_the_edges_of_a_cascade_are_looked_up_once(
     cities = "".join(f'{{"type": "City", "data": {{"name": "{n}"}}}}\n' for n in ("Bern", "Bonn"))
     world = MutationWorld(CITIES, cities + twin)
     asked: list[tuple[str, str]] = []
-    edges_at = Committed.edges_at
+    edges_at = CommittedState.find_edges_at
 
-    def watched(self: Committed, type_key: TypeKey, end: str, ids: pa.Array) -> pa.Table:
+    def watched(self: CommittedState, type_key: TypeKey, end: str, ids: pa.Array) -> pa.Table:
         asked.append((type_key.name, end))
         return edges_at(self, type_key, end, ids)
 
-    monkeypatch.setattr(Committed, "edges_at", watched)
+    monkeypatch.setattr(CommittedState, "edges_at", watched)
     world.validated('delete City where @id = "Bern"')
     assert asked == [("Twin", "__src"), ("Twin", "__dst")]

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.errors import WriteRefused
+from omnigraph.errors import WriteRefusedError
 from unit.writers.mutation_world import NOW, MutationWorld
 from unit.writers.test_mutate import SCHEMA, SEED
 
@@ -159,6 +159,6 @@ def _rule(message: str) -> str:
 def _refusal(run: Callable[[], object]) -> str | None:
     try:
         run()
-    except WriteRefused as refusal:
+    except WriteRefusedError as refusal:
         return refusal.message
     return None

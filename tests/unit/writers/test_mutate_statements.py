@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from omnigraph.storage.table import Table
-from omnigraph.versioning.footprint import WHOLE, Reads
+from omnigraph.versioning.footprint import WHOLE, ReadSet
 from omnigraph.versioning.idset import IdSet
 from unit.writers.mutation_world import MutationWorld
 
@@ -39,7 +39,7 @@ def seed(count: int) -> str:
 def reads_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The reads of tables from now on."""
     found: list[str] = []
-    for name in ("find", "take", "scan", "batches", "rows"):
+    for name in ("find", "take", "scan", "scan_batches", "fetch_rows"):
         original = getattr(Table, name)
 
         def watched(
@@ -134,6 +134,6 @@ def test_a_mutation_depends_on_what_its_statements_name() -> None:
     named = world.run(
         'update Doc set { n: 1 } where name = "d1" update Doc set { n: 1 } where name = "no"'
     )
-    assert named.reads == {"node:Doc": Reads(ids=IdSet(["d1", "no"]))}
+    assert named.reads == {"node:Doc": ReadSet(ids=IdSet(["d1", "no"]))}
     by_value = world.run("update Doc set { n: 1 } where n = 3 update Doc set { n: 1 } where n = 4")
     assert by_value.reads == {"node:Doc": WHOLE}

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.errors import KeyConflict, StorageError, WriteRefused
+from omnigraph.errors import KeyConflictError, StorageError, WriteRefusedError
 from omnigraph.storage.objects import open_objects
 from omnigraph.storage.pins import Staged
 from omnigraph.storage.table import Table
@@ -18,10 +18,10 @@ from omnigraph.versioning.effects import Replace
 from omnigraph.versioning.sweeps import Sweeps
 from omnigraph.writers import prepare as prepare_module
 from omnigraph.writers import staging as staging_module
-from omnigraph.writers.change import NO_IDS, GraphChange, Origins, TypeChange, WriteMode
-from omnigraph.writers.keys import Keys
-from omnigraph.writers.prepare import Request, prepare
-from omnigraph.writers.staging import Staging
+from omnigraph.writers.change import NO_IDS, GraphChange, RowOrigins, TypeChange, WriteMode
+from omnigraph.writers.keys import KeyCache
+from omnigraph.writers.prepare import Request, prepare_transaction
+from omnigraph.writers.staging import RowStaging
 from unit.writers.plain_graph import PlainGraph, created, rows_of, type_key
 
 SCHEMA = """
@@ -42,9 +42,9 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlainGraph:
 def change(
     graph: PlainGraph, type_: str, rows: list[dict[str, Any]], mode: WriteMode = WriteMode.INSERT
 ) -> TypeChange:
-    shape = graph.view().shape(type_key(type_))
+    shape = graph.view().get_shape(type_key(type_))
     table = rows_of(shape, rows)
-    origins = Origins("in.jsonl", pa.array(range(1, len(rows) + 1)))
+    origins = RowOrigins("in.jsonl", pa.array(range(1, len(rows) + 1)))
     return TypeChange(shape, mode, table, NO_IDS, origins=origins)
 
 
@@ -53,9 +53,9 @@ def people(graph: PlainGraph, *names: str, mode: WriteMode = WriteMode.INSERT) -
     return {type_key("node:P"): found}
 
 
-def prepared(graph: PlainGraph, changes: GraphChange, staging: Staging) -> Transaction:
-    keys, request = Keys(graph.log), Request(Signature())
-    return prepare(changes, graph.view(), keys, staging=staging, request=request)
+def prepared(graph: PlainGraph, changes: GraphChange, staging: RowStaging) -> Transaction:
+    keys, request = KeyCache(graph.log), Request(Signature())
+    return prepare_transaction(changes, graph.view(), keys, staging=staging, request=request)
 
 
 def data_files(graph: PlainGraph) -> set[str]:
@@ -72,7 +72,7 @@ def staged(transaction: Transaction) -> Staged:
 
 @pytest.mark.parametrize("count", [4, 6])
 def test_a_second_preparation_writes_nothing_again(graph: PlainGraph, count: int) -> None:
-    changes, staging = people(graph, *"abcdef"[:count]), Staging(graph.tables)
+    changes, staging = people(graph, *"abcdef"[:count]), RowStaging(graph.tables)
     first = staged(prepared(graph, changes, staging))
     assert staged(prepared(graph, changes, staging)) is first
 
@@ -81,12 +81,12 @@ def test_a_second_preparation_writes_nothing_again(graph: PlainGraph, count: int
 def test_a_refused_second_preparation_removes_what_the_first_one_wrote(
     graph: PlainGraph, count: int
 ) -> None:
-    changes, staging = people(graph, *"abcdef"[:count]), Staging(graph.tables)
+    changes, staging = people(graph, *"abcdef"[:count]), RowStaging(graph.tables)
     before = data_files(graph)
     prepared(graph, changes, staging)
     assert len(data_files(graph)) == len(before) + 1
     graph.insert("node:P", {"name": "a"})
-    with pytest.raises(KeyConflict):
+    with pytest.raises(KeyConflictError):
         prepared(graph, changes, staging)
     # The other commit has one.
     assert len(data_files(graph)) == len(before) + 1
@@ -95,7 +95,7 @@ def test_a_refused_second_preparation_removes_what_the_first_one_wrote(
 def test_rows_of_a_lost_attempt_are_removed_when_the_next_one_has_others(
     graph: PlainGraph,
 ) -> None:
-    staging = Staging(graph.tables)
+    staging = RowStaging(graph.tables)
     before = data_files(graph)
     for _ in range(4):
         transaction = prepared(graph, people(graph, *"abcdef"), staging)
@@ -114,7 +114,7 @@ def test_a_failure_after_the_checks_removes_what_was_written_too(
     monkeypatch.setattr(prepare_module, "_marks", fail)
     before = data_files(graph)
     with pytest.raises(StorageError):
-        prepared(graph, people(graph, *"abcdef"), Staging(graph.tables))
+        prepared(graph, people(graph, *"abcdef"), RowStaging(graph.tables))
     assert data_files(graph) == before
 
 
@@ -128,20 +128,20 @@ def test_whatever_fails_while_rows_are_removed_does_not_hide_the_refusal(
     monkeypatch.setattr(graph.tables, method, fail)
     rows = [{"name": each, "age": 99} for each in "abcdef"]
     changes = {type_key("node:P"): change(graph, "node:P", rows)}
-    with pytest.raises(WriteRefused, match="@range violation"):
-        prepared(graph, changes, Staging(graph.tables))
+    with pytest.raises(WriteRefusedError, match="@range violation"):
+        prepared(graph, changes, RowStaging(graph.tables))
 
 
 def test_rows_that_a_clean_up_may_remove_are_written_again(graph: PlainGraph) -> None:
-    changes, staging = people(graph, *"abcdef"), Staging(graph.tables)
+    changes, staging = people(graph, *"abcdef"), RowStaging(graph.tables)
     first = staged(prepared(graph, changes, staging))
     (written,) = (os.stat(file).st_mtime_ns // 1000 for file in data_files(graph))
     sweeps = Sweeps(open_objects(graph.uri))
-    sweeps.state(written - 1)
+    sweeps.declare(written - 1)
     assert staged(prepared(graph, changes, staging)) is first
-    sweeps.state(written + 1)
+    sweeps.declare(written + 1)
     again = staged(prepared(graph, changes, staging))
-    assert again.files != first.files
+    assert again.list_files != first.list_files
     assert len(data_files(graph)) == 1
 
 
@@ -155,8 +155,8 @@ def test_all_conflicts_are_counted_and_the_first_are_told_with_their_places(
         type_key(each): change(graph, each, [{"name": "new"}, *({"name": n} for n in names)])
         for each in ("node:P", "node:Q")
     }
-    with pytest.raises(KeyConflict) as failure:
-        prepared(graph, changes, Staging(graph.tables))
+    with pytest.raises(KeyConflictError) as failure:
+        prepared(graph, changes, RowStaging(graph.tables))
     conflict = failure.value
     assert (conflict.count, len(conflict.violations)) == (30, 20)
     lines = str(conflict).splitlines()
@@ -189,7 +189,7 @@ def test_edges_that_end_are_found_with_their_ends_in_one_look(
 ) -> None:
     monkeypatch.setattr(Table, "take", None)
     changes = edges(linked, type_, "ab", "de", mode=mode)
-    transaction = prepared(linked, changes, Staging(linked.tables))
+    transaction = prepared(linked, changes, RowStaging(linked.tables))
     found = transaction.changes[type_]
     assert isinstance(found, Changed)
     assert list(found.updated) == ["ab"]
@@ -211,6 +211,6 @@ def test_a_bulk_overwrite_does_not_look_at_who_ends(
         return scan(self, **options)
 
     monkeypatch.setattr(Table, "scan", watched)
-    transaction = prepared(linked, changes, Staging(linked.tables))
+    transaction = prepared(linked, changes, RowStaging(linked.tables))
     assert isinstance(transaction.changes["edge:K"], Bulk)
     assert not [path for path in scanned if "K" in path]

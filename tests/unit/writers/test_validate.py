@@ -11,8 +11,8 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.errors import VIOLATIONS_SHOWN_MAX, WriteRefused
-from omnigraph.writers.change import Origins, WriteMode
+from omnigraph.errors import VIOLATIONS_SHOWN_MAX, WriteRefusedError
+from omnigraph.writers.change import RowOrigins, WriteMode
 from unit.writers.validation_world import Entity, ValidationWorld, Write
 
 SCHEMA = """
@@ -176,7 +176,7 @@ def test_the_first_violations_are_told_and_all_are_counted() -> None:
 
 
 def test_a_violation_names_the_place_its_row_came_from() -> None:
-    origins = Origins("people.jsonl", pa.array([4, 7, 9]))
+    origins = RowOrigins("people.jsonl", pa.array([4, 7, 9]))
     rows = [ANN | {"email": "a@x"}, BOB | {"age": -5}, {"name": "cyd", "email": "a@x"}]
     refused = world().refusal({"Person": Write(rows, origins=origins)})
     assert refused is not None
@@ -187,7 +187,7 @@ def test_a_violation_names_the_place_its_row_came_from() -> None:
 
 
 def test_a_key_that_a_load_holds_twice_is_told_with_the_place_of_the_later_one() -> None:
-    origins = Origins("people.jsonl", pa.array([3]))
+    origins = RowOrigins("people.jsonl", pa.array([3]))
     write = Write([ANN | {"age": 2}], batches=[[ANN, ANN | {"age": 2}]], origins=origins)
     refused = world().refusal({"Person": write})
     assert str(refused) == "people.jsonl line 3: @unique violation on Person.name: ann"
@@ -491,6 +491,6 @@ class TestCardinality:
 
 def test_nothing_is_left_of_a_refused_write() -> None:
     graph = world(Person=[ANN])
-    with pytest.raises(WriteRefused):
+    with pytest.raises(WriteRefusedError):
         graph.validate({"Person": Write([BOB | {"age": -1}])})
     assert graph.messages({"Person": Write([BOB])}) == []

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.errors import WriteRefused
+from omnigraph.errors import WriteRefusedError
 from omnigraph.writers.change import WriteMode
 from unit.writers.validation_world import ValidationWorld, Write
 
@@ -122,7 +122,7 @@ def test_every_write_is_accepted_or_refused_as_by_the_model(
         _agree(expected, refused)
 
 
-def _agree(expected: str, refused: WriteRefused) -> None:
+def _agree(expected: str, refused: WriteRefusedError) -> None:
     """The same kind of violation first, and the model's first one among all of that kind."""
     messages = [each.message for each in refused.violations]
     assert _kind(messages[0]) == _kind(expected)

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.execution.view import tabled_types
+from omnigraph.execution.view import table_types_of
 from omnigraph.versioning import Changed, Footprint, IdSet
-from omnigraph.versioning.footprint import mark, meeting
+from omnigraph.versioning.footprint import find_conflict, make_mark
 from omnigraph.versioning.idset import DeferredIds
 from omnigraph.writers.change import WriteMode
 from omnigraph.writers.limits import MARKS_MAX
@@ -47,7 +47,9 @@ def edge(id_: str, source: str, target: str, **values: Any) -> dict[str, Any]:
 def holds(graph: ValidationWorld, name: str, *entities: Entity) -> IdSet | None:
     key = graph.keys[name]
     return marks_of(
-        graph.view.shape(key), tabled_types(graph.view.catalog)[key], graph.rows(name, entities)
+        graph.view.get_shape(key),
+        table_types_of(graph.view.catalog)[key],
+        graph.rows(name, entities),
     )
 
 
@@ -58,7 +60,7 @@ def is_met(graph: ValidationWorld, reads: Footprint, name: str, *entities: Entit
     def loaded(_: object) -> Changed:
         return changed
 
-    return meeting(reads, {str(graph.keys[name]): changed}, loaded) is not None
+    return find_conflict(reads, {str(graph.keys[name]): changed}, loaded) is not None
 
 
 def test_committed_ends_must_stay(graph: ValidationWorld) -> None:
@@ -125,28 +127,30 @@ def test_overwriting_reads_no_mark_of_the_type_it_overwrites(graph: ValidationWo
 
 
 def test_the_marks_of_edges_are_their_ends_and_unique_values(graph: ValidationWorld) -> None:
-    column = graph.view.shape(graph.keys["Knows"]).columns["note"]
+    column = graph.view.get_shape(graph.keys["Knows"]).columns["note"]
     marks = holds(graph, "Knows", edge("k2", "ann", "bob", note="hi"))
-    assert marks == IdSet([mark("src", "ann"), mark("dst", "bob"), mark(f"unique:{column}", "hi")])
+    assert marks == IdSet(
+        [make_mark("src", "ann"), make_mark("dst", "bob"), make_mark(f"unique:{column}", "hi")]
+    )
 
 
 def test_rows_without_the_columns_of_a_group_hold_no_marks_of_it(graph: ValidationWorld) -> None:
     key = graph.keys["Knows"]
     ends = graph.rows("Knows", [edge("k2", "ann", "bob", note="hi")]).select(["__src", "__dst"])
-    marks = marks_of(graph.view.shape(key), graph.view.catalog.edges["Knows"], ends)
-    assert marks == IdSet([mark("src", "ann"), mark("dst", "bob")])
+    marks = marks_of(graph.view.get_shape(key), graph.view.catalog.edges["Knows"], ends)
+    assert marks == IdSet([make_mark("src", "ann"), make_mark("dst", "bob")])
 
 
 def test_many_marks_are_made_when_they_are_asked_for(graph: ValidationWorld) -> None:
     rows = [{"name": f"p{n}", "email": f"e{n}"} for n in range(MARKS_MAX + 1)]
     reads = graph.validate({"Person": Write(rows, WriteMode.INSERT)})["node:Person"]
-    column = graph.view.shape(graph.keys["Person"]).columns["email"]
+    column = graph.view.get_shape(graph.keys["Person"]).columns["email"]
     assert not reads.is_whole
     assert isinstance(reads.marks, DeferredIds)
     assert len(reads.marks) == len(rows)
-    taken = mark(f"unique:{column}", "e7")
-    assert reads.marks.first_common(IdSet([taken])) == taken
-    assert reads.marks.first_common(IdSet([mark(f"unique:{column}", "free")])) is None
+    taken = make_mark(f"unique:{column}", "e7")
+    assert reads.marks.find_first_common(IdSet([taken])) == taken
+    assert reads.marks.find_first_common(IdSet([make_mark(f"unique:{column}", "free")])) is None
     assert holds(graph, "Person", *rows) is None
 
 

@@ -11,18 +11,18 @@ import pyarrow as pa
 
 from model.store import Store
 from model.validation import validate as model_validate
-from omnigraph.errors import WriteRefused
-from omnigraph.execution.columns import TableShape, table_shape
-from omnigraph.execution.view import View, tabled_types
+from omnigraph.errors import WriteRefusedError
+from omnigraph.execution.columns import TableShape, build_table_shape
+from omnigraph.execution.view import View, table_types_of
 from omnigraph.schema import load_catalog
 from omnigraph.storage import layout, open_objects
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning import MAIN, Footprint, Log, Snapshot
 from omnigraph.versioning.schemas import StoredSchema
-from omnigraph.writers.change import GraphChange, Origins, TypeChange, WriteMode
-from omnigraph.writers.committed import Committed
-from omnigraph.writers.keys import Keys
-from omnigraph.writers.validate import validate
+from omnigraph.writers.change import GraphChange, RowOrigins, TypeChange, WriteMode
+from omnigraph.writers.committed import CommittedState
+from omnigraph.writers.keys import KeyCache
+from omnigraph.writers.validate import validate_change
 
 Entity = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ class Write:
     mode: WriteMode = WriteMode.UPSERT
     deleted: Sequence[str] = ()
     batches: Sequence[Sequence[Entity]] = ()
-    origins: Origins | None = None
+    origins: RowOrigins | None = None
 
 
 Writes = Mapping[str, Write]
@@ -48,16 +48,16 @@ class ValidationWorld:
         self, schema: str, committed: Mapping[str, Sequence[Entity]] | None = None
     ) -> None:
         self.store = Store(load_catalog(schema))
-        self.keys = {key.name: key for key in tabled_types(self.store.catalog)}
+        self.keys = {key.name: key for key in table_types_of(self.store.catalog)}
         for name, entities in (committed or {}).items():
             self._put(self.store, name, entities)
         uri = f"memory://{uuid4().hex}"
-        self._keys = Keys(Log(open_objects(uri)))
+        self._keys = KeyCache(Log(open_objects(uri)))
         self.view = self._filled(Tables(uri, is_durable=False))
 
     def entity(self, name: str, values: Entity) -> dict[str, Any]:
         """An entity as the model keeps it, its id from its key or given as `@id`."""
-        type_ = tabled_types(self.store.catalog)[self.keys[name]]
+        type_ = table_types_of(self.store.catalog)[self.keys[name]]
         plain = {key: value for key, value in values.items() if key != "@id"}
         if type_.key is not None and any(plain.get(member) is None for member in type_.key):
             return {**dict.fromkeys(type_.properties), **plain, "@id": values["@id"]}
@@ -73,12 +73,12 @@ class ValidationWorld:
 
     def validate(self, writes: Writes) -> Footprint:
         change = self.change(writes)
-        return validate(change, Committed(self.view, self._keys, change))
+        return validate_change(change, CommittedState(self.view, self._keys, change))
 
-    def refusal(self, writes: Writes) -> WriteRefused | None:
+    def refusal(self, writes: Writes) -> WriteRefusedError | None:
         try:
             self.validate(writes)
-        except WriteRefused as refused:
+        except WriteRefusedError as refused:
             return refused
         return None
 
@@ -90,7 +90,7 @@ class ValidationWorld:
         """The first violation that the model finds; every write is whole entities."""
         after, batches = self.store.copy(), []
         for name, write in writes.items():
-            type_ = tabled_types(self.store.catalog)[self.keys[name]]
+            type_ = table_types_of(self.store.catalog)[self.keys[name]]
             if write.mode is WriteMode.OVERWRITE:
                 after.table(type_).clear()
             for id_ in write.deleted:
@@ -100,7 +100,7 @@ class ValidationWorld:
             batches += [(type_, [self.entity(name, e) for e in batch]) for batch in written]
         try:
             model_validate(self.store, after, batches)
-        except WriteRefused as refused:
+        except WriteRefusedError as refused:
             return refused.message
         return None
 
@@ -115,7 +115,7 @@ class ValidationWorld:
         )
 
     def _shape(self, name: str) -> TableShape:
-        return table_shape(self.store.accepted, self.keys[name])
+        return build_table_shape(self.store.accepted, self.keys[name])
 
     def _type_change(self, name: str, write: Write) -> TypeChange:
         return TypeChange(
@@ -128,7 +128,7 @@ class ValidationWorld:
         )
 
     def _put(self, store: Store, name: str, entities: Sequence[Entity]) -> None:
-        table = store.table(tabled_types(store.catalog)[self.keys[name]])
+        table = store.table(table_types_of(store.catalog)[self.keys[name]])
         for each in entities:
             entity = self.entity(name, each)
             # Replaced entities go to the end, as written rows follow the others.
@@ -137,9 +137,9 @@ class ValidationWorld:
 
     def _filled(self, tables: Tables) -> View:
         pins = {}
-        for key, type_ in tabled_types(self.store.catalog).items():
-            shape = table_shape(self.store.accepted, key)
-            pin = tables.create(layout.table(str(key), "00000001"), shape.schema)
+        for key, type_ in table_types_of(self.store.catalog).items():
+            shape = build_table_shape(self.store.accepted, key)
+            pin = tables.create(layout.build_table_path(str(key), "00000001"), shape.schema)
             rows = self.rows(key.name, list(self.store.table(type_).values()))
             rows = rows.cast(shape.schema)
             pins[str(key)] = tables.append(pin, [tables.write(pin, rows)]) if len(rows) else pin

@@ -8,9 +8,9 @@ of queries in five formats), `alignment` (columns), `progress` (a bar while a lo
 """
 
 from omnigraph.cli.views.streams import (
-    OutputFailed,
-    counted,
+    OutputError,
     finish_output,
+    format_count,
     prepare_streams,
     print_bytes,
     print_diagnostics,
@@ -23,9 +23,9 @@ from omnigraph.cli.views.streams import (
 )
 
 __all__ = [
-    "OutputFailed",
-    "counted",
+    "OutputError",
     "finish_output",
+    "format_count",
     "prepare_streams",
     "print_bytes",
     "print_diagnostics",

@@ -6,32 +6,32 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 
-from omnigraph.diagnostics.shown import escaped
+from omnigraph.diagnostics.shown import escape_unprintable
 
 
-def aligned(rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> list[str]:
     """Rows as lines; the columns named by `right` are moved to the right."""
-    shown = [[escaped(cell) for cell in row] for row in rows]
-    widths = column_widths(shown)
+    shown = [[escape_unprintable(cell) for cell in row] for row in rows]
+    widths = measure_columns(shown)
     numeric = set(right)
     return [
         "  ".join(
-            _moved(cell, width) if position in numeric else padded(cell, width)
+            _pad_left(cell, width) if position in numeric else pad_text(cell, width)
             for position, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in shown
     ]
 
 
-def column_widths(rows: Iterable[Sequence[str]]) -> list[int]:
+def measure_columns(rows: Iterable[Sequence[str]]) -> list[int]:
     """The places that the widest text of every column takes."""
     return [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
 
 
-def padded(text: str, width: int) -> str:
+def pad_text(text: str, width: int) -> str:
     """The text, followed by space up to a width."""
     return text + " " * (width - cell_len(text))
 
 
-def _moved(text: str, width: int) -> str:
+def _pad_left(text: str, width: int) -> str:
     return " " * (width - cell_len(text)) + text

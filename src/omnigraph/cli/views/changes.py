@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from omnigraph.cli.views.alignment import aligned
-from omnigraph.cli.views.streams import json_text, print_document, print_lines, time_text
-from omnigraph.diagnostics.shown import escaped
+from omnigraph.cli.views.alignment import align_columns
+from omnigraph.cli.views.streams import encode_json, format_time, print_document, print_lines
+from omnigraph.diagnostics.shown import escape_unprintable
 
 if TYPE_CHECKING:
     from omnigraph import Commit
@@ -26,19 +26,19 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def print_commit(pages: Iterator[ChangesPage], *, is_json: bool) -> None:
     """What one commit changed, all pages as one answer."""
     first = next(pages)
-    changes = _changes(first, pages)
+    changes = _iter_changes(first, pages)
     if is_json:
-        print_document(_block_document(first.cause, changes, depth=0))
+        print_document(_encode_block(first.cause, changes, depth=0))
     else:
-        print_lines(_block_lines(first.cause, changes))
+        print_lines(_format_block(first.cause, changes))
 
 
 def print_poll(pages: Iterable[FeedPage], *, is_json: bool) -> None:
     """The blocks of a poll, all pages as one answer, and then its cursor."""
     if is_json:
-        print_document(_poll_document(pages))
+        print_document(_encode_poll(pages))
     else:
-        print_lines(_poll_lines(pages))
+        print_lines(_format_poll(pages))
 
 
 def print_block(block: Block) -> None:
@@ -50,32 +50,32 @@ def print_block(block: Block) -> None:
     print_lines([json.dumps(document, ensure_ascii=not is_utf8, separators=(",", ":"))])
 
 
-def version_lines(version: EntityVersion, entity: EntityChange) -> Iterator[str]:
+def format_version(version: EntityVersion, entity: EntityChange) -> Iterator[str]:
     """One version of an entity: its commit, and what differs."""
-    yield _commit_line(version.commit)
-    yield from (f"{_STEP}{line}" for line in _change_lines(entity))
+    yield _format_commit(version.commit)
+    yield from (f"{_STEP}{line}" for line in _format_change(entity))
 
 
-def blame_lines(blamed: dict[str, Commit | None], values: dict[str, object]) -> Iterator[str]:
+def format_blame(blamed: dict[str, Commit | None], values: dict[str, object]) -> Iterator[str]:
     """The properties of an entity: the value, and the commit that gave it."""
     rows = [
         (
             name,
-            _value(values.get(name)),
-            "(cleaned up)" if commit is None else _commit_line(commit),
+            _format_value(values.get(name)),
+            "(cleaned up)" if commit is None else _format_commit(commit),
         )
         for name, commit in sorted(blamed.items())
     ]
-    yield from aligned(rows)
+    yield from align_columns(rows)
 
 
-def _changes(first: ChangesPage, pages: Iterator[ChangesPage]) -> Iterator[EntityChange]:
+def _iter_changes(first: ChangesPage, pages: Iterator[ChangesPage]) -> Iterator[EntityChange]:
     yield from first.changes
     for page in pages:
         yield from page.changes
 
 
-def _blocks(pages: Iterable[FeedPage], last: list[FeedPage]) -> Iterator[Block]:
+def _iter_blocks(pages: Iterable[FeedPage], last: list[FeedPage]) -> Iterator[Block]:
     """The blocks of all pages; the last page is left in a list."""
     for page in pages:
         last[:] = [page]
@@ -85,73 +85,75 @@ def _blocks(pages: Iterable[FeedPage], last: list[FeedPage]) -> Iterator[Block]:
 # ---- for people ----
 
 
-def _poll_lines(pages: Iterable[FeedPage]) -> Iterator[str]:
+def _format_poll(pages: Iterable[FeedPage]) -> Iterator[str]:
     last: list[FeedPage] = []
     told = ""
-    for block in _blocks(pages, last):
-        header = [] if block.cause.commit_id == told else [_cause_line(block.cause)]
+    for block in _iter_blocks(pages, last):
+        header = [] if block.cause.commit_id == told else [_format_cause(block.cause)]
         yield from header
         for change in block.changes:
-            yield from _change_lines(change)
+            yield from _format_change(change)
         told = block.cause.commit_id
     yield f"cursor: {last[0].cursor}"
     yield f"caught up: {'yes' if last[0].caught_up else 'no'}"
 
 
-def _block_lines(cause: Cause, changes: Iterable[EntityChange]) -> Iterator[str]:
-    yield _cause_line(cause)
+def _format_block(cause: Cause, changes: Iterable[EntityChange]) -> Iterator[str]:
+    yield _format_cause(cause)
     for change in changes:
-        yield from _change_lines(change)
+        yield from _format_change(change)
 
 
-def _cause_line(cause: Cause) -> str:
+def _format_cause(cause: Cause) -> str:
     time = _EPOCH + timedelta(microseconds=cause.authored_at)
-    return _line(cause.commit_id, time, cause.branch, cause.actor)
+    return _format_header(cause.commit_id, time, cause.branch, cause.actor)
 
 
-def _commit_line(commit: Commit) -> str:
-    line = _line(commit.id, commit.created_at, commit.branch, commit.actor)
-    return line if commit.message is None else f"{line}  {escaped(commit.message)}"
+def _format_commit(commit: Commit) -> str:
+    line = _format_header(commit.id, commit.created_at, commit.branch, commit.actor)
+    return line if commit.message is None else f"{line}  {escape_unprintable(commit.message)}"
 
 
-def _line(commit: str, time: datetime, branch: str, actor: str | None) -> str:
-    return f"commit {commit}  {time_text(time)}  {escaped(branch)}  {escaped(actor or '-')}"
+def _format_header(commit: str, time: datetime, branch: str, actor: str | None) -> str:
+    return f"commit {commit}  {format_time(time)}  {escape_unprintable(branch)}  {escape_unprintable(actor or '-')}"
 
 
-def _change_lines(change: EntityChange) -> Iterator[str]:
-    from omnigraph.engine.diff.lines import change_lines  # noqa: PLC0415 — loads the engine
+def _format_change(change: EntityChange) -> Iterator[str]:
+    from omnigraph.engine.diff.lines import format_change  # noqa: PLC0415 — loads the engine
 
-    return change_lines(change)
+    return format_change(change)
 
 
-def _value(value: object) -> str:
-    from omnigraph.engine.diff.lines import value_text  # noqa: PLC0415 — loads the engine
+def _format_value(value: object) -> str:
+    from omnigraph.engine.diff.lines import format_value  # noqa: PLC0415 — loads the engine
 
-    return "" if value is None else value_text(value)
+    return "" if value is None else format_value(value)
 
 
 # ---- for programs ----
 
 
-def _poll_document(pages: Iterable[FeedPage]) -> Iterator[str]:
+def _encode_poll(pages: Iterable[FeedPage]) -> Iterator[str]:
     last: list[FeedPage] = []
     yield "{"
-    yield from _array("blocks", _block_items(_blocks(pages, last)), depth=1, end=",")
-    yield f'{_STEP}"cursor": {json_text(last[0].cursor)},'
-    yield f'{_STEP}"caught_up": {json_text(last[0].caught_up)}'
+    yield from _encode_array(
+        "blocks", _iter_block_items(_iter_blocks(pages, last)), depth=1, end=","
+    )
+    yield f'{_STEP}"cursor": {encode_json(last[0].cursor)},'
+    yield f'{_STEP}"caught_up": {encode_json(last[0].caught_up)}'
     yield "}"
 
 
-def _block_items(blocks: Iterator[Block]) -> Iterator[Iterable[str]]:
+def _iter_block_items(blocks: Iterator[Block]) -> Iterator[Iterable[str]]:
     """The lines of each commit's block, which may go on over several pages."""
     block = next(blocks, None)
     while block is not None:
-        rest = _Rest(block, blocks)
-        yield _block_document(block.cause, rest, depth=2)
+        rest = _CommitChanges(block, blocks)
+        yield _encode_block(block.cause, rest, depth=2)
         block = rest.following
 
 
-class _Rest:
+class _CommitChanges:
     """The changes of one commit, from block to block; then the first block of the next one."""
 
     def __init__(self, block: Block, blocks: Iterator[Block]) -> None:
@@ -168,18 +170,21 @@ class _Rest:
             yield from block.changes
 
 
-def _block_document(cause: Cause, changes: Iterable[EntityChange], *, depth: int) -> Iterator[str]:
+def _encode_block(cause: Cause, changes: Iterable[EntityChange], *, depth: int) -> Iterator[str]:
     outer, inner = _STEP * depth, _STEP * (depth + 1)
     yield f"{outer}{{"
-    yield f'{inner}"cause": {_indented(cause.to_json(), inner)},'
+    yield f'{inner}"cause": {_encode_indented(cause.to_json(), inner)},'
     items = (
-        [_STEP * (depth + 2) + _indented(each.to_json(), _STEP * (depth + 2))] for each in changes
+        [_STEP * (depth + 2) + _encode_indented(each.to_json(), _STEP * (depth + 2))]
+        for each in changes
     )
-    yield from _array("changes", items, depth=depth + 1, end="")
+    yield from _encode_array("changes", items, depth=depth + 1, end="")
     yield f"{outer}}}"
 
 
-def _array(name: str, items: Iterable[Iterable[str]], *, depth: int, end: str) -> Iterator[str]:
+def _encode_array(
+    name: str, items: Iterable[Iterable[str]], *, depth: int, end: str
+) -> Iterator[str]:
     """The lines of an array, as `json.dumps` writes it; each item is some lines itself."""
     indent, held = _STEP * depth, ""
     for item in items:
@@ -196,5 +201,5 @@ def _array(name: str, items: Iterable[Iterable[str]], *, depth: int, end: str) -
         yield f'{indent}"{name}": []{end}'
 
 
-def _indented(document: object, indent: str) -> str:
-    return textwrap.indent(json_text(document), indent).removeprefix(indent)
+def _encode_indented(document: object, indent: str) -> str:
+    return textwrap.indent(encode_json(document), indent).removeprefix(indent)

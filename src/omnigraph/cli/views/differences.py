@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from omnigraph.cli.views.streams import json_text, print_document, print_json, print_lines
+from omnigraph.cli.views.streams import encode_json, print_document, print_json, print_lines
 
 if TYPE_CHECKING:
     from omnigraph.engine import Diff
@@ -18,7 +18,7 @@ _INDENT = "    "
 def print_diff(diff: Diff, *, is_json: bool) -> None:
     """Every change."""
     if is_json:
-        print_document(_document(diff))
+        print_document(_encode_diff(diff))
     else:
         print_lines(diff.to_lines())
 
@@ -38,9 +38,9 @@ def print_page(diff: Diff) -> None:
     print_lines(["</body></html>"])
 
 
-def _document(diff: Diff) -> Iterator[str]:
+def _encode_diff(diff: Diff) -> Iterator[str]:
     """The lines of the document of a diff, as `print_json` would print it."""
-    header = json_text(diff.header())
+    header = encode_json(diff.header())
     yield header.removesuffix("\n}") + ","
     last = len(diff) - 1
     if last < 0:
@@ -48,7 +48,7 @@ def _document(diff: Diff) -> Iterator[str]:
     else:
         yield '  "changes": ['
         for number, change in enumerate(diff):
-            text = textwrap.indent(json_text(change.to_json()), _INDENT)
+            text = textwrap.indent(encode_json(change.to_json()), _INDENT)
             yield text if number == last else f"{text},"
         yield "  ]"
     yield "}"

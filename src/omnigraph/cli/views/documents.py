@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from omnigraph.cli.views.alignment import aligned
-from omnigraph.cli.views.streams import counted, print_json, print_lines, time_text
-from omnigraph.diagnostics.shown import escaped
+from omnigraph.cli.views.alignment import align_columns
+from omnigraph.cli.views.streams import format_count, format_time, print_json, print_lines
+from omnigraph.diagnostics.shown import escape_unprintable
 from omnigraph.errors.documents import ErrorCode
 
 if TYPE_CHECKING:
@@ -76,19 +76,19 @@ class Loaded:
     def to_lines(self) -> Iterator[str]:
         """What was loaded, a type per line."""
         nodes, edges = self.result.nodes, self.result.edges
-        yield from aligned(
+        yield from align_columns(
             [
                 *(("node", name, str(nodes[name])) for name in sorted(nodes)),
                 *(("edge", name, str(edges[name])) for name in sorted(edges)),
             ],
             right={2},
         )
-        total = counted(self.result.total_entities, "entity", plural="entities")
+        total = format_count(self.result.total_entities, "entity", plural="entities")
         new = f", created from {self.base_branch}" if self.is_branch_created else ""
         yield f"loaded {total} into {self.result.branch}{new}: commit {self.result.commit.id}"
         if self.result.rejected:
             told = f", see {self.result.rejects}" if self.result.rejects else ""
-            yield f"left out {counted(self.result.rejected, 'record')}{told}"
+            yield f"left out {format_count(self.result.rejected, 'record')}{told}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ class Mutated:
 
     def to_lines(self) -> Iterator[str]:
         """How much changed, and the commit that says so."""
-        nodes = counted(self.result.affected_nodes, "node")
-        edges = counted(self.result.affected_edges, "edge")
+        nodes = format_count(self.result.affected_nodes, "node")
+        edges = format_count(self.result.affected_edges, "edge")
         commit = self.result.commit
         outcome = "nothing was written" if commit is None else f"commit {commit.id}"
         yield f"{self.result.query_name}: {nodes}, {edges} on {self.result.branch}: {outcome}"
@@ -122,7 +122,7 @@ class Branches:
 
     def to_lines(self) -> Iterable[str]:
         """A name per line."""
-        return map(escaped, sorted(self.names))
+        return map(escape_unprintable, sorted(self.names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Commits:
 
     def to_lines(self) -> Iterable[str]:
         """A commit per line: id, version, time, branch, actor, message."""
-        return aligned([_commit_cells(commit) for commit in self.commits], right={1})
+        return align_columns([_format_commit_cells(commit) for commit in self.commits], right={1})
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +159,11 @@ class OneCommit:
             "version": str(commit.version),
             "parents": " ".join(commit.parents) or "none",
             "actor": commit.actor or "none",
-            "created": time_text(commit.created_at),
+            "created": format_time(commit.created_at),
             "message": commit.message,
             "maintenance": "no entity changed" if commit.is_maintenance else None,
         }
-        return [f"{name}: {escaped(value)}" for name, value in known.items() if value]
+        return [f"{name}: {escape_unprintable(value)}" for name, value in known.items() if value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class Tables:
         """The commit, then a table per line."""
         commit = self.snapshot.commit
         yield f"branch {self.snapshot.branch} at version {self.snapshot.version}: {commit.id}"
-        yield from aligned(
+        yield from align_columns(
             [
                 (table.kind, table.type_name, str(table.rows), table.version, table.path)
                 for table in self.snapshot.tables()
@@ -206,7 +206,7 @@ class Pins:
                 {
                     "entity_kind": table.kind,
                     "type_name": table.type_name,
-                    "dataset_uri": self._address(table),
+                    "dataset_uri": self._format_address(table),
                     "version": table.version,
                     "entity_count": table.rows,
                 }
@@ -216,19 +216,19 @@ class Pins:
 
     def to_lines(self) -> Iterable[str]:
         """A table per line: kind, type, version, address."""
-        return aligned(
+        return align_columns(
             [
-                (table.kind, table.type_name, table.version, self._address(table))
+                (table.kind, table.type_name, table.version, self._format_address(table))
                 for table in self.snapshot.tables()
             ]
         )
 
-    def _address(self, table: TableInfo) -> str:
+    def _format_address(self, table: TableInfo) -> str:
         return f"{self.uri.rstrip('/')}/{table.path}"
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class SchemaPlan:
     """The steps to a schema, not yet taken."""
 
     uri: str
@@ -245,7 +245,7 @@ class Planned:
         verdict = "supported" if self.plan.supported else "NOT supported"
         return [
             *(f"- {step}" for step in self.plan.steps),
-            f"{counted(len(self.plan.steps), 'step')}, {verdict}",
+            f"{format_count(len(self.plan.steps), 'step')}, {verdict}",
         ]
 
 
@@ -267,12 +267,12 @@ class Applied:
         steps = self.result.plan.steps
         return [
             *(f"- {step}" for step in steps),
-            f"{counted(len(steps), 'step')} applied: commit {self.result.commit.id}",
+            f"{format_count(len(steps), 'step')} applied: commit {self.result.commit.id}",
         ]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckOutcome:
     """What a check of a graph found."""
 
     uri: str
@@ -285,23 +285,23 @@ class Checked:
     def to_lines(self) -> Iterator[str]:
         """A problem or a notice per line, and the verdict with how much was looked at."""
         report = self.report
-        yield from (escaped(str(problem)) for problem in report.problems)
-        yield from (f"notice: {escaped(str(notice))}" for notice in report.notices)
-        verdict = counted(len(report.problems), "problem") if report.problems else "ok"
+        yield from (escape_unprintable(str(problem)) for problem in report.problems)
+        yield from (f"notice: {escape_unprintable(str(notice))}" for notice in report.notices)
+        verdict = format_count(len(report.problems), "problem") if report.problems else "ok"
         is_all = report.compared == report.commits
         compared = "all" if is_all else f"the newest {report.compared}"
         looked_at = (
-            counted(report.branches, "branch", plural="branches"),
-            counted(report.commits, "commit"),
+            format_count(report.branches, "branch", plural="branches"),
+            format_count(report.commits, "commit"),
             f"contents of {compared} compared",
-            counted(report.entities, "entity", plural="entities"),
-            *([] if report.files is None else [f"{counted(report.files, 'file')} verified"]),
+            format_count(report.entities, "entity", plural="entities"),
+            *([] if report.files is None else [f"{format_count(report.files, 'file')} verified"]),
         )
         yield f"{self.uri}: {verdict} ({', '.join(looked_at)})"
 
 
-def _commit_cells(commit: Commit) -> tuple[str, ...]:
+def _format_commit_cells(commit: Commit) -> tuple[str, ...]:
     message = "(maintenance)" if commit.is_maintenance else commit.message or ""
     actor = commit.actor or "-"
-    when = time_text(commit.created_at)
+    when = format_time(commit.created_at)
     return commit.id, str(commit.version), when, commit.branch, actor, message

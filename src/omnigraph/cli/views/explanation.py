@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from omnigraph.cli.views.alignment import aligned
+from omnigraph.cli.views.alignment import align_columns
 
 if TYPE_CHECKING:
     from omnigraph.execution.planner.explain import Explained
@@ -42,15 +42,15 @@ class Explanation:
                 row.operator,
                 row.access,
                 row.index,
-                _number(row.estimated_rows),
-                _number(row.actual_rows),
+                _format_number(row.estimated_rows),
+                _format_number(row.actual_rows),
                 "" if row.time_ms is None else f"{row.time_ms:.2f}",
                 row.detail,
             )
             for row in self.explained.rows
         ]
-        yield from aligned([_TITLES, *rows], right=_NUMBERS)
+        yield from align_columns([_TITLES, *rows], right=_NUMBERS)
 
 
-def _number(value: int | None) -> str:
+def _format_number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"

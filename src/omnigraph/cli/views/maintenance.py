@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from omnigraph.cli.views.alignment import aligned
+from omnigraph.cli.views.alignment import align_columns
 from omnigraph.cli.views.documents import JsonObject
-from omnigraph.cli.views.streams import counted
+from omnigraph.cli.views.streams import format_count
 
 if TYPE_CHECKING:
     from omnigraph import Commit
@@ -37,7 +37,7 @@ class Indexes:
 
     def to_lines(self) -> Iterator[str]:
         """An index per line: type, property, kind, state, covered of all rows, reason."""
-        yield from aligned(
+        yield from align_columns(
             [
                 (
                     str(status.type_key),
@@ -53,7 +53,7 @@ class Indexes:
         )
         states = [status.state.value for status in self.statuses]
         found = ", ".join(f"{states.count(each)} {each}" for each in sorted(set(states)))
-        count = counted(len(states), "index", plural="indexes")
+        count = format_count(len(states), "index", plural="indexes")
         yield f"{count} on {self.branch}: {found or 'nothing declared'}"
 
 
@@ -70,12 +70,12 @@ class IndexesBuilt:
 
     def to_lines(self) -> Iterator[str]:
         """A built or pending index per line, and the commit."""
-        yield from aligned(
+        yield from align_columns(
             [("built", str(index.type_key), index.property, _KIND) for index in self.result.built]
         )
-        yield from _pending_lines(self.result.pending)
-        built = counted(len(self.result.built), "index", plural="indexes")
-        yield f"built {built} on {self.result.branch}: {_outcome(self.result.commit)}"
+        yield from _format_pending(self.result.pending)
+        built = format_count(len(self.result.built), "index", plural="indexes")
+        yield f"built {built} on {self.result.branch}: {_format_outcome(self.result.commit)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Optimized:
     def to_lines(self) -> Iterator[str]:
         """A table that changed per line, then what has to wait, and the commit."""
         changed = [table for table in self.result.tables if table.version is not None]
-        yield from aligned(
+        yield from align_columns(
             [
                 (
                     str(table.type_key),
@@ -103,16 +103,16 @@ class Optimized:
                 for table in changed
             ]
         )
-        yield from _pending_lines([one for table in self.result.tables for one in table.pending])
-        tables = counted(len(changed), "table")
-        yield f"optimized {tables} of {self.result.branch}: {_outcome(self.result.commit)}"
+        yield from _format_pending([one for table in self.result.tables for one in table.pending])
+        tables = format_count(len(changed), "table")
+        yield f"optimized {tables} of {self.result.branch}: {_format_outcome(self.result.commit)}"
 
 
-def _pending_lines(pending: Sequence[PendingIndex]) -> list[str]:
+def _format_pending(pending: Sequence[PendingIndex]) -> list[str]:
     return list(
-        aligned([("pending", str(one.type_key), one.property, one.reason) for one in pending])
+        align_columns([("pending", str(one.type_key), one.property, one.reason) for one in pending])
     )
 
 
-def _outcome(commit: Commit | None) -> str:
+def _format_outcome(commit: Commit | None) -> str:
     return "nothing to do" if commit is None else f"commit {commit.id}"

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from omnigraph.cli.views.alignment import aligned
-from omnigraph.cli.views.streams import counted
-from omnigraph.diagnostics.shown import escaped
+from omnigraph.cli.views.alignment import align_columns
+from omnigraph.cli.views.streams import format_count
+from omnigraph.diagnostics.shown import escape_unprintable
 
 if TYPE_CHECKING:
     from omnigraph.engine import MergePlan, MergeResult
-    from omnigraph.engine.merge_results import MergeDone
+    from omnigraph.engine.merge_results import MergeSummary
     from omnigraph.errors import EntityConflict
 
 JsonObject = dict[str, Any]  # Any: a JSON document
@@ -44,15 +44,15 @@ class Merged:
     def to_lines(self) -> Iterator[str]:
         """What changed by type, and the commit."""
         result = self.result
-        yield from _done_lines(result.done)
+        yield from _format_done(result.done)
         commit = "" if result.commit is None else f": commit {result.commit.id}"
-        yield _sentence(result) + commit
+        yield _format_sentence(result) + commit
         if result.branch_deleted:
-            yield f"deleted branch {escaped(result.source)}"
+            yield f"deleted branch {escape_unprintable(result.source)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedMerge:
     """What a merge, a revert or a cherry-pick would do."""
 
     plan: MergePlan
@@ -64,43 +64,43 @@ class Planned:
     def to_lines(self) -> Iterator[str]:
         """What would change by type, and every conflict."""
         plan = self.plan
-        yield from _done_lines(plan.done)
-        yield from conflict_lines(plan.conflicts, plan.conflict_count)
+        yield from _format_done(plan.done)
+        yield from format_conflicts(plan.conflicts, plan.conflict_count)
         yield f"outcome: {plan.outcome}, from base {plan.base.id}"
         if plan.conflict_count:
-            yield f"{counted(plan.conflict_count, 'conflict')}: nothing would be written"
+            yield f"{format_count(plan.conflict_count, 'conflict')}: nothing would be written"
         else:
             yield "nothing was committed: this was a dry run"
 
 
-def conflict_lines(conflicts: Sequence[EntityConflict], count: int) -> Iterator[str]:
+def format_conflicts(conflicts: Sequence[EntityConflict], count: int) -> Iterator[str]:
     """Each conflict with what every side has, and how many more there are."""
     shown = conflicts[:_CONFLICTS_MAX]
     for conflict in shown:
-        yield escaped(f"{conflict.kind}: {conflict.message}")
-        yield from _state_lines(conflict)
+        yield escape_unprintable(f"{conflict.kind}: {conflict.message}")
+        yield from _format_states(conflict)
     if count > len(shown):
         yield f"… and {count - len(shown)} more"
 
 
-def _state_lines(conflict: EntityConflict) -> Iterator[str]:
+def _format_states(conflict: EntityConflict) -> Iterator[str]:
     sides = (conflict.base, conflict.ours, conflict.theirs)
     names = sorted({name for side in sides if side is not None for name in side})
     if not names:
         return
     rows: list[tuple[str, ...]] = [("", "base", "ours", "theirs")]
-    rows += [(f"  {name}", *(_value(side, name) for side in sides)) for name in names]
-    yield from (escaped(line) for line in aligned(rows))
+    rows += [(f"  {name}", *(_format_value(side, name) for side in sides)) for name in names]
+    yield from (escape_unprintable(line) for line in align_columns(rows))
 
 
-def _value(side: Mapping[str, object] | None, name: str) -> str:
+def _format_value(side: Mapping[str, object] | None, name: str) -> str:
     if side is None:
         return "-"
     text = json.dumps(side.get(name), ensure_ascii=False)
     return text if len(text) <= _VALUE_CHARS_MAX else f"{text[: _VALUE_CHARS_MAX - 1]}…"
 
 
-def _done_lines(done: MergeDone) -> Iterator[str]:
+def _format_done(done: MergeSummary) -> Iterator[str]:
     rows = [
         (
             str(key.kind),
@@ -111,12 +111,14 @@ def _done_lines(done: MergeDone) -> Iterator[str]:
         )
         for key, counts in done.counts.items()
     ]
-    yield from aligned(rows, right={2, 3, 4})
-    yield from (f"schema: {escaped(step)}" for step in done.schema_steps)
-    yield from (f"warning: {escaped(warning)}" for warning in done.warnings)
+    yield from align_columns(rows, right={2, 3, 4})
+    yield from (f"schema: {escape_unprintable(step)}" for step in done.schema_steps)
+    yield from (f"warning: {escape_unprintable(warning)}" for warning in done.warnings)
     yield from (f"preferred {side} in {kind}" for kind, side in done.preferred.items())
 
 
-def _sentence(result: MergeResult) -> str:
+def _format_sentence(result: MergeResult) -> str:
     text = _SENTENCES[result.outcome]
-    return text.format(source=escaped(result.source), target=escaped(result.target))
+    return text.format(
+        source=escape_unprintable(result.source), target=escape_unprintable(result.target)
+    )

@@ -6,43 +6,43 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from omnigraph.cli.views.alignment import aligned
+from omnigraph.cli.views.alignment import align_columns
 from omnigraph.cli.views.documents import JsonObject
-from omnigraph.cli.views.streams import counted
+from omnigraph.cli.views.streams import format_count
 
 if TYPE_CHECKING:
-    from omnigraph.pipelines.due import Ran
+    from omnigraph.pipelines.due import ScheduledRun
     from omnigraph.pipelines.ledger import Run, TargetRun
-    from omnigraph.pipelines.review import Planned, Status
-    from omnigraph.pipelines.validation import Checked
+    from omnigraph.pipelines.review import PipelineStatus, RunPlan
+    from omnigraph.pipelines.validation import ValidationReport
 
 _SHORT = 16
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedPipelines:
+class ValidatedPipelines:
     """Definitions that were looked at."""
 
-    checked: Sequence[Checked]
+    reports: Sequence[ValidationReport]
 
     def to_json(self) -> JsonObject:
         """The document of `pipeline validate`."""
-        return {"pipelines": [each.to_json() for each in self.checked]}
+        return {"pipelines": [each.to_json() for each in self.reports]}
 
     def to_lines(self) -> Iterator[str]:
         """A line for each pipeline and for each note."""
-        for each in self.checked:
-            targets = f", {counted(each.targets, 'target')}" if each.targets else ""
-            state = counted(len(each.problems), "problem") if each.problems else "valid"
+        for each in self.reports:
+            targets = f", {format_count(each.targets, 'target')}" if each.targets else ""
+            state = format_count(len(each.problems), "problem") if each.problems else "valid"
             yield f"{each.name}: {state}{targets}"
-            yield from (f"  {note}" for note in each.notes)
+            yield from (f"  {note}" for note in each.remarks)
 
 
 @dataclass(frozen=True, slots=True)
 class PipelinePlan:
     """What a run would do."""
 
-    plan: Planned
+    plan: RunPlan
 
     def to_json(self) -> JsonObject:
         """The document of `pipeline plan`."""
@@ -65,16 +65,18 @@ class PipelinePlan:
                 yield from () if each.where is None else [f"      where {each.where}"]
                 yield from (
                     f"      {line}"
-                    for line in aligned([(column.name, column.sql) for column in each.columns])
+                    for line in align_columns(
+                        [(column.name, column.sql) for column in each.columns]
+                    )
                 )
                 yield from (f"      {line}" for line in rule.to_lines())
         if pipeline.schedule is not None:
             yield f"  schedule {pipeline.schedule}, next {self.plan.next_slot}"
         if pipeline.overwrites:
             yield f"  overwrites data: run it with --approve {pipeline.digest}"
-        if self.plan.missing:
-            yield f"  not set: {', '.join(self.plan.missing)}"
-        yield from (f"  {note}" for note in self.plan.checked.notes)
+        if self.plan.missing_secrets:
+            yield f"  not set: {', '.join(self.plan.missing_secrets)}"
+        yield from (f"  {note}" for note in self.plan.validation.remarks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,8 @@ class PipelineRun:
     def to_lines(self) -> Iterator[str]:
         """The run, a line for each target, and a line for each that left records out."""
         yield f"run {self.run.id} of {self.run.pipeline}, slot {self.run.slot}: {self.run.status}"
-        yield from (f"  {line}" for line in _target_lines(self.run.targets))
-        yield from (f"  {line}" for line in _left_out(self.run.targets))
+        yield from (f"  {line}" for line in _format_targets(self.run.targets))
+        yield from (f"  {line}" for line in _format_rejected(self.run.targets))
         if self.run.error is not None:
             yield f"  {self.run.error}"
 
@@ -115,16 +117,17 @@ class PipelineRuns:
         for run in self.runs:
             head = (run.id, run.started_at, run.slot, run.status)
             rows += [
-                (*head, target.target, *_numbers(target), _made(target)) for target in run.targets
+                (*head, target.target, *_format_counts(target), _format_commit(target))
+                for target in run.targets
             ] or [(*head, "", "", "", "", run.error or "")]
-        return aligned(rows, right={5, 6, 7})
+        return align_columns(rows, right={5, 6, 7})
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineStatuses:
     """Pipelines and their last runs."""
 
-    statuses: Sequence[Status]
+    statuses: Sequence[PipelineStatus]
 
     def to_json(self) -> JsonObject:
         """The document of `pipeline status`."""
@@ -135,19 +138,21 @@ class PipelineStatuses:
         for each in self.statuses:
             due = "no schedule" if each.next_slot is None else f"next {each.next_slot}"
             last = (
-                "never ran" if each.last is None else f"{each.last.status}, {each.last.started_at}"
+                "never ran"
+                if each.last_run is None
+                else f"{each.last_run.status}, {each.last_run.started_at}"
             )
             yield f"{each.pipeline.name}: {last}; {due}"
-            if each.last is not None:
-                yield from (f"  {line}" for line in _target_lines(each.last.targets))
-                yield from (f"  {line}" for line in _left_out(each.last.targets))
+            if each.last_run is not None:
+                yield from (f"  {line}" for line in _format_targets(each.last_run.targets))
+                yield from (f"  {line}" for line in _format_rejected(each.last_run.targets))
 
 
 @dataclass(frozen=True, slots=True)
-class PipelinesRan:
+class ScheduledRuns:
     """What a schedule ran."""
 
-    ran: Sequence[Ran]
+    runs: Sequence[ScheduledRun]
 
     def to_json(self) -> JsonObject:
         """The document of `pipeline schedule`."""
@@ -159,42 +164,44 @@ class PipelinesRan:
                     "run": None if each.run is None else each.run.to_json(),
                     "error": each.error,
                 }
-                for each in self.ran
+                for each in self.runs
             ]
         }
 
     def to_lines(self) -> Iterator[str]:
         """A line for each pipeline that was due."""
-        if not self.ran:
+        if not self.runs:
             yield "nothing is due"
-        for each in self.ran:
+        for each in self.runs:
             outcome = each.error if each.run is None else each.run.status
             yield f"{each.pipeline}, slot {each.slot}: {outcome}"
-            yield from () if each.run is None else (f"  {x}" for x in _left_out(each.run.targets))
+            yield from (
+                () if each.run is None else (f"  {x}" for x in _format_rejected(each.run.targets))
+            )
 
 
-def _target_lines(targets: Iterable[TargetRun]) -> list[str]:
+def _format_targets(targets: Iterable[TargetRun]) -> list[str]:
     rows = [
         (
             target.target,
             target.status,
-            counted(target.written, "entity", plural="entities"),
-            _made(target),
+            format_count(target.written, "entity", plural="entities"),
+            _format_commit(target),
         )
         for target in targets
     ]
-    return aligned(rows) if rows else []
+    return align_columns(rows) if rows else []
 
 
-def _left_out(targets: Iterable[TargetRun]) -> Iterator[str]:
+def _format_rejected(targets: Iterable[TargetRun]) -> Iterator[str]:
     """How many rows each target left out, and the file that tells why."""
     for target in targets:
         if target.rejected:
             why = "" if target.rejects is None else f", reasons in {target.rejects}"
-            yield f"{target.target} left out {counted(target.rejected, 'row')}{why}"
+            yield f"{target.target} left out {format_count(target.rejected, 'row')}{why}"
 
 
-def _numbers(target: TargetRun) -> tuple[str, str, str]:
+def _format_counts(target: TargetRun) -> tuple[str, str, str]:
     """How many rows were read, written and rejected; what nobody counted is a question mark."""
     read, rejected = (
         "?" if count is None else str(count) for count in (target.rows_read, target.rejected)
@@ -202,7 +209,7 @@ def _numbers(target: TargetRun) -> tuple[str, str, str]:
     return read, str(target.written), rejected
 
 
-def _made(target: TargetRun) -> str:
+def _format_commit(target: TargetRun) -> str:
     """The commit of a target, or why there is none."""
     if target.commit is None:
         return target.error or ""

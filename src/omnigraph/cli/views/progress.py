@@ -22,7 +22,7 @@ class LoadBars:
 
 
 @contextmanager
-def load_bars() -> Iterator[LoadBars]:
+def show_load_bars() -> Iterator[LoadBars]:
     """Bars for a load on standard error; they show nothing when that is not a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield LoadBars()

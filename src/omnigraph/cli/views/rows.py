@@ -11,9 +11,9 @@ from typing import Any, Final, TypeAlias
 
 from rich.cells import cell_len, chop_cells
 
-from omnigraph.cli.views.alignment import column_widths, padded
-from omnigraph.cli.views.streams import counted
-from omnigraph.diagnostics.shown import escaped
+from omnigraph.cli.views.alignment import measure_columns, pad_text
+from omnigraph.cli.views.streams import format_count
+from omnigraph.diagnostics.shown import escape_unprintable
 
 # A longer cell of a table is cut, so that a row stays readable in a terminal.
 CELL_WIDTH_MAX: Final = 80
@@ -25,7 +25,7 @@ Row: TypeAlias = Mapping[str, Any]  # Any: a JSON value
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ResultRows:
     """The answer of a query: its rows, and what they were read from.
 
     A statement about the graph itself, such as `branch list`, reads no branch and no commit.
@@ -51,7 +51,7 @@ class Rows:
     @property
     def header(self) -> str:
         """Where the rows are from, in one line."""
-        count = counted(len(self.rows), "row")
+        count = format_count(len(self.rows), "row")
         if self.target is None:
             return f"{count} via {self.query_name}"
         place = next(f"{kind} {name}" for kind, name in self.target.items() if name is not None)
@@ -68,30 +68,32 @@ class TableLayout:
     def lines_of(self, text: str) -> list[str]:
         """A value as the lines of its cell."""
         if self.is_wrapped:
-            return _wrapped(escaped(text), self.width)
+            return _wrap_text(escape_unprintable(text), self.width)
         # Cut before and after escaping: a long text is not escaped whole only to be cut.
-        return [_cut(escaped(text[: self.width + 1]), self.width)]
+        return [_truncate_text(escape_unprintable(text[: self.width + 1]), self.width)]
 
 
-def table_lines(rows: Rows, layout: TableLayout | None = None) -> Iterator[str]:
+def format_table(rows: ResultRows, layout: TableLayout | None = None) -> Iterator[str]:
     """A header, then columns under each other."""
-    yield escaped(rows.header)
+    yield escape_unprintable(rows.header)
     if not rows.columns:
         return
     layout = layout or TableLayout()
     names = [layout.lines_of(name) for name in rows.columns]
-    cells = [[layout.lines_of(_text(row.get(name))) for name in rows.columns] for row in rows.rows]
-    lines = [line for row in cells for line in _lines_of_row(row)]
-    head = _lines_of_row(names)
-    widths = column_widths([*head, *lines])
-    yield from (_table_row(line, widths) for line in head)
+    cells = [
+        [layout.lines_of(_format_cell(row.get(name))) for name in rows.columns] for row in rows.rows
+    ]
+    lines = [line for row in cells for line in _split_row_lines(row)]
+    head = _split_row_lines(names)
+    widths = measure_columns([*head, *lines])
+    yield from (_format_table_row(line, widths) for line in head)
     yield "-+-".join("-" * width for width in widths)
-    yield from (_table_row(line, widths) for line in lines)
+    yield from (_format_table_row(line, widths) for line in lines)
 
 
-def kv_lines(rows: Rows) -> Iterator[str]:
+def format_kv(rows: ResultRows) -> Iterator[str]:
     """A header, then a line for every value, with an empty line between rows."""
-    yield escaped(rows.header)
+    yield escape_unprintable(rows.header)
     if not rows.rows:
         yield "(no rows)"
     for number, row in enumerate(rows.rows, 1):
@@ -99,19 +101,19 @@ def kv_lines(rows: Rows) -> Iterator[str]:
             yield ""
         yield f"row {number}"
         for name in rows.columns:
-            yield f"{escaped(name)}: {escaped(_text(row.get(name)))}"
+            yield f"{escape_unprintable(name)}: {escape_unprintable(_format_cell(row.get(name)))}"
 
 
-def csv_lines(rows: Rows) -> Iterator[str]:
+def format_csv(rows: ResultRows) -> Iterator[str]:
     """The names of the columns, then a line for every row."""
-    yield ",".join(map(_quoted, rows.columns))
+    yield ",".join(map(_quote_csv, rows.columns))
     for row in rows.rows:
-        yield ",".join(_quoted(_text(row.get(name))) for name in rows.columns)
+        yield ",".join(_quote_csv(_format_cell(row.get(name))) for name in rows.columns)
 
 
-def jsonl_lines(rows: Rows) -> Iterator[str]:
+def format_jsonl(rows: ResultRows) -> Iterator[str]:
     """A line about the rows, then a document for every row."""
-    yield _compact(
+    yield _encode_compact(
         {
             "kind": "metadata",
             "query_name": rows.query_name,
@@ -119,44 +121,44 @@ def jsonl_lines(rows: Rows) -> Iterator[str]:
             "row_count": len(rows.rows),
         }
     )
-    yield from map(_compact, rows.rows)
+    yield from map(_encode_compact, rows.rows)
 
 
-LINE_FORMATS: Final[Mapping[str, Callable[[Rows], Iterator[str]]]] = {
-    "kv": kv_lines,
-    "csv": csv_lines,
-    "jsonl": jsonl_lines,
+LINE_FORMATS: Final[Mapping[str, Callable[[ResultRows], Iterator[str]]]] = {
+    "kv": format_kv,
+    "csv": format_csv,
+    "jsonl": format_jsonl,
 }
 
 
-def _table_row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return " | ".join(map(padded, cells, widths)).rstrip()
+def _format_table_row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return " | ".join(map(pad_text, cells, widths)).rstrip()
 
 
-def _lines_of_row(cells: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+def _split_row_lines(cells: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     """A row of cells with several lines each, as rows of texts."""
     return list(zip_longest(*cells, fillvalue=""))
 
 
-def _cut(text: str, width: int) -> str:
+def _truncate_text(text: str, width: int) -> str:
     if cell_len(text) <= width:
         return text
     return chop_cells(text, width - 1)[0] + "…"
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap_text(text: str, width: int) -> list[str]:
     return chop_cells(text, width) or [""]
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else _compact(value)
+def _format_cell(value: object) -> str:
+    return value if isinstance(value, str) else _encode_compact(value)
 
 
-def _compact(value: object) -> str:
+def _encode_compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _quoted(text: str) -> str:
+def _quote_csv(text: str) -> str:
     if _CSV_QUOTED.search(text) is None:
         return text
     return '"' + text.replace('"', '""') + '"'

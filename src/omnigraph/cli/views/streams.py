@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.text import Text
 
 from omnigraph.diagnostics import Diagnostic, Severity, render_human
-from omnigraph.diagnostics.shown import escaped
+from omnigraph.diagnostics.shown import escape_unprintable
 
 _LINE_END = "\n"
 # A document is held back until it is whole: so much in memory, a larger one in a temporary file.
-_HELD_BYTES_MAX = 16 * 1024 * 1024
+_BUFFERED_BYTES_MAX = 16 * 1024 * 1024
 _PART_CHARACTERS = 1024 * 1024
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
@@ -31,41 +31,41 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-class OutputFailed(Exception):
+class OutputError(Exception):
     """Standard output cannot be written; the cause says why."""
 
 
 def finish_output() -> None:
     """Write what is still held back."""
     if sys.stdout is not None:
-        with _output():
+        with _translate_output_errors():
             sys.stdout.flush()
 
 
 @contextmanager
-def _output() -> Iterator[None]:
+def _translate_output_errors() -> Iterator[None]:
     """Tell a failure of standard output from every other one."""
     try:
         yield
     except OSError as failure:
-        raise OutputFailed(failure.strerror or str(failure)) from failure
+        raise OutputError(failure.strerror or str(failure)) from failure
 
 
 def print_bytes(chunks: Iterable[bytes]) -> None:
     """Bytes on standard output as they are."""
     for chunk in chunks:
-        with _output():
+        with _translate_output_errors():
             sys.stdout.buffer.write(chunk)
 
 
 def print_json(document: object) -> None:
     """One document, indented by two, ending in a line end."""
-    text = json_text(document)
-    with _output():
+    text = encode_json(document)
+    with _translate_output_errors():
         typer.echo(text)
 
 
-def json_text(document: object) -> str:
+def encode_json(document: object) -> str:
     """A document as it is printed: indented by two, with the characters that the output has."""
     encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
     return json.dumps(document, indent=2, ensure_ascii=encoding != "utf8")
@@ -74,20 +74,20 @@ def json_text(document: object) -> str:
 def print_lines(lines: Iterable[str]) -> None:
     """Plain lines on standard output."""
     for line in lines:
-        with _output():
+        with _translate_output_errors():
             typer.echo(line)
 
 
 def print_document(lines: Iterable[str]) -> None:
     """One document whose lines are made as it is read: printed when it is whole, or not at all."""
     with tempfile.SpooledTemporaryFile(
-        _HELD_BYTES_MAX, mode="w+", encoding="utf-8", errors="surrogatepass", newline=""
+        _BUFFERED_BYTES_MAX, mode="w+", encoding="utf-8", errors="surrogatepass", newline=""
     ) as held:
         for line in lines:
             held.write(f"{line}\n")
         held.seek(0)
         while part := held.read(_PART_CHARACTERS):
-            with _output():
+            with _translate_output_errors():
                 typer.echo(part, nl=False)
 
 
@@ -103,24 +103,24 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
 def print_problems(problems: Iterable[str]) -> None:
     """Failures on standard error, a line each."""
     for problem in problems:
-        typer.echo(f"error: {escaped(problem, keep=_LINE_END)}", err=True)
+        typer.echo(f"error: {escape_unprintable(problem, keep=_LINE_END)}", err=True)
 
 
 def print_warning(warning: str) -> None:
     """What works, and will not for ever, on standard error."""
-    typer.echo(f"warning: {escaped(warning, keep=_LINE_END)}", err=True)
+    typer.echo(f"warning: {escape_unprintable(warning, keep=_LINE_END)}", err=True)
 
 
 def print_hint(hint: str) -> None:
     """What to do about a failure, on standard error."""
-    typer.echo(f"hint: {escaped(hint, keep=_LINE_END)}", err=True)
+    typer.echo(f"hint: {escape_unprintable(hint, keep=_LINE_END)}", err=True)
 
 
-def counted(number: int, noun: str, *, plural: str | None = None) -> str:
+def format_count(number: int, noun: str, *, plural: str | None = None) -> str:
     """`1 step`, `2 steps`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
-def time_text(time: datetime) -> str:
+def format_time(time: datetime) -> str:
     """A time for people, as commands take it too: to the millisecond, so that commits differ."""
     return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

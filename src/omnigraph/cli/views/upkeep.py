@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from omnigraph.cli.views.alignment import aligned
+from omnigraph.cli.views.alignment import align_columns
 from omnigraph.cli.views.documents import JsonObject
-from omnigraph.cli.views.streams import counted
-from omnigraph.durations import span_of
+from omnigraph.cli.views.streams import format_count
+from omnigraph.durations import format_duration
 
 if TYPE_CHECKING:
     from omnigraph.engine import CleanupReport, RepairReport, Tag
@@ -32,22 +32,28 @@ class Cleaned:
         """A line per table and one for the rest, then what it comes to."""
         report = self.report
         rows = [
-            (each.type_key or each.table or "", _size(each.bytes), _kinds(each.objects))
+            (
+                each.type_key or each.table or "",
+                _format_size(each.bytes),
+                _format_kinds(each.objects),
+            )
             for each in report.tables
         ]
         if report.other is not None:
-            rows.append(("(history)", _size(report.other.bytes), _kinds(report.other.objects)))
-        yield from aligned(rows, right={1})
+            rows.append(
+                ("(history)", _format_size(report.other.bytes), _format_kinds(report.other.objects))
+            )
+        yield from align_columns(rows, right={1})
         yield from (f"not removed: {error}" for error in report.errors)
         verb = "would remove" if report.is_dry else "removed"
         yield (
-            f"{verb} {counted(report.commits, 'commit')}, "
-            f"{counted(report.objects, 'object')}, {_size(report.bytes)}"
+            f"{verb} {format_count(report.commits, 'commit')}, "
+            f"{format_count(report.objects, 'object')}, {_format_size(report.bytes)}"
         )
         oldest = ", ".join(f"{name} from version {seq}" for name, seq in report.oldest.items())
         yield f"kept: {oldest}"
         if report.grace_s:
-            grace = span_of(report.grace_s)
+            grace = format_duration(report.grace_s)
             yield f"what was superseded, deleted or written less than {grace} ago stays"
 
 
@@ -66,7 +72,7 @@ class Repaired:
         """A line per table that others wrote to and per stale object, then the outcome."""
         report = self.report
         foreign = [each for each in report.tables if each.action != "none"]
-        yield from aligned(
+        yield from align_columns(
             [
                 (
                     each.type_key,
@@ -78,7 +84,10 @@ class Repaired:
             ]
         )
         yield from (f"{each.path}: {each.reason} ({each.action})" for each in report.derived)
-        count = counted(len(foreign), "table"), counted(len(report.derived), "derived object")
+        count = (
+            format_count(len(foreign), "table"),
+            format_count(len(report.derived), "derived object"),
+        )
         what = "nothing to repair" if not (foreign or report.derived) else " and ".join(count)
         yield f"{what} in {self.uri}"
         if report.is_refused:
@@ -112,7 +121,7 @@ class TagList:
 
     def to_lines(self) -> Iterator[str]:
         """A tag per line: its name, its commit, and where that is."""
-        yield from aligned(
+        yield from align_columns(
             [
                 (tag.name, tag.commit_id, f"version {tag.version} of {tag.branch}")
                 for tag in self.tags
@@ -120,11 +129,11 @@ class TagList:
         )
 
 
-def _kinds(objects: Mapping[str, int]) -> str:
+def _format_kinds(objects: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in objects.items())
 
 
-def _size(size: float) -> str:
+def _format_size(size: float) -> str:
     for unit in _UNITS[:-1]:
         if size < 1024:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.checks.damage import TornFiles
-from omnigraph.engine.checks.marks import marks_between
-from omnigraph.engine.checks.moved import Moved, common, moved_between, without
+from omnigraph.engine.checks.marks import compute_marks
+from omnigraph.engine.checks.moved import MovedRows, compare_versions, exclude_ids, intersect_ids
 from omnigraph.engine.checks.problems import Problems
-from omnigraph.engine.checks.rows import blobs
+from omnigraph.engine.checks.rows import read_blobs
 from omnigraph.engine.checks.schemas import SchemaCheck
-from omnigraph.execution.changes.equality import differing
+from omnigraph.execution.changes.equality import compare_columns
 from omnigraph.execution.view import View
 from omnigraph.storage import layout
 from omnigraph.storage.blobs import is_blob
@@ -35,7 +35,7 @@ KIND = "change_set"
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _TypeStep:
     """One type over one commit: its table before and after, and where to report.
 
     `view` is the commit, if it leaves the schema alone.
@@ -69,18 +69,18 @@ class ChangeSetCheck:
             is_new = type_key in record.registered
             old = None if is_new else before.pins.get(old_names.get(type_key, type_key))
             change = record.changes.get(type_key)
-            where = f"{layout.record(record.stream, record.seq)} {type_key}"
+            where = f"{layout.build_record_path(record.stream, record.seq)} {type_key}"
             if change is not None or (old is not None and old != pin):
-                step = _Step(where, type_key, view, old, pin)
+                step = _TypeStep(where, type_key, view, old, pin)
                 self._problems.attempt(KIND, where, partial(self._check_type, step, change))
 
-    def _check_type(self, step: _Step, change: ChangeSet | None) -> None:
-        loaded = None if change is None else change_sets.load(self._objects, change)
+    def _check_type(self, step: _TypeStep, change: ChangeSet | None) -> None:
+        loaded = None if change is None else change_sets.load_change_set(self._objects, change)
         if isinstance(loaded, Bulk) and (step.before is None or step.before.rows == 0):
             # All rows are new, and their number was compared with the pin: no id is needed.
             self._check_bulk_rows(step, loaded, new=step.after.rows, kept=0)
             return
-        moved = moved_between(step.before, step.after, self._torn)
+        moved = compare_versions(step.before, step.after, self._torn)
         match loaded:
             case Changed():
                 self._check_counts(step, change, loaded)
@@ -94,7 +94,7 @@ class ChangeSetCheck:
 
     # ---- each form of a change set ----
 
-    def _check_counts(self, step: _Step, change: ChangeSet | None, loaded: Changed) -> None:
+    def _check_counts(self, step: _TypeStep, change: ChangeSet | None, loaded: Changed) -> None:
         if not isinstance(change, Spilled):
             return
         counts = (change.inserted, change.updated, change.deleted)
@@ -103,22 +103,22 @@ class ChangeSetCheck:
             message = f"{change.file} lists {found} ids, and the record says {counts}"
             self._problems.add(KIND, step.where, message)
 
-    def _check_changed(self, step: _Step, listed: Changed, moved: Moved) -> None:
+    def _check_changed(self, step: _TypeStep, listed: Changed, moved: MovedRows) -> None:
         inserted, updated, deleted = map(
             IdSet.to_array, (listed.inserted, listed.updated, listed.deleted)
         )
         report = partial(self._problems.add_ids, KIND, step.where)
-        report(without(moved.inserted, inserted), "'{id}' was inserted and is not listed")
-        report(without(inserted, moved.inserted), "'{id}' is listed as inserted and was not")
-        report(without(moved.deleted, deleted), "'{id}' was deleted and is not listed")
-        report(without(deleted, moved.deleted), "'{id}' is listed as deleted and was not")
-        unseen = without(updated, moved.rewritten)
-        present = self._present(step.before, self._present(step.after, unseen))
-        report(without(unseen, present), "'{id}' is listed as updated and was not")
-        self._check_values(step, moved, without(moved.rewritten, updated))
+        report(exclude_ids(moved.inserted, inserted), "'{id}' was inserted and is not listed")
+        report(exclude_ids(inserted, moved.inserted), "'{id}' is listed as inserted and was not")
+        report(exclude_ids(moved.deleted, deleted), "'{id}' was deleted and is not listed")
+        report(exclude_ids(deleted, moved.deleted), "'{id}' is listed as deleted and was not")
+        unseen = exclude_ids(updated, moved.rewritten)
+        present = self._select_present(step.before, self._select_present(step.after, unseen))
+        report(exclude_ids(unseen, present), "'{id}' is listed as updated and was not")
+        self._check_values(step, moved, exclude_ids(moved.rewritten, updated))
         self._check_marks(step, listed, moved)
 
-    def _check_marks(self, step: _Step, listed: Changed, moved: Moved) -> None:
+    def _check_marks(self, step: _TypeStep, listed: Changed, moved: MovedRows) -> None:
         """Report marks that are not listed; one too many costs a retry, no more.
 
         An entity that was written again with the same values holds what it held all along.
@@ -127,52 +127,58 @@ class ChangeSetCheck:
         if step.view is None or listed.marks is None or step.type_key not in types:
             return
         changed = IdSet.union_of([listed.inserted, listed.updated, listed.deleted]).to_array()
-        moved = replace(moved, came=_among(moved.came, changed), gone=_among(moved.gone, changed))
-        held = marks_between(step.view, types[step.type_key], step.before, moved).to_array()
-        missing = without(held, listed.marks.to_array())
+        moved = replace(
+            moved,
+            added_rows=_select_entities(moved.added_rows, changed),
+            removed_rows=_select_entities(moved.removed_rows, changed),
+        )
+        held = compute_marks(step.view, types[step.type_key], step.before, moved).to_array()
+        missing = exclude_ids(held, listed.marks.to_array())
         message = "mark '{id}' of an end or a unique value is not listed"
         self._problems.add_ids(KIND, step.where, missing, message)
 
-    def _check_bulk(self, step: _Step, bulk: Bulk, moved: Moved) -> None:
-        self._check_bulk_rows(step, bulk, new=moved.came.num_rows, kept=moved.kept_rows)
+    def _check_bulk(self, step: _TypeStep, bulk: Bulk, moved: MovedRows) -> None:
+        self._check_bulk_rows(step, bulk, new=moved.added_rows.num_rows, kept=moved.kept_rows)
         if not bulk.replaces:
             message = "'{id}' was deleted by a load that only adds"
             self._problems.add_ids(KIND, step.where, moved.deleted, message)
 
-    def _check_bulk_rows(self, step: _Step, bulk: Bulk, *, new: int, kept: int) -> None:
+    def _check_bulk_rows(self, step: _TypeStep, bulk: Bulk, *, new: int, kept: int) -> None:
         if new != bulk.rows:
             message = f"{new} rows are new, and the record says {bulk.rows}"
             self._problems.add(KIND, step.where, message)
         if bulk.replaces and kept:
             self._problems.add(KIND, step.where, f"{kept} rows should be gone")
-        unknown = sorted(set(bulk.files) - self._tables.references(step.after))
+        unknown = sorted(set(bulk.files) - self._tables.list_references(step.after))
         for file in unknown:
             self._problems.add(KIND, step.where, f"{file} is listed and not in the table")
 
-    def _check_unchanged(self, step: _Step, moved: Moved) -> None:
+    def _check_unchanged(self, step: _TypeStep, moved: MovedRows) -> None:
         report = partial(self._problems.add_ids, KIND, step.where)
         report(moved.inserted, "'{id}' was inserted without a change set")
         report(moved.deleted, "'{id}' was deleted without a change set")
         if step.before is not None:
             self._check_columns(step, step.before)
             # A copied row keeps its row id, so here having it says nothing about its values.
-            self._check_values(step, moved, common(moved.after[ID_COLUMN], moved.before[ID_COLUMN]))
+            self._check_values(
+                step, moved, intersect_ids(moved.after[ID_COLUMN], moved.before[ID_COLUMN])
+            )
             self._check_new_columns(step)
 
-    def _check_values(self, step: _Step, moved: Moved, ids: pa.Array) -> None:
+    def _check_values(self, step: _TypeStep, moved: MovedRows, ids: pa.Array) -> None:
         """Report the entities among these whose values are not what they were."""
         if len(ids) == 0 or step.before is None:
             return
         old, new = self._tables.open(step.before), self._tables.open(step.after)
-        ours, theirs = (_row_ids(rows, ids) for rows in (moved.before, moved.after))
+        ours, theirs = (_lookup_row_ids(rows, ids) for rows in (moved.before, moved.after))
         found = np.zeros(len(ids), np.bool_)
         for column in self._check_columns(step, step.before):
-            found |= _differing(column, (old, ours), (new, theirs))
+            found |= _compare_column(column, (old, ours), (new, theirs))
         changed = ids.filter(pa.array(found))
         message = "'{id}' was changed and is not listed"
         self._problems.add_ids(KIND, step.where, changed, message)
 
-    def _check_columns(self, step: _Step, before: Pin) -> list[str]:
+    def _check_columns(self, step: _TypeStep, before: Pin) -> list[str]:
         """The columns that are what they were, after reporting the others."""
         old, new = self._tables.open(before).schema, self._tables.open(step.after).schema
         is_kept = {
@@ -182,15 +188,15 @@ class ChangeSetCheck:
             self._problems.add(KIND, step.where, f"column {column} is not what it was")
         return [name for name in old.names if is_kept[name]]
 
-    def _present(self, pin: Pin | None, ids: pa.Array) -> pa.Array:
+    def _select_present(self, pin: Pin | None, ids: pa.Array) -> pa.Array:
         """The ids that a version has among some."""
         if pin is None or not len(ids):
             return ids.slice(0, 0)
-        with self._torn.naming(pin):
+        with self._torn.explain_failures(pin):
             found = self._tables.open(pin).find(ID_COLUMN, ids, columns=[ID_COLUMN])
-        return common(ids, found[ID_COLUMN].cast(ids.type))
+        return intersect_ids(ids, found[ID_COLUMN].cast(ids.type))
 
-    def _check_new_columns(self, step: _Step) -> None:
+    def _check_new_columns(self, step: _TypeStep) -> None:
         assert step.before is not None
         new = self._tables.open(step.after)
         known = set(self._tables.open(step.before).schema.names)
@@ -202,25 +208,25 @@ class ChangeSetCheck:
                     self._problems.add(KIND, step.where, message)
 
 
-def _differing(
+def _compare_column(
     column: str, ours: tuple[Table, pa.Array], theirs: tuple[Table, pa.Array]
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    pairs = zip(_values(column, *ours), _values(column, *theirs), strict=True)
-    return np.concatenate([differing(left, right) for left, right in pairs])
+    pairs = zip(_read_values(column, *ours), _read_values(column, *theirs), strict=True)
+    return np.concatenate([compare_columns(left, right) for left, right in pairs])
 
 
-def _values(column: str, table: Table, row_ids: pa.Array) -> Iterator[pa.ChunkedArray]:
+def _read_values(column: str, table: Table, row_ids: pa.Array) -> Iterator[pa.ChunkedArray]:
     if is_blob(table.schema.field(column)):
-        yield from blobs(table, column, row_ids)
+        yield from read_blobs(table, column, row_ids)
     else:
         yield table.take(row_ids, columns=[column])[column]
 
 
-def _row_ids(rows: pa.Table, ids: pa.Array) -> pa.Array:
+def _lookup_row_ids(rows: pa.Table, ids: pa.Array) -> pa.Array:
     places = pc.index_in(ids, value_set=rows[ID_COLUMN].combine_chunks())
     return rows[ROW_ID].combine_chunks().take(places)
 
 
-def _among(rows: pa.Table, ids: pa.Array) -> pa.Table:
+def _select_entities(rows: pa.Table, ids: pa.Array) -> pa.Table:
     """The rows of some entities."""
     return rows.filter(pc.is_in(rows[ID_COLUMN], value_set=ids.cast(rows[ID_COLUMN].type)))

@@ -27,21 +27,21 @@ class TornFiles:
         self.tables = tables
 
     @contextmanager
-    def naming(self, pin: Pin) -> Iterator[None]:
+    def explain_failures(self, pin: Pin) -> Iterator[None]:
         """Around reads of a version: a failure of the store names the files to blame."""
         try:
             yield
         except StorageError as error:
-            if (named := self.named(pin, error)) is error:
+            if (named := self.explain_failure(pin, error)) is error:
                 raise
             raise named from error
 
-    def named(self, pin: Pin, error: Failure) -> Failure:
+    def explain_failure(self, pin: Pin, error: Failure) -> Failure:
         """The same error; if it is one of the store, with the files to blame."""
         if not isinstance(error, StorageError) or is_interrupt(error):
             return error
         try:
-            files = self._suspects(pin)
+            files = self._find_suspects(pin)
         except OmnigraphError:
             files = []
         unnamed = [file for file in files if file.rpartition("/")[2] not in error.reason]
@@ -50,12 +50,12 @@ class TornFiles:
         shown = ", ".join(unnamed[:_NAMED_MAX]) + (" …" if len(unnamed) > _NAMED_MAX else "")
         return type(error)(error.operation, error.path, f"{error.reason}{BLAMED}{shown})")
 
-    def _suspects(self, pin: Pin) -> list[str]:
+    def _find_suspects(self, pin: Pin) -> list[str]:
         sizes = {entry.path: entry.size for entry in self._objects.list(pin.path)}
         if not sizes:
             return []
         try:
-            files = sorted(self.tables.references(pin))
+            files = sorted(self.tables.list_references(pin))
         except OmnigraphError:
             name = str(int(pin.version, 16))
             return [path for path in sizes if "/_versions/" in path and name in path]
@@ -70,10 +70,10 @@ class TornFiles:
             return True
         if sizes[file] > _READ_MAX:
             return False
-        ends = list(_ends_of(file))
+        ends = list(_read_ends(file))
         data = self._objects.get(file) if ends else None
         return bool(ends) and (data is None or not data.endswith(tuple(ends)))
 
 
-def _ends_of(file: str) -> Iterator[bytes]:
+def _read_ends(file: str) -> Iterator[bytes]:
     yield from (end for suffix, end in _ENDS.items() if file.endswith(suffix))

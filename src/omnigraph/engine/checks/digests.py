@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from omnigraph.engine.checks.problems import Problems
-from omnigraph.engine.checks.streams import Walked
+from omnigraph.engine.checks.streams import WalkedStream
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.pins import Pin
 from omnigraph.storage.sealing import StoredFile
@@ -28,7 +28,7 @@ class DigestCheck:
         self._without: dict[str, int] = {}
         self.count = 0
 
-    def check(self, lines: Iterable[Walked]) -> None:
+    def check(self, lines: Iterable[WalkedStream]) -> None:
         """Report files that are not what was written, and count those without a digest."""
         for line in lines:
             for record in line.records.values():
@@ -40,11 +40,11 @@ class DigestCheck:
                 self._check_version(pin)
         for path, count in sorted(self._without.items()):
             message = f"has {count} files that cannot be verified: they have no digest"
-            self._problems.notice(KIND, path, message)
+            self._problems.add_notice(KIND, path, message)
 
     def _check_change_set(self, change: Spilled) -> None:
         if self._is_new(change.file):
-            load = partial(change_sets.load, self._objects, change)
+            load = partial(change_sets.load_change_set, self._objects, change)
             self._problems.attempt(KIND, change.file, load)
             self._add(change.file, has_digest=change.digest is not None)
 
@@ -53,7 +53,7 @@ class DigestCheck:
             return
         self._add(pin.path, has_digest=pin.digest is not None)
         # A version that cannot be opened was reported when it was opened first.
-        stored = partial(self._tables.stored_files, pin)
+        stored = partial(self._tables.list_stored_files, pin)
         for file in self._problems.attempt("table", pin.path, stored) or ():
             if self._is_new(f"{pin.path}/{file.path}"):
                 self._check_file(pin.path, file)
@@ -63,7 +63,9 @@ class DigestCheck:
         if file.digest is None:
             return
         where = f"{table}/{file.path}"
-        problem = self._problems.attempt(KIND, where, partial(self._tables.damage, table, file))
+        problem = self._problems.attempt(
+            KIND, where, partial(self._tables.find_damage, table, file)
+        )
         if problem is not None:
             self._problems.add(KIND, where, problem)
 

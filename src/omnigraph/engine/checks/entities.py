@@ -11,26 +11,26 @@ import pyarrow.compute as pc
 from omnigraph.engine.checks.damage import TornFiles
 from omnigraph.engine.checks.problems import Problems
 from omnigraph.engine.checks.rows import check_columns, read_rows
-from omnigraph.errors import Violation, WriteRefused
+from omnigraph.errors import Violation, WriteRefusedError
 from omnigraph.execution.columns import TableShape
 from omnigraph.execution.distinct import are_distinct
-from omnigraph.execution.entity_ids import entity_ids
-from omnigraph.execution.view import View, tabled_types
+from omnigraph.execution.entity_ids import compute_entity_ids
+from omnigraph.execution.view import View, table_types_of
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.log import Log
 from omnigraph.writers.change import COPIES, EDGE_COPIES, NO_IDS, TypeChange, WriteMode
-from omnigraph.writers.committed import Committed
-from omnigraph.writers.keys import Keys
-from omnigraph.writers.validate import validate
+from omnigraph.writers.committed import CommittedState
+from omnigraph.writers.keys import KeyCache
+from omnigraph.writers.validate import validate_change
 
 
-class _Unmoved(Committed):
+class _UnchangedRows(CommittedState):
     """What is committed, for a write of exactly that: nobody ends, so nobody is looked for."""
 
-    def ending(self, type_key: TypeKey) -> pa.Table:
+    def get_ending(self, type_key: TypeKey) -> pa.Table:
         return (EDGE_COPIES if type_key.kind is TypeKind.EDGE else COPIES).empty_table()
 
 
@@ -38,7 +38,7 @@ class EntityCheck:
     """Looks at the types of snapshots; what several snapshots share is looked at once."""
 
     def __init__(self, log: Log, torn: TornFiles, problems: Problems) -> None:
-        self._keys = Keys(log)
+        self._keys = KeyCache(log)
         self._torn = torn
         self._problems = problems
         # Whether a table could be read, by everything that this depends on.
@@ -49,12 +49,14 @@ class EntityCheck:
 
     def check(self, view: View) -> None:
         """Report what is wrong with the entities of a snapshot."""
-        for type_key, type_ in tabled_types(view.catalog).items():
-            pins = _pins(view, type_key, type_)
+        for type_key, type_ in table_types_of(view.catalog).items():
+            pins = _list_pins(view, type_key, type_)
             place = (view.schema.digest, type_key, pins)
             if pins and place not in self._is_sound:
                 # Edges come after nodes: without their ends, their rows say nothing.
-                has_ends = all(self._is_known_sound(view, end) for end in _ends(type_))
+                has_ends = all(
+                    self._is_known_sound(view, end) for end in _list_endpoint_types(type_)
+                )
                 self._is_sound[place] = self._check_type(view, type_key, has_ends=has_ends)
 
     def _is_known_sound(self, view: View, type_key: TypeKey) -> bool:
@@ -72,7 +74,7 @@ class EntityCheck:
         if rows.num_rows != pin.rows:
             message = f"{pin.path} has {rows.num_rows} rows, and its pin says {pin.rows}"
             self._problems.add("table", where, message)
-        shape = view.shape(type_key)
+        shape = view.get_shape(type_key)
         sound = self._with_ids(rows, where)
         if shape.key:
             self._problems.attempt("key", where, partial(self._check_keys, sound, shape, where))
@@ -82,8 +84,8 @@ class EntityCheck:
         return True
 
     def _read(self, view: View, type_key: TypeKey, where: str) -> pa.Table | None:
-        with self._torn.naming(view.snapshot.pins[str(type_key)]):
-            table, shape = view.table(type_key), view.shape(type_key)
+        with self._torn.explain_failures(view.snapshot.pins[str(type_key)]):
+            table, shape = view.open_table(type_key), view.get_shape(type_key)
             if check_columns(table, shape, where=where, problems=self._problems):
                 return read_rows(table, shape)
         return None
@@ -105,7 +107,7 @@ class EntityCheck:
 
     def _check_keys(self, rows: pa.Table, shape: TableShape, where: str) -> None:
         ids = rows[ID_COLUMN].combine_chunks()
-        is_wrong = pc.not_equal(ids, entity_ids(rows, shape).combine_chunks())
+        is_wrong = pc.not_equal(ids, compute_entity_ids(rows, shape).combine_chunks())
         self._problems.add_ids(
             "key", where, ids.filter(is_wrong), "'{id}' is not the id of its key"
         )
@@ -114,31 +116,31 @@ class EntityCheck:
         """Let the validator of all writes look at the rows, as if they were written again."""
         change = {shape.type_key: TypeChange(shape, WriteMode.OVERWRITE, rows, NO_IDS)}
         try:
-            validate(change, _Unmoved(view, self._keys, change))
-        except WriteRefused as refusal:
+            validate_change(change, _UnchangedRows(view, self._keys, change))
+        except WriteRefusedError as refusal:
             for violation in refusal.violations:
-                self._problems.add(violation.rule, where, _told(violation))
+                self._problems.add(violation.rule, where, _format_violation(violation))
             if refusal.count > len(refusal.violations):
                 more = refusal.count - len(refusal.violations)
                 self._problems.add(refusal.violations[-1].rule, where, f"… and {more} more")
 
 
-def _pins(view: View, type_key: TypeKey, type_: NodeType | EdgeType) -> tuple[Pin, ...]:
+def _list_pins(view: View, type_key: TypeKey, type_: NodeType | EdgeType) -> tuple[Pin, ...]:
     """Every table that the soundness of a type depends on; none if one of them is not pinned."""
-    keys = (type_key, *_ends(type_))
+    keys = (type_key, *_list_endpoint_types(type_))
     pins = view.snapshot.pins
     if any(str(key) not in pins for key in keys):
         return ()
     return tuple(pins[str(key)] for key in keys)
 
 
-def _ends(type_: NodeType | EdgeType) -> tuple[TypeKey, ...]:
+def _list_endpoint_types(type_: NodeType | EdgeType) -> tuple[TypeKey, ...]:
     if isinstance(type_, NodeType):
         return ()
     return tuple(TypeKey(TypeKind.NODE, name) for name in (type_.source, type_.target))
 
 
-def _told(violation: Violation) -> str:
+def _format_violation(violation: Violation) -> str:
     if violation.entity_id is None:
         return violation.message
     return f"{violation.message} (entity '{violation.entity_id}')"

@@ -11,8 +11,8 @@ from omnigraph.engine.checks.damage import TornFiles
 from omnigraph.engine.checks.problems import FAILURES, Failure, Problems
 from omnigraph.engine.checks.rows import check_columns
 from omnigraph.engine.checks.schemas import SchemaCheck
-from omnigraph.engine.checks.streams import Walked
-from omnigraph.execution.view import View, tabled_types
+from omnigraph.engine.checks.streams import WalkedStream
+from omnigraph.execution.view import View, table_types_of
 from omnigraph.storage import layout
 from omnigraph.storage.fragments import Fragment
 from omnigraph.storage.objects import Objects
@@ -25,7 +25,7 @@ _READERS: Final = 4
 
 
 @dataclass(slots=True)
-class _Use:
+class _PinUse:
     """Who pins a version: the newest commit, and one commit for each shape it must have."""
 
     where: str
@@ -34,7 +34,7 @@ class _Use:
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
+class _OpenVersion:
     """A version that could be opened, and the objects it needs."""
 
     table: Table
@@ -42,19 +42,19 @@ class _Opened:
     files: frozenset[str]
 
 
-class _Counts:
+class _RowCounter:
     """Counts the rows of versions; a fragment that a neighbouring version has too counts once."""
 
     def __init__(self) -> None:
         # The fragments of the last version of each table that have the rows they claim to have.
         self._counted: dict[str, dict[int, Fragment]] = {}
 
-    def rows(self, table: Table) -> int:
+    def count_rows(self, table: Table) -> int:
         """How many rows there are, by their row ids: these come with the version itself."""
         path, fragments = table.pin.path, table.fragments
         counted = self._counted.get(path, {})
         new = {id_: each for id_, each in fragments.items() if counted.get(id_) != each}
-        found: int = table.rows_of_fragments(new, columns=[ROW_ID]).num_rows
+        found: int = table.scan_fragments(new, columns=[ROW_ID]).num_rows
         is_true = found == sum(each.rows for each in new.values())
         known = {id_: each for id_, each in fragments.items() if id_ not in new}
         self._counted[path] = fragments if is_true else known
@@ -72,21 +72,23 @@ class PinCheck:
         self._tables = torn.tables
         self._schemas = schemas
         self._problems = problems
-        self._counts = _Counts()
+        self._counts = _RowCounter()
 
-    def check(self, lines: Iterable[Walked], *, read: Collection[tuple[str, str, Pin]]) -> None:
+    def check(
+        self, lines: Iterable[WalkedStream], *, read: Collection[tuple[str, str, Pin]]
+    ) -> None:
         """Report versions that are gone, are not what their pins say, or lack files.
 
         What was read already, as a type of a schema, is known to be what its pin says.
         """
-        uses = _uses(lines)
+        uses = _collect_uses(lines)
         for digest, type_key, pin in read:
             if pin in uses:
                 uses[pin].is_counted = True
                 uses[pin].by_shape.pop((digest, type_key), None)
         needed: dict[str, str] = {}
-        for (pin, use), opened in zip(uses.items(), self._opened(list(uses)), strict=True):
-            if not isinstance(opened, _Opened):
+        for (pin, use), opened in zip(uses.items(), self._open_all(list(uses)), strict=True):
+            if not isinstance(opened, _OpenVersion):
                 self._problems.add_failure("table", use.where, opened)
                 continue
             self._check_version(pin, use, opened)
@@ -94,19 +96,19 @@ class PinCheck:
                 needed.setdefault(file, use.where)
         self._check_files(needed)
 
-    def _opened(self, pins: list[Pin]) -> Iterator[_Opened | Failure]:
+    def _open_all(self, pins: list[Pin]) -> Iterator[_OpenVersion | Failure]:
         with ThreadPoolExecutor(max_workers=_READERS) as readers:
             yield from readers.map(self._open, pins)
 
-    def _open(self, pin: Pin) -> _Opened | Failure:
+    def _open(self, pin: Pin) -> _OpenVersion | Failure:
         try:
             table = self._tables.open(pin)
-            files = frozenset(self._tables.references(pin))
-            return _Opened(table, self._counts.rows(table), files)
+            files = frozenset(self._tables.list_references(pin))
+            return _OpenVersion(table, self._counts.count_rows(table), files)
         except FAILURES as error:
-            return self._torn.named(pin, error)
+            return self._torn.explain_failure(pin, error)
 
-    def _check_version(self, pin: Pin, use: _Use, opened: _Opened) -> None:
+    def _check_version(self, pin: Pin, use: _PinUse, opened: _OpenVersion) -> None:
         ids = opened.table.fragment_ids
         if len(ids) != pin.fragments:
             message = f"{pin.path} has {len(ids)} fragments, and its pin says {pin.fragments}"
@@ -120,11 +122,11 @@ class PinCheck:
         for (digest, type_key), snapshot in use.by_shape.items():
             stored = self._schemas.get(digest)
             types = (
-                {} if stored is None else {str(key): key for key in tabled_types(stored.catalog)}
+                {} if stored is None else {str(key): key for key in table_types_of(stored.catalog)}
             )
             if stored is not None and type_key in types:
-                shape = View(snapshot, stored, self._tables).shape(types[type_key])
-                where = _where(snapshot, type_key)
+                shape = View(snapshot, stored, self._tables).get_shape(types[type_key])
+                where = _format_location(snapshot, type_key)
                 check_columns(opened.table, shape, where=where, problems=self._problems)
 
     def _check_files(self, needed: dict[str, str]) -> None:
@@ -139,18 +141,18 @@ class PinCheck:
                 self._problems.add("table", file, f"it is missing, and {where} needs it")
 
 
-def _uses(lines: Iterable[Walked]) -> dict[Pin, _Use]:
+def _collect_uses(lines: Iterable[WalkedStream]) -> dict[Pin, _PinUse]:
     """Every version that commits pin, the newest commits of each branch first."""
-    uses: dict[Pin, _Use] = {}
+    uses: dict[Pin, _PinUse] = {}
     for line in lines:
         for _, snapshot in sorted(line.snapshots.items(), reverse=True):
             for type_key, pin in snapshot.pins.items():
                 use = uses.get(pin)
                 if use is None:
-                    use = uses[pin] = _Use(_where(snapshot, type_key))
+                    use = uses[pin] = _PinUse(_format_location(snapshot, type_key))
                 use.by_shape.setdefault((snapshot.schema, type_key), snapshot)
     return uses
 
 
-def _where(snapshot: Snapshot, type_key: str) -> str:
-    return f"{layout.record(snapshot.stream.id, snapshot.seq)} {type_key}"
+def _format_location(snapshot: Snapshot, type_key: str) -> str:
+    return f"{layout.build_record_path(snapshot.stream.id, snapshot.seq)} {type_key}"

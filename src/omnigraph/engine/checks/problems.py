@@ -10,7 +10,7 @@ from typing import Final, NoReturn, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.errors import CorruptObject, OmnigraphError, StorageError
+from omnigraph.errors import CorruptObjectError, OmnigraphError, StorageError
 
 # How many entities with the same problem are named one by one; the others are counted.
 NAMED_MAX: Final = 20
@@ -72,7 +72,7 @@ class Problems:
         if len(ids) > NAMED_MAX:
             self.add(kind, where, f"… and {len(ids) - NAMED_MAX} more")
 
-    def notice(self, kind: str, where: str, message: str) -> None:
+    def add_notice(self, kind: str, where: str, message: str) -> None:
         """Report something that is no problem."""
         self._notices[Notice(kind, where, message)] = None
 
@@ -87,9 +87,9 @@ class Problems:
     def add_failure(self, kind: str, where: str, error: Failure) -> None:
         """Report what an action raised; the same failure of the same table is told once."""
         if is_interrupt(error):
-            _interrupt(error)
+            _raise_interrupt(error)
         match error:
-            case CorruptObject():
+            case CorruptObjectError():
                 self.add(kind, error.path, error.reason)
             case StorageError():
                 failure = (error.path, error.operation, error.reason.partition(BLAMED)[0])
@@ -102,23 +102,23 @@ class Problems:
             case _:
                 self.add(kind, where, f"cannot be used: {error}")
 
-    def all(self) -> tuple[Problem, ...]:
+    def list_problems(self) -> tuple[Problem, ...]:
         """Every problem, in the order in which they were found."""
         return tuple(self._found)
 
-    def all_notices(self) -> tuple[Notice, ...]:
+    def list_notices(self) -> tuple[Notice, ...]:
         """Every notice, in the order in which they were found."""
         return tuple(self._notices)
 
 
 @contextmanager
-def honouring_interrupts() -> Iterator[None]:
+def translate_interrupts() -> Iterator[None]:
     """Around reads: a Ctrl-C that comes back as an error of the store is a Ctrl-C again."""
     try:
         yield
     except FAILURES as error:
         if is_interrupt(error):
-            _interrupt(error)
+            _raise_interrupt(error)
         raise
 
 
@@ -137,5 +137,5 @@ def is_interrupt(error: BaseException) -> bool:
     return is_told or (error.__cause__ is not None and is_interrupt(error.__cause__))
 
 
-def _interrupt(error: BaseException) -> NoReturn:
+def _raise_interrupt(error: BaseException) -> NoReturn:
     raise KeyboardInterrupt from error

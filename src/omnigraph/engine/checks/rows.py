@@ -39,25 +39,25 @@ def read_rows(table: Table, shape: TableShape) -> pa.Table:
     rows = table.scan(columns=[*plain, ROW_ID])
     row_ids = rows[ROW_ID].combine_chunks()
     columns = [
-        _emptied(table, field.name, row_ids) if is_blob(field) else rows[field.name]
+        _read_blob_placeholders(table, field.name, row_ids) if is_blob(field) else rows[field.name]
         for field in shape.schema
     ]
     nullable = [field.with_nullable(True) for field in shape.schema]
     return pa.table(columns, schema=pa.schema(nullable))
 
 
-def blobs(table: Table, column: str, row_ids: pa.Array) -> Iterator[pa.ChunkedArray]:
+def read_blobs(table: Table, column: str, row_ids: pa.Array) -> Iterator[pa.ChunkedArray]:
     """The blobs of some rows in their order, a few at a time."""
     for start in range(0, len(row_ids), BLOBS_AT_ONCE):
         chunk = row_ids[start : start + BLOBS_AT_ONCE]
         yield table.take(chunk, columns=[column])[column]
 
 
-def _emptied(table: Table, column: str, row_ids: pa.Array) -> pa.ChunkedArray:
+def _read_blob_placeholders(table: Table, column: str, row_ids: pa.Array) -> pa.ChunkedArray:
     empty = pa.scalar(b"", pa.large_binary())
     chunks = [
         pa.compute.if_else(found.is_valid(), empty, pa.scalar(None, pa.large_binary()))
-        for found in blobs(table, column, row_ids)
+        for found in read_blobs(table, column, row_ids)
     ]
     pieces = [piece for chunk in chunks for piece in chunk.chunks]
     return pa.chunked_array(pieces, pa.large_binary())

@@ -12,7 +12,7 @@ from omnigraph.versioning.record import Record
 from omnigraph.versioning.stamps import AHEAD_S_MAX
 
 
-def notice_future_stamps(
+def report_future_stamps(
     stream_id: str, records: Mapping[int, Record], stored: Mapping[int, float], problems: Problems
 ) -> None:
     """Name the first commit of a stream that is stamped later than it was stored.
@@ -31,12 +31,12 @@ def notice_future_stamps(
     first, lead = next(iter(ahead.items()))
     others = f", and so are {len(ahead) - 1} after it" if len(ahead) > 1 else ""
     message = (
-        f"is commit {records[first].commit}, stamped {_span(lead)} after it was stored{others}:"
+        f"is commit {records[first].commit}, stamped {_format_span(lead)} after it was stored{others}:"
         " a clock was wrong; commits made from now on say their own time and are found by it"
     )
-    problems.notice("clock", layout.record(stream_id, first), message)
+    problems.add_notice("clock", layout.build_record_path(stream_id, first), message)
 
 
-def _span(seconds: float) -> str:
+def _format_span(seconds: float) -> str:
     days = timedelta(seconds=seconds).days
     return f"{days} days" if days else f"{seconds / 3600:.1f} hours"

@@ -11,14 +11,14 @@ from typing import Final
 from omnigraph.engine.checks.problems import Problems, is_interrupt
 from omnigraph.engine.checks.refs import was_named
 from omnigraph.engine.checks.schemas import SchemaCheck
-from omnigraph.engine.checks.stamps import notice_future_stamps
-from omnigraph.errors import CorruptObject, FormatTooNew, OmnigraphError
-from omnigraph.ids import ulid_milliseconds
+from omnigraph.engine.checks.stamps import report_future_stamps
+from omnigraph.errors import CorruptObjectError, FormatTooNewError, OmnigraphError
+from omnigraph.ids import decode_ulid_ms
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning.codec import decode_entry
-from omnigraph.versioning.fields import read_fields
+from omnigraph.versioning.fields import decode_fields
 from omnigraph.versioning.record import (
     GENESIS_SEQ,
     Close,
@@ -34,7 +34,7 @@ _ABSENT: Final = "it was listed, and it is absent"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CheckedStream:
     """A stream to be checked; `needed` is the highest seq that a live branch started from.
 
     Of the stream of a deleted branch, only what is needed is looked at. `kept` are the commits
@@ -47,11 +47,11 @@ class Line:
     needed: int = -1
     kept: tuple[tuple[int, int | None], ...] = ()
 
-    def keeps(self, seq: int) -> bool:
+    def is_kept(self, seq: int) -> bool:
         """Whether a live branch reaches back to a commit."""
         return any(low <= seq and (high is None or seq <= high) for low, high in self.kept)
 
-    def seqs(self, last: int) -> set[int]:
+    def list_seqs(self, last: int) -> set[int]:
         """The commits that must be there, if the stream ends at one."""
         parts = (
             range(max(low, self.stream.first_seq), (last if high is None else high) + 1)
@@ -61,7 +61,7 @@ class Line:
 
 
 @dataclass(slots=True)
-class Walked:
+class WalkedStream:
     """What was found along a stream: its records, and the snapshot behind each by its seq."""
 
     stream: Stream
@@ -74,23 +74,25 @@ class Walked:
         """The newest snapshot of the stream that could be made out."""
         return self.snapshots[max(self.snapshots)] if self.snapshots else self.base
 
-    def before(self, seq: int) -> Snapshot | None:
+    def find_snapshot_before(self, seq: int) -> Snapshot | None:
         """The snapshot that a record was made on."""
         return self.base if seq == self.stream.first_seq else self.snapshots.get(seq - 1)
 
 
-def lines_of(streams: Collection[Stream], floors: Mapping[str, int]) -> list[Line]:
+def list_needed_streams(
+    streams: Collection[Stream], floors: Mapping[str, int]
+) -> list[CheckedStream]:
     """Every stream that live branches need, those they started from first.
 
     `floors` say how far back each of the branches reaches, by its stream.
     """
     lines = {
-        stream.id: Line(stream, is_live=True, kept=((floors[stream.id], None),))
+        stream.id: CheckedStream(stream, is_live=True, kept=((floors[stream.id], None),))
         for stream in streams
     }
     for stream in streams:
         for origin in stream.origins:
-            dead = Line(stream.owner(origin.seq), is_live=False)
+            dead = CheckedStream(stream.owner_of(origin.seq), is_live=False)
             known = lines.get(origin.stream, dead)
             kept = (*known.kept, (floors[stream.id], origin.seq))
             needed = max(known.needed, origin.seq)
@@ -102,22 +104,26 @@ class StreamCheck:
     """Walks along streams, in the order of `lines_of`."""
 
     def __init__(
-        self, objects: Objects, schemas: SchemaCheck, problems: Problems, lines: Iterable[Line]
+        self,
+        objects: Objects,
+        schemas: SchemaCheck,
+        problems: Problems,
+        lines: Iterable[CheckedStream],
     ) -> None:
         self._objects = objects
         self._schemas = schemas
         self._problems = problems
         self._lines = {line.stream.id: line for line in lines}
-        self._walked: dict[str, Walked] = {}
+        self._walked: dict[str, WalkedStream] = {}
 
-    def walk(self, line: Line) -> Walked:
+    def walk(self, line: CheckedStream) -> WalkedStream:
         """Read and fold all records of a stream, and report what does not fit."""
         stream = line.stream
         # First of all: a writer at work may move the end of the stream, but never below its hint.
-        hinted = self._hinted(stream)
-        stored = self._listed(line)
+        hinted = self._read_hint(stream)
+        stored = self._list_records(line)
         seqs = list(stored)
-        walked = self._walked[stream.id] = Walked(stream, self._base(stream))
+        walked = self._walked[stream.id] = WalkedStream(stream, self._find_base(stream))
         self._check_extent(line, seqs, hinted)
         is_closed, folded, last = False, walked.base, stream.first_seq - 1
         for seq, entry in zip(seqs, self._read_all(stream, seqs), strict=True):
@@ -125,14 +131,17 @@ class StreamCheck:
                 self._report(stream, seq, "it follows the end of the stream")
             is_closed = is_closed or isinstance(entry, Close)
             if isinstance(entry, Record):
-                is_kept, is_first = line.keeps(seq), seq != last + 1
-                before, folded = folded, self._begun(stream, entry) if is_first else None
+                is_kept, is_first = line.is_kept(seq), seq != last + 1
+                before, folded = (
+                    folded,
+                    self._find_first_snapshot(stream, entry) if is_first else None,
+                )
                 # Below what is kept, records only tell how branches descend from each other.
                 if is_kept:
                     walked.records[seq] = entry
-                    self._check_itself(stream, entry)
+                    self._check_record(stream, entry)
                 if not is_first:
-                    folded = self._after(stream, entry, before, is_checked=is_kept)
+                    folded = self._apply_record(stream, entry, before, is_checked=is_kept)
                 if is_kept and folded is not None:
                     walked.snapshots[seq] = folded
             elif entry is None:
@@ -140,10 +149,10 @@ class StreamCheck:
             last = seq
         self._check_schemas(walked)
         self._check_checkpoints(walked)
-        notice_future_stamps(stream.id, walked.records, stored, self._problems)
+        report_future_stamps(stream.id, walked.records, stored, self._problems)
         return walked
 
-    def _base(self, stream: Stream) -> Snapshot | None:
+    def _find_base(self, stream: Stream) -> Snapshot | None:
         """The snapshot that a stream started from, as its parent's records tell it."""
         if not stream.origins:
             return None
@@ -152,27 +161,27 @@ class StreamCheck:
         found = parent.snapshots.get(origin.seq) if parent else None
         if found is None and not self._is_kept(origin):
             # Its own first checkpoint keeps what the record said.
-            return self._stored(stream, origin.seq)
+            return self._read_checkpoint(stream, origin.seq)
         if found is None:
-            where = layout.record(origin.stream, origin.seq)
+            where = layout.build_record_path(origin.stream, origin.seq)
             message = f"branch '{stream.branch}' starts from this record, and it cannot be read"
             self._problems.add("branch", where, message)
             return None
         if found.commit != origin.commit:
-            where = layout.record(origin.stream, origin.seq)
+            where = layout.build_record_path(origin.stream, origin.seq)
             message = f"branch '{stream.branch}' starts from commit {origin.commit}, not from it"
             self._problems.add("branch", where, message)
         return replace(found, stream=stream)
 
     def _is_kept(self, ref: CommitRef) -> bool:
         line = self._lines.get(ref.stream)
-        return line is not None and line.keeps(ref.seq)
+        return line is not None and line.is_kept(ref.seq)
 
-    def _stored(self, stream: Stream, seq: int) -> Snapshot | None:
+    def _read_checkpoint(self, stream: Stream, seq: int) -> Snapshot | None:
         """The snapshot in a checkpoint of a stream, where the records before it were let go."""
-        path = layout.checkpoint(stream.id, seq)
+        path = layout.build_checkpoint_path(stream.id, seq)
         data = self._problems.attempt("checkpoint", path, lambda: self._objects.get(path))
-        kept = None if data is None else self._decoded(stream, seq, data)
+        kept = None if data is None else self._decode_checkpoint(stream, seq, data)
         if kept is None:
             message = "it is missing, and the records before it were collected"
             self._problems.add("checkpoint", path, message)
@@ -180,37 +189,37 @@ class StreamCheck:
 
     # ---- what is there ----
 
-    def _listed(self, line: Line) -> dict[int, float]:
+    def _list_records(self, line: CheckedStream) -> dict[int, float]:
         """The records of a stream, with the time of the store at which each was written."""
         return {
             seq: entry.modified
-            for entry in self._objects.list(layout.stream_folder(line.stream.id))
-            if (seq := layout.seq_of_record(entry.path)) is not None
+            for entry in self._objects.list(layout.build_stream_folder(line.stream.id))
+            if (seq := layout.parse_record_path(entry.path)) is not None
             and (line.is_live or seq <= line.needed)
         }
 
-    def _check_extent(self, line: Line, seqs: list[int], hinted: int | None) -> None:
+    def _check_extent(self, line: CheckedStream, seqs: list[int], hinted: int | None) -> None:
         stream = line.stream
         first = stream.first_seq
         # A graph has a first record; a branch may have no record of its own.
         last = max(seqs, default=first - 1 if stream.origins else first)
-        for seq in sorted(line.seqs(last) - set(seqs)):
+        for seq in sorted(line.list_seqs(last) - set(seqs)):
             self._report(stream, seq, "it is missing")
         for seq in seqs:
             if seq < first:
                 self._report(stream, seq, f"the stream starts at {first}")
         if hinted is not None and hinted > last and line.is_live:
             message = f"it names version {hinted}, and the newest record is {last}"
-            self._problems.add("hint", layout.hint(stream.id), message)
+            self._problems.add("hint", layout.build_hint_path(stream.id), message)
 
-    def _hinted(self, stream: Stream) -> int | None:
+    def _read_hint(self, stream: Stream) -> int | None:
         """Where the hint says the stream ends; a torn one says nothing, which is no problem."""
-        path = layout.hint(stream.id)
+        path = layout.build_hint_path(stream.id)
         data = self._problems.attempt("hint", path, lambda: self._objects.get(path))
         try:
-            return None if data is None else read_fields(path, data).integer("seq")
-        except (CorruptObject, FormatTooNew) as error:
-            self._notice("hint", path, error)
+            return None if data is None else decode_fields(path, data).get_integer("seq")
+        except (CorruptObjectError, FormatTooNewError) as error:
+            self._add_notice("hint", path, error)
             return None
 
     def _read_all(self, stream: Stream, seqs: list[int]) -> Iterator[LogEntry | None]:
@@ -218,18 +227,18 @@ class StreamCheck:
             found = list(readers.map(lambda seq: self._read(stream, seq), seqs))
         for seq, entry in zip(seqs, found, strict=True):
             if isinstance(entry, OmnigraphError):
-                reason = entry.reason if isinstance(entry, CorruptObject) else entry.message
+                reason = entry.reason if isinstance(entry, CorruptObjectError) else entry.message
                 self._report(stream, seq, reason)
                 yield None
             else:
                 yield entry
 
     def _read(self, stream: Stream, seq: int) -> LogEntry | OmnigraphError:
-        path = layout.record(stream.id, seq)
+        path = layout.build_record_path(stream.id, seq)
         try:
             data = self._objects.get(path)
             if data is None:
-                return CorruptObject(path, _ABSENT)
+                return CorruptObjectError(path, _ABSENT)
             return decode_entry(stream.id, seq, data)
         except OmnigraphError as error:
             if is_interrupt(error):
@@ -238,28 +247,32 @@ class StreamCheck:
 
     # ---- how it fits ----
 
-    def _begun(self, stream: Stream, record: Record) -> Snapshot | None:
+    def _find_first_snapshot(self, stream: Stream, record: Record) -> Snapshot | None:
         """The snapshot behind the first record after what was let go."""
-        return snapshot_of(record, stream) if record.is_whole else self._stored(stream, record.seq)
+        return (
+            snapshot_of(record, stream)
+            if record.is_whole
+            else self._read_checkpoint(stream, record.seq)
+        )
 
-    def _check_itself(self, stream: Stream, record: Record) -> None:
+    def _check_record(self, stream: Stream, record: Record) -> None:
         seq = record.seq
         if record.branch != stream.branch:
             self._report(stream, seq, f"it is of branch '{record.branch}', not '{stream.branch}'")
-        if ulid_milliseconds(record.commit) != record.created_at // 1000:
+        if decode_ulid_ms(record.commit) != record.created_at // 1000:
             self._report(stream, seq, f"commit {record.commit} does not carry its time")
         if record.merged is not None:
             self._check_merged(stream, seq, record.merged)
         if seq == GENESIS_SEQ and record.parent is not None:
             self._report(stream, seq, "the first record of a graph has no parent")
 
-    def _after(
+    def _apply_record(
         self, stream: Stream, record: Record, before: Snapshot | None, *, is_checked: bool
     ) -> Snapshot | None:
         """The snapshot behind a record, after comparing it with the one before."""
         if before is None:
             return snapshot_of(record, stream) if record.is_whole else None
-        after = before.after(record)
+        after = before.advance(record)
         if is_checked:
             self._check_chain(before, record)
             self._check_types(before, record, after)
@@ -274,11 +287,11 @@ class StreamCheck:
 
     def _check_merged(self, stream: Stream, seq: int, merged: CommitRef) -> None:
         found = self._read(Stream(merged.stream, merged.branch), merged.seq)
-        is_gone = isinstance(found, CorruptObject) and found.reason == _ABSENT
+        is_gone = isinstance(found, CorruptObjectError) and found.reason == _ABSENT
         if is_gone and self._may_be_collected(merged):
             return
         if not (isinstance(found, Record) and found.commit == merged.commit):
-            where = layout.record(merged.stream, merged.seq)
+            where = layout.build_record_path(merged.stream, merged.seq)
             self._report(stream, seq, f"it merges commit {merged.commit}, which is not at {where}")
 
     def _may_be_collected(self, ref: CommitRef) -> bool:
@@ -298,53 +311,55 @@ class StreamCheck:
         for type_key in sorted(set(record.changes) - set(after.pins)):
             self._report(stream, seq, f"it changes {type_key}, which does not exist")
         if record.schema == before.schema:
-            for type_key in _moved(before.pins, after.pins) - set(record.changes):
+            for type_key in _find_moved_types(before.pins, after.pins) - set(record.changes):
                 message = f"it moves the table of {type_key} without a change set"
                 self._report(stream, seq, message)
-        for type_key in _sunk(before.pins, after.pins):
+        for type_key in _find_lowered_types(before.pins, after.pins):
             self._report(stream, seq, f"the highest fragment id of {type_key} is below that before")
 
-    def _check_schemas(self, walked: Walked) -> None:
+    def _check_schemas(self, walked: WalkedStream) -> None:
         """Every snapshot pins a table for each type of its schema, and no other."""
         for seq, snapshot in sorted(walked.snapshots.items()):
-            types = self._schemas.types(snapshot.schema)
+            types = self._schemas.list_type_keys(snapshot.schema)
             for type_key in sorted(() if types is None else types ^ set(snapshot.pins)):
                 verb = "has no table" if type_key not in snapshot.pins else "is not in the schema"
                 self._report(walked.stream, seq, f"{type_key} {verb}")
 
-    def _check_checkpoints(self, walked: Walked) -> None:
+    def _check_checkpoints(self, walked: WalkedStream) -> None:
         stream = walked.stream
-        for entry in self._objects.list(layout.checkpoint_folder(stream.id)):
-            seq = layout.seq_of_checkpoint(entry.path)
+        for entry in self._objects.list(layout.build_checkpoint_folder(stream.id)):
+            seq = layout.parse_checkpoint_path(entry.path)
             data = self._objects.get(entry.path)
             if seq is None or data is None:
                 continue
-            kept = self._decoded(stream, seq, data)
+            kept = self._decode_checkpoint(stream, seq, data)
             folded = walked.base if seq == stream.first_seq - 1 else walked.snapshots.get(seq)
             if kept is not None and folded is not None and kept != folded:
                 message = "it is not what the records give; it is derived and can be rebuilt"
                 self._problems.add("checkpoint", entry.path, message)
 
-    def _decoded(self, stream: Stream, seq: int, data: bytes) -> Snapshot | None:
+    def _decode_checkpoint(self, stream: Stream, seq: int, data: bytes) -> Snapshot | None:
         """The snapshot in a checkpoint; a torn one is as good as none, which is no problem."""
         try:
             return decode_checkpoint(stream, seq, data)
-        except (CorruptObject, FormatTooNew) as error:
-            self._notice("checkpoint", layout.checkpoint(stream.id, seq), error)
+        except (CorruptObjectError, FormatTooNewError) as error:
+            self._add_notice("checkpoint", layout.build_checkpoint_path(stream.id, seq), error)
             return None
 
-    def _notice(self, kind: str, path: str, error: CorruptObject | FormatTooNew) -> None:
-        if isinstance(error, CorruptObject):
+    def _add_notice(
+        self, kind: str, path: str, error: CorruptObjectError | FormatTooNewError
+    ) -> None:
+        if isinstance(error, CorruptObjectError):
             message = f"is damaged; it is derived and ignored ({error.reason})"
         else:
             message = "is of a newer program; it is derived and ignored"
-        self._problems.notice(kind, path, message)
+        self._problems.add_notice(kind, path, message)
 
     def _report(self, stream: Stream, seq: int, message: str) -> None:
-        self._problems.add("record", layout.record(stream.id, seq), message)
+        self._problems.add("record", layout.build_record_path(stream.id, seq), message)
 
 
-def _sunk(before: Mapping[str, Pin], after: Mapping[str, Pin]) -> list[str]:
+def _find_lowered_types(before: Mapping[str, Pin], after: Mapping[str, Pin]) -> list[str]:
     """The types whose next version might use a fragment id again."""
     highest = {pin.path: pin.high_water for pin in before.values()}
     return sorted(
@@ -352,5 +367,5 @@ def _sunk(before: Mapping[str, Pin], after: Mapping[str, Pin]) -> list[str]:
     )
 
 
-def _moved(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:
+def _find_moved_types(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:
     return {key for key, pin in after.items() if key in before and before[key] != pin}

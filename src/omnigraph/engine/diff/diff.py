@@ -13,20 +13,20 @@ import pyarrow as pa
 from omnigraph import versioning
 from omnigraph.engine.arguments import datetime_of
 from omnigraph.engine.commit import Commit
-from omnigraph.engine.diff.lines import SHOWN_MAX, lines
-from omnigraph.engine.diff.page import HTML_CHANGES_MAX, fragment, parts
+from omnigraph.engine.diff.lines import SHOWN_MAX, format_lines
+from omnigraph.engine.diff.page import HTML_CHANGES_MAX, render_html, render_html_parts
 from omnigraph.engine.entity_change import EntityChange
 from omnigraph.engine.entity_change.filters import Filters
 from omnigraph.engine.session import Session
-from omnigraph.errors import CommitNotFound
+from omnigraph.errors import CommitNotFoundError
 from omnigraph.execution.changes import (
     ChangeFilter,
     Counts,
     Op,
     TypeDifference,
-    decoded,
-    differences,
-    images,
+    compute_differences,
+    decode_images,
+    encode_difference_images,
 )
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKind
@@ -115,17 +115,19 @@ class Diff:
         return bool(self.parts or self.schema_changes)
 
     def __iter__(self) -> Iterator[EntityChange]:
-        for piece in self._pieces():
+        for piece in self._read_pieces():
             part = piece.part
             kind, name = str(part.kind), part.type_key.name
             ids, ops = part.ids.to_pylist(), part.ops.tolist()
-            before, after = decoded(piece.before), decoded(piece.after)
+            before, after = decode_images(piece.before), decode_images(piece.after)
             for id_, op, old, new in zip(ids, ops, before, after, strict=True):
                 yield EntityChange(kind, part.pair.type_id, name, id_, Op(op).word, old, new)
 
     def to_arrow(self) -> pa.Table:
         """A row per change: kind, type_id, type_name, id, op, and the images as JSON text."""
-        return pa.Table.from_batches([_batch(piece) for piece in self._pieces()], schema=_COLUMNS)
+        return pa.Table.from_batches(
+            [_build_batch(piece) for piece in self._read_pieces()], schema=_COLUMNS
+        )
 
     def to_json(self) -> JsonObject:
         """The document of a diff, with every change."""
@@ -142,15 +144,15 @@ class Diff:
 
     def to_lines(self, *, changes_max: int | None = None) -> Iterator[str]:
         """The diff for people: counts per type, then a line per changed property."""
-        return lines(self, changes_max=changes_max)
+        return format_lines(self, changes_max=changes_max)
 
     def to_html(self, *, changes_max: int | None = None) -> str:
         """The diff as a piece of HTML."""
-        return fragment(self, changes_max=changes_max)
+        return render_html(self, changes_max=changes_max)
 
     def html_parts(self) -> Iterator[str]:
         """The same with every change, one part after the other."""
-        return parts(self, changes_max=None)
+        return render_html_parts(self, changes_max=None)
 
     def __str__(self) -> str:
         return "\n".join(self.to_lines(changes_max=SHOWN_MAX))
@@ -158,18 +160,18 @@ class Diff:
     def _repr_html_(self) -> str:
         return self.to_html(changes_max=HTML_CHANGES_MAX)
 
-    def _pieces(self) -> Iterator[_Piece]:
+    def _read_pieces(self) -> Iterator[_ImageBatch]:
         with self.reading():
             for part in self.parts:
-                yield from _pieces(part)
+                yield from _read_type_pieces(part)
 
 
-def diff_between(
+def compute_diff(
     session: Session, old: versioning.Snapshot, new: versioning.Snapshot, filters: Filters
 ) -> Diff:
     """The diff of two states; one that was collected is told as that, now and later."""
-    before, after = session.view(old), session.view(new)
-    filters.at(before, after)
+    before, after = session.open_view(old), session.open_view(new)
+    filters.resolve_in_any(before, after)
     wanted = ChangeFilter(
         kinds=frozenset(filters.kinds),
         types=frozenset(filters.types) if filters.types else None,
@@ -178,22 +180,22 @@ def diff_between(
 
     @contextmanager
     def reading() -> Iterator[None]:
-        with session.reading(old), session.reading(new):
+        with session.guard_reads(old), session.guard_reads(new):
             yield
 
     with reading():
-        found = tuple(differences(before, after, session.resources.lineage, wanted))
+        found = tuple(compute_differences(before, after, session.resources.lineage, wanted))
     return Diff(
-        old=_commit(session, old),
-        new=_commit(session, new),
-        schema_changes=tuple(_schema_changes(before, after)),
+        old=_find_commit(session, old),
+        new=_find_commit(session, new),
+        schema_changes=tuple(_diff_schemas(before, after)),
         parts=found,
         reading=reading,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _ImageBatch:
     """Some changes of one type, with their images as JSON text."""
 
     part: TypeDifference
@@ -201,18 +203,18 @@ class _Piece:
     after: pa.Array
 
 
-def _pieces(part: TypeDifference) -> Iterator[_Piece]:
+def _read_type_pieces(part: TypeDifference) -> Iterator[_ImageBatch]:
     start, rows_max = 0, FIRST_IMAGES
     while start < len(part):
         chosen = part.slice(start, rows_max)
-        before, after = images(chosen)
-        yield _Piece(chosen, before, after)
+        before, after = encode_difference_images(chosen)
+        yield _ImageBatch(chosen, before, after)
         start += len(chosen)
         row_bytes = max(1, (before.nbytes + after.nbytes) // len(chosen))
         rows_max = min(max(1, IMAGE_BYTES // row_bytes), GROWTH_MAX * len(chosen))
 
 
-def _batch(piece: _Piece) -> pa.RecordBatch:
+def _build_batch(piece: _ImageBatch) -> pa.RecordBatch:
     part = piece.part
     count = len(part)
     columns = [
@@ -227,10 +229,10 @@ def _batch(piece: _Piece) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=_COLUMNS)
 
 
-def _commit(session: Session, at: versioning.Snapshot) -> Commit:
+def _find_commit(session: Session, at: versioning.Snapshot) -> Commit:
     try:
-        return session.commit(at)
-    except CommitNotFound:
+        return session.read_commit(at)
+    except CommitNotFoundError:
         # A branch keeps the state it started from longer than the record that said who made it.
         return Commit(
             id=at.commit,
@@ -243,7 +245,7 @@ def _commit(session: Session, at: versioning.Snapshot) -> Commit:
         )
 
 
-def _schema_changes(old: View, new: View) -> Iterator[str]:
+def _diff_schemas(old: View, new: View) -> Iterator[str]:
     if old.schema.source == new.schema.source:
         return
     texts = old.schema.source.splitlines(), new.schema.source.splitlines()

@@ -11,8 +11,8 @@ from omnigraph import versioning
 from omnigraph.engine import arguments
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.session import Session
-from omnigraph.errors import BranchRefused, CommitNotFound, InvalidArgument
-from omnigraph.versioning.names import time_of
+from omnigraph.errors import BranchRefusedError, CommitNotFoundError, InvalidArgumentError
+from omnigraph.versioning.names import parse_time
 from omnigraph.versioning.record import MAIN_BRANCH
 
 _VERSION: Final = re.compile(r"\d{1,18}", re.ASCII)
@@ -26,7 +26,7 @@ _HINT: Final = (
 
 
 @runtime_checkable
-class State(Protocol):
+class SnapshotLike(Protocol):
     """A snapshot, as far as its place matters."""
 
     @property
@@ -39,80 +39,82 @@ class State(Protocol):
 
 
 @runtime_checkable
-class Line(Protocol):
+class BranchLike(Protocol):
     """A branch, as far as its newest state matters."""
 
     @property
     def name(self) -> str:
         """Its name."""
 
-    def snapshot(self) -> State:
+    def snapshot(self) -> SnapshotLike:
         """The graph as it is now."""
 
 
 # A text is what `named_place` takes. A time is one of main.
-Place: TypeAlias = Line | State | Commit | str | datetime
+StateRef: TypeAlias = BranchLike | SnapshotLike | Commit | str | datetime
 
 
-def place_of(session: Session, argument: str, given: Place) -> versioning.Snapshot:
+def resolve_ref(session: Session, argument: str, given: StateRef) -> versioning.Snapshot:
     """The state that a caller means."""
     resources = session.resources
     match given:
         case Commit():
-            return resources.history.by_commit(given.id)
+            return resources.history.read_by_commit(given.id)
         case str():
-            return named_place(session, arguments.text(argument, given))
+            return resolve_name(session, arguments.require_text(argument, given))
         case datetime():
-            return _at_time(session, MAIN_BRANCH, arguments.microseconds(given))
-        case State():
-            return _own(session, argument, given)
-        case Line():
-            return _own(session, argument, given.snapshot())
+            return _read_at_time(session, MAIN_BRANCH, arguments.to_microseconds(given))
+        case SnapshotLike():
+            return _require_own_graph(session, argument, given)
+        case BranchLike():
+            return _require_own_graph(session, argument, given.snapshot())
         case _:
-            raise InvalidArgument(
+            raise InvalidArgumentError(
                 argument,
                 f"a {type(given).__name__} is no state of a graph",
                 hint="pass a branch, a snapshot, a commit, a name, an id or a time",
             )
 
 
-def _own(session: Session, argument: str, state: State) -> versioning.Snapshot:
+def _require_own_graph(session: Session, argument: str, state: SnapshotLike) -> versioning.Snapshot:
     if state.uri != session.uri:
-        raise InvalidArgument(argument, f"{state!r} is of the graph at {state.uri}")
+        raise InvalidArgumentError(argument, f"{state!r} is of the graph at {state.uri}")
     return state.at
 
 
-def named_place(session: Session, name: str, *, branch: str = MAIN_BRANCH) -> versioning.Snapshot:
+def resolve_name(session: Session, name: str, *, branch: str = MAIN_BRANCH) -> versioning.Snapshot:
     """The state that a text names; a time, a date and a version are those of a branch.
 
     A time covers what it is written in: one in whole seconds means the end of its second, so that
     a time that somebody was shown finds the commit it was shown for. A date means its start in UTC.
     """
     # A text that is no name of a branch may still be the id of a commit.
-    with suppress(BranchRefused):
-        return session.head(session.resources.branches.resolve(name))
-    time = time_of(name)
+    with suppress(BranchRefusedError):
+        return session.read_head(session.resources.branches.resolve(name))
+    time = parse_time(name)
     if time is not None:
-        return _at_time(session, branch, arguments.microseconds(time) + _covered(name))
+        return _read_at_time(
+            session, branch, arguments.to_microseconds(time) + _compute_span_us(name)
+        )
     try:
-        return session.resources.history.by_name(name)
-    except CommitNotFound:
+        return session.resources.history.read_by_name(name)
+    except CommitNotFoundError:
         if _VERSION.fullmatch(name):
             stream = session.resources.branches.resolve(branch)
-            return session.resources.history.by_seq(stream, int(name))
-        if _DATE.fullmatch(name) and (time := time_of(f"{name}T00:00:00Z")) is not None:
-            return _at_time(session, branch, arguments.microseconds(time))
-        raise CommitNotFound(
+            return session.resources.history.read_by_seq(stream, int(name))
+        if _DATE.fullmatch(name) and (time := parse_time(f"{name}T00:00:00Z")) is not None:
+            return _read_at_time(session, branch, arguments.to_microseconds(time))
+        raise CommitNotFoundError(
             f"there is no branch, no tag and no commit '{name}'", hint=_HINT
         ) from None
 
 
-def _at_time(session: Session, branch: str, time_us: int) -> versioning.Snapshot:
+def _read_at_time(session: Session, branch: str, time_us: int) -> versioning.Snapshot:
     resources = session.resources
-    return resources.history.by_time(resources.branches.resolve(branch), time_us)
+    return resources.history.read_by_time(resources.branches.resolve(branch), time_us)
 
 
-def _covered(text: str) -> int:
+def _compute_span_us(text: str) -> int:
     """How many microseconds a time covers behind the one it names."""
     fraction = _FRACTION.search(text)
     digits = 0 if fraction is None else min(len(fraction[1]), _DIGITS_MAX)

@@ -9,7 +9,14 @@ wanted. Guarantee: nothing here reads a table.
 """
 
 from omnigraph.engine.entity_change.change import EntityChange
-from omnigraph.engine.entity_change.filters import Filters, Wanted, filters_of
-from omnigraph.engine.entity_change.states import States, states_of
+from omnigraph.engine.entity_change.filters import BoundFilters, Filters, parse_filters
+from omnigraph.engine.entity_change.states import CommitStates, load_commit_states
 
-__all__ = ["EntityChange", "Filters", "States", "Wanted", "filters_of", "states_of"]
+__all__ = [
+    "BoundFilters",
+    "CommitStates",
+    "EntityChange",
+    "Filters",
+    "load_commit_states",
+    "parse_filters",
+]

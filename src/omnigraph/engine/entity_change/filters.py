@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from omnigraph.diagnostics import did_you_mean
+from omnigraph.diagnostics import suggest_similar
 from omnigraph.engine import arguments
-from omnigraph.errors import InvalidArgument, TypeNotFound
-from omnigraph.execution.changes import Op, TypePair, type_id
+from omnigraph.errors import InvalidArgumentError, TypeNotFoundError
+from omnigraph.execution.changes import Op, TypePair, compute_type_id
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKind
 
@@ -40,19 +40,19 @@ class Filters:
         text = json.dumps([self.kinds, sorted(types), [op.word for op in self.ops]])
         return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_DIGITS]
 
-    def at(self, *views: View) -> Wanted:
+    def resolve_in_any(self, *views: View) -> BoundFilters:
         """The filters by the names of views: a name means the types that any of them calls so."""
-        paths = [_paths_by_name(view) for view in views]
+        paths = [_collect_paths_by_name(view) for view in views]
         self._require_known(paths)
         named = (known.get(name, set()) for name in self.types for known in paths)
-        return Wanted(self, frozenset().union(*named))
+        return BoundFilters(self, frozenset().union(*named))
 
-    def first_at(self, *views: View) -> Wanted:
+    def resolve_in_first(self, *views: View) -> BoundFilters:
         """The filters by the names of views: a name means what the first that knows it does."""
-        paths = [_paths_by_name(view) for view in views]
+        paths = [_collect_paths_by_name(view) for view in views]
         self._require_known(paths)
         named = (next(known[name] for known in paths if name in known) for name in self.types)
-        return Wanted(self, frozenset().union(*named))
+        return BoundFilters(self, frozenset().union(*named))
 
     def are_known_at(self, view: View) -> bool:
         """Whether a view has types of all the names."""
@@ -63,11 +63,11 @@ class Filters:
         names = {name for known in paths for name in known}
         for name in self.types:
             if name not in names:
-                raise TypeNotFound(name, hint=did_you_mean(name, names) or _RENAMED)
+                raise TypeNotFoundError(name, hint=suggest_similar(name, names) or _RENAMED)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BoundFilters:
     """Filters, and the tables of the types that they name.
 
     A type that had another name when a commit was made is still the one that is meant.
@@ -79,15 +79,15 @@ class Wanted:
     @property
     def digest(self) -> str:
         """What tells these filters from others; it outlives the names of the types."""
-        return self.filters.digest_of([type_id(path) for path in self.paths])
+        return self.filters.digest_of([compute_type_id(path) for path in self.paths])
 
-    def wants(self, pair: TypePair, paths: Collection[str]) -> bool:
+    def accepts_type(self, pair: TypePair, paths: Collection[str]) -> bool:
         """Whether changes of a type are wanted, by the tables it has in two states."""
         is_type = not self.filters.types or not self.paths.isdisjoint(paths)
         return is_type and pair.kind in self.filters.kinds
 
 
-def _paths_by_name(view: View) -> dict[str, set[str]]:
+def _collect_paths_by_name(view: View) -> dict[str, set[str]]:
     """The tables of the types of each name: a node and an edge type may share one."""
     found: dict[str, set[str]] = {}
     for type_key in view.types:
@@ -95,18 +95,22 @@ def _paths_by_name(view: View) -> dict[str, set[str]]:
     return found
 
 
-def filters_of(kinds: object, types: object, ops: object) -> Filters:
+def parse_filters(kinds: object, types: object, ops: object) -> Filters:
     """Filters as callers give them; None and no words mean everything."""
-    names = arguments.texts_or_none("types", types) or []
+    names = arguments.require_optional_texts("types", types) or []
     return Filters(
-        _chosen("kinds", kinds, _KINDS), tuple(sorted(set(names))), _chosen("ops", ops, _OPS)
+        _parse_choices("kinds", kinds, _KINDS),
+        tuple(sorted(set(names))),
+        _parse_choices("ops", ops, _OPS),
     )
 
 
-def _chosen(argument: str, given: object, known: Mapping[str, _Choice]) -> tuple[_Choice, ...]:
-    words = arguments.texts_or_none(argument, given) or list(known)
+def _parse_choices(
+    argument: str, given: object, known: Mapping[str, _Choice]
+) -> tuple[_Choice, ...]:
+    words = arguments.require_optional_texts(argument, given) or list(known)
     for word in words:
         if word not in known:
             choices = ", ".join(f"'{each}'" for each in known)
-            raise InvalidArgument(argument, f"'{word}' is not one of {choices}")
+            raise InvalidArgumentError(argument, f"'{word}' is not one of {choices}")
     return tuple(choice for word, choice in known.items() if word in words)

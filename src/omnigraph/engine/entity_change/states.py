@@ -10,7 +10,7 @@ from omnigraph.versioning.record import Record, Stream
 
 
 @dataclass(frozen=True, slots=True)
-class States:
+class CommitStates:
     """A commit of a stream between two views: the one of its first parent, and its own."""
 
     stream: Stream
@@ -19,9 +19,9 @@ class States:
     after: View
 
 
-def states_of(session: Session, stream: Stream, record: Record) -> States:
+def load_commit_states(session: Session, stream: Stream, record: Record) -> CommitStates:
     """The two states that a commit of a stream is between."""
-    parent = session.resources.log.at(stream, record.seq - 1)
+    parent = session.resources.log.read_snapshot(stream, record.seq - 1)
     # The parent of the first commit of a branch is one of another stream.
-    after = replace(parent.after(record), stream=stream.owner(record.seq))
-    return States(stream, record, session.view(parent), session.view(after))
+    after = replace(parent.advance(record), stream=stream.owner_of(record.seq))
+    return CommitStates(stream, record, session.open_view(parent), session.open_view(after))

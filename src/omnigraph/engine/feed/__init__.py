@@ -18,11 +18,11 @@ told at least once, and a cursor is only handed out behind whole commits.
 """
 
 from omnigraph.engine.feed.baseline import Baseline
-from omnigraph.engine.feed.commits import commit_changes
+from omnigraph.engine.feed.commits import read_commit_changes
 from omnigraph.engine.feed.following import POLL_S, follow
-from omnigraph.engine.feed.packing import Limits, limits_of
+from omnigraph.engine.feed.packing import Limits, parse_limits
 from omnigraph.engine.feed.pages import Block, Cause, ChangesPage, FeedPage
-from omnigraph.engine.feed.polling import Feed, origin_of
+from omnigraph.engine.feed.polling import Feed, parse_origin
 
 __all__ = [
     "POLL_S",
@@ -33,8 +33,8 @@ __all__ = [
     "Feed",
     "FeedPage",
     "Limits",
-    "commit_changes",
     "follow",
-    "limits_of",
-    "origin_of",
+    "parse_limits",
+    "parse_origin",
+    "read_commit_changes",
 ]

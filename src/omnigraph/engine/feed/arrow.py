@@ -10,18 +10,23 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.arguments import datetime_of
-from omnigraph.engine.entity_change.filters import Wanted
+from omnigraph.engine.entity_change.filters import BoundFilters
 from omnigraph.engine.feed.content import (
     TypeContent,
-    candidate_ids,
-    commit_content,
-    gone,
-    rows_of,
-    told_states,
+    build_commit_content,
+    estimate_rows,
+    list_candidate_ids,
+    require_commit_states,
+    translate_missing_state,
 )
 from omnigraph.engine.session import Session
-from omnigraph.errors import CommitNotFound, InvalidArgument
-from omnigraph.execution.changes import Op, TypeDifference, difference, images
+from omnigraph.errors import CommitNotFoundError, InvalidArgumentError
+from omnigraph.execution.changes import (
+    Op,
+    TypeDifference,
+    compute_difference,
+    encode_difference_images,
+)
 from omnigraph.schema.types import VectorType
 from omnigraph.versioning.record import Record, Stream
 from omnigraph.versioning.snapshot import Snapshot
@@ -32,7 +37,7 @@ WINDOW_ROWS: Final = 65_536
 # As many values are read at once: the texts of long vectors are large.
 WINDOW_VALUES: Final = 2**20
 # A commit that wrote more is told by several readers, each with its share of the windows.
-SHARE_ROWS: Final = 2 * WINDOW_ROWS
+SPLIT_ROWS: Final = 2 * WINDOW_ROWS
 SCHEMA: Final = pa.schema(
     [
         ("commit", pa.utf8()),
@@ -52,60 +57,62 @@ _WORDS: Final = pa.array([op.word for op in sorted(Op)])
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class FeedSplit:
     """A part of what one commit changed: each `shares`-th window of its ids, from `number` on."""
 
     commit: str
     number: int
-    shares: int
+    split_count: int
 
 
-def shares_between(session: Session, start: Snapshot, end: Snapshot) -> list[Share]:
+def plan_feed_splits(session: Session, start: Snapshot, end: Snapshot) -> list[FeedSplit]:
     """The commits behind one state up to another one of the same line, in order."""
     log, stream = session.resources.log, end.stream
-    if start.seq > end.seq or log.at(stream, start.seq).commit != start.commit:
-        raise InvalidArgument(
+    if start.seq > end.seq or log.read_snapshot(stream, start.seq).commit != start.commit:
+        raise InvalidArgumentError(
             "start",
             f"commit {start.commit} is not on the way to {end.commit}",
             hint="the two must be on one branch; `diff` compares any two commits",
         )
     found = []
     for seq in range(start.seq + 1, end.seq + 1):
-        record = log.read(stream.owner(seq).id, seq)
+        record = log.read(stream.owner_of(seq).id, seq)
         if not isinstance(record, Record):
-            raise CommitNotFound(f"version {seq} of branch '{stream.branch}' is gone")
+            raise CommitNotFoundError(f"version {seq} of branch '{stream.branch}' is gone")
         if not record.is_maintenance:
-            count = max(1, -(-rows_of(record) // SHARE_ROWS))
-            found += [Share(record.commit, number, count) for number in range(count)]
+            count = max(1, -(-estimate_rows(record) // SPLIT_ROWS))
+            found += [FeedSplit(record.commit, number, count) for number in range(count)]
     return found
 
 
-def change_batches(session: Session, share: Share, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+def read_change_batches(
+    session: Session, share: FeedSplit, wanted: BoundFilters
+) -> Iterator[pa.RecordBatch]:
     """The changes of a share, nodes before edges, in the order of ids."""
-    stream, record = _found(session, share.commit)
-    states = told_states(session, stream, record)
-    content = commit_content(session, states, wanted)
+    stream, record = _require_commit(session, share.commit)
+    states = require_commit_states(session, stream, record)
+    content = build_commit_content(session, states, wanted)
     window = 0
     for each in content.types:
-        ids = candidate_ids(session, each, content.ops)
-        step = _window_rows(each)
+        ids = list_candidate_ids(session, each, content.ops)
+        step = _compute_window_rows(each)
         for start in range(0, len(ids), step):
             window += 1
-            if window % share.shares != share.number:
+            if window % share.split_count != share.number:
                 continue
-            with gone(session, stream, record):
-                found = difference(
+            with translate_missing_state(session, stream, record):
+                found = compute_difference(
                     states.before,
                     states.after,
                     each.pair,
                     ids.slice(start, step),
                     shares_copies=record.merged is None,
-                ).only(frozenset(content.ops))
+                ).filter_ops(frozenset(content.ops))
                 if len(found):
-                    yield _batch(record, found)
+                    yield _build_batch(record, found)
 
 
-def _window_rows(content: TypeContent) -> int:
+def _compute_window_rows(content: TypeContent) -> int:
     """How many entities of a type are read at once."""
     view = content.states.before if content.pair.new is None else content.states.after
     properties = view.types[content.pair.type_key].properties.values()
@@ -114,16 +121,16 @@ def _window_rows(content: TypeContent) -> int:
     return min(WINDOW_ROWS, max(1, WINDOW_VALUES // max(1, row)))
 
 
-def _found(session: Session, commit_id: str) -> tuple[Stream, Record]:
+def _require_commit(session: Session, commit_id: str) -> tuple[Stream, Record]:
     place = session.resources.history.find(commit_id)
     record = None if place is None else session.resources.log.read(place[0].id, place[1])
     if place is None or not isinstance(record, Record):
-        raise CommitNotFound(f"no live branch holds commit '{commit_id}'")
+        raise CommitNotFoundError(f"no live branch holds commit '{commit_id}'")
     return place[0], record
 
 
-def _batch(record: Record, found: TypeDifference) -> pa.RecordBatch:
-    before, after = images(found)
+def _build_batch(record: Record, found: TypeDifference) -> pa.RecordBatch:
+    before, after = encode_difference_images(found)
     count = len(found)
 
     def same(value: object, field: str) -> pa.Array:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from omnigraph.engine.entity_change.filters import Filters
 from omnigraph.engine.feed.polling import Feed
 from omnigraph.engine.session import Session
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.execution.export import export_lines
 from omnigraph.schema.shape import JsonObject
 from omnigraph.versioning import Snapshot
@@ -24,18 +24,18 @@ class Baseline:
     """
 
     def __init__(self, session: Session, stream: Stream, filters: Filters) -> None:
-        at: Snapshot = session.head(stream)
+        at: Snapshot = session.read_head(stream)
         self.commit_id = at.commit
-        self._view = session.view(at)
+        self._view = session.open_view(at)
         self._filters = filters
-        self._cursor = Feed(session, stream, filters).cursor(at)
+        self._cursor = Feed(session, stream, filters).make_cursor(at)
         self._is_read = False
 
     @property
     def resume_cursor(self) -> str:
         """The cursor behind the commit; refused before everything was read."""
         if not self._is_read:
-            raise InvalidArgument(
+            raise InvalidArgumentError(
                 "resume_cursor",
                 "the baseline was not read to its end",
                 hint="read all records first: a cursor without them would lose entities",

@@ -15,19 +15,19 @@ from typing import Final, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.entity_change.filters import Wanted
-from omnigraph.engine.entity_change.states import States, states_of
-from omnigraph.engine.feed.tokens import IdMark, Place
+from omnigraph.engine.entity_change.filters import BoundFilters
+from omnigraph.engine.entity_change.states import CommitStates, load_commit_states
+from omnigraph.engine.feed.tokens import EntityPosition, IdMark
 from omnigraph.engine.session import Session
 from omnigraph.errors import (
-    ChangeCursorRejected,
-    ChangeFeedGap,
-    ChangeSchemaBoundary,
-    CommitNotFound,
-    HistoryGone,
+    ChangeCursorRejectedError,
+    ChangeFeedGapError,
+    ChangeSchemaBoundaryError,
+    CommitNotFoundError,
+    HistoryGoneError,
     StorageError,
 )
-from omnigraph.execution.changes import Op, TypePair, all_ids, pair_types, touched
+from omnigraph.execution.changes import Op, TypePair, collect_writes, pair_types, read_all_ids
 from omnigraph.versioning import changes as change_sets
 from omnigraph.versioning.record import (
     Bulk,
@@ -39,7 +39,7 @@ from omnigraph.versioning.record import (
     Stream,
 )
 
-_UNKNOWN_PLACE: Final = "it names an entity that the commit did not change"
+_UNKNOWN_ENTITY: Final = "it names an entity that the commit did not change"
 _LISTS: Final = {Op.INSERT: "inserted", Op.UPDATE: "updated", Op.DELETE: "deleted"}
 
 
@@ -47,7 +47,7 @@ _LISTS: Final = {Op.INSERT: "inserted", Op.UPDATE: "updated", Op.DELETE: "delete
 class TypeContent:
     """What a commit wrote of one type."""
 
-    states: States
+    states: CommitStates
     pair: TypePair
     change: ChangeSet
 
@@ -56,61 +56,67 @@ class TypeContent:
 class CommitContent:
     """The types that a commit wrote, in their order: nodes before edges, then by opaque id."""
 
-    states: States
+    states: CommitStates
     types: tuple[TypeContent, ...]
     ops: tuple[Op, ...]
 
-    def after(self, place: Place | None) -> tuple[TypeContent, ...]:
+    def list_types_from(self, place: EntityPosition | None) -> tuple[TypeContent, ...]:
         """The types from the one of a place on."""
         if place is None:
             return self.types
         for at, each in enumerate(self.types):
             if (each.pair.kind, each.pair.type_id) == (place.kind, place.type_id):
                 return self.types[at:]
-        raise ChangeCursorRejected(_UNKNOWN_PLACE)
+        raise ChangeCursorRejectedError(_UNKNOWN_ENTITY)
 
 
-def told_states(session: Session, stream: Stream, record: Record) -> States:
+def require_commit_states(session: Session, stream: Stream, record: Record) -> CommitStates:
     """The two states that a commit of a stream is between; a collected one is a gap."""
-    with gone(session, stream, record):
-        return states_of(session, stream, record)
+    with translate_missing_state(session, stream, record):
+        return load_commit_states(session, stream, record)
 
 
-def commit_content(session: Session, states: States, wanted: Wanted) -> CommitContent:
+def build_commit_content(
+    session: Session, states: CommitStates, wanted: BoundFilters
+) -> CommitContent:
     """What a commit changed. A type that was dropped with its entities is refused."""
     record, ops = states.record, wanted.filters.ops
     is_same_schema = states.before.schema.digest == states.after.schema.digest
     types = []
     if not (record.is_maintenance and is_same_schema):
         for pair in pair_types(states.before, states.after, session.resources.lineage):
-            if not wanted.wants(pair, _paths(states, pair)):
+            if not wanted.accepts_type(pair, _list_paths(states, pair)):
                 continue
             _require_continued(states, pair)
             change = record.changes.get(str(pair.new))
-            if change is not None and _count_max(change, ops):
+            if change is not None and _count_at_most(change, ops):
                 types.append(TypeContent(states, pair, change))
     return CommitContent(states, tuple(types), ops)
 
 
-def candidate_ids(session: Session, content: TypeContent, ops: tuple[Op, ...]) -> pa.Array:
+def list_candidate_ids(session: Session, content: TypeContent, ops: tuple[Op, ...]) -> pa.Array:
     """The ids of a type that a commit may have changed, sorted; the next page asks for them too."""
     key = content.states.record.ref, content.pair.type_id, ops
-    return session.resources.candidate_ids.get(key, lambda: _sorted_ids(session, content, ops))
+    return session.resources.candidate_ids.get(
+        key, lambda: _collect_sorted_ids(session, content, ops)
+    )
 
 
-def _sorted_ids(session: Session, content: TypeContent, ops: tuple[Op, ...]) -> pa.Array:
+def _collect_sorted_ids(session: Session, content: TypeContent, ops: tuple[Op, ...]) -> pa.Array:
     resources, states = session.resources, content.states
     objects, tables = resources.log.objects, resources.storage.tables
-    loaded = change_sets.load(objects, content.change)
+    loaded = change_sets.load_change_set(objects, content.change)
     match loaded:
         case Changed():
             lists = [getattr(loaded, _LISTS[op]).to_array() for op in ops]
             ids = pa.chunked_array(lists, pa.large_string()).unique()
         case Bulk(replaces=False):
             path = states.record.pins[str(content.pair.new)].path
-            ids = touched([states.record], objects, tables, paths=[path])[path].ids.to_array()
+            ids = collect_writes([states.record], objects, tables, paths=[path])[
+                path
+            ].ids.to_array()
         case Bulk():
-            ids = _everybody(content)
+            ids = _read_all_ids(content)
         case Maintenance():
             raise AssertionError("maintenance changes no entity")
         case _:
@@ -118,7 +124,7 @@ def _sorted_ids(session: Session, content: TypeContent, ops: tuple[Op, ...]) -> 
     return ids.take(pc.sort_indices(ids))
 
 
-def place_of(ids: pa.Array, mark: IdMark) -> int:
+def find_resume_index(ids: pa.Array, mark: IdMark) -> int:
     """How many of the sorted ids were told up to the one of a token."""
     if mark.hash is None:
         found = ids.filter(pc.equal(ids, pa.scalar(mark.text, ids.type))).to_pylist()
@@ -126,25 +132,25 @@ def place_of(ids: pa.Array, mark: IdMark) -> int:
         alike = ids.filter(pc.starts_with(ids, mark.text)).to_pylist()
         found = [each for each in alike if mark.matches(each)]
     if len(found) != 1:
-        raise ChangeCursorRejected(_UNKNOWN_PLACE)
+        raise ChangeCursorRejectedError(_UNKNOWN_ENTITY)
     return int(pc.less_equal(ids, pa.scalar(found[0], ids.type)).true_count)
 
 
 @contextmanager
-def gone(session: Session, stream: Stream, record: Record) -> Iterator[None]:
+def translate_missing_state(session: Session, stream: Stream, record: Record) -> Iterator[None]:
     """Around reads of the state before a commit: what was cleaned up is a gap in the feed."""
     try:
         yield
-    except (CommitNotFound, HistoryGone) as error:
-        raise ChangeFeedGap(record.commit) from error
+    except (CommitNotFoundError, HistoryGoneError) as error:
+        raise ChangeFeedGapError(record.commit) from error
     except StorageError as error:
         # A collector may have come by since the floor was looked at.
-        if record.seq - 1 < session.resources.history.oldest(stream):
-            raise ChangeFeedGap(record.commit) from error
+        if record.seq - 1 < session.resources.history.find_oldest(stream):
+            raise ChangeFeedGapError(record.commit) from error
         raise
 
 
-def _count_max(change: ChangeSet, ops: tuple[Op, ...]) -> int:
+def _count_at_most(change: ChangeSet, ops: tuple[Op, ...]) -> int:
     """How many entities at most are told; 0 only if there is none."""
     match change:
         case Changed():
@@ -159,26 +165,26 @@ def _count_max(change: ChangeSet, ops: tuple[Op, ...]) -> int:
             assert_never(change)
 
 
-def _everybody(content: TypeContent) -> pa.Array:
+def _read_all_ids(content: TypeContent) -> pa.Array:
     states, pair = content.states, content.pair
     sides = (states.before, pair.old), (states.after, pair.new)
-    parts = [all_ids(view, type_key) for view, type_key in sides if type_key is not None]
+    parts = [read_all_ids(view, type_key) for view, type_key in sides if type_key is not None]
     return pa.chunked_array(parts, pa.large_string()).unique()
 
 
-def _require_continued(states: States, pair: TypePair) -> None:
+def _require_continued(states: CommitStates, pair: TypePair) -> None:
     """Refuse what would have to be told of a type that has no schema any more."""
     if pair.new is None and states.before.snapshot.pins[str(pair.old)].rows:
         reason = "was dropped with its entities"
-        raise ChangeSchemaBoundary(states.record.commit, pair.type_key.name, reason)
+        raise ChangeSchemaBoundaryError(states.record.commit, pair.type_key.name, reason)
 
 
-def _paths(states: States, pair: TypePair) -> set[str]:
+def _list_paths(states: CommitStates, pair: TypePair) -> set[str]:
     sides = (states.before, pair.old), (states.after, pair.new)
     return {view.snapshot.pins[str(key)].path for view, key in sides if key is not None}
 
 
-def rows_of(record: Record) -> int:
+def estimate_rows(record: Record) -> int:
     """How many entities a commit wrote, about."""
     total = 0
     for change in record.changes.values():

@@ -10,7 +10,7 @@ from typing import Final
 from omnigraph.engine.feed.packing import Limits
 from omnigraph.engine.feed.pages import Block, FeedPage
 from omnigraph.engine.feed.polling import Feed, FromCursor, FromPage, Origin
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidArgumentError
 
 # How long a follower that has seen everything waits before it looks again.
 POLL_S: Final = 1.0
@@ -26,13 +26,15 @@ def follow(
 ) -> Iterator[Block]:
     """The blocks behind a position and all that follow; the first look is now, not later."""
     if not isinstance(poll_s, int | float) or isinstance(poll_s, bool):
-        raise InvalidArgument("poll_s", f"a {type(poll_s).__name__} is not a number of seconds")
+        raise InvalidArgumentError(
+            "poll_s", f"a {type(poll_s).__name__} is not a number of seconds"
+        )
     if not math.isfinite(poll_s) or poll_s < 0:
-        raise InvalidArgument("poll_s", f"{poll_s} is not a time to wait")
-    return _followed(feed, feed.poll(origin, limits), limits=limits, pause=lambda: wait(poll_s))
+        raise InvalidArgumentError("poll_s", f"{poll_s} is not a time to wait")
+    return _follow_pages(feed, feed.poll(origin, limits), limits=limits, pause=lambda: wait(poll_s))
 
 
-def _followed(
+def _follow_pages(
     feed: Feed, page: FeedPage, *, limits: Limits, pause: Callable[[], None]
 ) -> Iterator[Block]:
     while True:

@@ -9,10 +9,10 @@ from typing import Final
 from omnigraph.engine import arguments
 from omnigraph.engine.entity_change import EntityChange
 from omnigraph.engine.feed.content import CommitContent
-from omnigraph.engine.feed.hydration import Reach, Told, told_changes
-from omnigraph.engine.feed.tokens import Place, id_mark
+from omnigraph.engine.feed.hydration import ReadAhead, SizedChange, read_changes
+from omnigraph.engine.feed.tokens import EntityPosition, make_id_mark
 from omnigraph.engine.session import Session
-from omnigraph.errors import InvalidArgument, ResourceLimit
+from omnigraph.errors import InvalidArgumentError, ResourceLimitError
 
 CHANGES_DEFAULT: Final = 1000
 CHANGES_MAX: Final = 8192
@@ -31,16 +31,20 @@ class Limits:
     commits: int = COMMITS_DEFAULT
 
 
-def limits_of(limit: object, *, bytes_max: object = None, commits_max: object = None) -> Limits:
+def parse_limits(limit: object, *, bytes_max: object = None, commits_max: object = None) -> Limits:
     """Limits as callers give them; None means the default."""
     return Limits(
-        _limit("limit", limit, CHANGES_DEFAULT, ("commit_changes_page_changes", CHANGES_MAX)),
-        _limit("bytes_max", bytes_max, BYTES_DEFAULT, ("commit_changes_page_bytes", BYTES_MAX)),
-        _limit("commits_max", commits_max, COMMITS_DEFAULT, ("changes_poll_commits", COMMITS_MAX)),
+        _parse_limit("limit", limit, CHANGES_DEFAULT, ("commit_changes_page_changes", CHANGES_MAX)),
+        _parse_limit(
+            "bytes_max", bytes_max, BYTES_DEFAULT, ("commit_changes_page_bytes", BYTES_MAX)
+        ),
+        _parse_limit(
+            "commits_max", commits_max, COMMITS_DEFAULT, ("changes_poll_commits", COMMITS_MAX)
+        ),
     )
 
 
-class Page:
+class PageBuilder:
     """A page that is being filled with the changes of one commit after the other."""
 
     def __init__(self, session: Session, limits: Limits) -> None:
@@ -54,59 +58,61 @@ class Page:
         """Whether nothing more fits, however small."""
         return self._count >= self._limits.changes or self._bytes >= self._limits.bytes
 
-    def fill(self, content: CommitContent, after: Place | None) -> Filled:
+    def fill(self, content: CommitContent, after: EntityPosition | None) -> PageSlice:
         """Take changes of a commit behind a place, as many as fit."""
         changes: list[EntityChange] = []
-        for told in self._told(content, after):
+        for told in self._read_changes(content, after):
             if not self._fits(told):
-                return Filled(tuple(changes), _rest_after(changes, after))
+                return PageSlice(tuple(changes), _build_remainder(changes, after))
             changes.append(told.change)
             self._count += 1
             self._bytes += told.size
             if self.is_full:
-                rest = None if told.is_last else Rest(_place(told.change))
-                return Filled(tuple(changes), rest)
-        return Filled(tuple(changes), None)
+                rest = None if told.is_last else Remainder(_build_position(told.change))
+                return PageSlice(tuple(changes), rest)
+        return PageSlice(tuple(changes), None)
 
-    def _told(self, content: CommitContent, after: Place | None) -> Iterator[Told]:
+    def _read_changes(
+        self, content: CommitContent, after: EntityPosition | None
+    ) -> Iterator[SizedChange]:
         left = self._limits.changes - self._count
-        reach = Reach(max(left, 1), max(self._limits.bytes - self._bytes, 1))
-        return told_changes(self._session, content, after=after, reach=reach)
+        reach = ReadAhead(max(left, 1), max(self._limits.bytes - self._bytes, 1))
+        return read_changes(self._session, content, after=after, reach=reach)
 
-    def _fits(self, told: Told) -> bool:
+    def _fits(self, told: SizedChange) -> bool:
         return self._count == 0 or self._bytes + told.size <= self._limits.bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class Remainder:
     """What does not fit of a commit: everything behind a place, or all of it."""
 
-    after: Place | None
+    after: EntityPosition | None
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class PageSlice:
     """The changes of a commit that a page took, and the rest, if there is one."""
 
     changes: tuple[EntityChange, ...]
-    rest: Rest | None
+    rest: Remainder | None
 
 
-def _rest_after(changes: list[EntityChange], after: Place | None) -> Rest:
-    return Rest(_place(changes[-1]) if changes else after)
+def _build_remainder(changes: list[EntityChange], after: EntityPosition | None) -> Remainder:
+    return Remainder(_build_position(changes[-1]) if changes else after)
 
 
-def _place(change: EntityChange) -> Place:
-    return Place(change.kind, change.type_id, id_mark(change.id))
+def _build_position(change: EntityChange) -> EntityPosition:
+    return EntityPosition(change.kind, change.type_id, make_id_mark(change.id))
 
 
-def _limit(argument: str, value: object, default: int, most: tuple[str, int]) -> int:
-    found = arguments.count_or_none(argument, value)
+def _parse_limit(argument: str, value: object, default: int, most: tuple[str, int]) -> int:
+    found = arguments.require_optional_count(argument, value)
     if found is None:
         return default
     if found == 0:
-        raise InvalidArgument(argument, "0 is not enough for anything")
+        raise InvalidArgumentError(argument, "0 is not enough for anything")
     resource, limit = most
     if found > limit:
-        raise ResourceLimit(resource, limit=limit, actual=found, hint="ask for smaller pages")
+        raise ResourceLimitError(resource, limit=limit, actual=found, hint="ask for smaller pages")
     return found

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from omnigraph.errors import ChangeCursorRejected, CorruptObject
+from omnigraph.errors import ChangeCursorRejectedError, CorruptObjectError
 from omnigraph.versioning.fields import Fields
 
 TOKEN_BYTES_MAX: Final = 4096
@@ -58,11 +58,11 @@ class Binding:
     def to_json(self) -> dict[str, str | None]:
         """The members of a token, without those that do not apply."""
         members = {
-            "graph": hashed(self.graph),
+            "graph": hash_name(self.graph),
             "genesis": self.genesis,
             "filters": self.filters,
-            "branch": None if self.branch is None else hashed(self.branch),
-            "life": None if self.life is None else hashed(self.life),
+            "branch": None if self.branch is None else hash_name(self.branch),
+            "life": None if self.life is None else hash_name(self.life),
             "commit": self.commit,
         }
         return {name: value for name, value in members.items() if value is not None}
@@ -79,11 +79,11 @@ class IdMark:
         """Whether this stands for an id."""
         if self.hash is None:
             return entity_id == self.text
-        return entity_id.startswith(self.text) and full_hash(entity_id) == self.hash
+        return entity_id.startswith(self.text) and hash_text(entity_id) == self.hash
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EntityPosition:
     """The last entity of a commit that was told: its type, by kind and opaque id, and its id."""
 
     kind: str
@@ -97,7 +97,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class CommitPosition:
     """A commit of a branch, by its version and its id: everything up to it was told."""
 
     seq: int
@@ -109,110 +109,116 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class PollRange:
     """What one poll tells: behind and up to which commit, and whether there were no more."""
 
-    begin: Position
-    end: Position
+    begin: CommitPosition
+    end: CommitPosition
     is_caught_up: bool
 
 
 @dataclass(frozen=True, slots=True)
-class FeedPlace:
+class FeedPosition:
     """Where a page of a poll ended: commits told completely, and how far the next one was told."""
 
-    cut: Cut
-    told: Position
-    place: Place | None
+    poll_range: PollRange
+    delivered: CommitPosition
+    entity: EntityPosition | None
 
 
-def id_mark(entity_id: str) -> IdMark:
+def make_id_mark(entity_id: str) -> IdMark:
     """An id as tokens carry it."""
     data = entity_id.encode()
     if len(data) <= EXACT_ID_BYTES_MAX:
         return IdMark(entity_id)
-    return IdMark(data[:PREFIX_BYTES_MAX].decode(errors="ignore"), full_hash(entity_id))
+    return IdMark(data[:PREFIX_BYTES_MAX].decode(errors="ignore"), hash_text(entity_id))
 
 
-def commit_page(binding: Binding, place: Place) -> str:
+def encode_commit_page(binding: Binding, place: EntityPosition) -> str:
     """The token of the next page of a commit."""
-    return _encoded(TokenKind.COMMIT_PAGE, binding, {"after": place.to_json()})
+    return _encode_token(TokenKind.COMMIT_PAGE, binding, {"after": place.to_json()})
 
 
-def read_commit_page(token: str, binding: Binding) -> Place:
+def decode_commit_page(token: str, binding: Binding) -> EntityPosition:
     """How far a commit was told."""
-    with _rejecting():
-        return _place(_decoded(TokenKind.COMMIT_PAGE, token, binding).child("after"))
-
-
-def feed_cursor(binding: Binding, at: Position) -> str:
-    """The cursor behind a commit."""
-    return _encoded(TokenKind.FEED_CURSOR, binding, {"at": at.to_json()})
-
-
-def read_feed_cursor(token: str, binding: Binding) -> Position:
-    """The commit that a cursor is behind."""
-    with _rejecting():
-        return _position(_decoded(TokenKind.FEED_CURSOR, token, binding).child("at"))
-
-
-def feed_page(binding: Binding, at: FeedPlace) -> str:
-    """The token of the next page of a poll."""
-    members: dict[str, object] = {
-        "begin": at.cut.begin.to_json(),
-        "end": at.cut.end.to_json(),
-        "caught_up": at.cut.is_caught_up,
-        "at": at.told.to_json(),
-    }
-    if at.place is not None:
-        members["after"] = at.place.to_json()
-    return _encoded(TokenKind.FEED_PAGE, binding, members)
-
-
-def read_feed_page(token: str, binding: Binding) -> FeedPlace:
-    """Where a page of a poll ended."""
-    with _rejecting():
-        fields = _decoded(TokenKind.FEED_PAGE, token, binding)
-        return FeedPlace(
-            _cut(fields),
-            _position(fields.child("at")),
-            _place(fields.child("after")) if fields.has("after") else None,
+    with _translate_errors():
+        return _decode_entity_position(
+            _decode_token(TokenKind.COMMIT_PAGE, token, binding).get_child("after")
         )
 
 
-def filters_in(token: str) -> str:
+def encode_feed_cursor(binding: Binding, at: CommitPosition) -> str:
+    """The cursor behind a commit."""
+    return _encode_token(TokenKind.FEED_CURSOR, binding, {"at": at.to_json()})
+
+
+def decode_feed_cursor(token: str, binding: Binding) -> CommitPosition:
+    """The commit that a cursor is behind."""
+    with _translate_errors():
+        return _decode_commit_position(
+            _decode_token(TokenKind.FEED_CURSOR, token, binding).get_child("at")
+        )
+
+
+def encode_feed_page(binding: Binding, at: FeedPosition) -> str:
+    """The token of the next page of a poll."""
+    members: dict[str, object] = {
+        "begin": at.poll_range.begin.to_json(),
+        "end": at.poll_range.end.to_json(),
+        "caught_up": at.poll_range.is_caught_up,
+        "at": at.delivered.to_json(),
+    }
+    if at.entity is not None:
+        members["after"] = at.entity.to_json()
+    return _encode_token(TokenKind.FEED_PAGE, binding, members)
+
+
+def decode_feed_page(token: str, binding: Binding) -> FeedPosition:
+    """Where a page of a poll ended."""
+    with _translate_errors():
+        fields = _decode_token(TokenKind.FEED_PAGE, token, binding)
+        return FeedPosition(
+            _decode_poll_range(fields),
+            _decode_commit_position(fields.get_child("at")),
+            _decode_entity_position(fields.get_child("after"))
+            if fields.has_field("after")
+            else None,
+        )
+
+
+def decode_filters_digest(token: str) -> str:
     """The digest of the filters that a token was made with."""
-    with _rejecting():
-        return _fields(token).text("filters")
+    with _translate_errors():
+        return _decode_members(token).get_text("filters")
 
 
-def hashed(text: str) -> str:
+def hash_name(text: str) -> str:
     """A name as tokens carry it."""
-    return full_hash(text)[:_HASH_DIGITS]
+    return hash_text(text)[:_HASH_DIGITS]
 
 
-def full_hash(text: str) -> str:
+def hash_text(text: str) -> str:
     """The SHA-256 of a text, in hex."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _encoded(kind: TokenKind, binding: Binding, members: Mapping[str, object]) -> str:
+def _encode_token(kind: TokenKind, binding: Binding, members: Mapping[str, object]) -> str:
     header = {"v": _VERSION, "kind": kind, "purpose": _PURPOSE}
     document = {**header, **binding.to_json(), **members}
     data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
-    token = _base64(data + hashlib.sha256(data).digest())
+    token = _encode_base64(data + hashlib.sha256(data).digest())
     assert len(token) <= TOKEN_BYTES_MAX, "every member of a token is bounded"
     return token
 
 
-def _decoded(kind: TokenKind, token: str, binding: Binding) -> Fields:
+def _decode_token(kind: TokenKind, token: str, binding: Binding) -> Fields:
     """The members of a token, of which the position is not yet compared with anything."""
-    fields = _fields(token)
+    fields = _decode_members(token)
     fields.require("v", _VERSION)
     fields.require("purpose", _PURPOSE)
-    found = fields.text("kind")
+    found = fields.get_text("kind")
     if found != kind:
-        raise ChangeCursorRejected(f"it is a {found}, where a {kind} is expected")
+        raise ChangeCursorRejectedError(f"it is a {found}, where a {kind} is expected")
     _require_binding(fields, binding)
     return fields
 
@@ -228,49 +234,49 @@ def _require_binding(fields: Fields, binding: Binding) -> None:
         "filters": OTHER_FILTERS,
     }
     for name, reason in reasons.items():
-        found = fields.text_or_none(name)
+        found = fields.get_optional_text(name)
         is_unknown = name == "genesis" and found is None
         is_unknown |= name in ("genesis", "filters") and name not in expected
         if found != expected.get(name) and not is_unknown:
-            raise ChangeCursorRejected(reason)
+            raise ChangeCursorRejectedError(reason)
 
 
-def _fields(token: str) -> Fields:
+def _decode_members(token: str) -> Fields:
     if len(token) > TOKEN_BYTES_MAX:
-        raise ChangeCursorRejected(f"it has more than {TOKEN_BYTES_MAX} bytes")
+        raise ChangeCursorRejectedError(f"it has more than {TOKEN_BYTES_MAX} bytes")
     try:
         whole = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     except (binascii.Error, ValueError):
-        raise ChangeCursorRejected(_WRONG) from None
+        raise ChangeCursorRejectedError(_WRONG) from None
     data, digest = whole[:-_DIGEST_BYTES], whole[-_DIGEST_BYTES:]
     # Other texts may decode to the same bytes; only the one that was given out is a token.
-    if hashlib.sha256(data).digest() != digest or _base64(whole) != token:
-        raise ChangeCursorRejected(_WRONG)
+    if hashlib.sha256(data).digest() != digest or _encode_base64(whole) != token:
+        raise ChangeCursorRejectedError(_WRONG)
     return Fields("token", json.loads(data))
 
 
-def _base64(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def _place(fields: Fields) -> Place:
-    mark = IdMark(fields.text("id"), fields.text_or_none("hash"))
-    return Place(fields.text("kind"), fields.text("type"), mark)
+def _decode_entity_position(fields: Fields) -> EntityPosition:
+    mark = IdMark(fields.get_text("id"), fields.get_optional_text("hash"))
+    return EntityPosition(fields.get_text("kind"), fields.get_text("type"), mark)
 
 
-def _cut(fields: Fields) -> Cut:
-    begin, end = (_position(fields.child(name)) for name in ("begin", "end"))
-    return Cut(begin, end, fields.flag("caught_up"))
+def _decode_poll_range(fields: Fields) -> PollRange:
+    begin, end = (_decode_commit_position(fields.get_child(name)) for name in ("begin", "end"))
+    return PollRange(begin, end, fields.get_flag("caught_up"))
 
 
-def _position(fields: Fields) -> Position:
-    return Position(fields.integer("seq"), fields.text("commit"))
+def _decode_commit_position(fields: Fields) -> CommitPosition:
+    return CommitPosition(fields.get_integer("seq"), fields.get_text("commit"))
 
 
 @contextmanager
-def _rejecting() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Whatever a token lacks, it is not one of ours."""
     try:
         yield
-    except (CorruptObject, ValueError):
-        raise ChangeCursorRejected(_WRONG) from None
+    except (CorruptObjectError, ValueError):
+        raise ChangeCursorRejectedError(_WRONG) from None

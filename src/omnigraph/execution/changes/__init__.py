@@ -21,15 +21,26 @@ from omnigraph.execution.changes.changed import (
     Op,
     TypeDifference,
     are_copies_shared,
-    difference,
-    differences,
+    compute_difference,
+    compute_differences,
 )
-from omnigraph.execution.changes.comparison import compare
-from omnigraph.execution.changes.equality import differing
-from omnigraph.execution.changes.pairing import ColumnPair, TypePair, is_heavy, pair_types, type_id
-from omnigraph.execution.changes.rows import all_ids, keys_at, rows_at
-from omnigraph.execution.changes.texts import decoded, image_texts, images
-from omnigraph.execution.changes.writes import Touched, bulk_ids, candidates, touched
+from omnigraph.execution.changes.comparison import compare_rows
+from omnigraph.execution.changes.equality import compare_columns
+from omnigraph.execution.changes.pairing import (
+    ColumnPair,
+    TypePair,
+    compute_type_id,
+    is_heavy,
+    pair_types,
+)
+from omnigraph.execution.changes.rows import fetch_keys, fetch_rows, read_all_ids
+from omnigraph.execution.changes.texts import decode_images, encode_difference_images, encode_images
+from omnigraph.execution.changes.writes import (
+    WrittenIds,
+    collect_writes,
+    find_candidates,
+    read_bulk_ids,
+)
 
 __all__ = [
     "ALL_CHANGES",
@@ -37,24 +48,24 @@ __all__ = [
     "ColumnPair",
     "Counts",
     "Op",
-    "Touched",
     "TypeDifference",
     "TypePair",
-    "all_ids",
+    "WrittenIds",
     "are_copies_shared",
-    "bulk_ids",
-    "candidates",
-    "compare",
-    "decoded",
-    "difference",
-    "differences",
-    "differing",
-    "image_texts",
-    "images",
+    "collect_writes",
+    "compare_columns",
+    "compare_rows",
+    "compute_difference",
+    "compute_differences",
+    "compute_type_id",
+    "decode_images",
+    "encode_difference_images",
+    "encode_images",
+    "fetch_keys",
+    "fetch_rows",
+    "find_candidates",
     "is_heavy",
-    "keys_at",
     "pair_types",
-    "rows_at",
-    "touched",
-    "type_id",
+    "read_all_ids",
+    "read_bulk_ids",
 ]

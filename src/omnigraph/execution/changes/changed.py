@@ -13,14 +13,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import HistoryGone
-from omnigraph.execution.changes.comparison import compare, compare_stored
+from omnigraph.errors import HistoryGoneError
+from omnigraph.execution.changes.comparison import compare_rows, compare_stored_rows
 from omnigraph.execution.changes.equality import Mask
 from omnigraph.execution.changes.pairing import TypePair, pair_types
-from omnigraph.execution.changes.rows import in_id_order, keys_at
-from omnigraph.execution.changes.writes import candidates
-from omnigraph.execution.exact import numpy_of
-from omnigraph.execution.scan import physical_names, rows_schema
+from omnigraph.execution.changes.rows import fetch_keys, sort_by_id
+from omnigraph.execution.changes.writes import find_candidates
+from omnigraph.execution.exact import to_numpy
+from omnigraph.execution.scan import build_rows_schema, list_physical_columns
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.storage.row_ids import ROW_ID
@@ -54,7 +54,7 @@ class ChangeFilter:
     types: frozenset[str] | None = None
     ops: frozenset[Op] | None = None
 
-    def wants(self, pair: TypePair) -> bool:
+    def accepts_type(self, pair: TypePair) -> bool:
         """Whether changes of a type may be wanted."""
         names = {key.name for key in (pair.old, pair.new) if key is not None}
         is_kind = self.kinds is None or pair.kind in self.kinds
@@ -119,25 +119,25 @@ class TypeDifference:
     @cached_property
     def before(self) -> pa.Table:
         """The old rows of everybody updated or deleted: physical columns, in the order of ids."""
-        return _rows(self.old, self.pair.old, self.old_rows.drop_null())
+        return _fetch_rows(self.old, self.pair.old, self.old_rows.drop_null())
 
     @cached_property
     def after(self) -> pa.Table:
         """The new rows of everybody inserted or updated: physical columns, in the order of ids."""
-        return _rows(self.new, self.pair.new, self.new_rows.drop_null())
+        return _fetch_rows(self.new, self.pair.new, self.new_rows.drop_null())
 
     def slice(self, start: int, length: int | None = None) -> TypeDifference:
         """A part of it, without its images."""
         stop = len(self) if length is None else min(start + length, len(self))
-        return self._chosen(np.arange(start, max(start, stop)))
+        return self._take_changes(np.arange(start, max(start, stop)))
 
-    def only(self, ops: frozenset[Op] | None) -> TypeDifference:
+    def filter_ops(self, ops: frozenset[Op] | None) -> TypeDifference:
         """The changes of some kinds."""
         if ops is None:
             return self
-        return self._chosen(np.flatnonzero(np.isin(self.ops, [int(op) for op in ops])))
+        return self._take_changes(np.flatnonzero(np.isin(self.ops, [int(op) for op in ops])))
 
-    def _chosen(self, places: npt.NDArray[np.intp]) -> TypeDifference:
+    def _take_changes(self, places: npt.NDArray[np.intp]) -> TypeDifference:
         chosen = pa.array(places)
         return TypeDifference(
             self.old,
@@ -150,19 +150,21 @@ class TypeDifference:
         )
 
 
-def differences(
+def compute_differences(
     old: View, new: View, lineage: Lineage, wanted: ChangeFilter = ALL_CHANGES
 ) -> Iterator[TypeDifference]:
     """The types with changes: nodes before edges, then by the opaque id of the type."""
-    pairs = [pair for pair in pair_types(old, new, lineage) if wanted.wants(pair)]
+    pairs = [pair for pair in pair_types(old, new, lineage) if wanted.accepts_type(pair)]
     is_line = are_copies_shared(old, new, lineage)
-    for pair, ids in candidates(old, new, lineage, pairs=pairs):
-        found = difference(old, new, pair, ids, shares_copies=is_line).only(wanted.ops)
+    for pair, ids in find_candidates(old, new, lineage, pairs=pairs):
+        found = compute_difference(old, new, pair, ids, shares_copies=is_line).filter_ops(
+            wanted.ops
+        )
         if len(found):
             yield found
 
 
-def difference(
+def compute_difference(
     old: View, new: View, pair: TypePair, ids: pa.Array, *, shares_copies: bool = False
 ) -> TypeDifference:
     """Which of some entities of a type are not the same at two views.
@@ -173,29 +175,29 @@ def difference(
     light = [column for column in pair.columns if not column.is_heavy]
     # Of a few, whatever may be needed is read at once.
     is_few = len(ids) <= READ_ALONG_MAX
-    before = _keys(old, pair.old, ids, [c.old for c in light if c.old] if is_few else [])
-    after = _keys(new, pair.new, ids, [c.new for c in light] if is_few else [])
+    before = _fetch_keys(old, pair.old, ids, [c.old for c in light if c.old] if is_few else [])
+    after = _fetch_keys(new, pair.new, ids, [c.new for c in light] if is_few else [])
     in_new = pc.index_in(before[ID_COLUMN], value_set=after[ID_COLUMN])
-    is_gone = numpy_of(in_new.is_null())
+    is_gone = to_numpy(in_new.is_null())
     is_new = np.ones(after.num_rows, np.bool_)
-    is_new[numpy_of(in_new.drop_null())] = False
+    is_new[to_numpy(in_new.drop_null())] = False
     # Both are in the order of ids, so those that are in both stand in the same order.
     stayed = before.filter(pa.array(~is_gone)), after.filter(pa.array(~is_new))
-    known = compare(*stayed, light) if is_few and pair.old and pair.new else None
+    known = compare_rows(*stayed, light) if is_few and pair.old and pair.new else None
     is_changed = _are_changed(old, new, pair, stayed, known=known, shares_copies=shares_copies)
     parts = [
-        _part(Op.INSERT, None, after.filter(pa.array(is_new))),
-        _part(Op.UPDATE, *(rows.filter(pa.array(is_changed)) for rows in stayed)),
-        _part(Op.DELETE, before.filter(pa.array(is_gone)), None),
+        _build_part(Op.INSERT, None, after.filter(pa.array(is_new))),
+        _build_part(Op.UPDATE, *(rows.filter(pa.array(is_changed)) for rows in stayed)),
+        _build_part(Op.DELETE, before.filter(pa.array(is_gone)), None),
     ]
-    found = in_id_order(pa.concat_tables(parts)).combine_chunks()
-    columns = {name: _whole(found[name]) for name in found.column_names}
+    found = sort_by_id(pa.concat_tables(parts)).combine_chunks()
+    columns = {name: _combine_chunks(found[name]) for name in found.column_names}
     return TypeDifference(
         old,
         new,
         pair,
         ids=columns[ID_COLUMN],
-        ops=numpy_of(columns["op"]).astype(np.int8),
+        ops=to_numpy(columns["op"]).astype(np.int8),
         old_rows=columns["old_row"],
         new_rows=columns["new_row"],
     )
@@ -211,15 +213,17 @@ def are_copies_shared(old: View, new: View, lineage: Lineage) -> bool:
     earlier, later = (ours, theirs) if ours.seq <= theirs.seq else (theirs, ours)
     try:
         return is_on_line(later, earlier.ref) and not lineage.has_merges(later, earlier.seq)
-    except HistoryGone:
+    except HistoryGoneError:
         return False
 
 
-def _keys(view: View, type_key: TypeKey | None, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
+def _fetch_keys(
+    view: View, type_key: TypeKey | None, ids: pa.Array, columns: Sequence[str]
+) -> pa.Table:
     """Who of some ids is there, in one piece."""
     if type_key is None:
         return _KEYS.empty_table()
-    return keys_at(view, type_key, ids, columns=columns).combine_chunks()
+    return fetch_keys(view, type_key, ids, columns=columns).combine_chunks()
 
 
 def _are_changed(
@@ -232,17 +236,17 @@ def _are_changed(
     shares_copies: bool,
 ) -> Mask:
     """Which of those that are in both do not hold the same."""
-    ours, theirs = (_whole(rows[ROW_ID]) for rows in stayed)
+    ours, theirs = (_combine_chunks(rows[ROW_ID]) for rows in stayed)
     is_open = np.ones(len(ours), np.bool_)
     if shares_copies and _is_one_table(old, new, pair):
-        is_open = numpy_of(ours) != numpy_of(theirs)
+        is_open = to_numpy(ours) != to_numpy(theirs)
     if pair.old is None or pair.new is None or not is_open.any():
         return np.zeros(len(ours), np.bool_)
     places = pa.array(np.flatnonzero(is_open))
     is_changed = np.zeros(len(ours), np.bool_)
-    is_changed[is_open] = compare_stored(
-        (old.table(pair.old), ours.take(places)),
-        (new.table(pair.new), theirs.take(places)),
+    is_changed[is_open] = compare_stored_rows(
+        (old.open_table(pair.old), ours.take(places)),
+        (new.open_table(pair.new), theirs.take(places)),
         pair.columns,
         known=None if known is None else known[is_open],
     )
@@ -254,7 +258,7 @@ def _is_one_table(old: View, new: View, pair: TypePair) -> bool:
     return pins[0] is not None and pins[1] is not None and pins[0].path == pins[1].path
 
 
-def _part(op: Op, before: pa.Table | None, after: pa.Table | None) -> pa.Table:
+def _build_part(op: Op, before: pa.Table | None, after: pa.Table | None) -> pa.Table:
     """The changes of one kind."""
     known = after if after is not None else before
     assert known is not None, "a change has an image"
@@ -269,13 +273,15 @@ def _part(op: Op, before: pa.Table | None, after: pa.Table | None) -> pa.Table:
     )
 
 
-def _rows(view: View, type_key: TypeKey | None, row_ids: pa.Array) -> pa.Table:
+def _fetch_rows(view: View, type_key: TypeKey | None, row_ids: pa.Array) -> pa.Table:
     if type_key is None:
         return pa.table({})
-    shape = view.shape(type_key)
-    names = physical_names(shape, None)
-    return view.table(type_key).take(row_ids, columns=names).cast(rows_schema(shape, names))
+    shape = view.get_shape(type_key)
+    names = list_physical_columns(shape, None)
+    return (
+        view.open_table(type_key).take(row_ids, columns=names).cast(build_rows_schema(shape, names))
+    )
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks()

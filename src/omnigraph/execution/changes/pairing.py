@@ -16,7 +16,7 @@ import pyarrow as pa
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
-from omnigraph.schema.continuity import Continuity, continuity
+from omnigraph.schema.continuity import IdentityMap, map_identities
 from omnigraph.storage.blobs import is_blob
 from omnigraph.versioning.lineage import Lineage
 
@@ -60,53 +60,56 @@ class TypePair:
         return self.type_key.kind
 
 
-def type_id(path: str) -> str:
+def compute_type_id(path: str) -> str:
     """The opaque id of the type whose table is at a path, which itself would tell where it is."""
     return hashlib.sha256(f"type:{path}".encode()).hexdigest()[:_ID_DIGITS]
 
 
 def pair_types(old: View, new: View, lineage: Lineage) -> list[TypePair]:
     """Every type of two views: nodes before edges, then by the opaque id."""
-    shared = lineage.schema(lineage.last_shared(old.snapshot, new.snapshot)).accepted
-    pairs = list(_Pairing(old, new, shared).pairs())
+    shared = lineage.read_schema(lineage.find_last_shared(old.snapshot, new.snapshot)).accepted
+    pairs = list(_TypePairing(old, new, shared).iter_pairs())
     return sorted(pairs, key=lambda pair: (pair.kind is TypeKind.EDGE, pair.type_id))
 
 
-class _Pairing:
+class _TypePairing:
     """Two views, and the schema of the commit at which their lines part."""
 
     def __init__(self, old: View, new: View, shared: AcceptedSchema) -> None:
         self._old = old
         self._new = new
-        self._same = continuity(old.accepted, new.accepted)
-        self._in_old = continuity(shared, old.accepted)
-        self._in_new = continuity(shared, new.accepted)
+        self._same = map_identities(old.accepted, new.accepted)
+        self._in_old = map_identities(shared, old.accepted)
+        self._in_new = map_identities(shared, new.accepted)
 
-    def pairs(self) -> Iterator[TypePair]:
+    def iter_pairs(self) -> Iterator[TypePair]:
         """Every type that has a table at one of the views."""
         both = {key: now for key, now in self._same.types.items() if key in self._old.types}
-        both |= _by_name(
+        both |= _pair_by_name(
             [key for key in self._old.types if key not in both],
             [key for key in self._new.types if key not in both.values()],
             {*self._in_old.types.values(), *self._in_new.types.values()},
         )
         for key, now in both.items():
-            columns = tuple(self._columns(key, now))
-            yield TypePair(key, now, columns, _type_id(self._new, now))
+            columns = tuple(self._iter_columns(key, now))
+            yield TypePair(key, now, columns, _type_id_of(self._new, now))
         for key in self._old.types:
             if key not in both:
-                yield TypePair(key, None, type_id=_type_id(self._old, key))
+                yield TypePair(key, None, type_id=_type_id_of(self._old, key))
         for key in self._new.types.keys() - both.values():
-            yield TypePair(None, key, type_id=_type_id(self._new, key))
+            yield TypePair(None, key, type_id=_type_id_of(self._new, key))
 
-    def _columns(self, key: TypeKey, now: TypeKey) -> Iterator[ColumnPair]:
-        old, new = self._old.shape(key), self._new.shape(now)
+    def _iter_columns(self, key: TypeKey, now: TypeKey) -> Iterator[ColumnPair]:
+        old, new = self._old.get_shape(key), self._new.get_shape(now)
         if now.kind is TypeKind.EDGE:
             yield ColumnPair(SOURCE_COLUMN, SOURCE_COLUMN)
             yield ColumnPair(TARGET_COLUMN, TARGET_COLUMN)
-        both = dict(self._same.properties(key))
-        gone, added = _known(self._in_old, key), _known(self._in_new, now)
-        both |= _by_name(
+        both = dict(self._same.properties_of(key))
+        gone, added = (
+            _older_properties_of(self._in_old, key),
+            _older_properties_of(self._in_new, now),
+        )
+        both |= _pair_by_name(
             [name for name in old.columns if name not in both],
             [name for name in new.columns if name not in both.values()],
             {*gone, *added},
@@ -122,7 +125,7 @@ class _Pairing:
                 yield ColumnPair(same, column, is_heavy(field))
 
 
-def _by_name(
+def _pair_by_name(
     gone: Iterable[_Named], added: Iterable[_Named], known: set[_Named]
 ) -> dict[_Named, _Named]:
     """What both lines have added under one name after they parted."""
@@ -130,14 +133,14 @@ def _by_name(
     return {name: name for name in gone if name in new and name not in known}
 
 
-def _known(since: Continuity, key: TypeKey) -> frozenset[str]:
+def _older_properties_of(since: IdentityMap, key: TypeKey) -> frozenset[str]:
     """The properties of a type that are older than the line, by their names now."""
     older = next((old for old, now in since.types.items() if now == key), None)
-    return frozenset() if older is None else frozenset(since.properties(older).values())
+    return frozenset() if older is None else frozenset(since.properties_of(older).values())
 
 
-def _type_id(view: View, key: TypeKey) -> str:
-    return type_id(view.snapshot.pins[str(key)].path)
+def _type_id_of(view: View, key: TypeKey) -> str:
+    return compute_type_id(view.snapshot.pins[str(key)].path)
 
 
 def _is_alike(left: pa.Field, right: pa.Field) -> bool:

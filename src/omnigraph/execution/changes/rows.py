@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.scan import physical_names, rows_schema
+from omnigraph.execution.scan import build_rows_schema, list_physical_columns
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
 
 
-def rows_at(
+def fetch_rows(
     view: View,
     type_key: TypeKey,
     ids: pa.Array,
@@ -26,13 +26,13 @@ def rows_at(
 
     `columns` None means all; `__id` and the ends of edges are always there, `_rowid` if asked for.
     """
-    shape = view.shape(type_key)
-    names = physical_names(shape, columns) + ([ROW_ID] if with_row_ids else [])
-    found = view.table(type_key).find(ID_COLUMN, ids, columns=names)
-    return in_id_order(found.cast(rows_schema(shape, names)))
+    shape = view.get_shape(type_key)
+    names = list_physical_columns(shape, columns) + ([ROW_ID] if with_row_ids else [])
+    found = view.open_table(type_key).find(ID_COLUMN, ids, columns=names)
+    return sort_by_id(found.cast(build_rows_schema(shape, names)))
 
 
-def keys_at(
+def fetch_keys(
     view: View, type_key: TypeKey, ids: pa.Array, *, columns: Sequence[str] = ()
 ) -> pa.Table:
     """The ids among the given ones that a type has at a view, in order, with their row ids.
@@ -40,15 +40,15 @@ def keys_at(
     Some columns may be read along, which costs less than to read them afterwards.
     """
     names = list(dict.fromkeys([ID_COLUMN, ROW_ID, *columns]))
-    return in_id_order(view.table(type_key).find(ID_COLUMN, ids, columns=names))
+    return sort_by_id(view.open_table(type_key).find(ID_COLUMN, ids, columns=names))
 
 
-def all_ids(view: View, type_key: TypeKey) -> pa.Array:
+def read_all_ids(view: View, type_key: TypeKey) -> pa.Array:
     """The ids of everybody of a type at a view, in any order."""
-    found = view.table(type_key).scan(columns=[ID_COLUMN])[ID_COLUMN]
+    found = view.open_table(type_key).scan(columns=[ID_COLUMN])[ID_COLUMN]
     return found.cast(pa.large_string()).combine_chunks()
 
 
-def in_id_order(rows: pa.Table) -> pa.Table:
+def sort_by_id(rows: pa.Table) -> pa.Table:
     """Rows in the order of the bytes of their ids."""
     return rows.take(pc.sort_indices(rows[ID_COLUMN])) if rows.num_rows > 1 else rows

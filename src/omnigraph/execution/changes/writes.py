@@ -8,9 +8,9 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from omnigraph.errors import HistoryGone
+from omnigraph.errors import HistoryGoneError
 from omnigraph.execution.changes.pairing import TypePair, pair_types
-from omnigraph.execution.changes.rows import all_ids
+from omnigraph.execution.changes.rows import read_all_ids
 from omnigraph.execution.view import View
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.pins import Pin
@@ -25,7 +25,7 @@ _NO_IDS = pa.array([], pa.large_string())
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class WrittenIds:
     """The ids of one type that records wrote; `is_all` means everybody, before and after."""
 
     ids: IdSet = EMPTY
@@ -33,48 +33,50 @@ class Touched:
 
 
 @dataclass(slots=True)
-class _Found:
+class _TableWrites:
     sets: list[IdSet] = field(default_factory=list)
     is_all: bool = False
 
 
-def touched(
+def collect_writes(
     records: Iterable[Record],
     objects: Objects,
     tables: Tables,
     *,
     paths: Collection[str] | None = None,
-) -> dict[str, Touched]:
+) -> dict[str, WrittenIds]:
     """What records wrote, by the path of the table, which tells a type's lives apart.
 
     Only some paths, if they are given. Maintenance touches nobody.
     """
-    found: dict[str, _Found] = {}
+    found: dict[str, _TableWrites] = {}
     for record in records:
         for type_key, change in record.changes.items():
             pin = record.pins.get(type_key)
             # A type that ended with the commit has no table any more that could be looked into.
             if pin is None or (paths is not None and pin.path not in paths):
                 continue
-            match change_sets.load(objects, change):
+            match change_sets.load_change_set(objects, change):
                 case Changed(inserted, updated, deleted):
-                    of_path = found.setdefault(pin.path, _Found())
+                    of_path = found.setdefault(pin.path, _TableWrites())
                     of_path.sets += [inserted, updated, deleted]
                 case Bulk(replaces=True):
-                    found.setdefault(pin.path, _Found()).is_all = True
+                    found.setdefault(pin.path, _TableWrites()).is_all = True
                 case Bulk() as bulk:
-                    found.setdefault(pin.path, _Found()).sets.append(bulk_ids(bulk, pin, tables))
+                    found.setdefault(pin.path, _TableWrites()).sets.append(
+                        read_bulk_ids(bulk, pin, tables)
+                    )
                 case Maintenance():
                     pass
                 case other:
                     assert_never(other)
     return {
-        path: Touched(is_all=True) if each.is_all else Touched(IdSet.union_of(each.sets))
+        path: WrittenIds(is_all=True) if each.is_all else WrittenIds(IdSet.union_of(each.sets))
         for path, each in found.items()
     }
 
 
-def candidates(
+def find_candidates(
     old: View, new: View, lineage: Lineage, *, pairs: Iterable[TypePair] | None = None
 ) -> Iterator[tuple[TypePair, pa.Array]]:
     """For every type that may have changed, the ids outside of which it has not.
@@ -83,42 +85,45 @@ def candidates(
     Where records of that time were collected, everybody is a candidate.
     """
     chosen = pair_types(old, new, lineage) if pairs is None else list(pairs)
-    moved = [pair for pair in chosen if _has_moved(pair, old, new)]
+    moved = [pair for pair in chosen if _has_new_version(pair, old, new)]
     if not moved:
         return
-    paths = {_path(new, pair) for pair in moved if _is_one_table(pair, old, new)}
-    written = _written_since(old, new, lineage, paths) if paths else {}
+    paths = {_table_path_of(new, pair) for pair in moved if _is_one_table(pair, old, new)}
+    written = _collect_writes_since(old, new, lineage, paths) if paths else {}
     for pair in moved:
         if not _is_one_table(pair, old, new):
-            yield pair, _everybody(old, new, pair)
+            yield pair, _read_all_ids(old, new, pair)
             continue
-        found = written.get(_path(new, pair), Touched())
-        ids = _everybody(old, new, pair) if found.is_all else found.ids.to_array()
+        found = written.get(_table_path_of(new, pair), WrittenIds())
+        ids = _read_all_ids(old, new, pair) if found.is_all else found.ids.to_array()
         if len(ids):
             yield pair, ids
 
 
-def _written_since(
+def _collect_writes_since(
     old: View, new: View, lineage: Lineage, paths: Collection[str]
-) -> dict[str, Touched]:
+) -> dict[str, WrittenIds]:
     """What was written to some tables since the lines of two views parted."""
     try:
-        start = lineage.last_shared(old.snapshot, new.snapshot).seq
-        records = [*lineage.between(old.snapshot, start), *lineage.between(new.snapshot, start)]
-    except HistoryGone:
-        return dict.fromkeys(paths, Touched(is_all=True))
+        start = lineage.find_last_shared(old.snapshot, new.snapshot).seq
+        records = [
+            *lineage.read_between(old.snapshot, start),
+            *lineage.read_between(new.snapshot, start),
+        ]
+    except HistoryGoneError:
+        return dict.fromkeys(paths, WrittenIds(is_all=True))
     # A table that a record brings leaves nobody out: one of another line comes with the ids of all
     # its rows, and one that was away comes back as the line has had it last.
-    return touched(records, lineage.log.objects, new.tables, paths=paths)
+    return collect_writes(records, lineage.log.objects, new.tables, paths=paths)
 
 
-def bulk_ids(bulk: Bulk, pin: Pin, tables: Tables) -> IdSet:
+def read_bulk_ids(bulk: Bulk, pin: Pin, tables: Tables) -> IdSet:
     """The ids in the files of a bulk load, at the version that it made."""
-    rows = tables.open(pin).rows_of_files(bulk.files, columns=[ID_COLUMN])
+    rows = tables.open(pin).scan_files(bulk.files, columns=[ID_COLUMN])
     return IdSet(rows[ID_COLUMN])
 
 
-def _has_moved(pair: TypePair, old: View, new: View) -> bool:
+def _has_new_version(pair: TypePair, old: View, new: View) -> bool:
     if pair.old is None or pair.new is None:
         return True
     pins = old.snapshot.pins[str(pair.old)], new.snapshot.pins[str(pair.new)]
@@ -128,15 +133,17 @@ def _has_moved(pair: TypePair, old: View, new: View) -> bool:
 def _is_one_table(pair: TypePair, old: View, new: View) -> bool:
     if pair.old is None or pair.new is None:
         return False
-    return old.snapshot.pins[str(pair.old)].path == _path(new, pair)
+    return old.snapshot.pins[str(pair.old)].path == _table_path_of(new, pair)
 
 
-def _path(new: View, pair: TypePair) -> str:
+def _table_path_of(new: View, pair: TypePair) -> str:
     return new.snapshot.pins[str(pair.new)].path
 
 
-def _everybody(old: View, new: View, pair: TypePair) -> pa.Array:
+def _read_all_ids(old: View, new: View, pair: TypePair) -> pa.Array:
     parts = [
-        all_ids(view, key) for view, key in ((old, pair.old), (new, pair.new)) if key is not None
+        read_all_ids(view, key)
+        for view, key in ((old, pair.old), (new, pair.new))
+        if key is not None
     ]
     return IdSet(pa.chunked_array(parts, pa.large_string())).to_array() if parts else _NO_IDS

@@ -11,6 +11,6 @@ Modules in order of control flow: `source` (the source), `nodes` and `edges` (on
 in common), `fetched` (values that were read), `numbering` (numbers for ids and for rows).
 """
 
-from omnigraph.execution.lookups.source import LookupSource
+from omnigraph.execution.lookups.source import IndexSource
 
-__all__ = ["LookupSource"]
+__all__ = ["IndexSource"]

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.columns import TableShape
-from omnigraph.execution.lookups.fetched import Fetched
+from omnigraph.execution.lookups.fetched import ColumnCache
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.storage.table import Table
@@ -23,19 +23,19 @@ FEW_ROWS: Final = 16
 PLAIN_COLUMNS_MAX: Final = 16
 
 
-class Looked:
+class TypeReader:
     """The part of a type that a query has met, for use by one thread at a time."""
 
     def __init__(self, view: View, type_key: TypeKey, budget: Budget) -> None:
         self.view = view
         self.budget = budget
-        self.shape: TableShape = view.shape(type_key)
-        self.fetched = Fetched(self.shape.schema, budget.hold)
+        self.shape: TableShape = view.get_shape(type_key)
+        self.fetched = ColumnCache(self.shape.schema, budget.allocate)
 
     @cached_property
     def table(self) -> Table:
         """The table of the type, opened when it is first asked."""
-        return self.view.table(self.shape.type_key)
+        return self.view.open_table(self.shape.type_key)
 
     @property
     def count(self) -> int:
@@ -46,29 +46,29 @@ class Looked:
         """Every row of the type."""
         if not self.count:
             return self.table.scan(columns=columns)
-        return self.gathered(self.table.batches(columns=columns))
+        return self.collect_batches(self.table.scan_batches(columns=columns))
 
-    def gathered(
+    def collect_batches(
         self, batches: Iterable[pa.RecordBatch], schema: pa.Schema | None = None
     ) -> pa.Table:
         """Rows that are read one batch after the other, as long as there is memory and time."""
         found, nbytes = [], 0
         for batch in batches:
             nbytes += batch.nbytes
-            self.budget.require(nbytes)
-            self.budget.check()
+            self.budget.require_memory(nbytes)
+            self.budget.check_interrupts()
             found.append(batch)
         return pa.Table.from_batches(found, schema)
 
-    def along(self, rows: int, column: str | None = None) -> list[str]:
+    def list_read_columns(self, rows: int, column: str | None = None) -> list[str]:
         """The properties' columns to read for so many rows of which one column is wanted."""
         wanted = [] if column is None else [column]
         if rows > FEW_ROWS:
             return wanted
-        return list(dict.fromkeys([*wanted, *self._plain]))
+        return list(dict.fromkeys([*wanted, *self._plain_columns]))
 
     @cached_property
-    def _plain(self) -> list[str]:
+    def _plain_columns(self) -> list[str]:
         columns = [
             column
             for column in self.shape.columns.values()
@@ -77,7 +77,7 @@ class Looked:
         return columns if len(columns) <= PLAIN_COLUMNS_MAX else []
 
 
-def ranks_of(ids: pa.Array) -> npt.NDArray[np.int64]:
+def rank_texts(ids: pa.Array) -> npt.NDArray[np.int64]:
     """Numbers that compare as texts do, by the bytes of UTF-8; equal texts have equal ones."""
     encoded = ids.dictionary_encode()
     order = pc.sort_indices(encoded.dictionary).to_numpy()

@@ -10,63 +10,63 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import ResourceLimit
-from omnigraph.execution.source import Numbers
+from omnigraph.errors import ResourceLimitError
+from omnigraph.execution.source import DenseIds
 
 RowIds = npt.NDArray[np.uint64]
 # Told how many bytes are kept from now on, before they are taken.
-Hold: TypeAlias = Callable[[int], None]
+MemoryAllocator: TypeAlias = Callable[[int], None]
 # A row id twice, once in order, and its number.
 _ROW_BYTES: Final = 20
-NUMBERS_MAX: Final = 2**31 - 1
+DENSE_IDS_MAX: Final = 2**31 - 1
 # No row has this id.
 NO_ROW: Final = np.uint64(2**64 - 1)
 _NO_ROWS: Final[RowIds] = np.empty(0, np.uint64)
 
 
-class IdNumbers:
+class IdNumbering:
     """Numbers of ids."""
 
-    def __init__(self, hold: Hold) -> None:
+    def __init__(self, hold: MemoryAllocator) -> None:
         self._hold = hold
         self.ids: pa.Array = pa.array([], pa.utf8())
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def find(self, ids: pa.Array) -> Numbers:
+    def find_numbers(self, ids: pa.Array) -> DenseIds:
         """The numbers of ids; -1 for an id that has none."""
         if not len(self.ids):
             return np.full(len(ids), -1, np.int32)
-        return _numpy(pc.fill_null(pc.index_in(ids, value_set=self.ids), -1))
+        return _to_int32(pc.fill_null(pc.index_in(ids, value_set=self.ids), -1))
 
-    def give(self, ids: pa.Array) -> Numbers:
+    def assign_numbers(self, ids: pa.Array) -> DenseIds:
         """The numbers of ids; an id that has none gets the next one."""
-        found = self.find(ids)
+        found = self.find_numbers(ids)
         unknown = np.flatnonzero(found < 0)
         if not len(unknown):
             return found
         new = (ids if len(unknown) == len(ids) else ids.take(pa.array(unknown))).dictionary_encode()
         _require_room(len(self.ids) + len(new.dictionary))
         self._hold(new.dictionary.nbytes)
-        found[unknown] = _numpy(new.indices) + np.int32(len(self.ids))
+        found[unknown] = _to_int32(new.indices) + np.int32(len(self.ids))
         self.ids = pa.concat_arrays([self.ids, new.dictionary])
         return found
 
 
-class RowNumbers:
+class RowNumbering:
     """Numbers of rows by row id, for entities that nothing refers to by id."""
 
-    def __init__(self, hold: Hold) -> None:
+    def __init__(self, hold: MemoryAllocator) -> None:
         self._hold = hold
         self.row_ids: RowIds = _NO_ROWS
         self._sorted: RowIds = _NO_ROWS
-        self._numbers: Numbers = np.empty(0, np.int32)
+        self._numbers: DenseIds = np.empty(0, np.int32)
 
     def __len__(self) -> int:
         return len(self.row_ids)
 
-    def give(self, row_ids: RowIds) -> tuple[Numbers, npt.NDArray[np.int64]]:
+    def assign_numbers(self, row_ids: RowIds) -> tuple[DenseIds, npt.NDArray[np.int64]]:
         """The numbers of distinct rows, and the places of the rows that got theirs just now."""
         found = find_sorted(self._sorted, self._numbers, row_ids)
         places = np.flatnonzero(found < 0)
@@ -82,7 +82,7 @@ class RowNumbers:
         return found, places
 
 
-def find_sorted(keys: RowIds, numbers: Numbers, wanted: RowIds) -> Numbers:
+def find_sorted(keys: RowIds, numbers: DenseIds, wanted: RowIds) -> DenseIds:
     """The numbers beside the wanted keys among sorted ones; -1 where there is none."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int32)
@@ -91,10 +91,10 @@ def find_sorted(keys: RowIds, numbers: Numbers, wanted: RowIds) -> Numbers:
 
 
 def _require_room(count: int) -> None:
-    if count > NUMBERS_MAX:
+    if count > DENSE_IDS_MAX:
         what = "the number of entities of a type that a query meets"
-        raise ResourceLimit(what, limit=NUMBERS_MAX, actual=count)
+        raise ResourceLimitError(what, limit=DENSE_IDS_MAX, actual=count)
 
 
-def _numpy(values: pa.Array) -> Numbers:
+def _to_int32(values: pa.Array) -> DenseIds:
     return np.array(values.to_numpy(zero_copy_only=False), np.int32)

@@ -12,6 +12,6 @@ patterns. `steps` says what a step is; `rows` is what all of them do with
 rows.
 """
 
-from omnigraph.execution.pattern.run import collected, run_pattern, stream_pattern
+from omnigraph.execution.pattern.run import collect_batches, run_pattern, stream_pattern
 
-__all__ = ["collected", "run_pattern", "stream_pattern"]
+__all__ = ["collect_batches", "run_pattern", "stream_pattern"]

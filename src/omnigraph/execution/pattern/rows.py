@@ -9,18 +9,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.execution.batch import Batch, BoundEdges
-from omnigraph.execution.numbers import packed, sorted_distinct, unpacked
-from omnigraph.execution.source import Numbers, Places
+from omnigraph.execution.numbers import pack_pairs, sort_distinct_pairs, unpack_pairs
+from omnigraph.execution.source import DenseIds, RowIndices
 
 # The variables that something above still reads; None is all of them.
-Kept = frozenset[str] | None
+KeptVariables = frozenset[str] | None
 
 _NODE_BYTES = 4
 _EDGE_BYTES = 6
-_PLACE_BYTES = 8
+_INDEX_BYTES = 8
 
 
-def pruned(batch: Batch, kept: Kept) -> Batch:
+def prune_variables(batch: Batch, kept: KeptVariables) -> Batch:
     """The rows without the variables that nothing reads any more."""
     if kept is None or kept.issuperset((*batch.nodes, *batch.edges)):
         return batch
@@ -33,12 +33,12 @@ def pruned(batch: Batch, kept: Kept) -> Batch:
     )
 
 
-def extended(
+def add_variables(
     batch: Batch,
     *,
-    nodes: Mapping[str, Numbers] | None = None,
+    nodes: Mapping[str, DenseIds] | None = None,
     edges: Mapping[str, BoundEdges] | None = None,
-    kept: Kept = None,
+    kept: KeptVariables = None,
 ) -> Batch:
     """The rows with more variables, as far as anything reads them."""
 
@@ -54,18 +54,18 @@ def extended(
     )
 
 
-def filtered(batch: Batch, mask: npt.NDArray[np.bool_]) -> Batch:
+def filter_rows(batch: Batch, mask: npt.NDArray[np.bool_]) -> Batch:
     """The rows that a mask keeps."""
     return batch if mask.all() else batch.take(np.flatnonzero(mask))
 
 
-def sliced(batch: Batch, start: int, end: int) -> Batch:
+def slice_batch(batch: Batch, start: int, end: int) -> Batch:
     """Rows that follow each other; nothing is copied."""
     return Batch(
         end - start,
         {name: numbers[start:end] for name, numbers in batch.nodes.items()},
         {
-            name: BoundEdges(each.types, each.members[start:end], each.numbers[start:end])
+            name: BoundEdges(each.types, each.type_indices[start:end], each.dense_ids[start:end])
             for name, each in batch.edges.items()
         },
         None if batch.outer is None else batch.outer[start:end],
@@ -73,7 +73,7 @@ def sliced(batch: Batch, start: int, end: int) -> Batch:
     )
 
 
-def concatenated(batches: Sequence[Batch]) -> Batch:
+def concatenate_batches(batches: Sequence[Batch]) -> Batch:
     """The rows of batches with the same variables, of which there is at least one."""
     if len(batches) == 1:
         return batches[0]
@@ -86,8 +86,8 @@ def concatenated(batches: Sequence[Batch]) -> Batch:
         {
             name: BoundEdges(
                 edges.types,
-                np.concatenate([each.edges[name].members for each in batches]),
-                np.concatenate([each.edges[name].numbers for each in batches]),
+                np.concatenate([each.edges[name].type_indices for each in batches]),
+                np.concatenate([each.edges[name].dense_ids for each in batches]),
             )
             for name, edges in first.edges.items()
         },
@@ -96,9 +96,9 @@ def concatenated(batches: Sequence[Batch]) -> Batch:
     )
 
 
-def row_bytes(batch: Batch) -> int:
+def count_row_bytes(batch: Batch) -> int:
     """How many bytes a row takes."""
-    places = _PLACE_BYTES * ((batch.outer is not None) + (batch.scores is not None))
+    places = _INDEX_BYTES * ((batch.outer is not None) + (batch.scores is not None))
     return _NODE_BYTES * len(batch.nodes) + _EDGE_BYTES * len(batch.edges) + places
 
 
@@ -108,8 +108,8 @@ def without_repetitions(batch: Batch) -> Batch:
     if batch.edges or len(batch.nodes) > 1:
         return batch
     if not batch.nodes:
-        found: Places = np.flatnonzero(np.bincount(batch.outer))
+        found: RowIndices = np.flatnonzero(np.bincount(batch.outer))
         return Batch(len(found), outer=found)
     ((name, numbers),) = batch.nodes.items()
-    outer, kept = unpacked(sorted_distinct(packed(batch.outer, numbers)))
+    outer, kept = unpack_pairs(sort_distinct_pairs(pack_pairs(batch.outer, numbers)))
     return Batch(len(outer), {name: kept}, outer=outer)

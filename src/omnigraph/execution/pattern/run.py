@@ -10,20 +10,20 @@ from typing import NamedTuple
 import numpy as np
 
 from omnigraph.execution.batch import Batch
-from omnigraph.execution.pattern.blocks import RowsOfBlock
-from omnigraph.execution.pattern.build import steps_of
+from omnigraph.execution.pattern.blocks import BlockRows
+from omnigraph.execution.pattern.build import build_operators
 from omnigraph.execution.pattern.rows import (
-    Kept,
-    concatenated,
-    row_bytes,
-    sliced,
+    KeptVariables,
+    concatenate_batches,
+    count_row_bytes,
+    slice_batch,
     without_repetitions,
 )
-from omnigraph.execution.pattern.steps import Step
-from omnigraph.execution.reading import Reading
-from omnigraph.execution.source import Places
+from omnigraph.execution.pattern.steps import PhysicalOperator
+from omnigraph.execution.reading import ExecutionContext
+from omnigraph.execution.source import RowIndices
 from omnigraph.query import plan as plans
-from omnigraph.query.walk import chain_of, used_variables
+from omnigraph.query.walk import chain_of, used_variables_of
 
 # Rows that a step makes at once: with fewer, steps cost more than rows; more leave the caches.
 MORSEL_ROWS = 1_000_000
@@ -36,11 +36,11 @@ _REPETITIONS_MIN = 1_000
 
 def run_pattern(
     operator: plans.Operator,
-    reading: Reading,
+    reading: ExecutionContext,
     outer: Batch | None = None,
     *,
     limit: int | None = None,
-    needed: Kept = None,
+    needed: KeptVariables = None,
 ) -> Batch:
     """The rows of a chain of operators; with a limit, any so many of them.
 
@@ -48,16 +48,16 @@ def run_pattern(
     None keeps all of them.
     """
     batches = stream_pattern(operator, reading, outer, limit=limit, needed=needed)
-    return collected(batches, reading, limit=limit)
+    return collect_batches(batches, reading, limit=limit)
 
 
 def stream_pattern(
     operator: plans.Operator,
-    reading: Reading,
+    reading: ExecutionContext,
     outer: Batch | None = None,
     *,
     limit: int | None = None,
-    needed: Kept = None,
+    needed: KeptVariables = None,
 ) -> Iterator[Batch]:
     """The same rows some at a time, and at least one batch; more may come than a limit says."""
     leaf, *operators = chain_of(operator)
@@ -68,22 +68,24 @@ def stream_pattern(
     ranks = [place for place, each in enumerate(operators) if isinstance(each, plans.Rank)]
     if ranks:
         above = operators[ranks[-1] :]
-        start = _ranked(above, reading, outer, needed)
+        start = _rank_rows(above, reading, outer, needed)
         operators = above[1:]
     is_first = isinstance(leaf, plans.Unit) and not ranks
-    steps = steps_of(operators, _Chains(reading), needed=needed, is_first=is_first)
-    yield from _Stream(reading, steps, _Pace(limit)).rows(0, start)
+    steps = build_operators(operators, _ChainRunner(reading), needed=needed, is_first=is_first)
+    yield from _OperatorPipeline(reading, steps, _MorselSizer(limit)).iter_batches(0, start)
 
 
-def collected(batches: Iterable[Batch], reading: Reading, *, limit: int | None = None) -> Batch:
+def collect_batches(
+    batches: Iterable[Batch], reading: ExecutionContext, *, limit: int | None = None
+) -> Batch:
     """All rows of batches, or the first of them, in one."""
     budget = reading.budget
     found: list[Batch] = []
     held = rows = 0
     try:
         for batch in batches:
-            nbytes = batch.num_rows * row_bytes(batch)
-            budget.hold(nbytes)
+            nbytes = batch.num_rows * count_row_bytes(batch)
+            budget.allocate(nbytes)
             held += nbytes
             rows += batch.num_rows
             found.append(batch)
@@ -91,47 +93,56 @@ def collected(batches: Iterable[Batch], reading: Reading, *, limit: int | None =
                 break
         parts = [each for each in found if each.num_rows] or found[:1]
         if len(parts) > 1:
-            budget.require(held)
-        batch = concatenated(parts)
+            budget.require_memory(held)
+        batch = concatenate_batches(parts)
     finally:
         budget.release(held)
-    return batch if limit is None or rows <= limit else sliced(batch, 0, limit)
+    return batch if limit is None or rows <= limit else slice_batch(batch, 0, limit)
 
 
-def _ranked(
-    above: Sequence[plans.Operator], reading: Reading, outer: Batch | None, needed: Kept
+def _rank_rows(
+    above: Sequence[plans.Operator],
+    reading: ExecutionContext,
+    outer: Batch | None,
+    needed: KeptVariables,
 ) -> Batch:
     """The rows of a rank, which is the first of some operators."""
     rank = above[0]
     assert isinstance(rank, plans.Rank)
     if needed is not None:
-        needed = needed.union(*map(used_variables, above))
+        needed = needed.union(*map(used_variables_of, above))
     # Imported when it is needed: most queries do not search.
     from omnigraph.execution import search  # noqa: PLC0415
 
-    return search.rank(rank, run_pattern(rank.input, reading, outer, needed=needed), reading)
+    return search.rank_rows(rank, run_pattern(rank.input, reading, outer, needed=needed), reading)
 
 
 @dataclass(frozen=True, slots=True)
-class _Chains:
+class _ChainRunner:
     """Runs the chains of operators inside others."""
 
-    reading: Reading
+    context: ExecutionContext
 
-    def rows_of_block(
+    def compile_block(
         self, operators: Sequence[plans.Operator], *, needed: frozenset[str], is_set: bool = False
-    ) -> RowsOfBlock:
+    ) -> BlockRows:
         """The rows of a block's operators; of a set, repetitions may be left out."""
-        steps = steps_of(operators, self, needed=needed, is_first=False)
-        return partial(_Stream(self.reading, steps, _Pace(None), is_set=is_set).rows, 0)
+        steps = build_operators(operators, self, needed=needed, is_first=False)
+        return partial(
+            _OperatorPipeline(self.context, steps, _MorselSizer(None), is_set=is_set).iter_batches,
+            0,
+        )
 
-    def component(self, operators: Sequence[plans.Operator], needed: Kept) -> Batch:
+    def run_component(self, operators: Sequence[plans.Operator], needed: KeptVariables) -> Batch:
         """The rows of operators that start with a scan."""
-        steps = steps_of(operators, self, needed=needed, is_first=True)
-        return collected(_Stream(self.reading, steps, _Pace(None)).rows(0, Batch(1)), self.reading)
+        steps = build_operators(operators, self, needed=needed, is_first=True)
+        return collect_batches(
+            _OperatorPipeline(self.context, steps, _MorselSizer(None)).iter_batches(0, Batch(1)),
+            self.context,
+        )
 
 
-class _Cut(NamedTuple):
+class _SplitBatch(NamedTuple):
     """Rows that a step gets in pieces, what is left of the pieces, and what the rows take."""
 
     number: int
@@ -141,50 +152,52 @@ class _Cut(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Stream:
+class _OperatorPipeline:
     """Rows through steps; a step that would make too many at once gets its rows in pieces."""
 
-    reading: Reading
-    steps: Sequence[Step]
-    pace: _Pace
+    context: ExecutionContext
+    steps: Sequence[PhysicalOperator]
+    morsel_sizer: _MorselSizer
     is_set: bool = False
 
-    def rows(self, first: int, batch: Batch) -> Iterator[Batch]:
+    def iter_batches(self, first: int, batch: Batch) -> Iterator[Batch]:
         """What rows become by the steps from one on."""
         # Rows that are cut, the innermost last: a stack, as a pattern may have very many steps.
-        cut: list[_Cut] = []
-        budget = self.reading.budget
+        cut: list[_SplitBatch] = []
+        budget = self.context.budget
         number: int | None = first
         try:
             while number is not None:
-                budget.check()
+                budget.check_interrupts()
                 if number == len(self.steps):
                     yield batch
-                    number, batch = self._next_piece(cut)
+                    number, batch = self._run_next_piece(cut)
                     continue
-                pieces = self.pace.pieces(self.steps[number].fan_out(batch), batch.num_rows)
+                pieces = self.morsel_sizer.split_rows(
+                    self.steps[number].estimate_fan_out(batch), batch.num_rows
+                )
                 if pieces is None:
-                    batch = self._stepped(number, batch)
+                    batch = self._run_operator(number, batch)
                     number += 1
                 else:
-                    nbytes = batch.num_rows * row_bytes(batch)
-                    budget.hold(nbytes)
-                    cut.append(_Cut(number, batch, pieces, nbytes))
-                    number, batch = self._next_piece(cut)
+                    nbytes = batch.num_rows * count_row_bytes(batch)
+                    budget.allocate(nbytes)
+                    cut.append(_SplitBatch(number, batch, pieces, nbytes))
+                    number, batch = self._run_next_piece(cut)
         finally:
             budget.release(sum(each.nbytes for each in cut))
 
-    def _next_piece(self, cut: list[_Cut]) -> tuple[int | None, Batch]:
+    def _run_next_piece(self, cut: list[_SplitBatch]) -> tuple[int | None, Batch]:
         """The next piece of the innermost rows that have one, after its step."""
         while cut:
             last = cut[-1]
             for start, end in last.pieces:
-                piece = self._stepped(last.number, sliced(last.batch, start, end))
+                piece = self._run_operator(last.number, slice_batch(last.batch, start, end))
                 return last.number + 1, piece
-            self.reading.budget.release(cut.pop().nbytes)
+            self.context.budget.release(cut.pop().nbytes)
         return None, Batch(0)
 
-    def _stepped(self, number: int, batch: Batch) -> Batch:
+    def _run_operator(self, number: int, batch: Batch) -> Batch:
         return self._without_repetitions(self.steps[number].run(batch))
 
     def _without_repetitions(self, batch: Batch) -> Batch:
@@ -192,7 +205,7 @@ class _Stream:
         return without_repetitions(batch) if self.is_set and is_large else batch
 
 
-class _Pace:
+class _MorselSizer:
     """How many rows a step may make at once."""
 
     def __init__(self, limit: int | None) -> None:
@@ -201,16 +214,16 @@ class _Pace:
         if limit is not None:
             self._rows = min(max(_MORSEL_GROWTH * limit, _FIRST_MORSEL_ROWS), MORSEL_ROWS)
 
-    def pieces(self, fan_out: Places | None, rows: int) -> Iterator[tuple[int, int]] | None:
+    def split_rows(self, fan_out: RowIndices | None, rows: int) -> Iterator[tuple[int, int]] | None:
         """Where to cut rows, from each place to the next; None if they need not be cut."""
         if fan_out is None:
             if not self._is_limited or rows <= self._rows:
                 return None
             fan_out = np.ones(rows, np.int64)
         ends = np.cumsum(fan_out)
-        return None if not rows or ends[-1] <= self._rows else self._cut(ends)
+        return None if not rows or ends[-1] <= self._rows else self._cut_rows(ends)
 
-    def _cut(self, ends: Places) -> Iterator[tuple[int, int]]:
+    def _cut_rows(self, ends: RowIndices) -> Iterator[tuple[int, int]]:
         place = made = 0
         while place < len(ends):
             after = int(np.searchsorted(ends, made + self._rows, side="right"))

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from omnigraph.execution.batch import Batch
-from omnigraph.execution.pattern.rows import Kept, filtered, pruned
-from omnigraph.execution.reading import Reading
-from omnigraph.execution.source import Places
+from omnigraph.execution.pattern.rows import KeptVariables, filter_rows, prune_variables
+from omnigraph.execution.reading import ExecutionContext
+from omnigraph.execution.source import RowIndices
 from omnigraph.query.typed import Expr
 
 
-class Step(Protocol):
+class PhysicalOperator(Protocol):
     """One operator over some rows; what it gives for a row does not depend on the others."""
 
-    def fan_out(self, batch: Batch) -> Places | None:
+    def estimate_fan_out(self, batch: Batch) -> RowIndices | None:
         """About how many rows each row becomes; None if nobody knows, or at most about one."""
 
     def run(self, batch: Batch) -> Batch:
@@ -24,18 +24,18 @@ class Step(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class FilterStep:
+class FilterOperator:
     """Keeps the rows that satisfy conditions."""
 
-    reading: Reading
+    context: ExecutionContext
     conditions: Sequence[Expr]
-    kept: Kept
+    kept: KeptVariables
 
-    def fan_out(self, _batch: Batch) -> None:
+    def estimate_fan_out(self, _batch: Batch) -> None:
         """At most one each."""
         return
 
     def run(self, batch: Batch) -> Batch:
         """The rows whose conditions are true."""
-        mask = self.reading.mask(batch, self.conditions)
-        return filtered(pruned(batch, self.kept), mask)
+        mask = self.context.evaluate_mask(batch, self.conditions)
+        return filter_rows(prune_variables(batch, self.kept), mask)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from omnigraph.execution.planner.graph import Link, PatternGraph
 from omnigraph.execution.planner.statistics import Statistics
-from omnigraph.execution.planner.trees import Item, Kind, items_of
+from omnigraph.execution.planner.trees import PartialAggregate, PartialKind, items_of
 from omnigraph.query.plan import Aggregate
 from omnigraph.query.typed import (
     AggregateValue,
@@ -33,7 +33,7 @@ class Aggregation:
     columns: tuple[Column, ...]
     keys: tuple[PropertyValue | SystemValue | NodeValue, ...]
     identified: frozenset[str]
-    items: tuple[Item, ...]
+    items: tuple[PartialAggregate, ...]
     floats: tuple[PropertyValue, ...]
 
     @property
@@ -42,7 +42,9 @@ class Aggregation:
         return frozenset(value.variable for value in (*self.keys, *self.floats))
 
 
-def aggregation(operator: Aggregate, graph: PatternGraph, catalog: Catalog) -> Aggregation | None:
+def plan_aggregation(
+    operator: Aggregate, graph: PatternGraph, catalog: Catalog
+) -> Aggregation | None:
     """What an aggregate needs; None if it reads edges, or more than a property."""
     keys = []
     calls = []
@@ -54,8 +56,8 @@ def aggregation(operator: Aggregate, graph: PatternGraph, catalog: Catalog) -> A
                 keys.append(column.value)
             case _:
                 return None
-    items = list(_items(calls))
-    used = {each.value.variable if isinstance(each, Item) else None for each in items}
+    items = list(_collect_items(calls))
+    used = {each.value.variable if isinstance(each, PartialAggregate) else None for each in items}
     used |= {key.variable for key in keys}
     if not used <= graph.variables.keys():
         return None
@@ -63,14 +65,14 @@ def aggregation(operator: Aggregate, graph: PatternGraph, catalog: Catalog) -> A
     return Aggregation(
         operator.columns,
         tuple(keys),
-        frozenset(_identified(keys, graph, catalog)),
+        frozenset(_find_identified(keys, graph, catalog)),
         tuple(dict.fromkeys(each for each in known if not _is_float_sum(each))),
         tuple(dict.fromkeys(each.value for each in known if _is_float_sum(each))),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Deferred:
+class DeferredVariables:
     """Variables that follow from others: each with the traversal that leads to it, in order."""
 
     links: tuple[Link, ...]
@@ -81,9 +83,11 @@ class Deferred:
         return frozenset(link.target for link in self.links)
 
 
-def deferred(wanted: Aggregation, graph: PatternGraph, statistics: Statistics) -> Deferred:
+def find_deferred(
+    wanted: Aggregation, graph: PatternGraph, statistics: Statistics
+) -> DeferredVariables:
     """The variables that need not be enumerated, as every row has exactly one node for them."""
-    ways = {name: _determined(name, graph, statistics) for name in sorted(wanted.identified)}
+    ways = {name: _find_determined(name, graph, statistics) for name in sorted(wanted.identified)}
     roots: list[str] = []
     known: dict[str, Link] = {}
     # The one that determines most comes first; two may determine each other.
@@ -93,11 +97,11 @@ def deferred(wanted: Aggregation, graph: PatternGraph, statistics: Statistics) -
             known = {**ways[name], **known}
     busy = {item.value.variable for item in wanted.items} | graph.entangled | set(roots)
     busy |= {value.variable for value in wanted.floats}
-    links = _stripped(known, busy, graph)
-    return Deferred(tuple(_connected(links, wanted.identified)))
+    links = _strip_leaves(known, busy, graph)
+    return DeferredVariables(tuple(_select_connected(links, wanted.identified)))
 
 
-def _stripped(known: dict[str, Link], busy: Collection[str], graph: PatternGraph) -> list[Link]:
+def _strip_leaves(known: dict[str, Link], busy: Collection[str], graph: PatternGraph) -> list[Link]:
     """The ways to leaves that nothing else is asked of, and then to what is a leaf without them."""
     left = {name: list(graph.links_of[name]) for name in graph.variables}
     found: list[Link] = []
@@ -107,15 +111,15 @@ def _stripped(known: dict[str, Link], busy: Collection[str], graph: PatternGraph
         gone = {link.target for link in found}
         for name in sorted(known.keys() - set(busy) - gone):
             way, links = known[name], left[name]
-            is_leaf = len(links) == 1 and links[0].place == way.place
+            is_leaf = len(links) == 1 and links[0].index == way.index
             if is_leaf and graph.variables[name].is_free:
                 found.append(way)
-                left[way.source] = [each for each in left[way.source] if each.place != way.place]
+                left[way.source] = [each for each in left[way.source] if each.index != way.index]
                 is_done = False
     return list(reversed(found))
 
 
-def _connected(links: Iterable[Link], known: Iterable[str]) -> Iterator[Link]:
+def _select_connected(links: Iterable[Link], known: Iterable[str]) -> Iterator[Link]:
     """The traversals that start where a row, or another traversal before, has a node."""
     reached = set(known)
     for link in links:
@@ -124,7 +128,7 @@ def _connected(links: Iterable[Link], known: Iterable[str]) -> Iterator[Link]:
             yield link
 
 
-def _determined(root: str, graph: PatternGraph, statistics: Statistics) -> dict[str, Link]:
+def _find_determined(root: str, graph: PatternGraph, statistics: Statistics) -> dict[str, Link]:
     """The variables that one determines, with the traversal by which each is reached."""
     found: dict[str, Link] = {}
     waiting = [root]
@@ -137,7 +141,7 @@ def _determined(root: str, graph: PatternGraph, statistics: Statistics) -> dict[
     return found
 
 
-def _items(calls: Iterable[AggregateValue]) -> Iterator[Item | None]:
+def _collect_items(calls: Iterable[AggregateValue]) -> Iterator[PartialAggregate | None]:
     for call in calls:
         items = items_of(call)
         if items is None:
@@ -146,11 +150,11 @@ def _items(calls: Iterable[AggregateValue]) -> Iterator[Item | None]:
             yield from items
 
 
-def _is_float_sum(item: Item) -> bool:
-    return item.kind is Kind.SUM and item.value.type.scalar in FLOATS
+def _is_float_sum(item: PartialAggregate) -> bool:
+    return item.kind is PartialKind.SUM and item.value.type.scalar in FLOATS
 
 
-def _identified(keys: Iterable[Expr], graph: PatternGraph, catalog: Catalog) -> Iterator[str]:
+def _find_identified(keys: Iterable[Expr], graph: PatternGraph, catalog: Catalog) -> Iterator[str]:
     properties: dict[str, set[str]] = {}
     for key in keys:
         match key:

@@ -18,7 +18,7 @@ from typing import Final
 
 from omnigraph.execution.planner.graph import Link, PatternGraph
 from omnigraph.execution.planner.statistics import TEST_SHARE, Statistics
-from omnigraph.query.walk import used_variables
+from omnigraph.query.walk import used_variables_of
 
 # To try all starts takes the square of this; larger patterns are matched as they are written.
 VARIABLES_MAX: Final = 64
@@ -31,7 +31,7 @@ _NODE_COST: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class JoinOrder:
     """An order of enumeration: a start, then traversals; all other variables hang."""
 
     start: str
@@ -42,31 +42,31 @@ class Choice:
     starts: float
     rows: tuple[float, ...]
 
-    def is_told_by(self, variables: Collection[str]) -> bool:
+    def is_identified_by(self, variables: Collection[str]) -> bool:
         """Whether no two rows have the same nodes in some variables."""
         has_edges = any(link.expand.edge_variable is not None for link in self.links)
         return self.core.issubset(variables) and not has_edges
 
 
-def choose(
+def choose_join_order(
     graph: PatternGraph,
     statistics: Statistics,
     *,
     needed: Collection[str],
     among: Iterable[str],
     is_hanging: bool,
-) -> Choice:
+) -> JoinOrder:
     """The cheapest order in which the needed variables, all connected, are enumerated."""
     names = frozenset(among)
     if len(names) > VARIABLES_MAX:
-        return Choice(min(names), names, (), math.inf, math.inf, (math.inf,))
+        return JoinOrder(min(names), names, (), math.inf, math.inf, (math.inf,))
     # A core is stripped of leaves only, and a cycle has none: it is as cyclic as the whole.
     is_cyclic = _is_cyclic(graph, names)
     choices = []
     for start in sorted(names):
-        core = graph.core({*needed, start}) & names if is_hanging else names
-        for first in _firsts(graph, statistics, start, core) if is_cyclic else (None,):
-            simulation = _Simulation(graph, statistics, core, is_cyclic=is_cyclic)
+        core = graph.find_core({*needed, start}) & names if is_hanging else names
+        for first in _list_first_links(graph, statistics, start, core) if is_cyclic else (None,):
+            simulation = _CostSimulation(graph, statistics, core, is_cyclic=is_cyclic)
             choices.append(simulation.run(start, first))
     return min(choices, key=lambda each: each.cost)
 
@@ -78,21 +78,23 @@ def _is_cyclic(graph: PatternGraph, names: frozenset[str]) -> bool:
     return sum(link.source in names and link.target in names for link in graph.links) >= len(names)
 
 
-def _firsts(
+def _list_first_links(
     graph: PatternGraph, statistics: Statistics, start: str, core: frozenset[str]
 ) -> Iterable[Link | None]:
     """The traversals to begin with at a start; None if it is the only variable."""
     links = [each for each in graph.links_of[start] if each.target in core - {start}]
-    links.sort(key=lambda link: (_growth(graph, statistics, link), link.place))
+    links.sort(key=lambda link: (_estimate_link_growth(graph, statistics, link), link.index))
     return links[:_FIRSTS_MAX] or [None]
 
 
-def _growth(graph: PatternGraph, statistics: Statistics, link: Link) -> float:
+def _estimate_link_growth(graph: PatternGraph, statistics: Statistics, link: Link) -> float:
     """How many nodes that will do a traversal leads to from one, on average."""
-    return statistics.degree(link) * statistics.share(graph.variables[link.target])
+    return statistics.estimate_degree(link) * statistics.estimate_share(
+        graph.variables[link.target]
+    )
 
 
-class _Simulation:
+class _CostSimulation:
     def __init__(
         self,
         graph: PatternGraph,
@@ -113,27 +115,27 @@ class _Simulation:
         # What it takes to weigh whole types through a traversal, from a variable.
         self._whole: dict[tuple[int, str], float] = {}
 
-    def run(self, start: str, first: Link | None = None) -> Choice:
+    def run(self, start: str, first: Link | None = None) -> JoinOrder:
         variable = self._graph.variables[start]
-        self._rows = self._statistics.found(variable)
+        self._rows = self._statistics.estimate_matches(variable)
         self._cost = self._rows + _NODE_COST * (
-            0 if variable.is_free else self._statistics.size(variable.type_name)
+            0 if variable.is_free else self._statistics.count_nodes(variable.type_name)
         )
         self._bind(start)
         if first is not None:
             self._expand(first)
-        while (link := self._next()) is not None:
+        while (link := self._choose_next()) is not None:
             self._expand(link)
-        return Choice(
+        return JoinOrder(
             start,
             self._core,
             tuple(self._links),
             self._cost,
-            self._statistics.found(variable),
+            self._statistics.estimate_matches(variable),
             tuple(self._estimates),
         )
 
-    def _next(self) -> Link | None:
+    def _choose_next(self) -> Link | None:
         """The traversal to one more variable that makes the fewest rows."""
         reachable = [
             link
@@ -141,33 +143,40 @@ class _Simulation:
             for link in self._graph.links_of[name]
             if link.target in self._core and link.target not in self._bound
         ]
-        return min(reachable, key=lambda link: (self._growth(link), link.place), default=None)
+        return min(
+            reachable, key=lambda link: (self._estimate_growth(link), link.index), default=None
+        )
 
-    def _growth(self, link: Link) -> float:
+    def _estimate_growth(self, link: Link) -> float:
         """How many rows a traversal makes of one."""
-        return self._degree(link) * self._statistics.share(self._graph.variables[link.target])
+        return self._estimate_degree(link) * self._statistics.estimate_share(
+            self._graph.variables[link.target]
+        )
 
-    def _degree(self, link: Link) -> float:
+    def _estimate_degree(self, link: Link) -> float:
         """To how many nodes a traversal leads from a row."""
-        degree = self._statistics.degree(link)
+        degree = self._statistics.estimate_degree(link)
         if not self._is_cyclic:
             return degree
-        return min(degree * self._affinity(link), self._statistics.size(link.expand.target_type))
+        return min(
+            degree * self._estimate_affinity(link),
+            self._statistics.count_nodes(link.expand.target_type),
+        )
 
-    def _affinity(self, link: Link) -> float:
+    def _estimate_affinity(self, link: Link) -> float:
         """How many times more nodes a row leads to than any node: rows meet hubs more often."""
         return max(
             (
-                self._statistics.affinity(link, each.away_from(link.source))
+                self._statistics.estimate_affinity(link, each.orient_from(link.source))
                 for each in self._links
-                if link.source in (each.source, each.target) and each.place != link.place
+                if link.source in (each.source, each.target) and each.index != link.index
             ),
             default=1.0,
         )
 
     def _expand(self, link: Link) -> None:
-        self._cost += self._rows * (1 + self._degree(link))
-        self._rows *= self._growth(link)
+        self._cost += self._rows * (1 + self._estimate_degree(link))
+        self._rows *= self._estimate_growth(link)
         self._links.append(link)
         self._bind(link.target)
 
@@ -175,47 +184,54 @@ class _Simulation:
         self._bound.add(name)
         for link in self._graph.links_of[name]:
             if link.target not in self._core:
-                self._cost += self._hanging_cost(link, self._rows, name)
-                self._rows *= min(_growth(self._graph, self._statistics, link), 1.0)
+                self._cost += self._estimate_factor_cost(link, self._rows, name)
+                self._rows *= min(_estimate_link_growth(self._graph, self._statistics, link), 1.0)
         self._estimates.append(self._rows)
         for link in self._graph.links_of[name]:
-            if link.target in self._bound and all(link.place != each.place for each in self._links):
+            if link.target in self._bound and all(link.index != each.index for each in self._links):
                 self._close(link)
         for test in self._graph.tests:
-            used = used_variables(test) & self._graph.variables.keys()
+            used = used_variables_of(test) & self._graph.variables.keys()
             if name in used and used <= self._bound:
                 self._cost += self._rows
                 self._rows *= TEST_SHARE
 
     def _close(self, link: Link) -> None:
         self._cost += _CLOSING_COST * self._rows
-        share = self._statistics.degree(link) / self._statistics.size(link.expand.target_type)
+        share = self._statistics.estimate_degree(link) / self._statistics.count_nodes(
+            link.expand.target_type
+        )
         if self._is_cyclic:
-            share *= self._affinity(link) * self._affinity(link.away_from(link.target))
+            share *= self._estimate_affinity(link) * self._estimate_affinity(
+                link.orient_from(link.target)
+            )
         self._rows *= min(share, 1.0)
         self._links.append(link)
         self._estimates.append(self._rows)
 
-    def _hanging_cost(self, link: Link, rows: float, parent: str) -> float:
+    def _estimate_factor_cost(self, link: Link, rows: float, parent: str) -> float:
         """What it takes to weigh the nodes of rows by what a traversal leads to."""
         variable = self._graph.variables[link.target]
         others = [each for each in self._graph.links_of[link.target] if each.target != parent]
         if variable.is_free and not others:
             return rows
-        met = rows * self._statistics.degree(link)
+        met = rows * self._statistics.estimate_degree(link)
         single = _SINGLE_COST * met + sum(
-            self._hanging_cost(each, met, link.target) for each in others
+            self._estimate_factor_cost(each, met, link.target) for each in others
         )
-        whole = self._whole.get((link.place, parent))
+        whole = self._whole.get((link.index, parent))
         if whole is None:
-            size = self._statistics.size(variable.type_name)
-            edges = min(_EDGE_COST * self._statistics.edges(link), _SINGLE_COST * self._back(link))
-            below = sum(self._hanging_cost(each, size, link.target) for each in others)
-            whole = self._whole[link.place, parent] = edges + size + below
+            size = self._statistics.count_nodes(variable.type_name)
+            edges = min(
+                _EDGE_COST * self._statistics.count_edges(link),
+                _SINGLE_COST * self._estimate_back_edges(link),
+            )
+            below = sum(self._estimate_factor_cost(each, size, link.target) for each in others)
+            whole = self._whole[link.index, parent] = edges + size + below
         return min(single, whole)
 
-    def _back(self, link: Link) -> float:
+    def _estimate_back_edges(self, link: Link) -> float:
         """How many edges lead back from the nodes that satisfy what is asked of them."""
-        return self._statistics.share(self._graph.variables[link.target]) * (
-            self._statistics.edges(link)
+        return self._statistics.estimate_share(self._graph.variables[link.target]) * (
+            self._statistics.count_edges(link)
         )

@@ -10,18 +10,18 @@ import numpy as np
 
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.pattern import run_pattern
-from omnigraph.execution.pattern.rows import pruned
+from omnigraph.execution.pattern.rows import prune_variables
 from omnigraph.execution.planner.amounts import Weights
-from omnigraph.execution.planner.bounded import reached_within
+from omnigraph.execution.planner.bounded import find_within_hops
 from omnigraph.execution.planner.graph import Variable
-from omnigraph.execution.planner.rows import Rows, numbered
-from omnigraph.execution.planner.trees import Tree
-from omnigraph.execution.planner.watch import NOBODY, Watch
-from omnigraph.execution.planner.weights import Weighing
-from omnigraph.execution.reading import Reading
-from omnigraph.execution.source import Numbers, Places
+from omnigraph.execution.planner.rows import WeightedRows, number_rows
+from omnigraph.execution.planner.trees import FactorTree
+from omnigraph.execution.planner.watch import NULL_PROFILER, Profiler
+from omnigraph.execution.planner.weights import Factorizer
+from omnigraph.execution.reading import ExecutionContext
+from omnigraph.execution.source import DenseIds, RowIndices
 from omnigraph.query.plan import Expand, Operator, Outer
-from omnigraph.query.walk import link
+from omnigraph.query.walk import link_chain
 
 # Rows that a traversal makes at once: fewer cost more steps, more leave the caches.
 MORSEL_ROWS: Final = 1_000_000
@@ -31,7 +31,7 @@ _ROW_BYTES: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class CoreStep:
+class EnumerationStep:
     """An operator over rows, and the variables that are still read after it."""
 
     operator: Operator
@@ -44,36 +44,42 @@ class CoreStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Core:
+class EnumerationPlan:
     """An order of enumeration: a start, then steps; `trees` weigh the variables when bound."""
 
     start: Variable
-    steps: tuple[CoreStep, ...]
-    trees: Mapping[str, Tree]
+    steps: tuple[EnumerationStep, ...]
+    trees: Mapping[str, FactorTree]
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _Morsel:
     """Rows that follow each other, and how many rows a traversal makes of them."""
 
     first: int
     last: int
     made: int
 
-    def of(self, rows: Rows) -> Rows:
-        return rows if self.last - self.first == rows.count else rows.sliced(self.first, self.last)
+    def slice_rows(self, rows: WeightedRows) -> WeightedRows:
+        return (
+            rows if self.last - self.first == rows.count else rows.slice_rows(self.first, self.last)
+        )
 
 
-def weighing_of(variable: str) -> tuple[str, str]:
+def factor_key_of(variable: str) -> tuple[str, str]:
     """The part of a run that weighs the nodes of a variable."""
     return "weights", variable
 
 
-class Enumeration:
+class Enumerator:
     """The rows of one read."""
 
     def __init__(
-        self, core: Core, weighing: Weighing, reading: Reading, watch: Watch = NOBODY
+        self,
+        core: EnumerationPlan,
+        weighing: Factorizer,
+        reading: ExecutionContext,
+        watch: Profiler = NULL_PROFILER,
     ) -> None:
         self._core = core
         self._weighing = weighing
@@ -82,122 +88,126 @@ class Enumeration:
         # How many nodes there were to start from.
         self.starts = 0
 
-    def rows(self) -> Iterator[Rows]:
+    def iter_rows(self) -> Iterator[WeightedRows]:
         """All rows in morsels, and at least one morsel; none of them stands for nothing."""
         start, watch = self._core.start, self._watch
         watch.start()
-        found = self._weighing.candidates(start)
-        watch.note(start.name, len(found))
+        found = self._weighing.find_candidates(start)
+        watch.record(start.name, len(found))
         self.starts = len(found)
-        is_whole = len(found) == self._weighing.nodes(start).size
-        rows = Rows(Batch(len(found), {start.name: found}))
+        is_whole = len(found) == self._weighing.get_nodes(start).size
+        rows = WeightedRows(Batch(len(found), {start.name: found}))
         if self._has_weight(start.name):
-            rows = rows.weighted(self._weigh(start.name, None if is_whole else found))
-            watch.note(weighing_of(start.name), rows.count)
-        yield from self._after(rows, 0)
+            rows = rows.multiply_weights(
+                self._compute_weights(start.name, None if is_whole else found)
+            )
+            watch.record(factor_key_of(start.name), rows.count)
+        yield from self._run_steps(rows, 0)
 
-    def _after(self, rows: Rows, done: int) -> Iterator[Rows]:
+    def _run_steps(self, rows: WeightedRows, done: int) -> Iterator[WeightedRows]:
         for number in range(done, len(self._core.steps)):
-            self._reading.budget.check()
+            self._reading.budget.check_interrupts()
             step = self._core.steps[number]
-            pieces = self._pieces(step, rows.batch)
+            pieces = self._split_morsels(step, rows.batch)
             for piece in pieces[:-1]:
-                yield from self._after(self._stepped(step, piece.of(rows), piece), number + 1)
-            rows = self._stepped(step, pieces[-1].of(rows), pieces[-1])
+                yield from self._run_steps(
+                    self._run_step(step, piece.slice_rows(rows), piece), number + 1
+                )
+            rows = self._run_step(step, pieces[-1].slice_rows(rows), pieces[-1])
         yield rows
         # Whatever the rows were used for is not part of the next step.
         self._watch.start()
 
-    def _pieces(self, step: CoreStep, batch: Batch) -> Sequence[_Piece]:
+    def _split_morsels(self, step: EnumerationStep, batch: Batch) -> Sequence[_Morsel]:
         """Where to cut rows, so that a traversal does not make too many at once."""
         count = batch.num_rows
         if not step.is_plain or count <= 1:
-            return [_Piece(0, count, 0)]
+            return [_Morsel(0, count, 0)]
         assert isinstance(step.operator, Expand)
-        adjacency = self._weighing.adjacency(step.operator.steps[0])
+        adjacency = self._weighing.get_adjacency(step.operator.steps[0])
         most = STOPPABLE_ROWS if self._reading.budget.may_be_stopped else MORSEL_ROWS
         if adjacency.is_functional and count <= most:
-            return [_Piece(0, count, count)]
-        degrees = adjacency.degrees_at(batch.nodes[step.operator.source])
+            return [_Morsel(0, count, count)]
+        degrees = adjacency.count_neighbours(batch.nodes[step.operator.source])
         ends = np.cumsum(degrees, dtype=np.int64)
-        pieces: list[_Piece] = []
+        pieces: list[_Morsel] = []
         first = made = 0
         while first < count:
             reached = int(np.searchsorted(ends, made + most, side="right"))
             last = min(max(reached, first + 1), count)
-            pieces.append(_Piece(first, last, int(ends[last - 1]) - made))
+            pieces.append(_Morsel(first, last, int(ends[last - 1]) - made))
             first, made = last, int(ends[last - 1])
         return pieces
 
-    def _stepped(self, step: CoreStep, rows: Rows, piece: _Piece) -> Rows:
-        self._reading.budget.check()
-        self._reading.budget.require(piece.made * _ROW_BYTES)
+    def _run_step(self, step: EnumerationStep, rows: WeightedRows, piece: _Morsel) -> WeightedRows:
+        self._reading.budget.check_interrupts()
+        self._reading.budget.require_memory(piece.made * _ROW_BYTES)
         if step.is_plain:
-            places, batch = self._plain(step, rows.batch)
+            places, batch = self._expand_plain(step, rows.batch)
         elif step.is_bounded and rows.count == 1:
-            places, batch = self._bounded(step, rows.batch)
+            places, batch = self._expand_bounded(step, rows.batch)
         else:
-            places, batch = self._other(step, rows.batch)
-        found = Rows(batch, rows.weights.take(places))
-        self._watch.note(id(step), found.count)
+            places, batch = self._run_operator(step, rows.batch)
+        found = WeightedRows(batch, rows.weights.take(places))
+        self._watch.record(id(step), found.count)
         variable = step.variable
         if variable is not None and self._has_weight(variable.name):
-            more = self._weigh(variable.name, batch.nodes[variable.name])
-            found = found.weighted(more)
-            self._watch.note(weighing_of(variable.name), found.count)
-        return Rows(pruned(found.batch, step.kept), found.weights)
+            more = self._compute_weights(variable.name, batch.nodes[variable.name])
+            found = found.multiply_weights(more)
+            self._watch.record(factor_key_of(variable.name), found.count)
+        return WeightedRows(prune_variables(found.batch, step.kept), found.weights)
 
-    def _plain(self, step: CoreStep, batch: Batch) -> tuple[Places, Batch]:
+    def _expand_plain(self, step: EnumerationStep, batch: Batch) -> tuple[RowIndices, Batch]:
         """One hop to distinct neighbours."""
         operator, variable = step.operator, step.variable
         assert isinstance(operator, Expand)
         assert variable is not None
-        adjacency = self._weighing.adjacency(operator.steps[0])
-        places, ends = adjacency.reach(batch.nodes[operator.source])
-        return self._bound(batch, variable, places, ends)
+        adjacency = self._weighing.get_adjacency(operator.steps[0])
+        places, ends = adjacency.expand_neighbours(batch.nodes[operator.source])
+        return self._bind_variable(batch, variable, places, ends)
 
-    def _bounded(self, step: CoreStep, batch: Batch) -> tuple[Places, Batch]:
+    def _expand_bounded(self, step: EnumerationStep, batch: Batch) -> tuple[RowIndices, Batch]:
         """Several hops from the one row there is."""
         operator, variable = step.operator, step.variable
         assert isinstance(operator, Expand)
         assert variable is not None
         (way,) = operator.steps
-        ways = [self._weighing.adjacency(way)]
+        ways = [self._weighing.get_adjacency(way)]
         if operator.is_undirected:
-            ways.append(self._weighing.adjacency(way, is_back=True))
-        ends = reached_within(
+            ways.append(self._weighing.get_adjacency(way, is_back=True))
+        ends = find_within_hops(
             ways,
             int(batch.nodes[operator.source][0]),
             minimum=operator.minimum,
             maximum=operator.maximum,
             budget=self._reading.budget,
         )
-        return self._bound(batch, variable, np.zeros(len(ends), np.int64), ends)
+        return self._bind_variable(batch, variable, np.zeros(len(ends), np.int64), ends)
 
-    def _bound(
-        self, batch: Batch, variable: Variable, places: Places, ends: Numbers
-    ) -> tuple[Places, Batch]:
-        mask = self._weighing.holds(variable, ends)
+    def _bind_variable(
+        self, batch: Batch, variable: Variable, places: RowIndices, ends: DenseIds
+    ) -> tuple[RowIndices, Batch]:
+        mask = self._weighing.evaluate_mask(variable, ends)
         if mask is not None:
             kept = np.flatnonzero(mask)
             places, ends = places.take(kept), ends.take(kept)
         rows = batch.take(places)
         return places, Batch(len(ends), {**rows.nodes, variable.name: ends}, rows.edges)
 
-    def _other(self, step: CoreStep, batch: Batch) -> tuple[Places, Batch]:
+    def _run_operator(self, step: EnumerationStep, batch: Batch) -> tuple[RowIndices, Batch]:
         """Any other operator, and then the blocks of the variable that it binds."""
-        operator = link([Outer(), step.operator])
-        found = run_pattern(operator, self._reading, numbered(batch))
+        operator = link_chain([Outer(), step.operator])
+        found = run_pattern(operator, self._reading, number_rows(batch))
         places = found.outer
         assert places is not None
         found = Batch(found.num_rows, found.nodes, found.edges)
         if step.variable is not None and step.variable.blocks:
-            kept = self._weighing.blocked(step.variable, found.nodes[step.variable.name])
+            kept = self._weighing.filter_by_blocks(step.variable, found.nodes[step.variable.name])
             places, found = places.take(kept), found.take(kept)
         return places, found
 
     def _has_weight(self, name: str) -> bool:
         return not self._core.trees[name].is_bare
 
-    def _weigh(self, name: str, at: Numbers | None) -> Weights:
-        return self._weighing.weights(self._core.trees[name], at)
+    def _compute_weights(self, name: str, at: DenseIds | None) -> Weights:
+        return self._weighing.compute_weights(self._core.trees[name], at)

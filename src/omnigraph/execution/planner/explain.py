@@ -15,17 +15,17 @@ from typing import Any, Final
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.pattern import run_pattern
 from omnigraph.execution.planner.access_paths import AccessPath, AccessPaths
-from omnigraph.execution.planner.choice import Choice
-from omnigraph.execution.planner.core import Core, weighing_of
+from omnigraph.execution.planner.choice import JoinOrder
+from omnigraph.execution.planner.core import EnumerationPlan, factor_key_of
 from omnigraph.execution.planner.graph import Variable
-from omnigraph.execution.planner.physical import Physical
-from omnigraph.execution.planner.rows import numbered
-from omnigraph.execution.planner.trees import Branch, Item, Tree
-from omnigraph.execution.planner.watch import Watch
-from omnigraph.execution.reading import Reading
-from omnigraph.query.explain import operator_text
+from omnigraph.execution.planner.physical import PhysicalPlan
+from omnigraph.execution.planner.rows import number_rows
+from omnigraph.execution.planner.trees import FactorBranch, FactorTree, PartialAggregate
+from omnigraph.execution.planner.watch import Profiler
+from omnigraph.execution.reading import ExecutionContext
+from omnigraph.query.explain import format_operator
 from omnigraph.query.plan import Expand, Operator, Outer, Scan, Unit
-from omnigraph.query.walk import chain_of, link
+from omnigraph.query.walk import chain_of, link_chain
 
 _COLUMNS: Final = (
     "operator",
@@ -65,7 +65,7 @@ class Explained:
 
     def to_text(self) -> str:
         """The operators as a table; but for times, it is the same for the same snapshot."""
-        lines = [_COLUMNS, *map(_cells, self.rows)]
+        lines = [_COLUMNS, *map(_format_cells, self.rows)]
         widths = [max(len(line[place]) for line in lines) for place in range(len(_COLUMNS))]
         return "\n".join(
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -73,69 +73,79 @@ class Explained:
         )
 
 
-class Explaining:
+class PlanExplainer:
     """Puts the rows of an explanation together; `watch` is what was measured, if anything was."""
 
-    def __init__(self, reading: Reading, watch: Watch | None) -> None:
+    def __init__(self, reading: ExecutionContext, watch: Profiler | None) -> None:
         self._paths = AccessPaths(reading)
         self._watch = watch
 
     # ---- patterns ----
 
-    def weighed(self, known: Physical) -> Iterator[ExplainedRow]:
+    def explain_factorized(self, known: PhysicalPlan) -> Iterator[ExplainedRow]:
         """The operators of a run on whole types, in the order they run."""
-        for core, choice in zip(known.cores, known.choices, strict=True):
-            yield from self._core(core, iter(choice.rows))
+        for core, choice in zip(known.enumerations, known.join_orders, strict=True):
+            yield from self._explain_enumeration(core, iter(choice.rows))
         for way in known.deferred.links:
-            access = self._paths.operator(way.expand)
-            yield self._row("Follow", operator_text(way.expand), None, access=access)
+            access = self._paths.find_operator_path(way.expand)
+            yield self._build_row("Follow", format_operator(way.expand), None, access=access)
 
-    def matched(self, pattern: Operator, choices: Sequence[Choice]) -> Iterator[ExplainedRow]:
+    def explain_matched(
+        self, pattern: Operator, choices: Sequence[JoinOrder]
+    ) -> Iterator[ExplainedRow]:
         """The operators of a pattern that is matched, in the order they run."""
         estimates = chain.from_iterable(choice.rows for choice in choices)
         for operator in chain_of(pattern)[1:]:
-            row = self._operator(operator, id(operator))
+            row = self._explain_operator(operator, id(operator))
             is_estimated = isinstance(operator, Scan | Expand)
-            yield _estimated(row, next(estimates, None) if is_estimated else None)
+            yield _with_estimate(row, next(estimates, None) if is_estimated else None)
 
-    def _core(self, core: Core, estimates: Iterator[float]) -> Iterator[ExplainedRow]:
+    def _explain_enumeration(
+        self, core: EnumerationPlan, estimates: Iterator[float]
+    ) -> Iterator[ExplainedRow]:
         start = core.start
         scan = Scan(Unit(), start.name, start.type_name, start.conditions)
-        yield from self._binding(self._operator(scan, start.name), start, core, next(estimates))
+        yield from self._explain_binding(
+            self._explain_operator(scan, start.name), start, core, next(estimates)
+        )
         for step in core.steps:
-            row = self._operator(step.operator, id(step))
+            row = self._explain_operator(step.operator, id(step))
             estimate = next(estimates) if isinstance(step.operator, Expand) else None
             if step.variable is None:
-                yield _estimated(row, estimate)
+                yield _with_estimate(row, estimate)
             else:
-                yield from self._binding(row, step.variable, core, estimate)
+                yield from self._explain_binding(row, step.variable, core, estimate)
 
-    def _binding(
-        self, row: ExplainedRow, variable: Variable, core: Core, estimate: float | None
+    def _explain_binding(
+        self, row: ExplainedRow, variable: Variable, core: EnumerationPlan, estimate: float | None
     ) -> Iterator[ExplainedRow]:
         """An operator that binds a variable, and what is done with its nodes as soon as it did."""
         tree = core.trees[variable.name]
         # The estimate is that of the rows that are left after weighing.
-        yield _estimated(row, estimate if tree.is_bare else None)
+        yield _with_estimate(row, estimate if tree.is_bare else None)
         for block in variable.blocks:
-            detail = f"${variable.name}: block{operator_text(block)}"
-            yield self._row(type(block).__name__, detail, None)
+            detail = f"${variable.name}: block{format_operator(block)}"
+            yield self._build_row(type(block).__name__, detail, None)
         if not tree.is_bare:
-            row = self._row("Weigh", _tree_text(tree), weighing_of(variable.name), access=_TOPOLOGY)
-            yield _estimated(row, estimate)
+            row = self._build_row(
+                "Weigh", _format_tree(tree), factor_key_of(variable.name), access=_TOPOLOGY
+            )
+            yield _with_estimate(row, estimate)
 
-    def _operator(self, operator: Operator, part: Hashable) -> ExplainedRow:
-        access = self._paths.operator(operator)
-        return self._row(type(operator).__name__, operator_text(operator), part, access=access)
+    def _explain_operator(self, operator: Operator, part: Hashable) -> ExplainedRow:
+        access = self._paths.find_operator_path(operator)
+        return self._build_row(
+            type(operator).__name__, format_operator(operator), part, access=access
+        )
 
     # ---- the rest ----
 
-    def rest(self, steps: Sequence[Operator]) -> Iterator[ExplainedRow]:
+    def explain_rest(self, steps: Sequence[Operator]) -> Iterator[ExplainedRow]:
         """The operators after the pattern."""
         for step in steps:
-            yield self._row(type(step).__name__, operator_text(step), id(step))
+            yield self._build_row(type(step).__name__, format_operator(step), id(step))
 
-    def _row(
+    def _build_row(
         self, name: str, detail: str, part: Hashable, *, access: AccessPath | None = None
     ) -> ExplainedRow:
         way = access or AccessPath()
@@ -147,54 +157,54 @@ class Explaining:
         return replace(row, actual_rows=spent.rows, time_ms=time_ms)
 
 
-def run_operators(pattern: Operator, reading: Reading, watch: Watch) -> Batch:
+def run_operators(pattern: Operator, reading: ExecutionContext, watch: Profiler) -> Batch:
     """The rows of a pattern, one operator after the other where they can be told apart."""
     leaf, *operators = chain_of(pattern)
     scans = [each for each in operators if isinstance(each, Scan)]
     if len(scans) != 1 or not isinstance(operators[0], Scan):
         watch.start()
         found = run_pattern(pattern, reading)
-        watch.note(id(pattern), found.num_rows)
+        watch.record(id(pattern), found.num_rows)
         return found
     watch.start()
-    rows = run_pattern(link([leaf, operators[0]]), reading)
-    watch.note(id(operators[0]), rows.num_rows)
+    rows = run_pattern(link_chain([leaf, operators[0]]), reading)
+    watch.record(id(operators[0]), rows.num_rows)
     for operator in operators[1:]:
-        found = run_pattern(link([Outer(), operator]), reading, numbered(rows))
+        found = run_pattern(link_chain([Outer(), operator]), reading, number_rows(rows))
         rows = Batch(found.num_rows, found.nodes, found.edges)
-        watch.note(id(operator), rows.num_rows)
+        watch.record(id(operator), rows.num_rows)
     return rows
 
 
-def _estimated(row: ExplainedRow, estimate: float | None) -> ExplainedRow:
+def _with_estimate(row: ExplainedRow, estimate: float | None) -> ExplainedRow:
     return row if estimate is None else replace(row, estimated_rows=round(estimate))
 
 
-def _tree_text(tree: Tree) -> str:
+def _format_tree(tree: FactorTree) -> str:
     """What hangs from a variable, and which values are carried to it."""
     parts = [
-        operator_text(replace(branch.link.expand, conditions=branch.tree.variable.conditions))
-        for branch in _branches(tree)
+        format_operator(replace(branch.link.expand, conditions=branch.tree.variable.conditions))
+        for branch in _iter_branches(tree)
     ]
     values = [
-        f"{item.kind} of ${item.value.variable}.{item.value.property}" for item in _items(tree)
+        f"{item.kind} of ${item.value.variable}.{item.value.property}" for item in _iter_items(tree)
     ]
     return "; ".join([f"${tree.variable.name}", *parts, *values])
 
 
-def _branches(tree: Tree) -> Iterator[Branch]:
+def _iter_branches(tree: FactorTree) -> Iterator[FactorBranch]:
     for branch in tree.branches:
         yield branch
-        yield from _branches(branch.tree)
+        yield from _iter_branches(branch.tree)
 
 
-def _items(tree: Tree) -> Iterator[Item]:
+def _iter_items(tree: FactorTree) -> Iterator[PartialAggregate]:
     yield from tree.items
     for branch in tree.branches:
-        yield from _items(branch.tree)
+        yield from _iter_items(branch.tree)
 
 
-def _cells(row: ExplainedRow) -> tuple[str, ...]:
+def _format_cells(row: ExplainedRow) -> tuple[str, ...]:
     def shown(value: float | str | None) -> str:
         return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 

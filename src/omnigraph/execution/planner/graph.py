@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from omnigraph.execution.expressions import is_constant
-from omnigraph.query.assemble import UNPLACED, Test, reverse
+from omnigraph.query.assemble import NO_INPUT, Test, reverse_traversal
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.plan import (
     CompareBlock,
@@ -22,7 +22,7 @@ from omnigraph.query.plan import (
     Unit,
 )
 from omnigraph.query.typed import Compare, EdgeStep, Expr, PropertyValue, SystemName, SystemValue
-from omnigraph.query.walk import chain_of, used_variables
+from omnigraph.query.walk import chain_of, used_variables_of
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.types import Scalar
 
@@ -39,8 +39,8 @@ class Variable:
     blocks: tuple[Block, ...] = ()
 
     # What the id must be, if a condition says so, and the conditions beside this one.
-    given_id: Expr | None = None
-    others: tuple[Expr, ...] = ()
+    required_id: Expr | None = None
+    other_conditions: tuple[Expr, ...] = ()
 
     @property
     def is_free(self) -> bool:
@@ -52,7 +52,7 @@ class Variable:
 class Link:
     """A traversal between two variables, in one of its two directions."""
 
-    place: int
+    index: int
     expand: Expand
 
     @property
@@ -82,9 +82,9 @@ class Link:
             and not (expand.is_undirected or expand.is_selection)
         )
 
-    def away_from(self, variable: str) -> Link:
+    def orient_from(self, variable: str) -> Link:
         """The same traversal, starting at one of its ends."""
-        return self if variable == self.source else Link(self.place, reverse(self.expand))
+        return self if variable == self.source else Link(self.index, reverse_traversal(self.expand))
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class PatternGraph:
         found: dict[str, list[Link]] = defaultdict(list)
         for link in self.links:
             for end in sorted({link.source, link.target}):
-                found[end].append(link.away_from(end))
+                found[end].append(link.orient_from(end))
         return {name: tuple(found[name]) for name in (*self.variables, *self.outer)}
 
     @cached_property
@@ -117,29 +117,31 @@ class PatternGraph:
         blocks = [*self.tests, *self.guards]
         blocks += (block for each in self.variables.values() for block in each.blocks)
         return any(link.expand.is_selection for link in self.links) or any(
-            pattern_graph(test.block).is_selecting for test in blocks if isinstance(test, Block)
+            build_pattern_graph(test.block).is_selecting
+            for test in blocks
+            if isinstance(test, Block)
         )
 
     @cached_property
     def entangled(self) -> frozenset[str]:
         """The variables that a test or a traversal that is not plain ties to others."""
-        names = {name for test in self.tests for name in used_variables(test)}
+        names = {name for test in self.tests for name in used_variables_of(test)}
         for link in self.links:
             if not link.is_plain or link.source == link.target:
                 names |= {link.source, link.target}
         return frozenset(names & self.variables.keys())
 
-    def components(self, names: Iterable[str]) -> list[frozenset[str]]:
+    def find_components(self, names: Iterable[str]) -> list[frozenset[str]]:
         """The variables in groups that traversals connect, in order."""
         found: list[frozenset[str]] = []
         seen: set[str] = set()
         for name in names:
             if name not in seen:
-                found.append(self._connected(name))
+                found.append(self._find_connected(name))
                 seen |= found[-1]
         return found
 
-    def _connected(self, name: str) -> frozenset[str]:
+    def _find_connected(self, name: str) -> frozenset[str]:
         reached, waiting = {name}, [name]
         while waiting:
             for link in self.links_of[waiting.pop()]:
@@ -148,7 +150,7 @@ class PatternGraph:
                     waiting.append(link.target)
         return frozenset(reached)
 
-    def core(self, needed: Collection[str]) -> frozenset[str]:
+    def find_core(self, needed: Collection[str]) -> frozenset[str]:
         """The variables that stay when leaves that are not needed are stripped, repeatedly."""
         kept = set(self.variables) | self.outer
         degrees = {name: len(self.links_of[name]) for name in kept}
@@ -164,7 +166,7 @@ class PatternGraph:
         return frozenset(kept)
 
 
-def pattern_graph(pattern: Operator, catalog: Catalog | None = None) -> PatternGraph:
+def build_pattern_graph(pattern: Operator, catalog: Catalog | None = None) -> PatternGraph:
     """The graph of a chain of scans, traversals and tests; a catalog tells which keys are ids."""
     leaf, *operators = chain_of(pattern)
     assert isinstance(leaf, Unit | Outer)
@@ -176,25 +178,25 @@ def pattern_graph(pattern: Operator, catalog: Catalog | None = None) -> PatternG
             case Scan():
                 nodes[operator.variable] = operator.type_name, operator.conditions
             case Expand():
-                links.append(Link(len(links), _unplaced(operator)))
+                links.append(Link(len(links), _detach_traversal(operator)))
                 if not operator.target_is_bound:
                     nodes[operator.target] = operator.target_type, operator.conditions
             case Filter() | Exists() | CompareBlock():
                 tests.append(operator)
             case _:
                 raise AssertionError(f"{type(operator).__name__} is no part of a pattern")
-    graph = _with_tests(leaf, nodes, links, tests)
+    graph = _build_graph(leaf, nodes, links, tests)
     if catalog is None:
         return graph
     variables = {name: _with_id(each, catalog) for name, each in graph.variables.items()}
     return replace(graph, variables=variables)
 
 
-def _unplaced(expand: Expand) -> Expand:
+def _detach_traversal(expand: Expand) -> Expand:
     """The traversal by itself: which end it binds, and what is read there, depends on the order."""
     return replace(
         expand,
-        input=UNPLACED,
+        input=NO_INPUT,
         conditions=(),
         target_is_bound=False,
         properties=None,
@@ -202,7 +204,7 @@ def _unplaced(expand: Expand) -> Expand:
     )
 
 
-def _with_tests(
+def _build_graph(
     leaf: Unit | Outer,
     nodes: Mapping[str, tuple[str, tuple[Expr, ...]]],
     links: Iterable[Link],
@@ -213,7 +215,7 @@ def _with_tests(
     others: list[Test] = []
     guards: list[Test] = []
     for test in tests:
-        used = used_variables(test)
+        used = used_variables_of(test)
         name = min(used) if len(used) == 1 else None
         if not used:
             guards.append(test)
@@ -228,7 +230,7 @@ def _with_tests(
         for name, (type_name, own) in nodes.items()
     }
     links = tuple(links)
-    outer = frozenset(_used(links, others)) - variables.keys()
+    outer = frozenset(_iter_used_variables(links, others)) - variables.keys()
     outer -= {link.expand.edge_variable for link in links}
     return PatternGraph(leaf, variables, links, tuple(others), tuple(guards), frozenset(outer))
 
@@ -251,12 +253,12 @@ def _with_id(variable: Variable, catalog: Catalog) -> Variable:
             case _:
                 continue
         others = variable.conditions[:place] + variable.conditions[place + 1 :]
-        return replace(variable, given_id=given, others=others)
+        return replace(variable, required_id=given, other_conditions=others)
     return variable
 
 
-def _used(links: Iterable[Link], tests: Iterable[Test]) -> Iterator[str]:
+def _iter_used_variables(links: Iterable[Link], tests: Iterable[Test]) -> Iterator[str]:
     for link in links:
         yield from (link.source, link.target)
     for test in tests:
-        yield from used_variables(test)
+        yield from used_variables_of(test)

@@ -13,8 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.execution.budget import Budget
-from omnigraph.execution.planner.amounts import AMOUNT_MAX, Amount, checked, nothing
-from omnigraph.execution.planner.trees import Item, Kind
+from omnigraph.execution.planner.amounts import (
+    CHECKED_MAX,
+    CheckedInts,
+    identity_of,
+    require_in_range,
+)
+from omnigraph.execution.planner.trees import PartialAggregate, PartialKind
 from omnigraph.execution.topology.adjacency import Adjacency
 
 # A product of this many edges takes a few milliseconds; as many ones are kept in memory.
@@ -27,23 +32,23 @@ _summed = 0
 _ones: Final[dict[np.dtype[Any], npt.NDArray[Any]]] = {}  # Any: of each type that is asked for
 
 
-def neighbour_sums(adjacency: Adjacency, amount: Amount, budget: Budget) -> Amount:
+def sum_neighbours(adjacency: Adjacency, amount: CheckedInts, budget: Budget) -> CheckedInts:
     """For each node the sum of the amounts of the nodes next to it."""
     bound = amount.bound * adjacency.degree_max
-    if bound >= AMOUNT_MAX:
-        shadow = _products(adjacency, np.abs(amount.values.astype(np.float64)), budget)
-        bound = checked(float(shadow.max(initial=0.0)))
-    return Amount(_products(adjacency, amount.fitting(bound), budget), bound)
+    if bound >= CHECKED_MAX:
+        shadow = _multiply_vector(adjacency, np.abs(amount.values.astype(np.float64)), budget)
+        bound = require_in_range(float(shadow.max(initial=0.0)))
+    return CheckedInts(_multiply_vector(adjacency, amount.cast_for_bound(bound), budget), bound)
 
 
-def neighbour_extremes(
-    adjacency: Adjacency, item: Item, codes: npt.NDArray[np.int64], budget: Budget
+def find_neighbour_extremes(
+    adjacency: Adjacency, item: PartialAggregate, codes: npt.NDArray[np.int64], budget: Budget
 ) -> npt.NDArray[np.int64]:
     """For each node the least or greatest code of the nodes next to it."""
-    choose = np.minimum if item.kind is Kind.MIN else np.maximum
-    found = np.full(len(adjacency.offsets) - 1, nothing(item), np.int64)
-    for first, last in _ranges(adjacency):
-        budget.check()
+    choose = np.minimum if item.kind is PartialKind.MIN else np.maximum
+    found = np.full(len(adjacency.offsets) - 1, identity_of(item), np.int64)
+    for first, last in _split_ranges(adjacency):
+        budget.check_interrupts()
         offsets = adjacency.offsets[first : last + 1]
         # A segment without any edge would get the first code of the next one.
         filled = np.flatnonzero(offsets[1:] > offsets[:-1])
@@ -53,22 +58,24 @@ def neighbour_extremes(
     return found
 
 
-def _products(adjacency: Adjacency, vector: npt.NDArray[Any], budget: Budget) -> npt.NDArray[Any]:
+def _multiply_vector(
+    adjacency: Adjacency, vector: npt.NDArray[Any], budget: Budget
+) -> npt.NDArray[Any]:
     global _summed  # noqa: PLW0603 — what is imported is of the process, too
     is_large = len(adjacency.ends) >= SPARSE_EDGES_MIN
     _summed += len(adjacency.ends) if is_large else 0
     is_sparse = is_large and _summed > EDGES_BEFORE_SPARSE
-    product = _sparse_product if is_sparse else _gathered_product
+    product = _multiply_sparse if is_sparse else _multiply_gathered
     parts = []
-    for first, last in _ranges(adjacency):
-        budget.check()
+    for first, last in _split_ranges(adjacency):
+        budget.check_interrupts()
         offsets = adjacency.offsets[first : last + 1]
         ends = adjacency.ends[offsets[0] : offsets[-1]]
         parts.append(product(offsets - offsets[0] if first else offsets, ends, vector))
     return parts[0] if len(parts) == 1 else np.concatenate([*parts, np.zeros(0, vector.dtype)])
 
 
-def _sparse_product(
+def _multiply_sparse(
     offsets: npt.NDArray[Any], ends: npt.NDArray[Any], vector: npt.NDArray[Any]
 ) -> npt.NDArray[Any]:
     from scipy.sparse import (  # type: ignore[import-untyped] # noqa: PLC0415 — see below
@@ -81,7 +88,7 @@ def _sparse_product(
     return found
 
 
-def _gathered_product(
+def _multiply_gathered(
     offsets: npt.NDArray[Any], ends: npt.NDArray[Any], vector: npt.NDArray[Any]
 ) -> npt.NDArray[Any]:
     """The same without a library whose import takes longer than the first queries do."""
@@ -93,7 +100,7 @@ def _gathered_product(
     return found
 
 
-def _ranges(adjacency: Adjacency) -> Iterator[tuple[int, int]]:
+def _split_ranges(adjacency: Adjacency) -> Iterator[tuple[int, int]]:
     """Ranges of nodes that have so many edges together; a node with more is alone."""
     offsets = adjacency.offsets
     first, count = 0, len(offsets) - 1

@@ -10,16 +10,21 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from omnigraph.execution.planner.aggregation import Aggregation, Deferred, aggregation, deferred
+from omnigraph.execution.planner.aggregation import (
+    Aggregation,
+    DeferredVariables,
+    find_deferred,
+    plan_aggregation,
+)
 from omnigraph.execution.planner.blocks import BlockTrees
-from omnigraph.execution.planner.choice import VARIABLES_MAX, Choice, choose
-from omnigraph.execution.planner.core import Core, CoreStep
-from omnigraph.execution.planner.graph import Link, PatternGraph, pattern_graph
-from omnigraph.execution.planner.projection import Projection, projection
+from omnigraph.execution.planner.choice import VARIABLES_MAX, JoinOrder, choose_join_order
+from omnigraph.execution.planner.core import EnumerationPlan, EnumerationStep
+from omnigraph.execution.planner.graph import Link, PatternGraph, build_pattern_graph
+from omnigraph.execution.planner.projection import Projection, build_projection
 from omnigraph.execution.planner.statistics import Statistics
-from omnigraph.execution.planner.trees import Item, hanging_tree
-from omnigraph.execution.tail import Step, split
-from omnigraph.query.assemble import Node, Parts, Test, assemble
+from omnigraph.execution.planner.trees import PartialAggregate, build_factor_tree
+from omnigraph.execution.tail import ResultStep, split_plan
+from omnigraph.query.assemble import PatternNode, PatternParts, Test, assemble_pattern
 from omnigraph.query.plan import (
     Aggregate,
     Expand,
@@ -30,7 +35,7 @@ from omnigraph.query.plan import (
     ReadPlan,
     Unit,
 )
-from omnigraph.query.walk import bound_variables, chain_of, used_variables
+from omnigraph.query.walk import bound_variables_of, chain_of, used_variables_of
 from omnigraph.schema.catalog import Catalog
 
 # A graph that has grown or shrunk this many times may need another order.
@@ -38,13 +43,13 @@ DRIFT: int = 4
 
 
 @dataclass(frozen=True)
-class Logical:
+class AnalyzedPlan:
     """What a plan asks for, whatever the snapshot."""
 
     plan: ReadPlan
     pattern: Operator
     rank: Rank | None
-    steps: tuple[Step, ...]
+    steps: tuple[ResultStep, ...]
     graph: PatternGraph
     aggregation: Aggregation | None
     # The variables, also of edges, that something after the pattern reads.
@@ -58,35 +63,35 @@ class Logical:
     @cached_property
     def components(self) -> list[frozenset[str]]:
         """The variables in groups that traversals connect."""
-        return self.graph.components(self.graph.variables)
+        return self.graph.find_components(self.graph.variables)
 
 
 @dataclass(frozen=True, slots=True)
-class Physical:
+class PhysicalPlan:
     """How a plan runs on whole types: components, of which the first has what is needed."""
 
-    cores: tuple[Core, ...]
-    choices: tuple[Choice, ...]
-    deferred: Deferred
+    enumerations: tuple[EnumerationPlan, ...]
+    join_orders: tuple[JoinOrder, ...]
+    deferred: DeferredVariables
     sizes: tuple[tuple[str, int], ...]
 
 
-def logical(plan: ReadPlan, catalog: Catalog) -> Logical:
+def analyze_plan(plan: ReadPlan, catalog: Catalog) -> AnalyzedPlan:
     """What a plan asks for."""
-    parts = split(plan.root)
+    parts = split_plan(plan.root)
     pattern, rank = parts.pattern, None
     if isinstance(pattern, Rank):
         rank = pattern
         pattern = rank.input
-    graph = pattern_graph(pattern, catalog)
+    graph = build_pattern_graph(pattern, catalog)
     steps = parts.steps
     first = steps[0]
     wanted = None
     if isinstance(first, Aggregate) and rank is None:
-        wanted = aggregation(first, graph, catalog)
-    needed = parts.needed if rank is None else parts.needed | used_variables(rank)
+        wanted = plan_aggregation(first, graph, catalog)
+    needed = parts.needed if rank is None else parts.needed | used_variables_of(rank)
     rows_max = parts.rows_max if rank is None else None
-    return Logical(
+    return AnalyzedPlan(
         plan,
         pattern,
         rank,
@@ -95,41 +100,45 @@ def logical(plan: ReadPlan, catalog: Catalog) -> Logical:
         wanted,
         needed,
         rows_max,
-        _projection(steps, graph, catalog) if rank is None else None,
+        _plan_projection(steps, graph, catalog) if rank is None else None,
     )
 
 
-def _projection(steps: Sequence[Step], graph: PatternGraph, catalog: Catalog) -> Projection | None:
+def _plan_projection(
+    steps: Sequence[ResultStep], graph: PatternGraph, catalog: Catalog
+) -> Projection | None:
     match steps:
         case [Project(columns=columns)] | [Limit(), Project(columns=columns)]:
             types = {name: each.type_name for name, each in graph.variables.items()}
-            return projection(columns, types, catalog)
+            return build_projection(columns, types, catalog)
         case _:
             return None
 
 
-def is_weighable(query: Logical) -> bool:
+def is_factorizable(query: AnalyzedPlan) -> bool:
     """Whether rows can be enumerated here: the order is free, and one component has all needs."""
     graph = query.graph
     if graph.is_selecting or not 0 < len(graph.variables) <= VARIABLES_MAX:
         return False
-    own = [_component_of(query, used_variables(test)) for test in graph.tests]
+    own = [_component_of(query, used_variables_of(test)) for test in graph.tests]
     if None in own:
         return False
-    return len({_component_of(query, {name}) for name in _wanted(query)} - {None}) <= 1
+    return (
+        len({_component_of(query, {name}) for name in _collect_row_variables(query)} - {None}) <= 1
+    )
 
 
-def physical(query: Logical, statistics: Statistics) -> Physical:
+def build_physical_plan(query: AnalyzedPlan, statistics: Statistics) -> PhysicalPlan:
     """The cheapest way to run a plan on whole types."""
     graph, wanted = query.graph, query.aggregation
-    later = Deferred(())
+    later = DeferredVariables(())
     if wanted is not None:
-        later = deferred(wanted, graph, statistics)
-    needed = (_wanted(query) | graph.entangled) - later.variables
+        later = find_deferred(wanted, graph, statistics)
+    needed = (_collect_row_variables(query) | graph.entangled) - later.variables
     items = () if wanted is None else wanted.items
-    components = sorted(query.components, key=lambda each: not each & _wanted(query))
+    components = sorted(query.components, key=lambda each: not each & _collect_row_variables(query))
     choices = tuple(
-        choose(
+        choose_join_order(
             graph,
             statistics,
             needed=needed & component,
@@ -138,91 +147,94 @@ def physical(query: Logical, statistics: Statistics) -> Physical:
         )
         for component in components
     )
-    kept = _read_after(query) - later.variables
-    cores = tuple(_core(graph, choice, later, items=items, kept=kept) for choice in choices)
+    kept = _collect_read_variables(query) - later.variables
+    cores = tuple(
+        _build_enumeration(graph, choice, later, items=items, kept=kept) for choice in choices
+    )
     types = sorted({each.type_name for each in graph.variables.values()})
-    sizes = tuple((name, statistics.size(name)) for name in types)
-    return Physical(cores, choices, later, sizes)
+    sizes = tuple((name, statistics.count_nodes(name)) for name in types)
+    return PhysicalPlan(cores, choices, later, sizes)
 
 
-def is_outdated(known: Physical, statistics: Statistics) -> bool:
+def is_outdated(known: PhysicalPlan, statistics: Statistics) -> bool:
     """Whether types are much larger or smaller than when an order was chosen.
 
     So is one that relies on nodes that others determine, and do no longer.
     """
     return any(
-        not size / DRIFT <= statistics.size(name) <= size * DRIFT for name, size in known.sizes
+        not size / DRIFT <= statistics.count_nodes(name) <= size * DRIFT
+        for name, size in known.sizes
     ) or not all(statistics.is_functional(link) for link in known.deferred.links)
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class OrderedPattern:
     """A pattern in the order in which it is matched, for any source."""
 
     pattern: Operator
-    choices: tuple[Choice, ...] = ()
+    join_orders: tuple[JoinOrder, ...] = ()
 
 
-def reordered(query: Logical, statistics: Statistics) -> Ordered:
+def reorder_pattern(query: AnalyzedPlan, statistics: Statistics) -> OrderedPattern:
     """The pattern of a plan in the cheapest order."""
     graph = query.graph
     if graph.is_selecting or not 0 < len(graph.variables) <= VARIABLES_MAX:
-        return Ordered(query.pattern)
+        return OrderedPattern(query.pattern)
     choices = [
-        choose(graph, statistics, needed=(), among=component, is_hanging=False)
+        choose_join_order(graph, statistics, needed=(), among=component, is_hanging=False)
         for component in query.components
     ]
     choices.sort(key=lambda choice: choice.rows[0])
     tests: list[Test] = [*graph.guards, *graph.tests]
     tests += (block for each in graph.variables.values() for block in each.blocks)
     links = [link for choice in choices for link in choice.links]
-    pattern = _assembled(graph, [choice.start for choice in choices], links, tests)
-    return Ordered(pattern, tuple(choices))
+    pattern = _assemble_operators(graph, [choice.start for choice in choices], links, tests)
+    return OrderedPattern(pattern, tuple(choices))
 
 
-def _assembled(
+def _assemble_operators(
     graph: PatternGraph, starts: Iterable[str], links: Iterable[Link], tests: Iterable[Test]
 ) -> Operator:
     traversals = [link.expand for link in links]
     names = {end for each in traversals for end in (each.source, each.target)}
     ordered = dict.fromkeys((*starts, *sorted(names)))
     nodes = [
-        Node(name, graph.variables[name].type_name, graph.variables[name].conditions)
+        PatternNode(name, graph.variables[name].type_name, graph.variables[name].conditions)
         for name in ordered
     ]
-    return assemble(Unit(), Parts(tuple(nodes), tuple(traversals), tuple(tests)))
+    return assemble_pattern(Unit(), PatternParts(tuple(nodes), tuple(traversals), tuple(tests)))
 
 
-def _core(
+def _build_enumeration(
     graph: PatternGraph,
-    choice: Choice,
-    later: Deferred,
+    choice: JoinOrder,
+    later: DeferredVariables,
     *,
-    items: Collection[Item],
+    items: Collection[PartialAggregate],
     kept: frozenset[str],
-) -> Core:
+) -> EnumerationPlan:
     tests = [
         test
         for test in graph.tests
-        if used_variables(test) & graph.variables.keys() & choice.core
-        or used_variables(test) & {link.expand.edge_variable for link in choice.links}
+        if used_variables_of(test) & graph.variables.keys() & choice.core
+        or used_variables_of(test) & {link.expand.edge_variable for link in choice.links}
     ]
-    _, scan, *operators = chain_of(_assembled(graph, [choice.start], choice.links, tests))
-    assert bound_variables(scan) == {choice.start}
-    steps: list[CoreStep] = []
+    _, scan, *operators = chain_of(_assemble_operators(graph, [choice.start], choice.links, tests))
+    assert bound_variables_of(scan) == {choice.start}
+    steps: list[EnumerationStep] = []
     for operator in reversed(operators):
-        steps.append(_step(graph, operator, kept))
-        kept = kept | used_variables(operator)
+        steps.append(_build_step(graph, operator, kept))
+        kept = kept | used_variables_of(operator)
     hidden = choice.core | later.variables
     trees = {
-        name: hanging_tree(graph, graph.variables[name], hidden, items) for name in choice.core
+        name: build_factor_tree(graph, graph.variables[name], hidden, items) for name in choice.core
     }
-    return Core(graph.variables[choice.start], tuple(reversed(steps)), trees)
+    return EnumerationPlan(graph.variables[choice.start], tuple(reversed(steps)), trees)
 
 
-def _step(graph: PatternGraph, operator: Operator, kept: frozenset[str]) -> CoreStep:
+def _build_step(graph: PatternGraph, operator: Operator, kept: frozenset[str]) -> EnumerationStep:
     if not isinstance(operator, Expand) or operator.target_is_bound:
-        return CoreStep(operator, None, kept, is_plain=False, is_bounded=False)
+        return EnumerationStep(operator, None, kept, is_plain=False, is_bounded=False)
     is_bounded = (
         len(operator.steps) == 1
         and operator.edge_variable is None
@@ -230,10 +242,10 @@ def _step(graph: PatternGraph, operator: Operator, kept: frozenset[str]) -> Core
         and operator.source_type == operator.target_type
     )
     is_plain = Link(0, operator).is_plain
-    return CoreStep(operator, graph.variables[operator.target], kept, is_plain, is_bounded)
+    return EnumerationStep(operator, graph.variables[operator.target], kept, is_plain, is_bounded)
 
 
-def _wanted(query: Logical) -> frozenset[str]:
+def _collect_row_variables(query: AnalyzedPlan) -> frozenset[str]:
     """The node variables that rows must have."""
     if query.aggregation is not None:
         return query.aggregation.needed
@@ -245,12 +257,12 @@ def _wanted(query: Logical) -> frozenset[str]:
     return frozenset(edges.get(name, name) for name in query.needed)
 
 
-def _read_after(query: Logical) -> frozenset[str]:
+def _collect_read_variables(query: AnalyzedPlan) -> frozenset[str]:
     """The variables, also of edges, that are read of rows."""
     return query.needed if query.aggregation is None else query.aggregation.needed
 
 
-def _component_of(query: Logical, names: Collection[str]) -> int | None:
+def _component_of(query: AnalyzedPlan, names: Collection[str]) -> int | None:
     """The only component that variables, also of edges, are in."""
     ends = {
         link.expand.edge_variable: link.source

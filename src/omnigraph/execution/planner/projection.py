@@ -12,9 +12,9 @@ from typing import Final
 import pyarrow as pa
 
 from omnigraph.execution.batch import Batch
-from omnigraph.execution.reading import Reading
-from omnigraph.execution.result_types import result_type, shown
-from omnigraph.execution.source import Numbers
+from omnigraph.execution.reading import ExecutionContext
+from omnigraph.execution.result_types import result_type_of, to_result_values
+from omnigraph.execution.source import DenseIds
 from omnigraph.execution.topology import DenseNodes, TopologySource
 from omnigraph.query.typed import Column, PropertyValue, SystemName, SystemValue
 from omnigraph.schema.catalog import Catalog
@@ -24,7 +24,7 @@ ROWS_MAX: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class _ProjectedField:
     variable: str
     type_name: str
     # None is the id.
@@ -36,20 +36,22 @@ class Projection:
     """Columns that are properties and ids of nodes."""
 
     schema: pa.Schema
-    fields: tuple[_Field, ...]
+    fields: tuple[_ProjectedField, ...]
 
-    def table(self, batch: Batch, reading: Reading) -> pa.Table:
+    def build_table(self, batch: Batch, reading: ExecutionContext) -> pa.Table:
         """The columns of rows."""
         source = reading.source
         assert isinstance(source, TopologySource)
         arrays = [
-            _values(source.nodes(field.type_name), field.name, batch.nodes[field.variable])
+            _fetch_column(
+                source.get_nodes(field.type_name), field.name, batch.nodes[field.variable]
+            )
             for field in self.fields
         ]
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
 
-def projection(
+def build_projection(
     columns: Sequence[Column], types: dict[str, str], catalog: Catalog
 ) -> Projection | None:
     """The columns of a plan, if all of them are properties and ids of node variables."""
@@ -57,17 +59,19 @@ def projection(
     for column in columns:
         match column.value:
             case PropertyValue(variable, name) if variable in types:
-                fields.append(_Field(variable, types[variable], name))
+                fields.append(_ProjectedField(variable, types[variable], name))
             case SystemValue(variable, SystemName.ID) if variable in types:
-                fields.append(_Field(variable, types[variable], None))
+                fields.append(_ProjectedField(variable, types[variable], None))
             case _:
                 return None
-    schema = pa.schema([pa.field(each.name, result_type(each.type, catalog)) for each in columns])
+    schema = pa.schema(
+        [pa.field(each.name, result_type_of(each.type, catalog)) for each in columns]
+    )
     return Projection(schema, tuple(fields))
 
 
-def _values(nodes: DenseNodes, name: str | None, at: Numbers) -> pa.Array:
+def _fetch_column(nodes: DenseNodes, name: str | None, at: DenseIds) -> pa.Array:
     if name is None:
-        return nodes.ids(at)
-    column = nodes.column(name)
-    return shown(column.one(int(at[0])) if len(at) == 1 else column.take(at))
+        return nodes.fetch_ids(at)
+    column = nodes.get_column(name)
+    return to_result_values(column.take_one(int(at[0])) if len(at) == 1 else column.take(at))

@@ -9,13 +9,13 @@ import numpy as np
 
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.groups import Groups
-from omnigraph.execution.pattern.rows import concatenated, sliced
-from omnigraph.execution.planner.amounts import Amount, Weights, added_at, chosen_at
-from omnigraph.execution.source import Places
+from omnigraph.execution.pattern.rows import concatenate_batches, slice_batch
+from omnigraph.execution.planner.amounts import CheckedInts, Weights, add_at, choose_at
+from omnigraph.execution.source import RowIndices
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class WeightedRows:
     """Rows, each of which stands for as many matches as its weight says."""
 
     batch: Batch
@@ -26,56 +26,61 @@ class Rows:
         """How many rows there are."""
         return self.batch.num_rows
 
-    def take(self, places: Places) -> Rows:
+    def take(self, places: RowIndices) -> WeightedRows:
         """Some rows."""
-        return Rows(self.batch.take(places), self.weights.take(places))
+        return WeightedRows(self.batch.take(places), self.weights.take(places))
 
-    def sliced(self, first: int, last: int) -> Rows:
+    def slice_rows(self, first: int, last: int) -> WeightedRows:
         """Rows that follow each other."""
-        return Rows(sliced(self.batch, first, last), self.weights.take(np.arange(first, last)))
+        return WeightedRows(
+            slice_batch(self.batch, first, last), self.weights.take(np.arange(first, last))
+        )
 
-    def weighted(self, more: Weights) -> Rows:
+    def multiply_weights(self, more: Weights) -> WeightedRows:
         """The rows with more that hangs from them, without those that then stand for nothing."""
-        weights = self.weights.times(more)
+        weights = self.weights.multiply(more)
         if weights.counts is None:
-            return Rows(self.batch, weights)
+            return WeightedRows(self.batch, weights)
         kept = np.flatnonzero(weights.counts.values)
-        found = Rows(self.batch, weights)
+        found = WeightedRows(self.batch, weights)
         return found if len(kept) == self.count else found.take(kept)
 
-    def together(self, groups: Groups) -> Rows:
+    def merge_groups(self, groups: Groups) -> WeightedRows:
         """One row for each group, which stands for all that its rows stand for."""
         of_row, count, most = groups.of_row, groups.count, max(self.count, 1)
-        return Rows(
+        return WeightedRows(
             self.batch.take(groups.first_rows),
-            self.weights.summed(
-                lambda amount: added_at(amount, of_row, count, most),
-                lambda item, codes: chosen_at(item, codes, of_row, count),
-                lambda: Amount(np.bincount(of_row, minlength=count), most),
+            self.weights.sum_into(
+                lambda amount: add_at(amount, of_row, count, most),
+                lambda item, codes: choose_at(item, codes, of_row, count),
+                lambda: CheckedInts(np.bincount(of_row, minlength=count), most),
             ),
         )
 
 
-def numbered(batch: Batch) -> Batch:
+def number_rows(batch: Batch) -> Batch:
     """The rows of a batch as the rows around a block, each of them by its place."""
     return Batch(batch.num_rows, batch.nodes, batch.edges, np.arange(batch.num_rows))
 
 
-def joined(parts: Sequence[Rows]) -> Rows:
+def concatenate_rows(parts: Sequence[WeightedRows]) -> WeightedRows:
     """All rows of several morsels."""
     if len(parts) == 1:
         return parts[0]
     weights = [part.weights for part in parts]
     counts = None
     if any(each.counts is not None for each in weights):
-        counts = _joined(
-            part.weights.counts or Amount(np.ones(part.count, np.int64), 1) for part in parts
+        counts = _concatenate_ints(
+            part.weights.counts or CheckedInts(np.ones(part.count, np.int64), 1) for part in parts
         )
-    return Rows(
-        concatenated([part.batch for part in parts]),
+    return WeightedRows(
+        concatenate_batches([part.batch for part in parts]),
         Weights(
             counts,
-            {item: _joined(each.sums[item] for each in weights) for item in weights[0].sums},
+            {
+                item: _concatenate_ints(each.sums[item] for each in weights)
+                for item in weights[0].sums
+            },
             {
                 item: np.concatenate([each.extremes[item] for each in weights])
                 for item in weights[0].extremes
@@ -84,13 +89,13 @@ def joined(parts: Sequence[Rows]) -> Rows:
     )
 
 
-def total(parts: Sequence[Rows]) -> Weights:
+def sum_weights(parts: Sequence[WeightedRows]) -> Weights:
     """What all rows together stand for, as the weights of one row."""
-    rows = joined([Rows(Batch(part.count), part.weights) for part in parts])
-    return rows.together(Groups(np.zeros(rows.count, np.int64), np.zeros(1, np.int64))).weights
+    rows = concatenate_rows([WeightedRows(Batch(part.count), part.weights) for part in parts])
+    return rows.merge_groups(Groups(np.zeros(rows.count, np.int64), np.zeros(1, np.int64))).weights
 
 
-def _joined(amounts: Iterable[Amount]) -> Amount:
+def _concatenate_ints(amounts: Iterable[CheckedInts]) -> CheckedInts:
     known = list(amounts)
     bound = max(each.bound for each in known)
-    return Amount(np.concatenate([each.values for each in known]), bound)
+    return CheckedInts(np.concatenate([each.values for each in known]), bound)

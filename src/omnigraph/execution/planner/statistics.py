@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.pinned import pinned
+from omnigraph.execution.pinned import find_candidate_ids
 from omnigraph.execution.planner.graph import Link, Variable
-from omnigraph.execution.reading import Reading
+from omnigraph.execution.reading import ExecutionContext
 from omnigraph.execution.topology import TopologySource
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.typed import Compare, EdgeStep, Expr, Member
@@ -31,46 +31,48 @@ _Steps: TypeAlias = tuple[tuple[EdgeStep, ...], bool, int]
 class Statistics:
     """Counts of one snapshot; those of a topology are exact, also where there are conditions."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: ExecutionContext) -> None:
         self._reading = reading
         self._found: dict[str, float] = {}
         self._degrees: dict[_Steps, Degrees | None] = {}
         self._affinities: dict[tuple[_Steps, _Steps], float] = {}
 
-    def size(self, type_name: str) -> int:
+    def count_nodes(self, type_name: str) -> int:
         """How many nodes of a type there are, and at least one."""
-        return max(self._reading.source.nodes(type_name).count, 1)
+        return max(self._reading.source.get_nodes(type_name).count, 1)
 
-    def edges(self, link: Link) -> int:
+    def count_edges(self, link: Link) -> int:
         """How many edges a traversal is about."""
         source = self._reading.source
-        return sum(source.edges(step.edge_type).count for step in link.expand.steps)
+        return sum(source.get_edges(step.edge_type).count for step in link.expand.steps)
 
-    def found(self, variable: Variable) -> float:
+    def estimate_matches(self, variable: Variable) -> float:
         """How many nodes satisfy what is about a variable alone."""
         known = self._found.get(variable.name)
         if known is None:
             # At least one: a plan outlives the parameters that found nothing.
-            known = max(self._satisfying(variable) * _BLOCK_SHARE ** len(variable.blocks), 1.0)
+            known = max(
+                self._estimate_satisfying(variable) * _BLOCK_SHARE ** len(variable.blocks), 1.0
+            )
             self._found[variable.name] = known
         return known
 
-    def share(self, variable: Variable) -> float:
+    def estimate_share(self, variable: Variable) -> float:
         """The part of a type that satisfies what is about a variable alone."""
-        return min(self.found(variable) / self.size(variable.type_name), 1.0)
+        return min(self.estimate_matches(variable) / self.count_nodes(variable.type_name), 1.0)
 
-    def degree(self, link: Link) -> float:
+    def estimate_degree(self, link: Link) -> float:
         """To how many nodes a traversal leads from one, on average."""
         expand = link.expand
-        each = self.edges(link) / self.size(expand.source_type)
+        each = self.count_edges(link) / self.count_nodes(expand.source_type)
         if expand.is_undirected:
             each *= 2
         if expand.edge_variable is not None:
             return each
-        most = self.size(expand.target_type)
-        return nodes_within(each, expand.minimum, expand.maximum, most)
+        most = self.count_nodes(expand.target_type)
+        return estimate_nodes_within(each, expand.minimum, expand.maximum, most)
 
-    def affinity(self, one: Link, other: Link) -> float:
+    def estimate_affinity(self, one: Link, other: Link) -> float:
         """How many times more nodes one traversal leads to from where another one leads to.
 
         Both start at the same variable. A hub is reached as often as it has edges, and all of them
@@ -79,11 +81,11 @@ class Statistics:
         key = _steps_of(one), _steps_of(other)
         known = self._affinities.get(key)
         if known is None:
-            known = self._affinity(one, other)
+            known = self._compute_affinity(one, other)
             self._affinities[key] = self._affinities[key[1], key[0]] = known
         return known
 
-    def _affinity(self, one: Link, other: Link) -> float:
+    def _compute_affinity(self, one: Link, other: Link) -> float:
         degrees, others = self._degrees_of(one), self._degrees_of(other)
         if degrees is None or others is None:
             return 1.0
@@ -92,7 +94,7 @@ class Statistics:
             return 1.0
         both = np.einsum("i,i->", degrees, others, dtype=np.float64)
         # At least one: a plan outlives the edges it was chosen for.
-        return float(self.size(one.expand.source_type) * max(both, 1.0) / ways)
+        return float(self.count_nodes(one.expand.source_type) * max(both, 1.0) / ways)
 
     def _degrees_of(self, link: Link) -> Degrees | None:
         """How many nodes one hop leads to from each node; None where only means are known."""
@@ -108,7 +110,9 @@ class Statistics:
         ways = [(step.edge_type, step.is_reversed) for step in expand.steps]
         if expand.is_undirected:
             ways += [(edge_type, not is_reversed) for edge_type, is_reversed in ways]
-        first, *rest = (source.edges(name).adjacency(is_back).degrees for name, is_back in ways)
+        first, *rest = (
+            source.get_edges(name).get_adjacency(is_back).degrees for name, is_back in ways
+        )
         return sum(rest, first)
 
     def is_functional(self, link: Link) -> bool:
@@ -117,17 +121,17 @@ class Statistics:
         step = link.step
         if not isinstance(source, TopologySource):
             return False
-        return source.edges(step.edge_type).adjacency(step.is_reversed).is_functional
+        return source.get_edges(step.edge_type).get_adjacency(step.is_reversed).is_functional
 
-    def _satisfying(self, variable: Variable) -> float:
+    def _estimate_satisfying(self, variable: Variable) -> float:
         reading = self._reading
-        nodes = reading.source.nodes(variable.type_name)
+        nodes = reading.source.get_nodes(variable.type_name)
         if not variable.conditions:
             return nodes.count
         if isinstance(reading.source, TopologySource):
-            return len(nodes.where(variable.conditions, reading.params))
-        shape = reading.view.shape(TypeKey(TypeKind.NODE, variable.type_name))
-        ids = pinned(variable.conditions, shape, reading.params)
+            return len(nodes.filter_nodes(variable.conditions, reading.params))
+        shape = reading.view.get_shape(TypeKey(TypeKind.NODE, variable.type_name))
+        ids = find_candidate_ids(variable.conditions, shape, reading.params)
         if ids is not None:
             return len(ids)
         found = float(nodes.count)
@@ -136,7 +140,7 @@ class Statistics:
         return found
 
 
-def nodes_within(degree: float, minimum: int, maximum: int, most: int) -> float:
+def estimate_nodes_within(degree: float, minimum: int, maximum: int, most: int) -> float:
     """How many nodes lie within some hops at a mean degree, and at most so many.
 
     The series has a closed form: neither its time nor its largest term follows the bound.

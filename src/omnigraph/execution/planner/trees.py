@@ -11,7 +11,7 @@ from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.typed import AggregateValue, NodeValue, PropertyValue, SystemValue
 
 
-class Kind(StrEnum):
+class PartialKind(StrEnum):
     """What of a value is carried from the node that has it to the rows that need it."""
 
     KNOWN = "known"
@@ -21,28 +21,28 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class PartialAggregate:
     """A value of a variable, carried along with the number of matches."""
 
-    kind: Kind
+    kind: PartialKind
     value: PropertyValue
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class FactorBranch:
     """A plain traversal from a variable to a tree of others."""
 
     link: Link
-    tree: Tree
+    tree: FactorTree
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class FactorTree:
     """A variable with what hangs from it; `items` are the values of the variable itself."""
 
     variable: Variable
-    branches: tuple[Branch, ...] = ()
-    items: tuple[Item, ...] = ()
+    branches: tuple[FactorBranch, ...] = ()
+    items: tuple[PartialAggregate, ...] = ()
 
     @property
     def is_bare(self) -> bool:
@@ -55,30 +55,36 @@ class Tree:
         return not self.branches and not self.items
 
 
-def hanging_tree(
-    graph: PatternGraph, variable: Variable, core: Collection[str], items: Iterable[Item] = ()
-) -> Tree:
+def build_factor_tree(
+    graph: PatternGraph,
+    variable: Variable,
+    core: Collection[str],
+    items: Iterable[PartialAggregate] = (),
+) -> FactorTree:
     """A variable of the core with all that hangs from it; its own conditions hold already."""
     bare = replace(variable, conditions=(), blocks=())
-    return _grown(graph, bare, frozenset(core), tuple(items))
+    return _grow_tree(graph, bare, frozenset(core), tuple(items))
 
 
-def _grown(
-    graph: PatternGraph, variable: Variable, seen: frozenset[str], items: tuple[Item, ...]
-) -> Tree:
+def _grow_tree(
+    graph: PatternGraph,
+    variable: Variable,
+    seen: frozenset[str],
+    items: tuple[PartialAggregate, ...],
+) -> FactorTree:
     branches = tuple(
-        Branch(
+        FactorBranch(
             link,
-            _grown(graph, graph.variables[link.target], seen | {variable.name}, items),
+            _grow_tree(graph, graph.variables[link.target], seen | {variable.name}, items),
         )
         for link in graph.links_of[variable.name]
         if link.target not in seen and link.target != variable.name
     )
     own = tuple(item for item in items if item.value.variable == variable.name)
-    return Tree(variable, branches, own)
+    return FactorTree(variable, branches, own)
 
 
-def items_of(call: AggregateValue) -> tuple[Item, ...] | None:
+def items_of(call: AggregateValue) -> tuple[PartialAggregate, ...] | None:
     """What has to be carried for an aggregate; None if this cannot be told by numbers."""
     argument = call.argument
     match call.function, argument:
@@ -88,11 +94,11 @@ def items_of(call: AggregateValue) -> tuple[Item, ...] | None:
             pass
         case _:
             return None
-    known = Item(Kind.KNOWN, argument)
+    known = PartialAggregate(PartialKind.KNOWN, argument)
     match call.function:
         case AggregateFunction.COUNT:
             return (known,)
         case AggregateFunction.SUM | AggregateFunction.AVG:
-            return (Item(Kind.SUM, argument), known)
+            return (PartialAggregate(PartialKind.SUM, argument), known)
         case AggregateFunction.MIN | AggregateFunction.MAX:
-            return (Item(Kind(call.function.value), argument), known)
+            return (PartialAggregate(PartialKind(call.function.value), argument), known)

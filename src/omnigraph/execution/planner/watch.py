@@ -10,25 +10,25 @@ from typing import Final
 
 
 @dataclass(slots=True)
-class Spent:
+class StepProfile:
     """The rows that a part gave, and the seconds that it took."""
 
     rows: int = 0
     seconds: float = 0.0
 
 
-class Watch:
+class Profiler:
     """Notes what parts give and take; parts are told apart by whatever names them."""
 
     def __init__(self) -> None:
-        self.spent: dict[Hashable, Spent] = defaultdict(Spent)
+        self.spent: dict[Hashable, StepProfile] = defaultdict(StepProfile)
         self._since = time.perf_counter()
 
     def start(self) -> None:
         """Begin to measure the next part."""
         self._since = time.perf_counter()
 
-    def note(self, part: Hashable, rows: int) -> None:
+    def record(self, part: Hashable, rows: int) -> None:
         """End to measure a part, and begin with the next one."""
         now = time.perf_counter()
         spent = self.spent[part]
@@ -36,20 +36,20 @@ class Watch:
         spent.seconds += now - self._since
         self._since = time.perf_counter()
 
-    def note_step(self, step: Hashable, rows: int) -> None:
+    def record_step(self, step: Hashable, rows: int) -> None:
         """The same for a step after the pattern."""
-        self.note(id(step), rows)
+        self.record(id(step), rows)
 
 
-class _NoWatch(Watch):
+class _NullProfiler(Profiler):
     def __init__(self) -> None:
         self.spent = {}
 
     def start(self) -> None:
         """Measure nothing."""
 
-    def note(self, part: Hashable, rows: int) -> None:
+    def record(self, part: Hashable, rows: int) -> None:
         """Note nothing."""
 
 
-NOBODY: Final[Watch] = _NoWatch()
+NULL_PROFILER: Final[Profiler] = _NullProfiler()

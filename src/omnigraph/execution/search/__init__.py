@@ -13,24 +13,24 @@ property of a snapshot, and `fields` keeps what they asked for: a `field` is mad
 `scored` are what they share. Words are cut out of texts by `tokens`, and found by `vocabulary`.
 """
 
-from omnigraph.execution.search.asked import Asked
-from omnigraph.execution.search.fields import Fields, fields_of, share_memory
+from omnigraph.execution.search.asked import FieldRef
+from omnigraph.execution.search.fields import FieldCache, field_cache_of, share_memory
 from omnigraph.execution.search.predicates import (
-    is_answered,
-    searched,
-    text_candidates,
-    text_mask,
+    find_text_candidates,
+    match_texts,
+    search_nodes,
+    should_use_index,
 )
-from omnigraph.execution.search.ranking import rank
+from omnigraph.execution.search.ranking import rank_rows
 
 __all__ = [
-    "Asked",
-    "Fields",
-    "fields_of",
-    "is_answered",
-    "rank",
-    "searched",
+    "FieldCache",
+    "FieldRef",
+    "field_cache_of",
+    "find_text_candidates",
+    "match_texts",
+    "rank_rows",
+    "search_nodes",
     "share_memory",
-    "text_candidates",
-    "text_mask",
+    "should_use_index",
 ]

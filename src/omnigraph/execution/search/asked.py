@@ -18,7 +18,7 @@ _COMPONENT_BYTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FieldRef:
     """A property of a node type at a snapshot."""
 
     view: View
@@ -38,7 +38,7 @@ class Asked:
     @property
     def column(self) -> str:
         """The column of the property, which no other one ever has."""
-        return self.view.shape(self.type_key).columns[self.property_name]
+        return self.view.get_shape(self.type_key).columns[self.property_name]
 
     @property
     def key(self) -> tuple[str, str]:
@@ -57,26 +57,28 @@ class Asked:
         two branches may give the same one to different rows.
         """
         snapshot = self.view.snapshot
-        return seq < snapshot.seq and snapshot.stream.owner(seq).id == stream
+        return seq < snapshot.seq and snapshot.stream.owner_of(seq).id == stream
 
     @property
     def vector_bytes(self) -> int:
         """How many bytes the vectors of the property take."""
-        kind = self.view.shape(self.type_key).schema.field(self.column).type
+        kind = self.view.get_shape(self.type_key).schema.field(self.column).type
         return self.pin.rows * int(kind.list_size) * _COMPONENT_BYTES
 
-    def row_ids(self) -> RowIds:
+    def read_row_ids(self) -> RowIds:
         """The rows of the version."""
-        found: RowIds = self.view.table(self.type_key).scan(columns=[ROW_ID])[ROW_ID].to_numpy()
+        found: RowIds = (
+            self.view.open_table(self.type_key).scan(columns=[ROW_ID])[ROW_ID].to_numpy()
+        )
         return found
 
-    def rows(self, row_ids: RowIds | None) -> tuple[RowIds, pa.ChunkedArray]:
+    def read_rows(self, row_ids: RowIds | None) -> tuple[RowIds, pa.ChunkedArray]:
         """The values of some rows, or of all, in the order of row ids."""
-        table = self.view.table(self.type_key)
+        table = self.view.open_table(self.type_key)
         if row_ids is None:
             found = table.scan(columns=[ROW_ID, self.column])
         else:
-            found = table.rows(pa.array(row_ids), columns=[ROW_ID, self.column])
+            found = table.fetch_rows(pa.array(row_ids), columns=[ROW_ID, self.column])
         rows: RowIds = found[ROW_ID].to_numpy()
         if bool(np.all(rows[1:] > rows[:-1])):
             return rows, found[self.column]

@@ -9,29 +9,29 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.search.field import Field
+from omnigraph.execution.search.field import FieldIndex
 from omnigraph.execution.search.segment_types import Mask
 from omnigraph.execution.search.text_segment import TextSegment, totals_of
-from omnigraph.execution.text import analyze
+from omnigraph.execution.text import analyze_text
 from omnigraph.execution.tokens import Codes
 from omnigraph.execution.vocabulary import ABSENT
 
-TextField: TypeAlias = Field[TextSegment]
+TextField: TypeAlias = FieldIndex[TextSegment]
 Scores: TypeAlias = npt.NDArray[np.float64]
 
 K1: Final = 1.2
 B: Final = 0.75
 
 
-def bm25_scores(field: TextField, query: str | None) -> Scores:
+def score_bm25(field: TextField, query: str | None) -> Scores:
     """The score of every row of a field, by place; zero for rows without a token of the query."""
     scores = np.zeros(field.starts[-1])
-    wanted = sorted(set(analyze(query or "")))
+    wanted = sorted(set(analyze_text(query or "")))
     if not wanted:
         return scores
-    documents, total = _statistics(field)
+    documents, total = _compute_statistics(field)
     for token in wanted:
-        places, frequencies, lengths = _posting(field, token)
+        places, frequencies, lengths = _collect_postings(field, token)
         if not len(places):
             continue
         # In this order of operations every engine gets the same bits.
@@ -41,22 +41,22 @@ def bm25_scores(field: TextField, query: str | None) -> Scores:
     return scores
 
 
-def matching_rows(field: TextField, query: str | None, edits: int) -> Mask:
+def match_rows(field: TextField, query: str | None, edits: int) -> Mask:
     """Which rows have a token within so many edits of a token of the query, by place."""
     found = np.zeros(field.starts[-1], np.bool_)
-    wanted = sorted(set(analyze(query or "")))
+    wanted = sorted(set(analyze_text(query or "")))
     for start, segment in zip(field.starts, field.segments, strict=False):
-        found[segment.having(_codes(segment, wanted, edits)) + np.int64(start)] = True
+        found[segment.find_rows_with(_find_codes(segment, wanted, edits)) + np.int64(start)] = True
     return found
 
 
-def _codes(segment: TextSegment, wanted: list[str], edits: int) -> Iterable[int]:
+def _find_codes(segment: TextSegment, wanted: list[str], edits: int) -> Iterable[int]:
     if edits:
-        return map(int, segment.vocabulary.near(wanted, edits))
-    return [code for code in map(segment.vocabulary.code, wanted) if code != ABSENT]
+        return map(int, segment.vocabulary.find_near(wanted, edits))
+    return [code for code in map(segment.vocabulary.find_code, wanted) if code != ABSENT]
 
 
-def _statistics(field: TextField) -> tuple[int, int]:
+def _compute_statistics(field: TextField) -> tuple[int, int]:
     """How many texts there are, and how many tokens they have together."""
     parts = [
         segment.totals if alive is None else totals_of(segment.lengths[alive])
@@ -65,14 +65,14 @@ def _statistics(field: TextField) -> tuple[int, int]:
     return sum(documents for documents, _ in parts), sum(tokens for _, tokens in parts)
 
 
-def _posting(field: TextField, token: str) -> tuple[Codes, Codes, Codes]:
+def _collect_postings(field: TextField, token: str) -> tuple[Codes, Codes, Codes]:
     """The rows with a token, by place: how often each has it, and its length."""
     found: list[tuple[Codes, Codes, Codes]] = []
     for start, segment, alive in zip(field.starts, field.segments, field.alive, strict=False):
-        code = segment.vocabulary.code(token)
+        code = segment.vocabulary.find_code(token)
         if code == ABSENT:
             continue
-        places, frequencies = segment.posting(code)
+        places, frequencies = segment.get_posting(code)
         if alive is not None:
             is_alive = alive.take(places)
             places, frequencies = places[is_alive], frequencies[is_alive]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from omnigraph.embedding.embedder import NamedEmbedder
-from omnigraph.embedding.vectors import unit_vector
+from omnigraph.embedding.vectors import normalize_vector
 from omnigraph.errors import EmbeddingError
 from omnigraph.execution.search.nearest import Vector
 from omnigraph.schema.catalog import Property
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from omnigraph.execution.reading import Embedder
 
 
-def embedded(text: str, property_: Property, embed: Embedder | None) -> Vector:
+def embed_query(text: str, property_: Property, embed: Embedder | None) -> Vector:
     """The unit vector of a text, made by the model that made the vectors of a property."""
-    embedder = required(embed)
+    embedder = require_embedder(embed)
     assert isinstance(property_.type.value, VectorType)
-    check_model(property_, embedder)
+    require_model(property_, embedder)
     dimension = property_.type.value.dimension
-    values = unit_vector(embedder(text, dimension), dimension=dimension)
+    values = normalize_vector(embedder(text, dimension), dimension=dimension)
     return np.array(values, np.float32)
 
 
-def required(embed: Embedder | None) -> Embedder:
+def require_embedder(embed: Embedder | None) -> Embedder:
     """The embedder, which a search by text cannot do without."""
     if embed is None:
         raise EmbeddingError(
@@ -38,7 +38,7 @@ def required(embed: Embedder | None) -> Embedder:
     return embed
 
 
-def check_model(property_: Property, embed: Embedder) -> None:
+def require_model(property_: Property, embed: Embedder) -> None:
     """Refuse an embedder whose model is not the one that made the vectors of a property."""
     recorded = None if property_.embed is None else property_.embed.model
     if recorded is None or not isinstance(embed, NamedEmbedder) or embed.model == recorded:

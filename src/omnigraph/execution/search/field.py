@@ -15,7 +15,7 @@ from typing import Final, Generic, Protocol, TypeVar
 import numpy as np
 
 from omnigraph.execution.search.segment_types import Mask, RowIds
-from omnigraph.execution.source import Places
+from omnigraph.execution.source import RowIndices
 
 # Every search asks every segment.
 SEGMENTS_MAX: Final = 8
@@ -43,7 +43,7 @@ S = TypeVar("S", bound=Segment)
 
 
 @dataclass(frozen=True)
-class Field(Generic[S]):
+class FieldIndex(Generic[S]):
     """The segments of a version, and for each which rows are in the version; None means all."""
 
     segments: tuple[S, ...]
@@ -65,45 +65,45 @@ class Field(Generic[S]):
         """Where the rows of each segment start, if all segments are put in line."""
         return tuple(np.cumsum([0, *(len(each.row_ids) for each in self.segments)]).tolist())
 
-    def places(self, row_ids: RowIds) -> Places:
+    def find_row_indices(self, row_ids: RowIds) -> RowIndices:
         """Where rows are in that line; -1 for rows without a place."""
         if len(self.segments) == 1 and _are_within(row_ids, self.segments[0].row_ids):
-            places: Places = (row_ids - self.segments[0].row_ids[0]).view(np.int64)
+            places: RowIndices = (row_ids - self.segments[0].row_ids[0]).view(np.int64)
             return places
         found = np.full(len(row_ids), -1, np.int64)
         for start, segment in zip(self.starts, self.segments, strict=False):
-            _put_places(found, segment.row_ids, row_ids, start=start)
+            _put_row_indices(found, segment.row_ids, row_ids, start=start)
         return found
 
 
-def whole(segment: S) -> Field[S]:
+def make_single_segment(segment: S) -> FieldIndex[S]:
     """A field of one segment, all of whose rows are there."""
-    return Field((segment,), (None,))
+    return FieldIndex((segment,), (None,))
 
 
-def extended(
-    field: Field[S],
+def extend_index(
+    field: FieldIndex[S],
     row_ids: RowIds,
     *,
     make: Callable[[RowIds], S],
     merge: Callable[[Sequence[S], Sequence[Mask | None]], S],
-) -> Field[S]:
+) -> FieldIndex[S]:
     """The field of a later version, which has exactly these rows."""
     ordered = np.sort(row_ids)
     known = [(segment.row_ids, segment.blank_rows) for segment in field.segments]
     is_known = is_among(ordered, np.sort(np.concatenate([*chain.from_iterable(known)])))
     new = ordered[~is_known]
     segments = (*field.segments, make(new)) if len(new) else field.segments
-    alive = tuple(_mask(segment.row_ids, ordered) for segment in segments)
+    alive = tuple(_compute_mask(segment.row_ids, ordered) for segment in segments)
     sizes = [len(segment.row_ids) for segment in segments]
     gone = sum(int(np.count_nonzero(~mask)) for mask in alive if mask is not None)
     is_loose = gone + sum(sizes[1:]) > LOOSE_SHARE * sum(sizes)
     if len(segments) > SEGMENTS_MAX or (is_loose and len(segments) > 1):
-        return whole(merge(segments, alive))
-    return Field(segments, alive)
+        return make_single_segment(merge(segments, alive))
+    return FieldIndex(segments, alive)
 
 
-def _mask(row_ids: RowIds, present: RowIds) -> Mask | None:
+def _compute_mask(row_ids: RowIds, present: RowIds) -> Mask | None:
     found = is_among(row_ids, present)
     return None if found.all() else found
 
@@ -128,7 +128,7 @@ def _are_consecutive(ordered: RowIds) -> bool:
     return len(ordered) > 0 and int(ordered[-1]) - int(ordered[0]) + 1 == len(ordered)
 
 
-def _put_places(found: Places, ordered: RowIds, row_ids: RowIds, *, start: int) -> None:
+def _put_row_indices(found: RowIndices, ordered: RowIds, row_ids: RowIds, *, start: int) -> None:
     if not len(ordered):
         return
     if _are_consecutive(ordered):

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from omnigraph.execution.search.scored import Scored
-from omnigraph.execution.source import Places
+from omnigraph.execution.search.scored import ScoredNodes
+from omnigraph.execution.source import RowIndices
 
 
-def fused(arms: Sequence[Places], *, count: int, k: int) -> Scored:
+def fuse_ranks(arms: Sequence[RowIndices], *, count: int, k: int) -> ScoredNodes:
     """The scores of those of `count` nodes that an arm ranks; an arm has the best node first."""
     scores = np.zeros(count)
     for arm in arms:
         scores[arm] += 1 / (k + np.arange(1, len(arm) + 1))
     places = np.flatnonzero(scores)
-    return Scored(places, scores[places])
+    return ScoredNodes(places, scores[places])

@@ -8,12 +8,12 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.search.field import Field
-from omnigraph.execution.search.scored import Scored, least, nothing
+from omnigraph.execution.search.field import FieldIndex
+from omnigraph.execution.search.scored import ScoredNodes, make_empty, select_least
 from omnigraph.execution.search.vector_segment import Matrix, VectorSegment
-from omnigraph.execution.source import Places
+from omnigraph.execution.source import RowIndices
 
-VectorField: TypeAlias = Field[VectorSegment]
+VectorField: TypeAlias = FieldIndex[VectorSegment]
 Vector: TypeAlias = npt.NDArray[np.float32]
 Distances: TypeAlias = npt.NDArray[np.float32]
 
@@ -28,31 +28,31 @@ _ROUNDING: Final = 2.0**-24
 _LENGTH_MAX: Final = 1e18
 
 
-def nearest(
+def find_nearest(
     field: VectorField,
-    at: Places,
+    at: RowIndices,
     query: Vector,
     *,
     limit: int | None,
     check: Callable[[], None] = lambda: None,
-) -> Scored:
+) -> ScoredNodes:
     """The squared distances of the vectors at some places of a field.
 
     With a limit, only of those that are no farther than the one at the limit. What `check` raises
     between two blocks of rows ends the search.
     """
     if limit is None or limit >= len(at):
-        return Scored(np.arange(len(at)), _exact(field, at, query, check))
+        return ScoredNodes(np.arange(len(at)), _compute_exact(field, at, query, check))
     if not limit:
-        return nothing()
-    candidates = _candidates(field, at, query, limit, check)
-    found = _exact(field, at if candidates is None else at[candidates], query, check)
-    kept = least(found, limit)
-    return Scored(kept if candidates is None else candidates[kept], found[kept])
+        return make_empty()
+    candidates = _find_candidates(field, at, query, limit, check)
+    found = _compute_exact(field, at if candidates is None else at[candidates], query, check)
+    kept = select_least(found, limit)
+    return ScoredNodes(kept if candidates is None else candidates[kept], found[kept])
 
 
-def squared_distances(
-    matrix: Matrix, query: Vector, at: Places, check: Callable[[], None] = lambda: None
+def compute_squared_distances(
+    matrix: Matrix, query: Vector, at: RowIndices, check: Callable[[], None] = lambda: None
 ) -> Distances:
     """The exact squared distances of some rows, rounded once to 32 bits."""
     found = np.empty(len(at), np.float32)
@@ -68,16 +68,18 @@ def squared_distances(
     return found
 
 
-def _exact(field: VectorField, at: Places, query: Vector, check: Callable[[], None]) -> Distances:
+def _compute_exact(
+    field: VectorField, at: RowIndices, query: Vector, check: Callable[[], None]
+) -> Distances:
     found = np.empty(len(at), np.float32)
-    for segment, where, local in _by_segment(field, at):
-        found[where] = squared_distances(segment.matrix, query, local, check)
+    for segment, where, local in _split_by_segment(field, at):
+        found[where] = compute_squared_distances(segment.matrix, query, local, check)
     return found
 
 
-def _candidates(
-    field: VectorField, at: Places, query: Vector, limit: int, check: Callable[[], None]
-) -> Places | None:
+def _find_candidates(
+    field: VectorField, at: RowIndices, query: Vector, limit: int, check: Callable[[], None]
+) -> RowIndices | None:
     """Places among which the nearest are for certain; None if all may be."""
     length = float(np.linalg.norm(query.astype(np.float64)))
     longest = max(segment.length_max for segment in field.segments)
@@ -85,13 +87,16 @@ def _candidates(
         return None
     # Every sum of products is off by at most so much, in whatever order it is computed.
     slack = _ROUNDING * 4 * (len(query) + 8) * (length + longest) ** 2
-    places: Places | None = None
-    for of in _steps(field, at):
+    places: RowIndices | None = None
+    for of in _choose_bounds(field, at):
         check()
         here = at if places is None else at[places]
-        lower = _bounds(field, here, query, of)
-        first = least(lower, limit)[:limit]
-        reach = float(_exact(field, here[first], query, check).max()) * (1 + 4 * _ROUNDING) + slack
+        lower = _compute_bounds(field, here, query, of)
+        first = select_least(lower, limit)[:limit]
+        reach = (
+            float(_compute_exact(field, here[first], query, check).max()) * (1 + 4 * _ROUNDING)
+            + slack
+        )
         kept = np.flatnonzero(lower <= np.float32(reach))
         places = kept if places is None else places[kept]
         if len(places) <= limit + _FEW_LEFT:
@@ -99,30 +104,30 @@ def _candidates(
     return places
 
 
-def _steps(field: VectorField, at: Places) -> list[Callable[..., Distances]]:
+def _choose_bounds(field: VectorField, at: RowIndices) -> list[Callable[..., Distances]]:
     """How to bound distances from below, but for rounding: coarsely, then better."""
     are_many = len(at) > _PICKED_SHARE * field.starts[-1]
     if are_many and any(segment.sketch is not None for segment in field.segments):
-        return [_coarse, _rounded]
-    return [_rounded]
+        return [_bound_by_sketch, _bound_by_rounding]
+    return [_bound_by_rounding]
 
 
-def _bounds(
-    field: VectorField, at: Places, query: Vector, of: Callable[..., Distances]
+def _compute_bounds(
+    field: VectorField, at: RowIndices, query: Vector, of: Callable[..., Distances]
 ) -> Distances:
     found = np.empty(len(at), np.float32)
-    for segment, where, local in _by_segment(field, at):
+    for segment, where, local in _split_by_segment(field, at):
         found[where] = of(segment, local, query)
     return found
 
 
-def _coarse(segment: VectorSegment, local: Places, query: Vector) -> Distances:
+def _bound_by_sketch(segment: VectorSegment, local: RowIndices, query: Vector) -> Distances:
     if segment.sketch is None:
-        return _rounded(segment, local, query)
-    return segment.sketch.bounds(query.astype(np.float64)).take(local)
+        return _bound_by_rounding(segment, local, query)
+    return segment.sketch.compute_bounds(query.astype(np.float64)).take(local)
 
 
-def _rounded(segment: VectorSegment, local: Places, query: Vector) -> Distances:
+def _bound_by_rounding(segment: VectorSegment, local: RowIndices, query: Vector) -> Distances:
     # Not a product of matrices: its threads gain nothing here, and wait for busy cores.
     if len(local) > _PICKED_SHARE * len(segment.row_ids):
         found: Distances = np.vecdot(segment.matrix, -2 * query)
@@ -135,9 +140,9 @@ def _rounded(segment: VectorSegment, local: Places, query: Vector) -> Distances:
     return found
 
 
-def _by_segment(
-    field: VectorField, at: Places
-) -> Iterator[tuple[VectorSegment, slice | Places, Places]]:
+def _split_by_segment(
+    field: VectorField, at: RowIndices
+) -> Iterator[tuple[VectorSegment, slice | RowIndices, RowIndices]]:
     """The given places by segment: which of them are in it, and where in it they are."""
     if len(field.segments) == 1:
         yield field.segments[0], slice(None), at

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from omnigraph.execution.search.asked import Asked
+from omnigraph.execution.search.asked import FieldRef
 from omnigraph.execution.search.text_segment import TextSegment
-from omnigraph.execution.topology.files import Files
-from omnigraph.execution.topology.piece import Piece, arrays_of_texts, texts_of_arrays
+from omnigraph.execution.topology.files import CacheFiles
+from omnigraph.execution.topology.piece import CacheBlock, decode_texts, encode_texts
 from omnigraph.execution.vocabulary import Vocabulary
 from omnigraph.storage.pins import Pin
 
@@ -21,54 +21,56 @@ _STREAM, _SEQ = "stream", "seq"
 
 
 @dataclass(frozen=True, slots=True)
-class SavedTexts:
+class TextSegmentStore:
     """The files of the texts of one graph."""
 
-    files: Files
+    files: CacheFiles
 
-    def load(self, asked: Asked) -> TextSegment | None:
+    def load(self, asked: FieldRef) -> TextSegment | None:
         """The texts of a version, if they were saved."""
-        piece = self.files.load(_filed(asked.pin), asked.column)
-        return None if piece is None else _segment(piece)
+        piece = self.files.load(_file_pin_of(asked.pin), asked.column)
+        return None if piece is None else _decode_segment(piece)
 
-    def earlier(self, asked: Asked) -> TextSegment | None:
+    def find_earlier(self, asked: FieldRef) -> TextSegment | None:
         """The texts of the latest earlier version that were saved."""
-        latest: Piece | None = None
-        for version in self.files.versions(_filed(asked.pin).path) - {asked.pin.version}:
-            piece = self.files.load(replace(_filed(asked.pin), version=version), asked.column)
-            if piece is None or not asked.is_after(piece.notes[_STREAM], piece.notes[_SEQ]):
+        latest: CacheBlock | None = None
+        for version in self.files.list_versions(_file_pin_of(asked.pin).path) - {asked.pin.version}:
+            piece = self.files.load(replace(_file_pin_of(asked.pin), version=version), asked.column)
+            if piece is None or not asked.is_after(piece.metadata[_STREAM], piece.metadata[_SEQ]):
                 continue
-            if latest is None or piece.notes[_SEQ] > latest.notes[_SEQ]:
+            if latest is None or piece.metadata[_SEQ] > latest.metadata[_SEQ]:
                 latest = piece
-        return None if latest is None else _segment(latest)
+        return None if latest is None else _decode_segment(latest)
 
-    def save(self, asked: Asked, segment: TextSegment) -> None:
+    def save(self, asked: FieldRef, segment: TextSegment) -> None:
         """Have the texts of a version written some time."""
         if len(segment.row_ids) < ROWS_MIN:
             return
         ref = asked.view.snapshot.ref
         notes: dict[str, str | int] = {_STREAM: ref.stream, _SEQ: ref.seq}
-        self.files.save(_filed(asked.pin), asked.column, lambda: _piece(segment, notes))
+        self.files.save(
+            _file_pin_of(asked.pin), asked.column, lambda: _encode_segment(segment, notes)
+        )
 
 
-def _filed(pin: Pin) -> Pin:
+def _file_pin_of(pin: Pin) -> Pin:
     """The pin under which files are found: not those of the topology, which has its own."""
     return replace(pin, path=f"{pin.path}/texts")
 
 
-def _piece(segment: TextSegment, notes: dict[str, str | int]) -> Piece:
+def _encode_segment(segment: TextSegment, notes: dict[str, str | int]) -> CacheBlock:
     arrays = {name: getattr(segment, name) for name in _ARRAYS}
-    tokens = arrays_of_texts(segment.vocabulary.tokens)
-    return Piece({**arrays, **{_TOKENS + name: each for name, each in tokens.items()}}, notes)
+    tokens = encode_texts(segment.vocabulary.tokens)
+    return CacheBlock({**arrays, **{_TOKENS + name: each for name, each in tokens.items()}}, notes)
 
 
-def _segment(piece: Piece) -> TextSegment:
+def _decode_segment(piece: CacheBlock) -> TextSegment:
     tokens = {
         name.removeprefix(_TOKENS): array
         for name, array in piece.arrays.items()
         if name.startswith(_TOKENS)
     }
     return TextSegment(
-        vocabulary=Vocabulary(texts_of_arrays(tokens)),
+        vocabulary=Vocabulary(decode_texts(tokens)),
         **{name: piece.arrays[name] for name in _ARRAYS},
     )

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.source import Places
+from omnigraph.execution.source import RowIndices
 
 Scores: TypeAlias = npt.NDArray[Any]  # Any: 32-bit floats, or 64-bit ones of a fusion
 
@@ -19,25 +19,25 @@ _PACKED_MAX: Final = 2**32
 _IDS_SPARSE: Final = 64
 
 
-class Scored(NamedTuple):
+class ScoredNodes(NamedTuple):
     """Those of some nodes that have a score, as places among them, and their scores."""
 
-    places: Places
+    indices: RowIndices
     scores: Scores
 
 
-def nothing() -> Scored:
+def make_empty() -> ScoredNodes:
     """No node has a score."""
-    return Scored(np.empty(0, np.int64), np.empty(0, np.float32))
+    return ScoredNodes(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
-def least(scores: Scores, limit: int | None) -> Places:
+def select_least(scores: Scores, limit: int | None) -> RowIndices:
     """The places of the smallest scores, with all that equal the last of them."""
     if limit is None or limit >= len(scores):
         return np.arange(len(scores))
     if not limit:
         return np.empty(0, np.int64)
-    places = _few(scores, limit)
+    places = _sample_least(scores, limit)
     among = scores if places is None else scores[places]
     last = np.partition(among, limit - 1)[limit - 1]
     # A NaN is greater than every number, here as in the order of values.
@@ -45,7 +45,7 @@ def least(scores: Scores, limit: int | None) -> Places:
     return kept if places is None else places[kept]
 
 
-def _few(scores: Scores, limit: int) -> Places | None:
+def _sample_least(scores: Scores, limit: int) -> RowIndices | None:
     """Places among which the smallest scores are, found from a sample; None if it is no help."""
     sample = scores[::_SAMPLE_STEP]
     if limit * _SAMPLED_MIN > len(sample):
@@ -55,7 +55,7 @@ def _few(scores: Scores, limit: int) -> Places | None:
     return None if np.isnan(reach) else np.flatnonzero(scores <= reach)
 
 
-def in_order(scores: Scores, ids: npt.NDArray[np.int64]) -> Places:
+def sort_scores(scores: Scores, ids: npt.NDArray[np.int64]) -> RowIndices:
     """The places of scores, smallest first, and equal ones by the order of their ids.
 
     Ids are different numbers that are not negative.
@@ -64,14 +64,14 @@ def in_order(scores: Scores, ids: npt.NDArray[np.int64]) -> Places:
     if scores.dtype != np.float32 or highest >= _PACKED_MAX or highest > _IDS_SPARSE * len(ids):
         return np.lexsort([ids, scores])
     # To sort numbers is several times as fast as to sort the places of numbers.
-    packed = (_codes(scores) << np.uint64(32)) | ids.astype(np.uint64)
+    packed = (_encode_scores(scores) << np.uint64(32)) | ids.astype(np.uint64)
     packed.sort()
     places = np.empty(highest + 1, np.int64)
     places[ids] = np.arange(len(ids))
     return places.take((packed & np.uint64(_PACKED_MAX - 1)).view(np.int64))
 
 
-def _codes(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:
+def _encode_scores(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.uint64]:
     """Integers of 32 bits in the order of floats that are numbers; both zeros have the same."""
     bits = (scores + np.float32(0)).view(np.uint32)
     flips = np.where(bits >> 31, np.uint32(0xFFFFFFFF), np.uint32(0x80000000))

@@ -38,10 +38,10 @@ _ROW_BYTES: Final = 4 + 2 + 4
 
 
 # One image is made at a time in a process: it keeps every core busy for seconds.
-_turn: Final = Lock()
+_build_lock: Final = Lock()
 
 
-class Abandoned(Exception):
+class SketchAbandonedError(Exception):
     """An image that nothing waits for any more."""
 
 
@@ -58,9 +58,9 @@ class Sketch:
     coordinates: Floats
     squares: Floats
     groups: npt.NDArray[np.int16]
-    rests: Floats
+    residuals: Floats
 
-    def bounds(self, query: Doubles) -> Floats:
+    def compute_bounds(self, query: Doubles) -> Floats:
         """Of each row, a squared distance that it is at least away, but for rounding errors."""
         # Products of matrices would be threaded, and wait for busy cores longer than they take.
         there = np.vecdot(self.directions, query)
@@ -71,13 +71,13 @@ class Sketch:
         found += self.squares
         found += np.float32(there @ there)
         gaps = rests.take(self.groups)
-        gaps -= self.rests
+        gaps -= self.residuals
         gaps *= gaps
         found += gaps
         return found
 
 
-class SketchInBackground:
+class BackgroundSketch:
     """The image of a matrix, made by a thread of its own: no search waits for it.
 
     The thread ends when its owner is gone, such as by closing the graph.
@@ -88,44 +88,46 @@ class SketchInBackground:
         self._is_begun = Lock()
         self._found: Sketch | None = None
 
-    def get(self, matrix: Floats) -> Sketch | None:
+    def get_sketch(self, matrix: Floats) -> Sketch | None:
         """The image, if it is made and of use; the first call begins to make it."""
-        if not self._is_begun.locked() and _turn.acquire(blocking=False):
+        if not self._is_begun.locked() and _build_lock.acquire(blocking=False):
             if self._is_begun.acquire(blocking=False):
                 args = (weakref.ref(self), matrix)
-                Thread(target=_make, args=args, name="omnigraph-sketch", daemon=True).start()
+                Thread(
+                    target=_build_in_background, args=args, name="omnigraph-sketch", daemon=True
+                ).start()
             else:
-                _turn.release()
+                _build_lock.release()
         return self._found
 
-    def keep(self, found: Sketch | None) -> None:
+    def set_sketch(self, found: Sketch | None) -> None:
         """Let searches use the image from now on."""
         self._found = found
 
 
-def _make(owner: weakref.ref[SketchInBackground], matrix: Floats) -> None:
+def _build_in_background(owner: weakref.ref[BackgroundSketch], matrix: Floats) -> None:
     def poll() -> None:
         if owner() is None:
-            raise Abandoned
+            raise SketchAbandonedError
 
     try:
-        found = sketch_of(matrix, poll)
+        found = build_sketch(matrix, poll)
         if (waiting := owner()) is not None:
-            waiting.keep(found)
-    except Abandoned:
+            waiting.set_sketch(found)
+    except SketchAbandonedError:
         pass
     finally:
-        _turn.release()
+        _build_lock.release()
 
 
-def sketch_bytes(rows: int, dimension: int) -> int:
+def estimate_sketch_bytes(rows: int, dimension: int) -> int:
     """How much memory the image of so many vectors takes; none if there is none of so few."""
     if rows < ROWS_MIN or dimension < DIMENSION_MIN:
         return 0
-    return rows * (4 * _directions_count(dimension) + _ROW_BYTES)
+    return rows * (4 * _count_directions(dimension) + _ROW_BYTES)
 
 
-def sketch_of(matrix: Floats, poll: Callable[[], None] = lambda: None) -> Sketch | None:
+def build_sketch(matrix: Floats, poll: Callable[[], None] = lambda: None) -> Sketch | None:
     """The image of a matrix, or None if it would be of no use; what `poll` raises ends it."""
     rows, dimension = matrix.shape
     if rows < ROWS_MIN or dimension < DIMENSION_MIN:
@@ -136,28 +138,30 @@ def sketch_of(matrix: Floats, poll: Callable[[], None] = lambda: None) -> Sketch
     if not np.isfinite(sample).all():
         return None
     poll()
-    basis = _directions(sample)
-    centres = _centres(sample, random, poll)
-    sketch = _image(matrix, basis, centres, poll)
+    basis = _compute_directions(sample)
+    centres = _compute_centres(sample, random, poll)
+    sketch = _project_matrix(matrix, basis, centres, poll)
     return sketch if _is_useful(sketch, matrix, random) else None
 
 
-def _directions(sample: Doubles) -> Doubles:
+def _compute_directions(sample: Doubles) -> Doubles:
     centred = sample - sample.mean(axis=0)
     _, vectors = np.linalg.eigh(centred.T @ centred)
-    return np.ascontiguousarray(vectors[:, -_directions_count(sample.shape[1]) :])
+    return np.ascontiguousarray(vectors[:, -_count_directions(sample.shape[1]) :])
 
 
-def _directions_count(dimension: int) -> int:
+def _count_directions(dimension: int) -> int:
     return min(DIRECTIONS_MAX, dimension // 4)
 
 
-def _centres(sample: Doubles, random: np.random.Generator, poll: Callable[[], None]) -> Doubles:
+def _compute_centres(
+    sample: Doubles, random: np.random.Generator, poll: Callable[[], None]
+) -> Doubles:
     """Centres of groups by some rounds of k-means."""
     centres = sample[random.choice(len(sample), min(GROUPS_MAX, len(sample)), replace=False)]
     for _ in range(_ROUNDS):
         poll()
-        groups = _nearest_centre(sample, centres)
+        groups = _find_nearest_centre(sample, centres)
         counts = np.bincount(groups, minlength=len(centres))
         order = np.argsort(groups, kind="stable")
         filled = np.flatnonzero(counts)
@@ -167,13 +171,15 @@ def _centres(sample: Doubles, random: np.random.Generator, poll: Callable[[], No
     return centres
 
 
-def _nearest_centre(rows: Doubles, centres: Doubles) -> npt.NDArray[np.int64]:
+def _find_nearest_centre(rows: Doubles, centres: Doubles) -> npt.NDArray[np.int64]:
     distances = np.einsum("ij,ij->i", centres, centres) - 2 * (rows @ centres.T)
     found: npt.NDArray[np.int64] = np.argmin(distances, axis=1)
     return found
 
 
-def _image(matrix: Floats, basis: Doubles, centres: Doubles, poll: Callable[[], None]) -> Sketch:
+def _project_matrix(
+    matrix: Floats, basis: Doubles, centres: Doubles, poll: Callable[[], None]
+) -> Sketch:
     rows = len(matrix)
     coordinates = np.empty((rows, basis.shape[1]), np.float32)
     squares, rests = np.empty(rows, np.float32), np.empty(rows, np.float32)
@@ -183,16 +189,16 @@ def _image(matrix: Floats, basis: Doubles, centres: Doubles, poll: Callable[[], 
         here = slice(start, start + _BLOCK_ROWS)
         # In 64 bits: a rest may be the small difference of two large numbers.
         block = matrix[here].astype(np.float64)
-        nearest = _nearest_centre(block, centres)
+        nearest = _find_nearest_centre(block, centres)
         there = block @ basis
         coordinates[here], groups[here] = there, nearest
         squares[here] = np.einsum("ij,ij->i", there, there)
-        rests[here] = _rests(block - centres[nearest], basis)
+        rests[here] = _compute_residuals(block - centres[nearest], basis)
     directions = np.ascontiguousarray(basis.T)
     return Sketch(directions, centres, centres @ basis, coordinates, squares, groups, rests)
 
 
-def _rests(rows: Doubles, basis: Doubles) -> Doubles:
+def _compute_residuals(rows: Doubles, basis: Doubles) -> Doubles:
     """The lengths of rows in all directions but those of the basis."""
     there = rows @ basis
     squares = np.einsum("ij,ij->i", rows, rows) - np.einsum("ij,ij->i", there, there)
@@ -205,7 +211,7 @@ def _is_useful(sketch: Sketch, matrix: Floats, random: np.random.Generator) -> b
     left = []
     for row in random.choice(len(matrix), _TRIALS, replace=False):
         query = matrix[row].astype(np.float64)
-        bounds = sketch.bounds(query)
+        bounds = sketch.compute_bounds(query)
         first = np.argpartition(bounds, _NEIGHBOURS)[:_NEIGHBOURS]
         reach = ((matrix[first] - query) ** 2).sum(axis=1).max()
         left.append(np.count_nonzero(bounds <= reach))

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.exact import Values, numpy_of
+from omnigraph.execution.exact import Values, to_numpy
 from omnigraph.execution.search.segment_types import Integers, Mask, RowIds
-from omnigraph.execution.tokens import Codes, tokens_of
+from omnigraph.execution.tokens import Codes, tokenize_texts
 from omnigraph.execution.vocabulary import Vocabulary
 
 # The length of a text that is null, which is no document.
@@ -23,7 +23,7 @@ NO_TEXT: Final = -1
 class Posting(NamedTuple):
     """The rows with a token, as places in a segment, and how often each has it."""
 
-    places: Codes
+    row_indices: Codes
     frequencies: Codes
 
 
@@ -56,14 +56,14 @@ class TextSegment:
         """How many texts there are, and how many tokens they have together."""
         return totals_of(self.lengths)
 
-    def posting(self, code: int) -> Posting:
+    def get_posting(self, code: int) -> Posting:
         """The rows with a token."""
         here = slice(int(self.starts[code]), int(self.starts[code + 1]))
         return Posting(self.places[here], self.frequencies[here])
 
-    def having(self, codes: Iterable[int]) -> Codes:
+    def find_rows_with(self, codes: Iterable[int]) -> Codes:
         """The rows that have one of some tokens, each maybe more than once."""
-        found = [self.posting(code).places for code in codes]
+        found = [self.get_posting(code).row_indices for code in codes]
         return np.concatenate(found) if found else np.empty(0, np.int32)
 
 
@@ -73,13 +73,13 @@ def totals_of(lengths: Codes) -> tuple[int, int]:
     return len(known), int(known.sum(dtype=np.int64))
 
 
-def text_segment(
+def build_text_segment(
     row_ids: RowIds, texts: Values, *, check: Callable[[], None] = lambda: None
 ) -> TextSegment:
     """The segment of texts, whose row ids are ascending."""
-    tokens = tokens_of(texts, check=check)
+    tokens = tokenize_texts(texts, check=check)
     lengths = np.bincount(tokens.texts, minlength=len(row_ids)).astype(np.int32)
-    lengths[numpy_of(texts.is_null())] = NO_TEXT
+    lengths[to_numpy(texts.is_null())] = NO_TEXT
     check()
     order = pc.array_sort_indices(pa.array(tokens.vocabulary, pa.utf8()))
     codes = np.empty(len(order), np.int64)
@@ -89,10 +89,14 @@ def text_segment(
     firsts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else keys
     frequencies = np.diff(np.append(firsts, len(keys))).astype(np.int32)
     vocabulary = Vocabulary(pa.array(tokens.vocabulary, pa.utf8()).take(order))
-    return _segment(row_ids, lengths, vocabulary, keys=keys.take(firsts), frequencies=frequencies)
+    return _build_segment(
+        row_ids, lengths, vocabulary, keys=keys.take(firsts), frequencies=frequencies
+    )
 
 
-def merged_texts(segments: Sequence[TextSegment], alive: Sequence[Mask | None]) -> TextSegment:
+def merge_text_segments(
+    segments: Sequence[TextSegment], alive: Sequence[Mask | None]
+) -> TextSegment:
     """One segment for several, without the rows that are gone."""
     is_alive = np.concatenate(
         [
@@ -122,7 +126,7 @@ def merged_texts(segments: Sequence[TextSegment], alive: Sequence[Mask | None]) 
         before += len(segment.row_ids)
     joined = np.concatenate(keys)
     by_key = np.argsort(joined, kind="stable")
-    return _segment(
+    return _build_segment(
         row_ids[order],
         lengths[order],
         Vocabulary(tokens),
@@ -131,7 +135,7 @@ def merged_texts(segments: Sequence[TextSegment], alive: Sequence[Mask | None]) 
     )
 
 
-def _segment(
+def _build_segment(
     row_ids: RowIds, lengths: Codes, vocabulary: Vocabulary, *, keys: Integers, frequencies: Codes
 ) -> TextSegment:
     """A segment of postings in order, each of which is a code and a place in one number."""

@@ -13,7 +13,7 @@ sums are exact, and a value is fetched only for the rows whose order, group or r
 """
 
 from omnigraph.execution.tail.finish import finish_rows
-from omnigraph.execution.tail.grouped import Grouped
-from omnigraph.execution.tail.split import Split, Step, split
+from omnigraph.execution.tail.grouped import GroupedRows
+from omnigraph.execution.tail.split import ResultStep, SplitPlan, split_plan
 
-__all__ = ["Grouped", "Split", "Step", "finish_rows", "split"]
+__all__ = ["GroupedRows", "ResultStep", "SplitPlan", "finish_rows", "split_plan"]

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.execution.batch import Batch
-from omnigraph.execution.groups import Groups, aggregated, grouped_codes, one_group
-from omnigraph.execution.order import Places
-from omnigraph.execution.reading import Reading
-from omnigraph.execution.tail.keys import key_codes
-from omnigraph.execution.tail.values import row_values
+from omnigraph.execution.groups import Groups, aggregate_groups, group_by_codes, make_single_group
+from omnigraph.execution.order import RowIndices
+from omnigraph.execution.reading import ExecutionContext
+from omnigraph.execution.tail.keys import compute_key_codes
+from omnigraph.execution.tail.values import evaluate_rows
 from omnigraph.query import typed
 from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.typed import AggregateValue, Column
@@ -23,51 +23,53 @@ _ROW_BYTES = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class GroupedRows:
     """Groups: a row of the pattern for each, which has its keys, and its aggregates by column."""
 
     columns: tuple[Column, ...]
-    firsts: Batch
+    first_rows: Batch
     aggregates: Mapping[str, pa.Array]
 
     @property
     def num_rows(self) -> int:
         """How many groups there are."""
-        return self.firsts.num_rows
+        return self.first_rows.num_rows
 
-    def take(self, places: Places) -> Grouped:
+    def take(self, places: RowIndices) -> GroupedRows:
         """Some groups, in the order of the places."""
         chosen = pa.array(places)
-        return Grouped(
+        return GroupedRows(
             self.columns,
-            self.firsts.take(places),
+            self.first_rows.take(places),
             {name: values.take(chosen) for name, values in self.aggregates.items()},
         )
 
 
-def group(batch: Batch, columns: Sequence[Column], reading: Reading) -> Grouped:
+def group_rows(batch: Batch, columns: Sequence[Column], reading: ExecutionContext) -> GroupedRows:
     """The groups of rows with equal keys; without any key, all rows are one group."""
     keys = [each.value for each in columns if not isinstance(each.value, AggregateValue)]
     with reading.budget.reserve((len(keys) + 1) * batch.num_rows * _ROW_BYTES):
         if keys:
-            codes = [key_codes(key, batch, reading) for key in keys]
-            groups = grouped_codes(codes, batch.num_rows)
+            codes = [compute_key_codes(key, batch, reading) for key in keys]
+            groups = group_by_codes(codes, batch.num_rows)
             firsts = batch.take(groups.first_rows)
         else:
-            groups, firsts = one_group(batch.num_rows), Batch(1)
+            groups, firsts = make_single_group(batch.num_rows), Batch(1)
         aggregates = {
-            column.name: _aggregate(column.value, batch, groups, reading)
+            column.name: _compute_aggregate(column.value, batch, groups, reading)
             for column in columns
             if isinstance(column.value, AggregateValue)
         }
-    return Grouped(tuple(columns), firsts, aggregates)
+    return GroupedRows(tuple(columns), firsts, aggregates)
 
 
-def _aggregate(call: AggregateValue, batch: Batch, groups: Groups, reading: Reading) -> pa.Array:
-    reading.budget.check()
+def _compute_aggregate(
+    call: AggregateValue, batch: Batch, groups: Groups, reading: ExecutionContext
+) -> pa.Array:
+    reading.budget.check_interrupts()
     if call.function is AggregateFunction.COUNT and _is_never_null(call.argument):
         return pa.array(np.bincount(groups.of_row, minlength=groups.count), pa.int64())
-    return aggregated(call.function, row_values(call.argument, batch, reading), groups)
+    return aggregate_groups(call.function, evaluate_rows(call.argument, batch, reading), groups)
 
 
 def _is_never_null(expr: typed.Expr) -> bool:

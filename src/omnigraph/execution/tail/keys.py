@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from omnigraph.execution.batch import Batch
-from omnigraph.execution.groups import group_codes
-from omnigraph.execution.order import Codes, Places, value_codes
-from omnigraph.execution.reading import Reading
-from omnigraph.execution.source import Entities, Numbers
-from omnigraph.execution.tail.values import row_values
+from omnigraph.execution.groups import encode_group_keys
+from omnigraph.execution.order import Codes, RowIndices, compute_value_codes
+from omnigraph.execution.reading import ExecutionContext
+from omnigraph.execution.source import DenseIds, Entities
+from omnigraph.execution.tail.values import evaluate_rows
 from omnigraph.execution.topology.columns import TextColumn
 from omnigraph.execution.topology.entities import DenseEntities
 from omnigraph.query import typed
@@ -28,40 +28,44 @@ class RowKey:
 
     value: Expr
     batch: Batch
-    reading: Reading
+    context: ExecutionContext
     is_descending: bool = False
 
-    def codes(self, places: Places | None) -> list[Codes]:
+    def compute_codes(self, places: RowIndices | None) -> list[Codes]:
         """Codes in the order of the values; those of ids are their ranks."""
-        batch = self.batch if places is None else _narrowed(self.value, self.batch).take(places)
+        batch = (
+            self.batch if places is None else _select_columns(self.value, self.batch).take(places)
+        )
         match self.value:
             case typed.SystemValue(variable, SystemName.TYPE):
                 bound = batch.edges[variable]
-                return [_positions(bound.types).take(bound.members)]
-            case _ if (known := _numbered(self.value, batch, self.reading)) is not None:
+                return [_rank_names(bound.types).take(bound.type_indices)]
+            case _ if (known := _resolve_entities(self.value, batch, self.context)) is not None:
                 entities, numbers = known
-                return [entities.ranks(numbers)]
-            case _ if (texts := _coded(self.value, batch, self.reading)) is not None:
+                return [entities.rank_ids(numbers)]
+            case _ if (texts := _find_text_codes(self.value, batch, self.context)) is not None:
                 column, codes = texts
                 return [column.ranks_of(codes)]
             case _:
-                return value_codes(row_values(self.value, batch, self.reading))
+                return compute_value_codes(evaluate_rows(self.value, batch, self.context))
 
 
-def key_codes(key: Expr, batch: Batch, reading: Reading) -> Codes:
+def compute_key_codes(key: Expr, batch: Batch, reading: ExecutionContext) -> Codes:
     """Integers from zero that are equal exactly for equal keys."""
     match key:
         case typed.SystemValue(variable, SystemName.TYPE):
-            return batch.edges[variable].members
-        case _ if (known := _numbered(key, batch, reading)) is not None:
+            return batch.edges[variable].type_indices
+        case _ if (known := _resolve_entities(key, batch, reading)) is not None:
             return known[1]
-        case _ if (texts := _coded(key, batch, reading)) is not None:
+        case _ if (texts := _find_text_codes(key, batch, reading)) is not None:
             return texts[1] + 1
         case _:
-            return group_codes(row_values(key, batch, reading))
+            return encode_group_keys(evaluate_rows(key, batch, reading))
 
 
-def _numbered(expr: Expr, batch: Batch, reading: Reading) -> tuple[Entities, Numbers] | None:
+def _resolve_entities(
+    expr: Expr, batch: Batch, reading: ExecutionContext
+) -> tuple[Entities, DenseIds] | None:
     """The entities that an expression gives the ids of, if they are of one type."""
     source = reading.source
     match expr:
@@ -72,35 +76,37 @@ def _numbered(expr: Expr, batch: Batch, reading: Reading) -> tuple[Entities, Num
         case _:
             return None
     if variable in batch.nodes:
-        return source.nodes(reading.nodes_of[variable]), batch.nodes[variable]
+        return source.get_nodes(reading.nodes_of[variable]), batch.nodes[variable]
     bound = batch.edges[variable]
     if len(bound.types) != 1:
         return None
-    edges, type_ = source.edges(bound.types[0]), reading.view.catalog.edges[bound.types[0]]
+    edges, type_ = source.get_edges(bound.types[0]), reading.view.catalog.edges[bound.types[0]]
     match name:
         case SystemName.ID:
-            return edges, bound.numbers
+            return edges, bound.dense_ids
         case SystemName.SRC:
-            return source.nodes(type_.source), edges.sources(bound.numbers)
+            return source.get_nodes(type_.source), edges.fetch_sources(bound.dense_ids)
         case SystemName.DST:
-            return source.nodes(type_.target), edges.targets(bound.numbers)
+            return source.get_nodes(type_.target), edges.fetch_targets(bound.dense_ids)
         case SystemName.TYPE:
             return None
 
 
-def _coded(expr: Expr, batch: Batch, reading: Reading) -> tuple[TextColumn, Codes] | None:
+def _find_text_codes(
+    expr: Expr, batch: Batch, reading: ExecutionContext
+) -> tuple[TextColumn, Codes] | None:
     """The codes of texts, -1 for null, if the source keeps the texts of all entities so."""
     if not isinstance(expr, typed.PropertyValue):
         return None
-    known = _numbered(typed.SystemValue(expr.variable, SystemName.ID), batch, reading)
+    known = _resolve_entities(typed.SystemValue(expr.variable, SystemName.ID), batch, reading)
     if known is None:
         return None
     entities, numbers = known
-    column = entities.column(expr.property) if isinstance(entities, DenseEntities) else None
-    return (column, column.codes_at(numbers)) if isinstance(column, TextColumn) else None
+    column = entities.get_column(expr.property) if isinstance(entities, DenseEntities) else None
+    return (column, column.get_codes(numbers)) if isinstance(column, TextColumn) else None
 
 
-def _narrowed(expr: Expr, batch: Batch) -> Batch:
+def _select_columns(expr: Expr, batch: Batch) -> Batch:
     """The rows with nothing but what an expression reads."""
     names = variables_of(expr)
     return Batch(
@@ -111,7 +117,7 @@ def _narrowed(expr: Expr, batch: Batch) -> Batch:
     )
 
 
-def _positions(names: tuple[str, ...]) -> Places:
+def _rank_names(names: tuple[str, ...]) -> RowIndices:
     """The position of each name among the sorted ones."""
     positions = {name: place for place, name in enumerate(sorted(set(names)))}
     return np.array([positions[name] for name in names], np.int64)

@@ -11,15 +11,15 @@ from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.typed import AggregateValue, Expr, NodeValue, SystemValue
 from omnigraph.query.walk import expressions_of, variables_of
 
-Step: TypeAlias = plans.Aggregate | plans.Sort | plans.Limit | plans.Project
+ResultStep: TypeAlias = plans.Aggregate | plans.Sort | plans.Limit | plans.Project
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitPlan:
     """The pattern of a plan, and the steps that make its rows a result, in their order."""
 
     pattern: plans.Operator
-    steps: tuple[Step, ...]
+    steps: tuple[ResultStep, ...]
 
     @property
     def rows_max(self) -> int | None:
@@ -30,19 +30,21 @@ class Split:
     @property
     def needed(self) -> frozenset[str]:
         """The variables that the steps read."""
-        return frozenset().union(*map(_read, chain.from_iterable(map(expressions_of, self.steps))))
+        return frozenset().union(
+            *map(_collect_variables, chain.from_iterable(map(expressions_of, self.steps)))
+        )
 
 
-def split(root: plans.Operator) -> Split:
+def split_plan(root: plans.Operator) -> SplitPlan:
     """The two parts of a plan."""
-    steps: list[Step] = []
-    while isinstance(root, Step):
+    steps: list[ResultStep] = []
+    while isinstance(root, ResultStep):
         steps.append(root)
         root = root.input
-    return Split(root, tuple(reversed(steps)))
+    return SplitPlan(root, tuple(reversed(steps)))
 
 
-def _read(expr: Expr) -> frozenset[str]:
+def _collect_variables(expr: Expr) -> frozenset[str]:
     match expr:
         case AggregateValue(AggregateFunction.COUNT, NodeValue() | SystemValue()):
             # Never null: to count them is to count rows.

@@ -28,9 +28,9 @@ Modules in order of control flow:
 
 from omnigraph.execution.topology.adjacency import Adjacency, EdgeLists
 from omnigraph.execution.topology.columns import (
+    ArrowColumn,
     DenseColumn,
     NumberColumn,
-    OtherColumn,
     Postings,
     TextColumn,
 )
@@ -40,12 +40,12 @@ from omnigraph.execution.topology.source import TopologySource
 
 __all__ = [
     "Adjacency",
+    "ArrowColumn",
     "DenseColumn",
     "DenseEdges",
     "DenseNodes",
     "EdgeLists",
     "NumberColumn",
-    "OtherColumn",
     "Postings",
     "TextColumn",
     "TopologySource",

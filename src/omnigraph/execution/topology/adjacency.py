@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.source import Numbers, Places, Reached, ReachedEdges
+from omnigraph.execution.source import DenseIds, NeighbourEdges, Neighbours, RowIndices
 
 Offsets: TypeAlias = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 # A start and an end in one integer, which orders by start, then by end.
@@ -27,7 +27,7 @@ class Adjacency(ABC):
     """The distinct neighbours of node `n` are `ends[offsets[n]:offsets[n + 1]]`, ascending."""
 
     offsets: Offsets
-    ends: Numbers
+    ends: DenseIds
 
     @property
     @abstractmethod
@@ -60,26 +60,26 @@ class Adjacency(ABC):
         """How many pairs of neighbours there are."""
 
     @abstractmethod
-    def degrees_at(self, nodes: Numbers) -> npt.NDArray[np.int32]:
+    def count_neighbours(self, nodes: DenseIds) -> npt.NDArray[np.int32]:
         """How many neighbours some nodes have."""
 
-    def only_ends(self, nodes: Numbers) -> Numbers:
+    def get_only_neighbours(self, nodes: DenseIds) -> DenseIds:
         """The neighbour of each given node, where every node has one."""
-        return self.reach(nodes).ends
+        return self.expand_neighbours(nodes).ends
 
     @abstractmethod
-    def reach(self, nodes: Numbers) -> Reached:
+    def expand_neighbours(self, nodes: DenseIds) -> Neighbours:
         """The neighbours of each given node, by place, then by end."""
 
     @abstractmethod
-    def sized(self, size: int) -> Adjacency:
+    def with_size(self, size: int) -> Adjacency:
         """The same for other nodes: more of them, or without some that have no neighbour."""
 
 
 class PlainAdjacency(Adjacency):
     """Neighbours in two arrays. `repeats` are the pairs of parallel edges, but one of each."""
 
-    def __init__(self, offsets: Offsets, ends: Numbers, repeats: Pairs) -> None:
+    def __init__(self, offsets: Offsets, ends: DenseIds, repeats: Pairs) -> None:
         self.offsets = offsets
         self.ends = ends
         self.repeats = repeats
@@ -99,40 +99,40 @@ class PlainAdjacency(Adjacency):
         """How many pairs of neighbours there are."""
         return len(self.ends)
 
-    def degrees_at(self, nodes: Numbers) -> npt.NDArray[np.int32]:
+    def count_neighbours(self, nodes: DenseIds) -> npt.NDArray[np.int32]:
         """How many neighbours some nodes have."""
         return self.degrees.take(nodes)
 
-    def only_ends(self, nodes: Numbers) -> Numbers:
+    def get_only_neighbours(self, nodes: DenseIds) -> DenseIds:
         """The neighbour of each given node, where every node has one."""
         return self.ends.take(nodes)
 
-    def reach(self, nodes: Numbers) -> Reached:
+    def expand_neighbours(self, nodes: DenseIds) -> Neighbours:
         """The neighbours of each given node, by place, then by end."""
         if len(nodes) == 1:
             ends = self.ends[self.offsets[nodes[0]] : self.offsets[nodes[0] + 1]]
-            return Reached(np.zeros(len(ends), np.int64), ends)
+            return Neighbours(np.zeros(len(ends), np.int64), ends)
         if self.is_functional:
-            return Reached(np.arange(len(nodes)), self.ends.take(nodes))
-        places, slots = spread(self.offsets, nodes)
-        return Reached(places, self.ends.take(slots))
+            return Neighbours(np.arange(len(nodes)), self.ends.take(nodes))
+        places, slots = expand_offsets(self.offsets, nodes)
+        return Neighbours(places, self.ends.take(slots))
 
-    def sized(self, size: int) -> PlainAdjacency:
+    def with_size(self, size: int) -> PlainAdjacency:
         """The same for other nodes."""
         if size == self.size:
             return self
-        return PlainAdjacency(sized_offsets(self.offsets, size), self.ends, self.repeats)
+        return PlainAdjacency(fit_offsets(self.offsets, size), self.ends, self.repeats)
 
-    def copies(self, pairs: Pairs) -> npt.NDArray[np.int64]:
+    def count_copies(self, pairs: Pairs) -> npt.NDArray[np.int64]:
         """How many edges each pair has."""
-        slots, is_there = self.slots(pairs)
+        slots, is_there = self.find_slots(pairs)
         del slots
         more = np.searchsorted(self.repeats, pairs, "right") - np.searchsorted(self.repeats, pairs)
         return is_there + more
 
-    def slots(self, pairs: Pairs) -> tuple[Places, Mask]:
+    def find_slots(self, pairs: Pairs) -> tuple[RowIndices, Mask]:
         """Where the end of each pair is among the ends of its start, or belongs; if it is there."""
-        starts, ends = unpacked(pairs)
+        starts, ends = unpack_pairs(pairs)
         # A node beyond the last one has no neighbours.
         low = self.offsets.take(starts, mode="clip").astype(np.int64)
         stop = self.offsets.take(starts + 1, mode="clip").astype(np.int64)
@@ -156,8 +156,8 @@ class EdgeLists:
     """
 
     offsets: Offsets
-    ends: Numbers
-    edges: Numbers
+    ends: DenseIds
+    edges: DenseIds
 
     @property
     def nbytes(self) -> int:
@@ -169,35 +169,35 @@ class EdgeLists:
         """How many nodes it knows."""
         return len(self.offsets) - 1
 
-    def match(self, nodes: Numbers) -> ReachedEdges:
+    def expand_edges(self, nodes: DenseIds) -> NeighbourEdges:
         """The edges at each given node, by place, then by end, then by edge."""
         if len(nodes) == 1:
             here = slice(self.offsets[nodes[0]], self.offsets[nodes[0] + 1])
             ends = self.ends[here]
-            return ReachedEdges(np.zeros(len(ends), np.int64), ends, self.edges[here])
-        places, slots = spread(self.offsets, nodes)
-        return ReachedEdges(places, self.ends.take(slots), self.edges.take(slots))
+            return NeighbourEdges(np.zeros(len(ends), np.int64), ends, self.edges[here])
+        places, slots = expand_offsets(self.offsets, nodes)
+        return NeighbourEdges(places, self.ends.take(slots), self.edges.take(slots))
 
-    def sized(self, size: int) -> EdgeLists:
+    def with_size(self, size: int) -> EdgeLists:
         """The same for other nodes: more of them, or without some that have no edge."""
         if size == self.size:
             return self
-        return EdgeLists(sized_offsets(self.offsets, size), self.ends, self.edges)
+        return EdgeLists(fit_offsets(self.offsets, size), self.ends, self.edges)
 
 
-def adjacency(starts: Numbers, ends: Numbers, size: int) -> PlainAdjacency:
+def build_adjacency(starts: DenseIds, ends: DenseIds, size: int) -> PlainAdjacency:
     """The adjacency of edges between `size` starts and any ends."""
-    pairs = packed(starts, ends)
+    pairs = pack_pairs(starts, ends)
     pairs.sort()
     is_repeat = pairs[1:] == pairs[:-1]
     repeats = pairs[1:][is_repeat]
     if len(repeats):
         pairs = pairs[np.append(True, ~is_repeat)]
-    distinct_starts, distinct_ends = unpacked(pairs)
+    distinct_starts, distinct_ends = unpack_pairs(pairs)
     return PlainAdjacency(offsets_of(distinct_starts, size), distinct_ends, repeats)
 
 
-def edge_lists(starts: Numbers, ends: Numbers, edges: Numbers, *, size: int) -> EdgeLists:
+def build_edge_lists(starts: DenseIds, ends: DenseIds, edges: DenseIds, *, size: int) -> EdgeLists:
     """The edges at each of `size` starts; the numbers of edges ascend."""
     if not len(edges):
         return EdgeLists(offsets_of(starts, size), ends, edges)
@@ -214,11 +214,11 @@ def edge_lists(starts: Numbers, ends: Numbers, edges: Numbers, *, size: int) -> 
         ends = (triples & np.uint64(2**end_bits - 1)).astype(np.int32)
         starts = (triples >> np.uint64(end_bits)).astype(np.int32)
         return EdgeLists(offsets_of(starts, size), ends, edges)
-    order = np.argsort(packed(starts, ends), kind="stable")
+    order = np.argsort(pack_pairs(starts, ends), kind="stable")
     return EdgeLists(offsets_of(starts, size), ends.take(order), edges.take(order))
 
 
-def packed(starts: Numbers | Places, ends: Numbers) -> Pairs:
+def pack_pairs(starts: DenseIds | RowIndices, ends: DenseIds) -> Pairs:
     """Each start with its end in one integer."""
     pairs = starts.astype(np.int64)
     pairs <<= END_BITS
@@ -226,19 +226,19 @@ def packed(starts: Numbers | Places, ends: Numbers) -> Pairs:
     return pairs
 
 
-def unpacked(pairs: Pairs) -> tuple[Numbers, Numbers]:
+def unpack_pairs(pairs: Pairs) -> tuple[DenseIds, DenseIds]:
     """The starts and the ends of pairs."""
     return (pairs >> END_BITS).astype(np.int32), (pairs & _END_MASK).astype(np.int32)
 
 
-def spread(offsets: Offsets, nodes: Numbers) -> tuple[Places, Places]:
+def expand_offsets(offsets: Offsets, nodes: DenseIds) -> tuple[RowIndices, RowIndices]:
     """For each slot of each given node, the place of the node and the slot."""
     starts = offsets.take(nodes).astype(np.int64, copy=False)
     counts = offsets[1:].take(nodes) - starts
-    return spread_ranges(starts, counts)
+    return expand_ranges(starts, counts)
 
 
-def spread_ranges(starts: Places, counts: Places) -> tuple[Places, Places]:
+def expand_ranges(starts: RowIndices, counts: RowIndices) -> tuple[RowIndices, RowIndices]:
     """For each element of each range, the place of the range and the element."""
     places = np.repeat(np.arange(len(starts)), counts)
     before = np.cumsum(counts) - counts
@@ -247,7 +247,7 @@ def spread_ranges(starts: Places, counts: Places) -> tuple[Places, Places]:
     return places, elements
 
 
-def sized_offsets(offsets: Offsets, size: int) -> Offsets:
+def fit_offsets(offsets: Offsets, size: int) -> Offsets:
     """The offsets of other nodes: the first of them, or more that have nothing."""
     if size < len(offsets):
         return offsets[: size + 1]
@@ -256,7 +256,7 @@ def sized_offsets(offsets: Offsets, size: int) -> Offsets:
     return grown
 
 
-def offsets_of(starts: Numbers, size: int) -> Offsets:
+def offsets_of(starts: DenseIds, size: int) -> Offsets:
     """Where the elements of each start begin, among all in the order of starts."""
     ends = np.cumsum(np.bincount(starts, minlength=size))
     offsets = np.concatenate([np.zeros(1, np.int64), ends])

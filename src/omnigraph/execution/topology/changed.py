@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.source import Numbers, Places, Reached, ReachedEdges
+from omnigraph.execution.source import DenseIds, NeighbourEdges, Neighbours, RowIndices
 from omnigraph.execution.topology.adjacency import (
     END_BITS,
     Adjacency,
@@ -18,10 +18,10 @@ from omnigraph.execution.topology.adjacency import (
     Offsets,
     Pairs,
     PlainAdjacency,
-    edge_lists,
-    packed,
-    spread_ranges,
-    unpacked,
+    build_edge_lists,
+    expand_ranges,
+    pack_pairs,
+    unpack_pairs,
 )
 
 # A walk from a larger share of the nodes puts all changes into place first.
@@ -74,7 +74,7 @@ class ChangedAdjacency(Adjacency):
         return self.plain.offsets
 
     @property
-    def ends(self) -> Numbers:  # type: ignore[override]  # read, never assigned
+    def ends(self) -> DenseIds:  # type: ignore[override]  # read, never assigned
         """The neighbours of all nodes."""
         return self.plain.ends
 
@@ -83,8 +83,8 @@ class ChangedAdjacency(Adjacency):
         """How many neighbours each node has."""
         degrees = np.zeros(self._size, np.int32)
         degrees[: self.base.size] = self.base.degrees
-        np.subtract.at(degrees, unpacked(self.gone)[0], 1)
-        np.add.at(degrees, unpacked(self.new)[0], 1)
+        np.subtract.at(degrees, unpack_pairs(self.gone)[0], 1)
+        np.add.at(degrees, unpack_pairs(self.new)[0], 1)
         return degrees
 
     @cached_property
@@ -97,17 +97,19 @@ class ChangedAdjacency(Adjacency):
         """Whether every node is known to have exactly one neighbour."""
         if not self.base.is_functional:
             return False
-        touched = np.unique(unpacked(self.pairs)[0])
+        touched = np.unique(unpack_pairs(self.pairs)[0])
         more = np.arange(self.base.size, self._size, dtype=np.int32)
-        return bool(np.all(self.degrees_at(np.union1d(touched, more)) == 1))
+        return bool(np.all(self.count_neighbours(np.union1d(touched, more)) == 1))
 
-    def degrees_at(self, nodes: Numbers) -> npt.NDArray[np.int32]:
+    def count_neighbours(self, nodes: DenseIds) -> npt.NDArray[np.int32]:
         """How many neighbours some nodes have."""
         found = np.zeros(len(nodes), np.int32)
         is_old = nodes < self.base.size
-        found[is_old] = self.base.degrees_at(nodes[is_old])
+        found[is_old] = self.base.count_neighbours(nodes[is_old])
         starts = nodes.astype(np.int64) << END_BITS
-        return found + (_count_at(self.new, starts) - _count_at(self.gone, starts)).astype(np.int32)
+        return found + (_count_pairs(self.new, starts) - _count_pairs(self.gone, starts)).astype(
+            np.int32
+        )
 
     @property
     def plain(self) -> PlainAdjacency:
@@ -116,75 +118,75 @@ class ChangedAdjacency(Adjacency):
         Two threads may make it at once: both make the same.
         """
         if self._plain is None:
-            self._plain = self._joined(self.pairs[:0])
+            self._plain = self._merge_with_repeats(self.pairs[:0])
         return self._plain
 
-    def joined(self) -> PlainAdjacency:
+    def merge_changes(self) -> PlainAdjacency:
         """The same with all changes in place, which is not kept."""
         is_untouched = ~_is_among(self.base.repeats, self.pairs)
         repeats = np.repeat(self.pairs, np.maximum(self.copies - 1, 0))
         repeats = np.concatenate([self.base.repeats[is_untouched], repeats])
         repeats.sort()
-        return self._joined(repeats)
+        return self._merge_with_repeats(repeats)
 
-    def _joined(self, repeats: Pairs) -> PlainAdjacency:
-        base = self.base.sized(self._size)
+    def _merge_with_repeats(self, repeats: Pairs) -> PlainAdjacency:
+        base = self.base.with_size(self._size)
         if not len(self.gone) and not len(self.new):
             return PlainAdjacency(base.offsets, base.ends, repeats)
-        slots, _ = base.slots(self.gone)
+        slots, _ = base.find_slots(self.gone)
         ends = np.delete(base.ends, slots)
-        before, _ = base.slots(self.new)
+        before, _ = base.find_slots(self.new)
         before -= np.searchsorted(slots, before)
-        ends = np.insert(ends, before, unpacked(self.new)[1])
+        ends = np.insert(ends, before, unpack_pairs(self.new)[1])
         offsets = np.zeros(self._size + 1, base.offsets.dtype)
         np.cumsum(self.degrees, dtype=offsets.dtype, out=offsets[1:])
         return PlainAdjacency(offsets, ends, repeats)
 
-    def reach(self, nodes: Numbers) -> Reached:
+    def expand_neighbours(self, nodes: DenseIds) -> Neighbours:
         """The neighbours of each given node, by place, then by end."""
         if self._plain is not None or len(nodes) > _WALK_SHARE_MAX * self.size:
-            return self.plain.reach(nodes)
+            return self.plain.expand_neighbours(nodes)
         if self._size > self.base.size and int(nodes.max(initial=0)) >= self.base.size:
             is_old = np.flatnonzero(nodes < self.base.size)
-            places, ends = self.base.reach(nodes.take(is_old))
+            places, ends = self.base.expand_neighbours(nodes.take(is_old))
             places = is_old.take(places)
         else:
-            places, ends = self.base.reach(nodes)
+            places, ends = self.base.expand_neighbours(nodes)
         starts = nodes.astype(np.int64) << END_BITS
-        is_touched = _count_at(self.gone, starts) > 0
+        is_touched = _count_pairs(self.gone, starts) > 0
         if is_touched.any():
             rows = np.flatnonzero(is_touched.take(places))
-            pairs = packed(nodes.take(places.take(rows)), ends.take(rows))
+            pairs = pack_pairs(nodes.take(places.take(rows)), ends.take(rows))
             dead = rows[_is_among(pairs, self.gone)]
             places, ends = np.delete(places, dead), np.delete(ends, dead)
-        more_places, more = _elements(self.new, starts)
+        more_places, more = _find_pairs(self.new, starts)
         if len(more):
-            more_ends = unpacked(self.new.take(more))[1]
-            before = np.searchsorted(packed(places, ends), packed(more_places, more_ends))
+            more_ends = unpack_pairs(self.new.take(more))[1]
+            before = np.searchsorted(pack_pairs(places, ends), pack_pairs(more_places, more_ends))
             places = np.insert(places, before, more_places)
             ends = np.insert(ends, before, more_ends)
-        return Reached(places, ends)
+        return Neighbours(places, ends)
 
-    def sized(self, size: int) -> ChangedAdjacency:
+    def with_size(self, size: int) -> ChangedAdjacency:
         """The same for other nodes."""
         if size == self.size:
             return self
-        base = self.base.sized(min(size, self.base.size))
+        base = self.base.with_size(min(size, self.base.size))
         return ChangedAdjacency(base, size, self.pairs, self.was_there, self.copies)
 
 
-def larger(
+def extend_nodes(
     value: Adjacency | EdgeLists | ChangedEdgeLists, size: int
 ) -> ChangedAdjacency | ChangedEdgeLists:
     """Neighbours or edges of more nodes, which have none."""
     if isinstance(value, Adjacency):
         nothing = np.zeros(0, np.int64)
-        return changed_adjacency(value, nothing, nothing, size=size)
+        return change_adjacency(value, nothing, nothing, size=size)
     no_edges = np.zeros(0, np.int32)
-    return changed_edge_lists(value, no_edges, np.zeros(0, np.int64), no_edges, size=size)
+    return change_edge_lists(value, no_edges, np.zeros(0, np.int64), no_edges, size=size)
 
 
-def changed_adjacency(
+def change_adjacency(
     older: Adjacency, removed: Pairs, added: Pairs, *, size: int
 ) -> ChangedAdjacency:
     """An adjacency after edges were removed and added; they are given by their pairs."""
@@ -198,7 +200,7 @@ def changed_adjacency(
     touched = np.unique(np.concatenate([removed, added]))
     new = touched[~_is_among(touched, pairs)]
     if len(new):
-        before, at = base.copies(new), np.searchsorted(pairs, new)
+        before, at = base.count_copies(new), np.searchsorted(pairs, new)
         pairs = np.insert(pairs, at, new)
         was_there = np.insert(was_there, at, before > 0)
         copies = np.insert(copies, at, before)
@@ -216,61 +218,61 @@ class ChangedEdgeLists:
     base: EdgeLists
     size: int
     # The edges of the lists that are gone, ascending.
-    gone: Numbers
+    gone: DenseIds
     pairs: Pairs
-    edges: Numbers
+    edges: DenseIds
 
     @property
     def nbytes(self) -> int:
         """How much memory it takes."""
         return self.base.nbytes + self.gone.nbytes + self.pairs.nbytes + self.edges.nbytes
 
-    def match(self, nodes: Numbers) -> ReachedEdges:
+    def expand_edges(self, nodes: DenseIds) -> NeighbourEdges:
         """The edges at each given node, by place, then by end, then by edge."""
         is_old = nodes < self.base.size
         if is_old.all():
-            places, ends, edges = self.base.match(nodes)
+            places, ends, edges = self.base.expand_edges(nodes)
         else:
             old = np.flatnonzero(is_old)
-            places, ends, edges = self.base.match(nodes.take(old))
+            places, ends, edges = self.base.expand_edges(nodes.take(old))
             places = old.take(places)
         if len(self.gone):
             is_alive = ~_is_among(edges, self.gone)
             places, ends, edges = places[is_alive], ends[is_alive], edges[is_alive]
-        more_places, more = _elements(self.pairs, nodes.astype(np.int64) << END_BITS)
+        more_places, more = _find_pairs(self.pairs, nodes.astype(np.int64) << END_BITS)
         if len(more):
-            ends = np.concatenate([ends, unpacked(self.pairs.take(more))[1]])
+            ends = np.concatenate([ends, unpack_pairs(self.pairs.take(more))[1]])
             edges = np.concatenate([edges, self.edges.take(more)])
             places = np.concatenate([places, more_places])
             # Added edges have higher numbers than all others.
-            order = np.argsort(packed(places, ends), kind="stable")
+            order = np.argsort(pack_pairs(places, ends), kind="stable")
             places, ends, edges = places[order], ends[order], edges[order]
-        return ReachedEdges(places, ends, edges)
+        return NeighbourEdges(places, ends, edges)
 
-    def sized(self, size: int) -> ChangedEdgeLists:
+    def with_size(self, size: int) -> ChangedEdgeLists:
         """The same for other nodes."""
         if size == self.size:
             return self
-        base = self.base.sized(min(size, self.base.size))
+        base = self.base.with_size(min(size, self.base.size))
         return ChangedEdgeLists(base, size, self.gone, self.pairs, self.edges)
 
-    def joined(self) -> EdgeLists:
+    def merge_changes(self) -> EdgeLists:
         """The same with all changes in place."""
         starts = np.repeat(np.arange(self.base.size, dtype=np.int32), np.diff(self.base.offsets))
         is_alive = ~_is_among(self.base.edges, self.gone)
-        more_starts, more_ends = unpacked(self.pairs)
+        more_starts, more_ends = unpack_pairs(self.pairs)
         starts = np.concatenate([starts[is_alive], more_starts])
         ends = np.concatenate([self.base.ends[is_alive], more_ends])
         edges = np.concatenate([self.base.edges[is_alive], self.edges])
         order = np.argsort(edges, kind="stable")
-        return edge_lists(starts[order], ends[order], edges[order], size=self.size)
+        return build_edge_lists(starts[order], ends[order], edges[order], size=self.size)
 
 
-def changed_edge_lists(
+def change_edge_lists(
     older: EdgeLists | ChangedEdgeLists,
-    removed: Numbers,
+    removed: DenseIds,
     added: Pairs,
-    edges: Numbers,
+    edges: DenseIds,
     *,
     size: int,
 ) -> ChangedEdgeLists:
@@ -287,20 +289,20 @@ def changed_edge_lists(
     return ChangedEdgeLists(base, size, np.union1d(gone, removed), added[order], edges[order])
 
 
-def _elements(pairs: Pairs, starts: Pairs) -> tuple[Places, Places]:
+def _find_pairs(pairs: Pairs, starts: Pairs) -> tuple[RowIndices, RowIndices]:
     """The pairs of each given start, as the place of the start and that of the pair."""
     low = np.searchsorted(pairs, starts)
-    return spread_ranges(low, np.searchsorted(pairs, starts + (1 << END_BITS)) - low)
+    return expand_ranges(low, np.searchsorted(pairs, starts + (1 << END_BITS)) - low)
 
 
-def _count_at(pairs: Pairs, starts: Pairs) -> Places:
+def _count_pairs(pairs: Pairs, starts: Pairs) -> RowIndices:
     """How many pairs each of the given starts has."""
     if not len(pairs):
         return np.zeros(len(starts), np.int64)
     return np.searchsorted(pairs, starts + (1 << END_BITS)) - np.searchsorted(pairs, starts)
 
 
-def _is_among(values: Pairs | Numbers, ordered: Pairs | Numbers) -> Mask:
+def _is_among(values: Pairs | DenseIds, ordered: Pairs | DenseIds) -> Mask:
     if not len(ordered):
         return np.zeros(len(values), np.bool_)
     places = np.searchsorted(ordered, values)

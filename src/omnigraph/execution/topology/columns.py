@@ -10,22 +10,22 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.execution.exact import flat, numpy_of, plain
-from omnigraph.execution.source import Numbers
-from omnigraph.execution.topology.growing import GrowingArray, PatchedArray
-from omnigraph.execution.topology.memory import DERIVED, Parts
-from omnigraph.execution.topology.piece import Piece, arrays_of_texts, texts_of_arrays
-from omnigraph.execution.topology.text_index import ABSENT, text_index
+from omnigraph.execution.exact import flatten_chunks, to_comparable, to_numpy
+from omnigraph.execution.source import DenseIds
+from omnigraph.execution.topology.growing import AppendArray, PatchedArray
+from omnigraph.execution.topology.memory import DERIVED, CachePartition
+from omnigraph.execution.topology.piece import CacheBlock, decode_texts, encode_texts
+from omnigraph.execution.topology.text_index import ABSENT, build_text_index
 from omnigraph.execution.topology.texts import (
     TAIL_MIN,
     ChainedIndex,
     Ranks,
-    Texts,
-    grown_index,
+    TextArray,
+    build_ranks,
+    grow_index,
     is_long,
-    ranks,
-    texts_of,
-    widened,
+    text_array_of,
+    widen_texts,
 )
 
 Codes: TypeAlias = npt.NDArray[np.int32]
@@ -44,7 +44,7 @@ class Postings(NamedTuple):
     """
 
     offsets: npt.NDArray[np.int64]
-    numbers: Numbers
+    numbers: DenseIds
     size: int
 
     @property
@@ -52,7 +52,7 @@ class Postings(NamedTuple):
         """How much memory they take."""
         return self.offsets.nbytes + self.numbers.nbytes
 
-    def of(self, code: int) -> Numbers:
+    def get_entities(self, code: int) -> DenseIds:
         """The entities of one code, ascending; a code that came later has none."""
         if code >= len(self.offsets) - 1:
             return self.numbers[:0]
@@ -62,7 +62,7 @@ class Postings(NamedTuple):
 class DenseColumn(ABC):
     """A column in the order of numbers; what numbers without an entity have does not matter."""
 
-    def __init__(self, kind: pa.DataType, *, parts: Parts, name: str) -> None:
+    def __init__(self, kind: pa.DataType, *, parts: CachePartition, name: str) -> None:
         self.kind = kind
         self._parts = parts
         self._name = name
@@ -78,26 +78,28 @@ class DenseColumn(ABC):
         """Where the value is null; None if it is nowhere."""
 
     @abstractmethod
-    def nulls_at(self, at: Numbers | None) -> Mask | None:
+    def get_nulls(self, at: DenseIds | None) -> Mask | None:
         """Where the values of some entities, or of all, are null; None if they are nowhere."""
 
     @abstractmethod
-    def take(self, at: Numbers) -> pa.Array:
+    def take(self, at: DenseIds) -> pa.Array:
         """The values of some entities."""
 
     @abstractmethod
-    def one(self, number: int) -> pa.Array:
+    def take_one(self, number: int) -> pa.Array:
         """The value of one entity, as an array."""
 
     @abstractmethod
-    def all(self) -> pa.Array:
+    def take_all(self) -> pa.Array:
         """The values of every number."""
 
     @abstractmethod
-    def extended(self, new: pa.Array, at: Numbers, *, size: int, parts: Parts) -> DenseColumn:
+    def extend(
+        self, new: pa.Array, at: DenseIds, *, size: int, parts: CachePartition
+    ) -> DenseColumn:
         """The column of `size` numbers, some of which have new values."""
 
-    def to_piece(self) -> Piece | None:
+    def to_block(self) -> CacheBlock | None:
         """The column as arrays; None if it is not worth a file."""
         return None
 
@@ -111,7 +113,7 @@ class NumberColumn(DenseColumn):
         nulls: PatchedArray | None,
         *,
         kind: pa.DataType,
-        parts: Parts,
+        parts: CachePartition,
         name: str,
     ) -> None:
         super().__init__(kind, parts=parts, name=name)
@@ -138,51 +140,53 @@ class NumberColumn(DenseColumn):
         """Where the value is null."""
         return None if self._nulls is None else self._nulls.whole
 
-    def numbers_at(self, at: Numbers | None) -> npt.NDArray[Any]:
+    def get_numbers(self, at: DenseIds | None) -> npt.NDArray[Any]:
         """The numbers of some entities, or of all."""
         return self._numbers.whole if at is None else self._numbers.take(at)
 
-    def nulls_at(self, at: Numbers | None) -> Mask | None:
+    def get_nulls(self, at: DenseIds | None) -> Mask | None:
         """Where the values of some entities are null."""
         if self._nulls is None or at is None:
             return self.nulls
         return self._nulls.take(at)
 
-    def take(self, at: Numbers) -> pa.Array:
+    def take(self, at: DenseIds) -> pa.Array:
         """The values of some entities."""
-        return self._arrow(self._numbers.take(at), self.nulls_at(at))
+        return self._to_arrow(self._numbers.take(at), self.get_nulls(at))
 
-    def one(self, number: int) -> pa.Array:
+    def take_one(self, number: int) -> pa.Array:
         """The value of one entity."""
         if self._numbers.is_plain and (self._nulls is None or self._nulls.is_plain):
-            return self.all().slice(number, 1)
+            return self.take_all().slice(number, 1)
         return self.take(np.array([number], np.int32))
 
-    def all(self) -> pa.Array:
+    def take_all(self) -> pa.Array:
         """The values of every number."""
         return self._whole
 
-    def extended(self, new: pa.Array, at: Numbers, *, size: int, parts: Parts) -> NumberColumn:
+    def extend(
+        self, new: pa.Array, at: DenseIds, *, size: int, parts: CachePartition
+    ) -> NumberColumn:
         """The column with new values."""
-        values = numpy_of(plain(new)).astype(self.dtype, copy=False)
-        numbers = self._numbers.patched(at, values, size=size)
+        values = to_numpy(to_comparable(new)).astype(self.dtype, copy=False)
+        numbers = self._numbers.patch(at, values, size=size)
         nulls = self._nulls
         if nulls is None and new.null_count:
-            nulls = PatchedArray(GrowingArray(np.zeros(len(self._numbers), np.bool_)))
+            nulls = PatchedArray(AppendArray(np.zeros(len(self._numbers), np.bool_)))
         if nulls is not None:
-            nulls = nulls.patched(at, numpy_of(new.is_null()), size=size)
+            nulls = nulls.patch(at, to_numpy(new.is_null()), size=size)
         return NumberColumn(numbers, nulls, kind=self.kind, parts=parts, name=self._name)
 
-    def to_piece(self) -> Piece:
+    def to_block(self) -> CacheBlock:
         """The column as arrays."""
-        nulls = {} if self._nulls is None else {"nulls": self._nulls.merged()}
-        return Piece({"numbers": self._numbers.merged(), **nulls})
+        nulls = {} if self._nulls is None else {"nulls": self._nulls.merge()}
+        return CacheBlock({"numbers": self._numbers.merge(), **nulls})
 
     @cached_property
     def _whole(self) -> pa.Array:
-        return self._arrow(self.numbers, self.nulls)
+        return self._to_arrow(self.numbers, self.nulls)
 
-    def _arrow(self, numbers: npt.NDArray[Any], nulls: Mask | None) -> pa.Array:
+    def _to_arrow(self, numbers: npt.NDArray[Any], nulls: Mask | None) -> pa.Array:
         found = pa.array(numbers, mask=nulls)
         # Dates and times are the integers they are stored as.
         return found if found.type == self.kind else found.view(self.kind)
@@ -195,7 +199,13 @@ class TextColumn(DenseColumn):
     """
 
     def __init__(
-        self, codes: PatchedArray, texts: Texts, *, kind: pa.DataType, parts: Parts, name: str
+        self,
+        codes: PatchedArray,
+        texts: TextArray,
+        *,
+        kind: pa.DataType,
+        parts: CachePartition,
+        name: str,
     ) -> None:
         super().__init__(kind, parts=parts, name=name)
         self._codes = codes
@@ -225,31 +235,31 @@ class TextColumn(DenseColumn):
     @property
     def nulls(self) -> Mask | None:
         """Where the text is null."""
-        return self.nulls_at(None)
+        return self.get_nulls(None)
 
-    def nulls_at(self, at: Numbers | None) -> Mask | None:
+    def get_nulls(self, at: DenseIds | None) -> Mask | None:
         """Where the texts of some entities, or of all, are null."""
         if self._has_nulls is None:
             self._has_nulls = bool(np.any(self.codes < 0))
-        found: Mask | None = self.codes_at(at) < 0 if self._has_nulls else None
+        found: Mask | None = self.get_codes(at) < 0 if self._has_nulls else None
         return found
 
-    def codes_at(self, at: Numbers | None) -> Codes:
+    def get_codes(self, at: DenseIds | None) -> Codes:
         """The codes of some entities, or of all."""
         return self._codes.whole if at is None else self._codes.take(at)
 
-    def take(self, at: Numbers) -> pa.Array:
+    def take(self, at: DenseIds) -> pa.Array:
         """The texts of some entities."""
         return self._texts_of(self._codes.take(at))
 
-    def one(self, number: int) -> pa.Array:
+    def take_one(self, number: int) -> pa.Array:
         """The text of one entity."""
-        code = int(self._codes.one(number))
+        code = int(self._codes.take_one(number))
         if code < 0 or self.texts.base.type != self.kind:
             return self.take(np.array([number], np.int32))
-        return self.texts.one(code)
+        return self.texts.take_one(code)
 
-    def all(self) -> pa.Array:
+    def take_all(self) -> pa.Array:
         """The texts of every number: as much memory as all texts take."""
         return self._texts_of(self.codes)
 
@@ -268,7 +278,9 @@ class TextColumn(DenseColumn):
         """The codes of texts; -1 for those that no entity ever had."""
         return self._index.find(texts)
 
-    def extended(self, new: pa.Array, at: Numbers, *, size: int, parts: Parts) -> TextColumn:
+    def extend(
+        self, new: pa.Array, at: DenseIds, *, size: int, parts: CachePartition
+    ) -> TextColumn:
         """The column with new texts, some of which may be new to the dictionary."""
         encoded = new.dictionary_encode()
         codes = self.codes_of(encoded.dictionary)
@@ -277,35 +289,35 @@ class TextColumn(DenseColumn):
         texts = self.texts
         if count:
             codes[is_new] = np.arange(count, dtype=np.int32) + len(texts)
-            texts = texts.extended(encoded.dictionary.filter(pa.array(is_new)))
+            texts = texts.extend(encoded.dictionary.filter(pa.array(is_new)))
         # The code of null is the last one of these.
         codes = np.append(codes, np.int32(ABSENT))
         values = codes.take(encoded.indices.fill_null(len(codes) - 1).to_numpy())
-        all_codes = self._codes.patched(at, values, size=size)
+        all_codes = self._codes.patch(at, values, size=size)
         found = TextColumn(all_codes, texts, kind=self.kind, parts=parts, name=self._name)
         if self._has_nulls is not None:
             found._has_nulls = self._has_nulls or new.null_count > 0
         found.inherit(self)
         return found
 
-    def to_piece(self) -> Piece:
+    def to_block(self) -> CacheBlock:
         """The column as arrays."""
-        return Piece({"codes": self._codes.merged(), **arrays_of_texts(self.texts.joined())})
+        return CacheBlock({"codes": self._codes.merge(), **encode_texts(self.texts.concatenate())})
 
     def inherit(self, older: TextColumn) -> None:
         """Have what is derived from an older column, for more texts and other codes."""
         index, count = older._index, len(self.texts)
         if len(index) < count:
-            new = self.texts.after(len(index))
-            longer = None if len(new) > TAIL_MIN else index.extended(new)
+            new = self.texts.take_after(len(index))
+            longer = None if len(new) > TAIL_MIN else index.extend(new)
             if longer is None or longer.is_long:
                 at = np.arange(count, dtype=np.int32)
-                longer = grown_index(self.texts, at, index.base)
+                longer = grow_index(self.texts, at, index.base)
             index = longer
         self._parts.keep(f"{self._derived}:index", index)
         ranks_: Ranks | None = older._peek("ranks")
         if ranks_ is not None:
-            self._parts.keep(f"{self._derived}:ranks", ranks_.extended(self.texts))
+            self._parts.keep(f"{self._derived}:ranks", ranks_.extend(self.texts))
         postings: Postings | None = older._peek("postings")
         if postings is not None and self._codes.root is older._codes.root:
             self._parts.keep(f"{self._derived}:postings", postings)
@@ -317,7 +329,7 @@ class TextColumn(DenseColumn):
     @property
     def code_ranks(self) -> Codes:
         """The places of the texts of the dictionary in their order."""
-        return self._ranks.settled().base.ranks
+        return self._ranks.settle().base.ranks
 
     def ranks_of(self, codes: Codes) -> npt.NDArray[np.int64]:
         """Numbers that compare as the texts of codes do; that of null is the least."""
@@ -329,18 +341,18 @@ class TextColumn(DenseColumn):
 
     @property
     def _ranks(self) -> Ranks:
-        return self._parts.get(f"{self._derived}:ranks", lambda: ranks(self.texts))
+        return self._parts.get(f"{self._derived}:ranks", lambda: build_ranks(self.texts))
 
-    def having(self, code: int) -> Numbers:
+    def find_entities(self, code: int) -> DenseIds:
         """The numbers with a code, ascending."""
         self._searches += 1
         if self._searches <= SEARCHES_MIN:
             return np.flatnonzero(self.codes == code).astype(np.int32)
         raw = self._codes.growing.values
         postings = self._parts.get(
-            f"{self._derived}:postings", lambda: _postings(raw, len(self.texts))
+            f"{self._derived}:postings", lambda: _build_postings(raw, len(self.texts))
         )
-        found = postings.of(code)
+        found = postings.get_entities(code)
         if len(raw) > postings.size:
             more = np.flatnonzero(raw[postings.size :] == code) + postings.size
             found = np.concatenate([found, more.astype(np.int32)])
@@ -353,7 +365,7 @@ class TextColumn(DenseColumn):
     @property
     def _index(self) -> ChainedIndex:
         return self._parts.get(
-            f"{self._derived}:index", lambda: ChainedIndex(text_index(self.dictionary))
+            f"{self._derived}:index", lambda: ChainedIndex(build_text_index(self.dictionary))
         )
 
     def _texts_of(self, codes: Codes) -> pa.Array:
@@ -366,11 +378,17 @@ class TextColumn(DenseColumn):
         return found if found.type == self.kind else found.cast(self.kind)
 
 
-class OtherColumn(DenseColumn):
+class ArrowColumn(DenseColumn):
     """Lists and vectors, as Arrow keeps them: the first values, and those that came later."""
 
     def __init__(
-        self, base: pa.Array, tail: pa.Array, places: PatchedArray, *, parts: Parts, name: str
+        self,
+        base: pa.Array,
+        tail: pa.Array,
+        places: PatchedArray,
+        *,
+        parts: CachePartition,
+        name: str,
     ) -> None:
         super().__init__(base.type, parts=parts, name=name)
         self._base = base
@@ -386,22 +404,22 @@ class OtherColumn(DenseColumn):
     @property
     def nulls(self) -> Mask | None:
         """Where the value is null."""
-        return self.nulls_at(None)
+        return self.get_nulls(None)
 
-    def nulls_at(self, at: Numbers | None) -> Mask | None:
+    def get_nulls(self, at: DenseIds | None) -> Mask | None:
         """Where the values of some entities, or of all, are null."""
         if not self._base.null_count and not self._tail.null_count:
             return None
-        return numpy_of((self.values if at is None else self.take(at)).is_null())
+        return to_numpy((self.values if at is None else self.take(at)).is_null())
 
     @cached_property
     def values(self) -> pa.Array:
         """The values of every number."""
         if not len(self._tail) and self._places.is_plain:
             return self._base
-        return pa.concat_arrays([self._base, self._tail]).take(pa.array(self._places.merged()))
+        return pa.concat_arrays([self._base, self._tail]).take(pa.array(self._places.merge()))
 
-    def take(self, at: Numbers) -> pa.Array:
+    def take(self, at: DenseIds) -> pa.Array:
         """The values of some entities."""
         if not len(self._tail):
             return self._base.take(pa.array(at))
@@ -416,62 +434,68 @@ class OtherColumn(DenseColumn):
         order[np.flatnonzero(is_tail)] = np.arange(len(first), len(at))
         return pa.concat_arrays([first, second]).take(pa.array(order))
 
-    def one(self, number: int) -> pa.Array:
+    def take_one(self, number: int) -> pa.Array:
         """The value of one entity."""
         return self.take(np.array([number], np.int32))
 
-    def extended(self, new: pa.Array, at: Numbers, *, size: int, parts: Parts) -> OtherColumn:
+    def extend(
+        self, new: pa.Array, at: DenseIds, *, size: int, parts: CachePartition
+    ) -> ArrowColumn:
         """The column with new values."""
         # Unused numbers get any value: the one after all others.
         tail = pa.concat_arrays([self._tail, new])
         places = np.arange(len(new), dtype=np.int64) + len(self._base) + len(self._tail)
-        all_places = self._places.patched(at, places, size=size)
-        found = OtherColumn(self._base, tail, all_places, parts=parts, name=self._name)
+        all_places = self._places.patch(at, places, size=size)
+        found = ArrowColumn(self._base, tail, all_places, parts=parts, name=self._name)
         if not is_long(len(tail), len(self._base)):
             return found
-        return other_column(found.values, parts=parts, name=self._name)
+        return build_arrow_column(found.values, parts=parts, name=self._name)
 
-    def all(self) -> pa.Array:
+    def take_all(self) -> pa.Array:
         """The values of every number."""
         return self.values
 
 
-def other_column(values: pa.Array, *, parts: Parts, name: str) -> OtherColumn:
+def build_arrow_column(values: pa.Array, *, parts: CachePartition, name: str) -> ArrowColumn:
     """The column of values that are all in one array."""
-    places = PatchedArray(GrowingArray(np.arange(len(values), dtype=np.int64)))
-    return OtherColumn(values, values.slice(0, 0), places, parts=parts, name=name)
+    places = PatchedArray(AppendArray(np.arange(len(values), dtype=np.int64)))
+    return ArrowColumn(values, values.slice(0, 0), places, parts=parts, name=name)
 
 
-def dense_column(values: pa.Array | pa.ChunkedArray, *, parts: Parts, name: str) -> DenseColumn:
+def build_column(
+    values: pa.Array | pa.ChunkedArray, *, parts: CachePartition, name: str
+) -> DenseColumn:
     """The column of values that are in the order of numbers."""
     kind = values.type
     if pa.types.is_string(kind):
-        encoded = flat(widened(values).dictionary_encode())
+        encoded = flatten_chunks(widen_texts(values).dictionary_encode())
         codes = encoded.indices.fill_null(ABSENT).to_numpy().astype(np.int32, copy=False)
-        texts = texts_of(encoded.dictionary)
-        return TextColumn(_patched(codes), texts, kind=kind, parts=parts, name=name)
+        texts = text_array_of(encoded.dictionary)
+        return TextColumn(_make_patched(codes), texts, kind=kind, parts=parts, name=name)
     if pa.types.is_nested(kind):
-        return other_column(flat(values), parts=parts, name=name)
-    nulls = _patched(numpy_of(values.is_null())) if values.null_count else None
-    numbers = _patched(numpy_of(plain(values)))
+        return build_arrow_column(flatten_chunks(values), parts=parts, name=name)
+    nulls = _make_patched(to_numpy(values.is_null())) if values.null_count else None
+    numbers = _make_patched(to_numpy(to_comparable(values)))
     return NumberColumn(numbers, nulls, kind=kind, parts=parts, name=name)
 
 
-def column_from(piece: Piece, kind: pa.DataType, *, parts: Parts, name: str) -> DenseColumn:
+def decode_column(
+    piece: CacheBlock, kind: pa.DataType, *, parts: CachePartition, name: str
+) -> DenseColumn:
     """The column in a piece."""
     arrays = piece.arrays
     if "codes" in arrays:
-        texts = texts_of(texts_of_arrays(arrays))
-        return TextColumn(_patched(arrays["codes"]), texts, kind=kind, parts=parts, name=name)
-    nulls = _patched(arrays["nulls"]) if "nulls" in arrays else None
-    return NumberColumn(_patched(arrays["numbers"]), nulls, kind=kind, parts=parts, name=name)
+        texts = text_array_of(decode_texts(arrays))
+        return TextColumn(_make_patched(arrays["codes"]), texts, kind=kind, parts=parts, name=name)
+    nulls = _make_patched(arrays["nulls"]) if "nulls" in arrays else None
+    return NumberColumn(_make_patched(arrays["numbers"]), nulls, kind=kind, parts=parts, name=name)
 
 
-def _patched(values: npt.NDArray[Any]) -> PatchedArray:
-    return PatchedArray(GrowingArray(values))
+def _make_patched(values: npt.NDArray[Any]) -> PatchedArray:
+    return PatchedArray(AppendArray(values))
 
 
-def _postings(codes: Codes, count: int) -> Postings:
+def _build_postings(codes: Codes, count: int) -> Postings:
     offsets = np.zeros(count + 1, np.int64)
     known = np.flatnonzero(codes >= 0)
     np.cumsum(np.bincount(codes[known], minlength=count), out=offsets[1:])

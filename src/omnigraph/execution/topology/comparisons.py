@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from omnigraph.execution.exact import COMPARED, MIRRORED, fitted
-from omnigraph.execution.expressions import Params, constant, is_constant
-from omnigraph.execution.source import Numbers
+from omnigraph.execution.exact import MIRRORED, NUMPY_COMPARISONS, fit_constant
+from omnigraph.execution.expressions import Params, evaluate_constant, is_constant
+from omnigraph.execution.source import DenseIds
 from omnigraph.execution.topology.columns import Mask, NumberColumn, TextColumn
 from omnigraph.execution.topology.entities import DenseEntities
 from omnigraph.query.ast import CompareOp
@@ -18,8 +18,8 @@ from omnigraph.query.typed import Compare, Expr, PropertyValue, Value
 FEW_TEXTS: Final = 1_024
 
 
-def compared(
-    entities: DenseEntities, condition: Expr, params: Params, at: Numbers | None
+def compare_property(
+    entities: DenseEntities, condition: Expr, params: Params, at: DenseIds | None
 ) -> Mask | None:
     """Where a condition is true, at some entities or all numbers; None if values tell it sooner."""
     match condition:
@@ -29,28 +29,30 @@ def compared(
             given, op = left, MIRRORED[op]
         case _:
             return None
-    column = entities.column(name)
+    column = entities.get_column(name)
     if isinstance(column, NumberColumn):
-        return _numbers(column, op, constant(given, params), at)
+        return _compare_numbers(column, op, evaluate_constant(given, params), at)
     if not isinstance(column, TextColumn) or op not in (CompareOp.EQ, CompareOp.NE):
         return None
     if at is not None and len(column.texts) > max(len(at), FEW_TEXTS):
         return None
-    return _texts(column, op, constant(given, params), at)
+    return _compare_texts(column, op, evaluate_constant(given, params), at)
 
 
-def _numbers(column: NumberColumn, op: CompareOp, value: Value, at: Numbers | None) -> Mask:
-    numbers, nulls = column.numbers_at(at), column.nulls_at(at)
-    test = False if value is None else fitted(op, value, column.kind)
+def _compare_numbers(
+    column: NumberColumn, op: CompareOp, value: Value, at: DenseIds | None
+) -> Mask:
+    numbers, nulls = column.get_numbers(at), column.get_nulls(at)
+    test = False if value is None else fit_constant(op, value, column.kind)
     if isinstance(test, bool):
         found: Mask = np.full(len(numbers), test)
     else:
-        found = COMPARED[test.op](numbers, test.value)
+        found = NUMPY_COMPARISONS[test.op](numbers, test.value)
     return found if nulls is None else found & ~nulls
 
 
-def _texts(column: TextColumn, op: CompareOp, value: Value, at: Numbers | None) -> Mask:
-    codes = column.codes_at(at)
+def _compare_texts(column: TextColumn, op: CompareOp, value: Value, at: DenseIds | None) -> Mask:
+    codes = column.get_codes(at)
     if value is None:
         return np.zeros(len(codes), np.bool_)
     assert isinstance(value, str)

@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import CorruptObject
+from omnigraph.errors import CorruptObjectError
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
-from omnigraph.execution.source import Numbers
-from omnigraph.execution.topology.growing import GrowingArray
-from omnigraph.execution.topology.rows import DenseRows, Inherited
+from omnigraph.execution.source import DenseIds
+from omnigraph.execution.topology.growing import AppendArray
+from omnigraph.execution.topology.rows import DenseRows, InheritedEntry
 from omnigraph.execution.topology.texts import ChainedIndex
 
 # So many rows are looked up at once: enough to be worth a thread, and little memory.
@@ -26,15 +26,15 @@ _THREADS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class EdgeEndpoints:
     """The nodes at both ends of each edge, by the number of the edge; -1 where it is gone."""
 
-    sources: Numbers
-    targets: Numbers
+    sources: DenseIds
+    targets: DenseIds
     # The highest number at each end; -1 without edges.
     highest: tuple[int, int]
     # The same arrays, to be extended.
-    growing: tuple[GrowingArray, GrowingArray]
+    append_arrays: tuple[AppendArray, AppendArray]
 
     @property
     def nbytes(self) -> int:
@@ -42,57 +42,66 @@ class Ends:
         return self.sources.nbytes + self.targets.nbytes
 
 
-def read_ends(rows: DenseRows, sources: ChainedIndex, targets: ChainedIndex) -> Ends:
+def read_endpoints(rows: DenseRows, sources: ChainedIndex, targets: ChainedIndex) -> EdgeEndpoints:
     """The ends of all edges of a table, given the ids of the node types they are of."""
     all_sources, all_targets = np.full((2, rows.size), -1, np.int32)
     waiting: deque[Future[None]] = deque()
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="omnigraph-ends") as threads:
-        for numbers, block in _blocks(rows):
+        for numbers, block in _read_blocks(rows):
             for column, index, into in (
                 (SOURCE_COLUMN, sources, all_sources),
                 (TARGET_COLUMN, targets, all_targets),
             ):
                 texts = block[column]
-                waiting.append(threads.submit(_look_up, index, texts, numbers=numbers, into=into))
+                waiting.append(
+                    threads.submit(_look_up_nodes, index, texts, numbers=numbers, into=into)
+                )
             while len(waiting) > _AHEAD_MAX:
                 waiting.popleft().result()
         for each in waiting:
             each.result()
     highest = int(all_sources.max(initial=-1)), int(all_targets.max(initial=-1))
-    found = ends_of(all_sources, all_targets, highest)
+    found = endpoints_of(all_sources, all_targets, highest)
     _require_nodes(rows, found)
     return found
 
 
-def ends_of(sources: Numbers, targets: Numbers, highest: tuple[int, int]) -> Ends:
+def endpoints_of(sources: DenseIds, targets: DenseIds, highest: tuple[int, int]) -> EdgeEndpoints:
     """The ends in two arrays."""
-    return Ends(sources, targets, highest, (GrowingArray(sources), GrowingArray(targets)))
+    return EdgeEndpoints(sources, targets, highest, (AppendArray(sources), AppendArray(targets)))
 
 
-def extended_ends(
-    older: Ends, rows: DenseRows, sources: ChainedIndex, targets: ChainedIndex, *, was: Inherited
-) -> Ends:
+def extend_endpoints(
+    older: EdgeEndpoints,
+    rows: DenseRows,
+    sources: ChainedIndex,
+    targets: ChainedIndex,
+    *,
+    was: InheritedEntry,
+) -> EdgeEndpoints:
     """The ends of all edges, given those of the edges there were."""
     at, new = rows.read_since(was, [SOURCE_COLUMN, TARGET_COLUMN])
     both, highest = [], []
     for column, index, known, top in zip(
         (SOURCE_COLUMN, TARGET_COLUMN),
         (sources, targets),
-        older.growing,
+        older.append_arrays,
         older.highest,
         strict=True,
     ):
         ends = np.full(rows.size - was.size, -1, np.int32)
         ends[at - was.size] = index.find_known(new[column])
         if len(at) and int(ends[at - was.size].min()) < 0:
-            raise _missing(rows, int(np.count_nonzero(ends[at - was.size] < 0)))
-        both.append(known.appended(ends))
+            raise _make_missing_error(rows, int(np.count_nonzero(ends[at - was.size] < 0)))
+        both.append(known.append(ends))
         highest.append(max(top, int(ends.max(initial=-1))))
-    return Ends(both[0].values, both[1].values, (highest[0], highest[1]), (both[0], both[1]))
+    return EdgeEndpoints(
+        both[0].values, both[1].values, (highest[0], highest[1]), (both[0], both[1])
+    )
 
 
-def _blocks(rows: DenseRows) -> Iterator[tuple[Numbers, pa.Table]]:
-    numbers: list[Numbers] = []
+def _read_blocks(rows: DenseRows) -> Iterator[tuple[DenseIds, pa.Table]]:
+    numbers: list[DenseIds] = []
     batches: list[pa.RecordBatch] = []
     for each, batch in rows.read_batches([SOURCE_COLUMN, TARGET_COLUMN]):
         numbers.append(each)
@@ -104,22 +113,22 @@ def _blocks(rows: DenseRows) -> Iterator[tuple[Numbers, pa.Table]]:
         yield np.concatenate(numbers), pa.Table.from_batches(batches)
 
 
-def _look_up(
-    index: ChainedIndex, texts: pa.ChunkedArray, *, numbers: Numbers, into: Numbers
+def _look_up_nodes(
+    index: ChainedIndex, texts: pa.ChunkedArray, *, numbers: DenseIds, into: DenseIds
 ) -> None:
     into[numbers] = index.find_known(texts)
 
 
-def _require_nodes(rows: DenseRows, ends: Ends) -> None:
+def _require_nodes(rows: DenseRows, ends: EdgeEndpoints) -> None:
     missing = (ends.sources < 0) | (ends.targets < 0)
     if rows.is_alive is not None:
         missing &= rows.is_alive
     if missing.any():
-        raise _missing(rows, int(np.count_nonzero(missing)))
+        raise _make_missing_error(rows, int(np.count_nonzero(missing)))
 
 
-def _missing(rows: DenseRows, count: int) -> CorruptObject:
-    return CorruptObject(
+def _make_missing_error(rows: DenseRows, count: int) -> CorruptObjectError:
+    return CorruptObjectError(
         rows.pin.path,
         f"{count} of its edges end at nodes that do not exist",
         hint="`omnigraph check` names them",

@@ -12,22 +12,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.execution.columns import TableShape
-from omnigraph.execution.exact import flat
-from omnigraph.execution.source import Numbers
-from omnigraph.execution.topology.columns import DenseColumn, Mask, column_from, dense_column
-from omnigraph.execution.topology.rows import DenseRows, Inherited
+from omnigraph.execution.exact import flatten_chunks
+from omnigraph.execution.source import DenseIds
+from omnigraph.execution.topology.columns import DenseColumn, Mask, build_column, decode_column
+from omnigraph.execution.topology.rows import DenseRows, InheritedEntry
 from omnigraph.execution.topology.texts import (
     TAIL_MIN,
     ChainedIndex,
     Ranks,
-    Texts,
-    chained_index,
-    grown_index,
-    index_from,
-    ranks,
-    ranks_from,
-    texts_from,
-    texts_of,
+    TextArray,
+    build_index,
+    build_ranks,
+    decode_index,
+    decode_ranks,
+    decode_text_array,
+    grow_index,
+    text_array_of,
 )
 from omnigraph.versioning.effects import ID_COLUMN
 
@@ -56,35 +56,35 @@ class DenseEntities:
         """Which numbers have an entity; None if all have."""
         return self.rows.is_alive
 
-    def all(self) -> Numbers:
+    def list_all(self) -> DenseIds:
         """Every entity, ascending."""
         return self.rows.all
 
     @property
-    def all_ids(self) -> Texts:
+    def all_ids(self) -> TextArray:
         """The id of every number; where the entity is gone it may be null."""
-        return self.rows.part(
+        return self.rows.get_or_make(
             "ids",
             self._read_ids,
-            extend=self._extended_ids,
-            restore=lambda piece, _: texts_from(piece),
+            extend=self._extend_ids,
+            restore=lambda piece, _: decode_text_array(piece),
         )
 
-    def ids(self, at: Numbers) -> pa.Array:
+    def fetch_ids(self, at: DenseIds) -> pa.Array:
         """Their ids."""
         found = self.all_ids.take(at)
         return found if pa.types.is_string(found.type) else found.cast(pa.utf8())
 
-    def ranks(self, at: Numbers) -> npt.NDArray[np.int64]:
+    def rank_ids(self, at: DenseIds) -> npt.NDArray[np.int64]:
         """Numbers that compare as their ids do."""
-        return self._kept("ranks", self._ranks).take(at)
+        return self._get_cached("ranks", self._load_ranks).take(at)
 
-    def find(self, ids: pa.Array) -> Numbers:
+    def find(self, ids: pa.Array) -> DenseIds:
         """The entities with these ids; -1 where there is none."""
         found = self.id_index.find(ids)
         if not len(found):
             return found
-        is_alive = self.rows.alive_at(np.maximum(found, 0)) if self.size else None
+        is_alive = self.rows.compute_alive(np.maximum(found, 0)) if self.size else None
         if is_alive is None:
             return found
         return np.where(is_alive, found, -1).astype(np.int32)
@@ -97,36 +97,36 @@ class DenseEntities:
     @property
     def id_index(self) -> ChainedIndex:
         """The numbers of ids, maybe of some whose entities are gone."""
-        return self.rows.part(
+        return self.rows.get_or_make(
             "index",
-            lambda: chained_index(self.all_ids, self.all()),
-            extend=lambda was: self._extended_index(was.value),
-            restore=lambda piece, _: index_from(piece, self.all_ids),
+            lambda: build_index(self.all_ids, self.list_all()),
+            extend=lambda was: self._extend_index(was.value),
+            restore=lambda piece, _: decode_index(piece, self.all_ids),
         )
 
-    def column(self, name: str) -> DenseColumn:
+    def get_column(self, name: str) -> DenseColumn:
         """A property of all entities."""
-        return self.physical(self.shape.columns[name])
+        return self.get_physical_column(self.shape.columns[name])
 
-    def physical(self, name: str) -> DenseColumn:
+    def get_physical_column(self, name: str) -> DenseColumn:
         """A column of the table."""
-        return self._kept(name, lambda: self._column(name))
+        return self._get_cached(name, lambda: self._load_column(name))
 
-    def values(self, name: str, at: Numbers) -> pa.Array:
+    def fetch_values(self, name: str, at: DenseIds) -> pa.Array:
         """The values of a property, of the Arrow type of the property."""
-        return self.column(name).take(at)
+        return self.get_column(name).take(at)
 
-    def row_ids(self, at: Numbers) -> npt.NDArray[np.uint64]:
+    def fetch_row_ids(self, at: DenseIds) -> npt.NDArray[np.uint64]:
         """Their rows in the table, for indexes that know rows."""
         return self.rows.rows.take(at)
 
-    def at_rows(self, row_ids: npt.NDArray[np.uint64]) -> Numbers:
+    def find_by_row_ids(self, row_ids: npt.NDArray[np.uint64]) -> DenseIds:
         """The entities at rows of the table; -1 where there is none."""
-        return self.rows.at_rows(row_ids)
+        return self.rows.find_by_row_ids(row_ids)
 
     # ---- pieces ----
 
-    def _kept(self, name: str, find: Callable[[], _T]) -> _T:
+    def _get_cached(self, name: str, find: Callable[[], _T]) -> _T:
         """A piece that stays the same for as long as these entities are used.
 
         Another one of the same content may have other codes or ranks, and they would meet.
@@ -140,53 +140,53 @@ class DenseEntities:
     def _used(self) -> dict[str, Any]:  # Any: what was asked for by name
         return {}
 
-    def _column(self, name: str) -> DenseColumn:
+    def _load_column(self, name: str) -> DenseColumn:
         parts = self.rows.parts
         kind = self.shape.schema.field(name).type
 
-        def extended(was: Inherited) -> DenseColumn:
+        def extended(was: InheritedEntry) -> DenseColumn:
             column: DenseColumn = was.value
             at, new = self.rows.read_since(was, [name])
-            return column.extended(flat(new[name]), at, size=self.size, parts=parts)
+            return column.extend(flatten_chunks(new[name]), at, size=self.size, parts=parts)
 
-        return self.rows.part(
+        return self.rows.get_or_make(
             name,
-            lambda: dense_column(self.rows.read([name])[name], parts=parts, name=name),
+            lambda: build_column(self.rows.read([name])[name], parts=parts, name=name),
             extend=extended,
-            restore=lambda piece, _: column_from(piece, kind, parts=parts, name=name),
+            restore=lambda piece, _: decode_column(piece, kind, parts=parts, name=name),
         )
 
-    def _ranks(self) -> Ranks:
-        def extended(was: Inherited) -> Ranks:
+    def _load_ranks(self) -> Ranks:
+        def extended(was: InheritedEntry) -> Ranks:
             older: Ranks = was.value
-            return older.extended(self.all_ids)
+            return older.extend(self.all_ids)
 
-        return self.rows.part(
+        return self.rows.get_or_make(
             "ranks",
-            lambda: ranks(self.all_ids),
+            lambda: build_ranks(self.all_ids),
             extend=extended,
-            restore=lambda piece, _: ranks_from(piece, self.all_ids),
+            restore=lambda piece, _: decode_ranks(piece, self.all_ids),
         )
 
-    def _read_ids(self) -> Texts:
-        return texts_of(self.rows.read([ID_COLUMN])[ID_COLUMN])
+    def _read_ids(self) -> TextArray:
+        return text_array_of(self.rows.read([ID_COLUMN])[ID_COLUMN])
 
-    def _extended_ids(self, was: Inherited) -> Texts | None:
-        texts: Texts = was.value
+    def _extend_ids(self, was: InheritedEntry) -> TextArray | None:
+        texts: TextArray = was.value
         added = self.size - was.size
         if not added:
             return texts
         at, new = self.rows.read_since(was, [ID_COLUMN])
-        ids, places = flat(new[ID_COLUMN]), np.full(added, -1, np.int64)
+        ids, places = flatten_chunks(new[ID_COLUMN]), np.full(added, -1, np.int64)
         is_new = at >= was.size
         places[at[is_new] - was.size] = np.flatnonzero(is_new)
         is_missing = places < 0
-        return texts.extended(ids.take(pa.array(places, mask=is_missing)))
+        return texts.extend(ids.take(pa.array(places, mask=is_missing)))
 
-    def _extended_index(self, was: ChainedIndex) -> ChainedIndex:
-        new = self.all_ids.after(len(was))
+    def _extend_index(self, was: ChainedIndex) -> ChainedIndex:
+        new = self.all_ids.take_after(len(was))
         if len(new) <= TAIL_MIN:
-            longer = was.extended(new)
+            longer = was.extend(new)
             if not longer.is_long:
                 return longer
-        return grown_index(self.all_ids, self.all(), was.base)
+        return grow_index(self.all_ids, self.list_all(), was.base)

@@ -17,17 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
-from omnigraph.execution.exact import flat
-from omnigraph.execution.numbers import NO_NUMBERS
-from omnigraph.execution.source import Numbers
+from omnigraph.execution.exact import flatten_chunks
+from omnigraph.execution.numbers import NO_DENSE_IDS
+from omnigraph.execution.source import DenseIds
 from omnigraph.execution.topology.rows import (
-    NEWS_MAX,
-    NEWS_ROWS_MAX,
+    DELTA_ROWS_MAX,
+    DELTAS_MAX,
     NO_ROW,
     DenseRows,
-    News,
-    Past,
     RowIds,
+    VersionDelta,
+    VersionHistory,
 )
 from omnigraph.storage.recent_writes import RowChanges
 from omnigraph.storage.row_ids import ROW_ID
@@ -40,19 +40,19 @@ from omnigraph.versioning.record import Bulk, Changed
 GONE_SHARE_MAX: Final = 0.5
 
 # The numbers of living entities; -1 for other ids. None gives a new number to every new copy.
-NumbersOf: TypeAlias = Callable[[pa.Array], Numbers] | None
+FindDenseIds: TypeAlias = Callable[[pa.Array], DenseIds] | None
 
 
-def extended(
-    older: DenseRows, table: Table, changes: Sequence[LoadedChange], *, numbers_of: NumbersOf
+def extend_rows(
+    older: DenseRows, table: Table, changes: Sequence[LoadedChange], *, numbers_of: FindDenseIds
 ) -> DenseRows | None:
     """The rows of a later version under the numbers they had; None if it has to be read."""
     if any(isinstance(change, Bulk) and change.replaces for change in changes):
         return None
-    told = _told(changes)
+    told = _collect_expected(changes)
     text = f"{ROW_ID} > {older.highest_row}" if older.highest_row >= 0 else None
-    new = table.scan(columns=[*_columns(older, table), ROW_ID], filter=text)
-    if not told.explains(new[ID_COLUMN].combine_chunks()):
+    new = table.scan(columns=[*_list_columns(older, table), ROW_ID], filter=text)
+    if not told.matches_ids(new[ID_COLUMN].combine_chunks()):
         return None
     row_ids: RowIds = new[ROW_ID].to_numpy()
     if np.any(row_ids[1:] < row_ids[:-1]):
@@ -60,49 +60,51 @@ def extended(
         order = np.argsort(row_ids)
         row_ids, new = row_ids[order], new.take(pa.array(order))
     if numbers_of is None:
-        ended = _dead(older, table, told) if told.ends_any else NO_NUMBERS
+        ended = _find_dead(older, table, told) if told.has_ended else NO_DENSE_IDS
     else:
         gone = numbers_of(told.dead)
         ended = gone[gone >= 0]
-    return _later(older, table, _New(row_ids, new.drop([ROW_ID])), ended, numbers_of=numbers_of)
+    return _build_later(
+        older, table, _AddedRows(row_ids, new.drop([ROW_ID])), ended, numbers_of=numbers_of
+    )
 
 
-def followed(
-    older: DenseRows, table: Table, changes: RowChanges, *, numbers_of: NumbersOf
+def apply_row_changes(
+    older: DenseRows, table: Table, changes: RowChanges, *, numbers_of: FindDenseIds
 ) -> DenseRows | None:
     """The rows of a later version that this process made; None if it has to be read."""
-    ended = older.at_rows(changes.dead)
-    new = _New(changes.row_ids, changes.rows)
-    return _later(older, table, new, ended[ended >= 0], numbers_of=numbers_of)
+    ended = older.find_by_row_ids(changes.dead)
+    new = _AddedRows(changes.row_ids, changes.rows)
+    return _build_later(older, table, new, ended[ended >= 0], numbers_of=numbers_of)
 
 
-class _New(NamedTuple):
+class _AddedRows(NamedTuple):
     """Rows that were added, in the order of their row ids."""
 
     row_ids: RowIds
     rows: pa.Table
 
 
-def _later(
-    older: DenseRows, table: Table, new: _New, ended: Numbers, *, numbers_of: NumbersOf
+def _build_later(
+    older: DenseRows, table: Table, new: _AddedRows, ended: DenseIds, *, numbers_of: FindDenseIds
 ) -> DenseRows | None:
     """The rows of a later version, given what was added and who ended or has another row."""
-    at = _numbers(older, new.rows[ID_COLUMN], numbers_of)
-    ended = np.setdiff1d(ended, at) if len(ended) else NO_NUMBERS
+    at = _assign_dense_ids(older, new.rows[ID_COLUMN], numbers_of)
+    ended = np.setdiff1d(ended, at) if len(ended) else NO_DENSE_IDS
     size = max(older.size, int(at.max(initial=-1)) + 1)
     if size - older.size > np.count_nonzero(at >= older.size):
         return None
     places = np.concatenate([ended, at])
     row_ids = np.concatenate([np.full(len(ended), NO_ROW), new.row_ids])
     generation = older.generation + 1
-    news = News(generation, at, new.row_ids, new.rows, ended)
+    news = VersionDelta(generation, at, new.row_ids, new.rows, ended)
     highest_row = int(new.row_ids[-1]) if len(new.row_ids) else older.highest_row
     later = DenseRows(
         table,
-        older.numbering.extended(size - older.size),
-        older.rows.patched(places, row_ids, size=size),
+        older.numbering.extend(size - older.size),
+        older.rows.patch(places, row_ids, size=size),
         kept=older.kept,
-        past=Past(generation, _news(older, news), highest_row),
+        past=VersionHistory(generation, _append_delta(older, news), highest_row),
     )
     if not _is_sound(older, later, ended):
         return None
@@ -110,9 +112,9 @@ def _later(
     return later
 
 
-def _columns(older: DenseRows, table: Table) -> list[str]:
+def _list_columns(older: DenseRows, table: Table) -> list[str]:
     """What is read of new rows: their ids, and all that pieces will be extended with."""
-    names = older.piece_names
+    names = older.entry_names
     ends = {SOURCE_COLUMN, TARGET_COLUMN} if "ends" in names else set()
     return [name for name in table.schema.names if name in {ID_COLUMN, *ends, *names}]
 
@@ -121,26 +123,26 @@ def _columns(older: DenseRows, table: Table) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ExpectedRows:
     """Whom the changes leave alive with a new copy, and whom not."""
 
     living: pa.Array
     dead: pa.Array
     # Whether a copy that was there before has ended.
-    ends_any: bool
+    has_ended: bool
     # Whether there are others who were added, by the files that hold them.
     has_others: bool
 
-    def explains(self, added: pa.Array) -> bool:
+    def matches_ids(self, added: pa.Array) -> bool:
         """Whether rows of these ids are exactly those that there must be."""
         ids = added.cast(pa.large_string())
-        if len(pc.unique(ids)) < len(ids) or _common(ids, self.dead):
+        if len(pc.unique(ids)) < len(ids) or _count_common(ids, self.dead):
             return False
-        is_complete = _common(self.living, ids) == len(self.living)
+        is_complete = _count_common(self.living, ids) == len(self.living)
         return is_complete and (self.has_others or len(self.living) == len(ids))
 
 
-def _told(changes: Sequence[LoadedChange]) -> _Told:
+def _collect_expected(changes: Sequence[LoadedChange]) -> _ExpectedRows:
     texts: list[pa.Array] = [pa.array([], pa.large_string())]
     are_alive = [np.zeros(0, np.bool_)]
     changed = [change for change in changes if isinstance(change, Changed)]
@@ -153,15 +155,15 @@ def _told(changes: Sequence[LoadedChange]) -> _Told:
     # Of several changes of one entity the last one is assigned last.
     is_alive = np.zeros(len(everybody.dictionary), np.bool_)
     is_alive[everybody.indices.to_numpy()] = np.concatenate(are_alive)
-    return _Told(
+    return _ExpectedRows(
         living=everybody.dictionary.filter(pa.array(is_alive)),
         dead=everybody.dictionary.filter(pa.array(~is_alive)),
-        ends_any=any(len(each.updated) or len(each.deleted) for each in changed),
+        has_ended=any(len(each.updated) or len(each.deleted) for each in changed),
         has_others=any(isinstance(change, Bulk) for change in changes),
     )
 
 
-def _common(left: pa.Array, right: pa.Array) -> int:
+def _count_common(left: pa.Array, right: pa.Array) -> int:
     found: int = pc.sum(pc.is_in(left, value_set=right)).as_py() if len(left) else 0
     return found
 
@@ -169,45 +171,45 @@ def _common(left: pa.Array, right: pa.Array) -> int:
 # ---- numbers ----
 
 
-def _numbers(older: DenseRows, ids: pa.ChunkedArray, numbers_of: NumbersOf) -> Numbers:
+def _assign_dense_ids(older: DenseRows, ids: pa.ChunkedArray, numbers_of: FindDenseIds) -> DenseIds:
     """The number of each new row: that of its entity, or the next one."""
     if numbers_of is None:
         return np.arange(older.size, older.size + len(ids), dtype=np.int32)
-    at = numbers_of(flat(ids))
+    at = numbers_of(flatten_chunks(ids))
     is_new = at < 0
     at[is_new] = np.arange(np.count_nonzero(is_new), dtype=np.int32) + older.size
     return at
 
 
-def _dead(older: DenseRows, table: Table, told: _Told) -> Numbers:
+def _find_dead(older: DenseRows, table: Table, told: _ExpectedRows) -> DenseIds:
     """The numbers of rows that were there and are not in the version any more."""
     ids = pa.concat_arrays([told.living, told.dead])
     indexed = {index.column for index in older.table.indexes}
     if ID_COLUMN in indexed and len(ids) <= LOOKUPS_MAX:
-        ended = older.at_rows(older.table.find(ID_COLUMN, ids)[ROW_ID].to_numpy())
+        ended = older.find_by_row_ids(older.table.find(ID_COLUMN, ids)[ROW_ID].to_numpy())
         return ended[ended >= 0]
     living = table.scan(columns=[ROW_ID])[ROW_ID].to_numpy()
     is_living = np.zeros(older.size, np.bool_)
-    known = older.at_rows(living)
+    known = older.find_by_row_ids(living)
     is_living[known[known >= 0]] = True
     if older.is_alive is not None:
         is_living |= ~older.is_alive
     return np.flatnonzero(~is_living).astype(np.int32)
 
 
-def _news(older: DenseRows, news: News) -> tuple[News, ...]:
+def _append_delta(older: DenseRows, news: VersionDelta) -> tuple[VersionDelta, ...]:
     """The news of the last versions with those of one more, without too many rows."""
-    kept = [*older.news, news][-NEWS_MAX:]
+    kept = [*older.news, news][-DELTAS_MAX:]
     rows = 0
     for place in range(len(kept) - 1, -1, -1):
         rows += len(kept[place].at)
-        if rows > NEWS_ROWS_MAX:
+        if rows > DELTA_ROWS_MAX:
             return tuple(kept[place + 1 :])
     return tuple(kept)
 
 
-def _is_sound(older: DenseRows, later: DenseRows, ended: Numbers) -> bool:
+def _is_sound(older: DenseRows, later: DenseRows, ended: DenseIds) -> bool:
     """Whether as many numbers have a row as there are rows, and not too few of them do."""
-    was_alive = older.alive_at(ended)
+    was_alive = older.compute_alive(ended)
     gone = older.gone + (len(ended) if was_alive is None else int(np.count_nonzero(was_alive)))
     return later.gone == gone and gone <= GONE_SHARE_MAX * later.size

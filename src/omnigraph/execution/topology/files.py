@@ -23,7 +23,7 @@ from uuid import uuid4
 import numpy as np
 from xxhash import xxh3_64_hexdigest
 
-from omnigraph.execution.topology.piece import Piece
+from omnigraph.execution.topology.piece import CacheBlock
 from omnigraph.storage.pins import Pin
 
 FORMAT: Final = 2
@@ -38,7 +38,7 @@ _PREFIX_BYTES: Final = len(_MAGIC) + 4 + 4
 _ABANDONED_S: Final = 3600.0
 
 
-class Files:
+class CacheFiles:
     """The pieces of one graph, below a folder; safe to share between threads and processes.
 
     A graph is known by its address. Whatever else was or will be there has other versions of its
@@ -46,42 +46,42 @@ class Files:
     """
 
     def __init__(self, root: Path, *, graph: str, bytes_max: int = DISK_BYTES_MAX) -> None:
-        self.folder = root / _digest(graph)
+        self.folder = root / _hash_text(graph)
         self.bytes_max = bytes_max
         self._graph = graph
         self._lock = threading.Lock()
         self._writer: ThreadPoolExecutor | None = None
         self._waiting: set[Future[None]] = set()
 
-    def load(self, pin: Pin, name: str) -> Piece | None:
+    def load(self, pin: Pin, name: str) -> CacheBlock | None:
         """A piece of a version, mapped into memory."""
-        path = self._path(pin, name)
+        path = self._path_of(pin, name)
         try:
             with path.open("rb") as file:
                 data = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
-            found = _read(data, self._header(pin, name))
+            found = _decode_block(data, self._build_header(pin, name))
             # What is used is kept longest.
             os.utime(path)
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return found
 
-    def save(self, pin: Pin, name: str, piece: Callable[[], Piece | None]) -> None:
+    def save(self, pin: Pin, name: str, piece: Callable[[], CacheBlock | None]) -> None:
         """Write a piece some time later; nobody waits for it, and it may fail."""
         with self._lock:
             if self._writer is None:
                 self._writer = ThreadPoolExecutor(1, thread_name_prefix="omnigraph-topology")
             try:
-                job = self._writer.submit(self._save, pin, name, piece)
+                job = self._writer.submit(self._write_block, pin, name, piece)
             except RuntimeError:
                 # The program is ending.
                 return
             self._waiting.add(job)
         job.add_done_callback(self._waiting.discard)
 
-    def versions(self, path: str) -> set[str]:
+    def list_versions(self, path: str) -> set[str]:
         """The versions of a table of which there are files."""
-        prefix = _digest(path)
+        prefix = _hash_text(path)
         with suppress(OSError):
             return {
                 parts[1]
@@ -90,9 +90,9 @@ class Files:
             }
         return set()
 
-    def names(self, pin: Pin) -> list[str]:
+    def list_names(self, pin: Pin) -> list[str]:
         """The names of the pieces of a version."""
-        prefix = f"{_digest(pin.path)}-{pin.version}-"
+        prefix = f"{_hash_text(pin.path)}-{pin.version}-"
         with suppress(OSError):
             return [
                 entry.name.removeprefix(prefix).removesuffix(SUFFIX)
@@ -113,18 +113,18 @@ class Files:
             if self._writer is not None:
                 self._writer.shutdown(wait=False)
 
-    def _save(self, pin: Pin, name: str, piece: Callable[[], Piece | None]) -> None:
+    def _write_block(self, pin: Pin, name: str, piece: Callable[[], CacheBlock | None]) -> None:
         with suppress(OSError):
             found = piece()
             if found is not None and found.nbytes <= self.bytes_max:
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _write(self._path(pin, name), found, self._header(pin, name))
-                trim(self.folder.parent, self.bytes_max)
+                _write_file(self._path_of(pin, name), found, self._build_header(pin, name))
+                trim_files(self.folder.parent, self.bytes_max)
 
-    def _path(self, pin: Pin, name: str) -> Path:
-        return self.folder / f"{_digest(pin.path)}-{pin.version}-{name}{SUFFIX}"
+    def _path_of(self, pin: Pin, name: str) -> Path:
+        return self.folder / f"{_hash_text(pin.path)}-{pin.version}-{name}{SUFFIX}"
 
-    def _header(self, pin: Pin, name: str) -> dict[str, Any]:
+    def _build_header(self, pin: Pin, name: str) -> dict[str, Any]:
         """What a file must say about itself."""
         return {
             "format": FORMAT,
@@ -135,7 +135,7 @@ class Files:
         }
 
 
-def trim(folder: Path, bytes_max: int) -> None:
+def trim_files(folder: Path, bytes_max: int) -> None:
     """Remove the files that were not used for longest, while there are too many bytes."""
     files = []
     for path in folder.glob(f"*/*{SUFFIX}*"):
@@ -153,18 +153,20 @@ def trim(folder: Path, bytes_max: int) -> None:
             total -= size
 
 
-def _digest(text: str) -> str:
+def _hash_text(text: str) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _write(path: Path, piece: Piece, header: dict[str, Any]) -> None:
+def _write_file(path: Path, piece: CacheBlock, header: dict[str, Any]) -> None:
     arrays = {name: np.ascontiguousarray(array) for name, array in piece.arrays.items()}
     offset, places = 0, {}
     for name, array in arrays.items():
         digest = xxh3_64_hexdigest(array.data)
         places[name] = (array.dtype.str, len(array), offset, digest)
-        offset = _aligned(offset + array.nbytes)
-    said = json.dumps({**header, "notes": piece.notes, "arrays": places, "bytes": offset}).encode()
+        offset = _align_offset(offset + array.nbytes)
+    said = json.dumps(
+        {**header, "notes": piece.metadata, "arrays": places, "bytes": offset}
+    ).encode()
     prefix = _MAGIC + zlib.crc32(said).to_bytes(4, "little") + len(said).to_bytes(4, "little")
     temporary = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
@@ -173,7 +175,7 @@ def _write(path: Path, piece: Piece, header: dict[str, Any]) -> None:
             os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb"
         ) as file:
             file.write(prefix + said)
-            start = _aligned(len(prefix) + len(said))
+            start = _align_offset(len(prefix) + len(said))
             for array, (_, _, place, _) in zip(arrays.values(), places.values(), strict=True):
                 file.seek(start + place)
                 file.write(array.data)
@@ -188,7 +190,9 @@ def _write(path: Path, piece: Piece, header: dict[str, Any]) -> None:
         raise
 
 
-def _read(data: np.ndarray[Any, np.dtype[np.uint8]], header: dict[str, Any]) -> Piece | None:
+def _decode_block(
+    data: np.ndarray[Any, np.dtype[np.uint8]], header: dict[str, Any]
+) -> CacheBlock | None:
     """The piece in the bytes of a file; None if it is not what was asked for."""
     prefix = data[:_PREFIX_BYTES].tobytes()
     magic, checksum, length = prefix[:8], prefix[8:12], int.from_bytes(prefix[12:], "little")
@@ -196,7 +200,7 @@ def _read(data: np.ndarray[Any, np.dtype[np.uint8]], header: dict[str, Any]) -> 
     if magic != _MAGIC or zlib.crc32(said).to_bytes(4, "little") != checksum:
         return None
     found = json.loads(said)
-    start = _aligned(_PREFIX_BYTES + length)
+    start = _align_offset(_PREFIX_BYTES + length)
     if any(found[key] != value for key, value in header.items()):
         return None
     if len(data) != start + found["bytes"]:
@@ -208,8 +212,8 @@ def _read(data: np.ndarray[Any, np.dtype[np.uint8]], header: dict[str, Any]) -> 
     digests = {name: digest for name, (_, _, _, digest) in found["arrays"].items()}
     if any(xxh3_64_hexdigest(array.data) != digests[name] for name, array in arrays.items()):
         return None
-    return Piece(arrays, found["notes"])
+    return CacheBlock(arrays, found["notes"])
 
 
-def _aligned(offset: int) -> int:
+def _align_offset(offset: int) -> int:
     return -(-offset // _ALIGNMENT) * _ALIGNMENT

@@ -18,7 +18,7 @@ PATCHES_MIN: Final = 1_024
 Integers: TypeAlias = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 
-class _Room:
+class _SharedBuffer:
     """A buffer whose first elements are in use; whoever has exactly those may use more."""
 
     def __init__(self, buffer: npt.NDArray[Any], used: int) -> None:
@@ -27,16 +27,16 @@ class _Room:
         self.lock = threading.Lock()
 
 
-class GrowingArray:
+class AppendArray:
     """An array that never changes, and that others may begin with."""
 
     __slots__ = ("_room", "values")
 
-    def __init__(self, values: npt.NDArray[Any], room: _Room | None = None) -> None:
+    def __init__(self, values: npt.NDArray[Any], room: _SharedBuffer | None = None) -> None:
         self.values = values
         self._room = room
 
-    def appended(self, more: npt.NDArray[Any]) -> GrowingArray:
+    def append(self, more: npt.NDArray[Any]) -> AppendArray:
         """The array with more elements behind it."""
         count, size = len(self.values), len(self.values) + len(more)
         if not len(more):
@@ -49,14 +49,14 @@ class GrowingArray:
                 room.used = size if is_free else room.used
             if is_free:
                 room.buffer[count:size] = more
-                return GrowingArray(room.buffer[:size], room)
+                return AppendArray(room.buffer[:size], room)
         buffer = np.empty(size + max(_ROOM_MIN, int(size * _ROOM_SHARE)), self.values.dtype)
         buffer[:count] = self.values
         buffer[count:size] = more
-        return GrowingArray(buffer[:size], _Room(buffer, size))
+        return AppendArray(buffer[:size], _SharedBuffer(buffer, size))
 
 
-class Root:
+class SharedRoot:
     """What an array and those that follow it share: its elements, without replacements."""
 
     __slots__ = ("order", "values")
@@ -64,16 +64,16 @@ class Root:
     def __init__(self, values: npt.NDArray[Any]) -> None:
         self.values = values
         # The order of the elements, if it was asked for.
-        self.order: Order | None = None
+        self.order: SortedElements | None = None
 
 
-class Order(NamedTuple):
+class SortedElements(NamedTuple):
     """The places of elements in ascending order, and the elements in it.
 
     None where the places are in that order themselves.
     """
 
-    places: npt.NDArray[np.int32] | None
+    indices: npt.NDArray[np.int32] | None
     elements: npt.NDArray[Any]
 
 
@@ -88,17 +88,17 @@ class PatchedArray:
 
     def __init__(
         self,
-        growing: GrowingArray,
+        growing: AppendArray,
         at: Integers | None = None,
         new: npt.NDArray[Any] | None = None,
         *,
-        root: Root | None = None,
+        root: SharedRoot | None = None,
     ) -> None:
         self.growing = growing
         # The places of replaced elements, ascending, and what is there.
         self.at: Integers = np.zeros(0, np.int32) if at is None else at
         self.new: npt.NDArray[Any] = growing.values[:0] if new is None else new
-        self.root = Root(growing.values) if root is None else root
+        self.root = SharedRoot(growing.values) if root is None else root
         self._whole: npt.NDArray[Any] | None = None if len(self.at) else growing.values
 
     def __len__(self) -> int:
@@ -123,10 +123,10 @@ class PatchedArray:
     def whole(self) -> npt.NDArray[Any]:
         """All elements in one array; two threads may make it at once, and make the same."""
         if self._whole is None:
-            self._whole = self.merged()
+            self._whole = self.merge()
         return self._whole
 
-    def merged(self) -> npt.NDArray[Any]:
+    def merge(self) -> npt.NDArray[Any]:
         """All elements in one array that is not kept."""
         if self._whole is not None:
             return self._whole
@@ -154,10 +154,10 @@ class PatchedArray:
         found = np.full(len(elements), -1, np.int32)
         if not count or not len(elements):
             return found
-        order, first = self._order(), len(self.root.values)
+        order, first = self._sort_elements(), len(self.root.values)
         if first:
             places = np.minimum(np.searchsorted(order.elements, elements), first - 1)
-            self._put(found, elements, places if order.places is None else order.places[places])
+            self._put(found, elements, places if order.indices is None else order.indices[places])
         if count > first:
             places = np.searchsorted(values[first:], elements) + first
             self._put(found, elements, np.minimum(places, count - 1))
@@ -172,18 +172,18 @@ class PatchedArray:
         is_there = self.take(places) == elements
         found[is_there] = places[is_there]
 
-    def _order(self) -> Order:
+    def _sort_elements(self) -> SortedElements:
         root = self.root
         if root.order is None:
             values = root.values
             if bool(np.all(values[1:] > values[:-1])):
-                root.order = Order(None, values)
+                root.order = SortedElements(None, values)
             else:
                 places = np.argsort(values, kind="stable").astype(np.int32)
-                root.order = Order(places, values.take(places))
+                root.order = SortedElements(places, values.take(places))
         return root.order
 
-    def one(self, place: int) -> Any:  # Any: of the type of the elements
+    def take_one(self, place: int) -> Any:  # Any: of the type of the elements
         """One element."""
         if self._whole is not None:
             return self._whole[place]
@@ -191,7 +191,7 @@ class PatchedArray:
         is_replaced = found < len(self.at) and self.at[found] == place
         return self.new[found] if is_replaced else self.growing.values[place]
 
-    def patched(self, at: Integers, values: npt.NDArray[Any], *, size: int) -> PatchedArray:
+    def patch(self, at: Integers, values: npt.NDArray[Any], *, size: int) -> PatchedArray:
         """The array of `size` elements, some of which are other ones; of two the last counts.
 
         Elements that are added without a value are zero.
@@ -202,7 +202,7 @@ class PatchedArray:
         if size > count:
             more = np.zeros(size - count, self.dtype)
             more[at[is_more] - count] = values[is_more]
-            growing = growing.appended(more)
+            growing = growing.append(more)
         if is_more.all():
             return PatchedArray(growing, self.at, self.new, root=self.root)
         places = np.concatenate([self.at, at[~is_more].astype(np.int32, copy=False)])
@@ -212,10 +212,10 @@ class PatchedArray:
         is_last = np.append(places[1:] != places[:-1], True)
         found = PatchedArray(growing, places[is_last], new[is_last], root=self.root)
         if len(found.at) > max(PATCHES_MIN, PATCHES_SHARE_MAX * size):
-            return PatchedArray(GrowingArray(found.merged()))
+            return PatchedArray(AppendArray(found.merge()))
         return found
 
-    def differing(self, older: PatchedArray) -> npt.NDArray[np.int32]:
+    def find_differences(self, older: PatchedArray) -> npt.NDArray[np.int32]:
         """The places at which an older array has another element, among those it has."""
         count = len(older)
         if self.root is older.root:

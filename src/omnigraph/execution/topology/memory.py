@@ -33,12 +33,14 @@ _ENDED_SHARE_MAX: Final = 2
 _SWEEP_MIN: Final = 1_024
 
 
-class _Held:
+class _CacheEntry:
     """A piece in memory: when it was used last, and when it entered the queue."""
 
     __slots__ = ("__weakref__", "name", "nbytes", "parts", "queued", "used", "value")
 
-    def __init__(self, parts: weakref.ref[Parts], name: str, value: Any, *, used: int) -> None:
+    def __init__(
+        self, parts: weakref.ref[CachePartition], name: str, value: Any, *, used: int
+    ) -> None:
         self.parts = parts
         self.name = name
         self.value = value  # Any: a piece of any kind
@@ -47,7 +49,7 @@ class _Held:
         self.queued = used
 
 
-class _Account:
+class _MemoryAccount:
     """The pieces of one thing, counted; it outlives the thing until it is settled."""
 
     __slots__ = ("count", "nbytes")
@@ -57,28 +59,28 @@ class _Account:
         self.nbytes = 0
 
 
-class Parts:
+class CachePartition:
     """The pieces of one thing, by name. They all can be made again, with the same content."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: MemoryCache) -> None:
         self.memory = memory
-        self.account = _Account()
-        self._held: dict[str, _Held] = {}
+        self.account = _MemoryAccount()
+        self._held: dict[str, _CacheEntry] = {}
         self._lock = threading.Lock()
         self._making: dict[str, threading.Lock] = {}
-        memory.join(self)
+        memory.register(self)
 
     def get(self, name: str, make: Callable[[], _T]) -> _T:
         """A piece; the first thread that asks makes it, and others that ask meanwhile wait."""
         held = self._held.get(name)
         if held is None:
-            held = self._made(name, make)
+            held = self._make_entry(name, make)
         else:
             held.used = next(self.memory.ticks)
         found: _T = held.value
         return found
 
-    def _made(self, name: str, make: Callable[[], Sized]) -> _Held:
+    def _make_entry(self, name: str, make: Callable[[], Sized]) -> _CacheEntry:
         with self._lock:
             making = self._making.setdefault(name, threading.Lock())
         with making:
@@ -93,13 +95,13 @@ class Parts:
         held = self._held.get(name)
         return None if held is None else held.value
 
-    def keep(self, name: str, value: Sized) -> _Held:
+    def keep(self, name: str, value: Sized) -> _CacheEntry:
         """Have a piece that was made elsewhere."""
-        held = _Held(weakref.ref(self), name, value, used=next(self.memory.ticks))
+        held = _CacheEntry(weakref.ref(self), name, value, used=next(self.memory.ticks))
         self.memory.add(self, self._held, held)
         return held
 
-    def used(self, name: str) -> int:
+    def get_last_use(self, name: str) -> int:
         """When a piece was used last; the first of all times if it is not in memory."""
         held = self._held.get(name)
         return -1 if held is None else held.used
@@ -118,11 +120,11 @@ class Parts:
         """Stop counting what is here: another thing has the same arrays, and counts them."""
         self.memory.uncount(self, self._held)
 
-    def holds(self, held: _Held) -> bool:
+    def contains_entry(self, held: _CacheEntry) -> bool:
         """Whether a piece is still here, and not another one of its name."""
         return self._held.get(held.name) is held
 
-    def forget(self, held: _Held) -> None:
+    def forget(self, held: _CacheEntry) -> None:
         """Take a piece out without counting it."""
         del self._held[held.name]
 
@@ -130,13 +132,13 @@ class Parts:
         """Count another size for a piece."""
         self.memory.recount(self, self._held, name, nbytes=nbytes)
 
-    def give_up(self, name: str) -> Any:  # Any: a piece of any kind
+    def evict(self, name: str) -> Any:  # Any: a piece of any kind
         """Forget a piece, and return it if there was one; who uses it right now keeps it."""
         held = self.memory.remove(self, self._held, name)
         return None if held is None else held.value
 
 
-class Memory:
+class MemoryCache:
     """The pieces of everything, bounded together by bytes; safe to share between threads.
 
     Totals are kept as pieces come and go. Pieces wait in a queue; when there are too many bytes,
@@ -145,15 +147,15 @@ class Memory:
     """
 
     def __init__(self, bytes_max: int | None = None) -> None:
-        self.bytes_max = default_bytes() if bytes_max is None else bytes_max
+        self.bytes_max = compute_default_bytes() if bytes_max is None else bytes_max
         self.ticks = itertools.count()
-        self._queue: deque[weakref.ref[_Held]] = deque()
-        self._total = _Account()
+        self._queue: deque[weakref.ref[_CacheEntry]] = deque()
+        self._total = _MemoryAccount()
         # Appended to without the lock: the collector may end a thing while the lock is held.
-        self._ended: deque[_Account] = deque()
+        self._ended: deque[_MemoryAccount] = deque()
         self._lock = threading.Lock()
 
-    def join(self, parts: Parts) -> None:
+    def register(self, parts: CachePartition) -> None:
         """Count the pieces of one more thing, for as long as it lives."""
         ending = weakref.finalize(parts, self._ended.append, parts.account)
         ending.atexit = False
@@ -165,7 +167,7 @@ class Memory:
             self._settle_ended()
             return self._total.nbytes
 
-    def add(self, parts: Parts, among: dict[str, _Held], held: _Held) -> None:
+    def add(self, parts: CachePartition, among: dict[str, _CacheEntry], held: _CacheEntry) -> None:
         """Put a piece among others, and give up those not used for longest if there are too many.
 
         The piece itself stays, however large it is.
@@ -179,14 +181,18 @@ class Memory:
             self._make_room(held)
             self._sweep()
 
-    def remove(self, parts: Parts, among: dict[str, _Held], name: str) -> _Held | None:
+    def remove(
+        self, parts: CachePartition, among: dict[str, _CacheEntry], name: str
+    ) -> _CacheEntry | None:
         """Take a piece away."""
         with self._lock:
             held = among.pop(name, None)
             self._count(parts, held, sign=-1)
             return held
 
-    def recount(self, parts: Parts, among: dict[str, _Held], name: str, *, nbytes: int) -> None:
+    def recount(
+        self, parts: CachePartition, among: dict[str, _CacheEntry], name: str, *, nbytes: int
+    ) -> None:
         """Change the size of a piece."""
         with self._lock:
             held = among.get(name)
@@ -195,7 +201,7 @@ class Memory:
                 held.nbytes = nbytes
             self._count(parts, held, sign=1)
 
-    def uncount(self, parts: Parts, among: dict[str, _Held]) -> None:
+    def uncount(self, parts: CachePartition, among: dict[str, _CacheEntry]) -> None:
         """Leave the bytes of pieces out of the total."""
         with self._lock:
             for held in among.values():
@@ -203,7 +209,7 @@ class Memory:
             self._total.nbytes -= parts.account.nbytes
             parts.account.nbytes = 0
 
-    def _count(self, parts: Parts, held: _Held | None, *, sign: int) -> None:
+    def _count(self, parts: CachePartition, held: _CacheEntry | None, *, sign: int) -> None:
         if held is not None:
             for account in (parts.account, self._total):
                 account.count += sign
@@ -215,7 +221,7 @@ class Memory:
             self._total.count -= ended.count
             self._total.nbytes -= ended.nbytes
 
-    def _make_room(self, newest: _Held) -> None:
+    def _make_room(self, newest: _CacheEntry) -> None:
         # A piece used meanwhile enters the queue once more: twice its length is the end of it.
         for _ in range(2 * len(self._queue)):
             if self._total.nbytes <= self.bytes_max:
@@ -228,7 +234,7 @@ class Memory:
             if held is newest or held.used > held.queued:
                 held.queued = held.used
                 self._queue.append(entry)
-            elif parts.holds(held):
+            elif parts.contains_entry(held):
                 parts.forget(held)
                 self._count(parts, held, sign=-1)
 
@@ -238,7 +244,7 @@ class Memory:
             self._queue = deque(entry for entry in self._queue if entry() is not None)
 
 
-def default_bytes() -> int:
+def compute_default_bytes() -> int:
     """How many bytes to keep when nobody says."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from omnigraph.execution.expressions import Params
-from omnigraph.execution.source import Numbers
+from omnigraph.execution.source import DenseIds
 from omnigraph.execution.topology.columns import Mask
-from omnigraph.execution.topology.conditions import holding, satisfying
+from omnigraph.execution.topology.conditions import evaluate_mask, find_satisfying
 from omnigraph.execution.topology.entities import DenseEntities
 from omnigraph.execution.view import View
 from omnigraph.query.typed import Expr, TextMatch
@@ -22,17 +22,17 @@ class DenseNodes(DenseEntities):
 
     view: View
 
-    def where(self, conditions: Sequence[Expr], params: Params) -> Numbers:
+    def filter_nodes(self, conditions: Sequence[Expr], params: Params) -> DenseIds:
         """The nodes that satisfy all conditions, ascending; each is about one variable."""
-        return satisfying(self, conditions, params, narrowed=self._narrowed)
+        return find_satisfying(self, conditions, params, narrowed=self._narrow_by_text)
 
-    def holding(self, conditions: Sequence[Expr], params: Params) -> Mask:
+    def evaluate_mask(self, conditions: Sequence[Expr], params: Params) -> Mask:
         """Which numbers have a node that satisfies all conditions."""
-        return holding(self, conditions, params, narrowed=self._narrowed)
+        return evaluate_mask(self, conditions, params, narrowed=self._narrow_by_text)
 
-    def _narrowed(
-        self, candidates: Numbers | None, conditions: list[Expr], params: Params
-    ) -> tuple[Numbers | None, list[Expr]]:
+    def _narrow_by_text(
+        self, candidates: DenseIds | None, conditions: list[Expr], params: Params
+    ) -> tuple[DenseIds | None, list[Expr]]:
         """Candidates that satisfy the text predicates with an index, and the other conditions."""
         if not any(isinstance(each, TextMatch) for each in conditions):
             return candidates, conditions
@@ -41,15 +41,15 @@ class DenseNodes(DenseEntities):
 
         type_name = self.shape.type_key.name
         if candidates is None:
-            row_ids, left = search.text_candidates(self.view, type_name, conditions, params)
-            return None if row_ids is None else np.sort(self.at_rows(row_ids)), left
+            row_ids, left = search.find_text_candidates(self.view, type_name, conditions, params)
+            return None if row_ids is None else np.sort(self.find_by_row_ids(row_ids)), left
         left = []
         for condition in conditions:
             if isinstance(condition, TextMatch):
-                asked = search.Asked(self.view, type_name, condition.property)
-                if search.is_answered(asked, len(candidates)):
-                    row_ids = self.row_ids(candidates)
-                    mask = search.text_mask(asked, condition, params, row_ids=row_ids)
+                asked = search.FieldRef(self.view, type_name, condition.property)
+                if search.should_use_index(asked, len(candidates)):
+                    row_ids = self.fetch_row_ids(candidates)
+                    mask = search.match_texts(asked, condition, params, row_ids=row_ids)
                     candidates = candidates[mask]
                     continue
             left.append(condition)

@@ -39,7 +39,7 @@ class Numbering:
             each = each.before
         return tuple(reversed(found))
 
-    def agreed(self, other: Numbering) -> int:
+    def count_agreed(self, other: Numbering) -> int:
         """How many of the first numbers mean the same entities in both."""
         ours: Numbering | None = self
         theirs: Numbering | None = other
@@ -54,14 +54,14 @@ class Numbering:
                 ours, theirs = ours.before, theirs.before
         return 0
 
-    def extended(self, count: int, name: str | None = None) -> Numbering:
+    def extend(self, count: int, name: str | None = None) -> Numbering:
         """The numbering with more numbers, under a name that nobody else uses for others."""
         if not count:
             return self
         return Numbering(name or secrets.token_hex(8), self.size + count, self)
 
 
-def numbering_from(notes: Any) -> Numbering:  # Any: JSON
+def decode_numbering(notes: Any) -> Numbering:  # Any: JSON
     """The numbering that notes tell of."""
     found = Numbering()
     for name, size in notes:

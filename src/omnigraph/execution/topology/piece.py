@@ -14,11 +14,11 @@ Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]  # Any: of numbers of any kin
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class CacheBlock:
     """Arrays, and what else there is to say about them, as JSON."""
 
     arrays: Arrays
-    notes: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
 
     @property
     def nbytes(self) -> int:
@@ -26,18 +26,18 @@ class Piece:
         return sum(each.nbytes for each in self.arrays.values())
 
 
-class Keepable(Protocol):
+class Cacheable(Protocol):
     """What can be kept in memory, and maybe in a file."""
 
     @property
     def nbytes(self) -> int:
         """How much memory it takes."""
 
-    def to_piece(self) -> Piece | None:
+    def to_block(self) -> CacheBlock | None:
         """The same as arrays; None if it is not worth a file."""
 
 
-def arrays_of_texts(texts: pa.Array) -> dict[str, npt.NDArray[Any]]:
+def encode_texts(texts: pa.Array) -> dict[str, npt.NDArray[Any]]:
     """Offsets from zero, the bytes of all texts, and which of them are there, unless all are."""
     width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
     _, offsets_buffer, data_buffer = texts.buffers()
@@ -51,7 +51,7 @@ def arrays_of_texts(texts: pa.Array) -> dict[str, npt.NDArray[Any]]:
     return arrays
 
 
-def texts_of_arrays(arrays: Arrays) -> pa.Array:
+def decode_texts(arrays: Arrays) -> pa.Array:
     """The texts of `arrays_of_texts`, which share its memory."""
     offsets = arrays["offsets"]
     kind = pa.large_string() if offsets.dtype == np.int64 else pa.utf8()

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.execution.source import Numbers
-from omnigraph.execution.topology.files import Files
-from omnigraph.execution.topology.growing import GrowingArray, PatchedArray
-from omnigraph.execution.topology.memory import DERIVED, Memory, Parts
-from omnigraph.execution.topology.numbering import Numbering, numbering_from
-from omnigraph.execution.topology.piece import Keepable, Piece
+from omnigraph.execution.source import DenseIds
+from omnigraph.execution.topology.files import CacheFiles
+from omnigraph.execution.topology.growing import AppendArray, PatchedArray
+from omnigraph.execution.topology.memory import DERIVED, CachePartition, MemoryCache
+from omnigraph.execution.topology.numbering import Numbering, decode_numbering
+from omnigraph.execution.topology.piece import Cacheable, CacheBlock
 from omnigraph.storage.pins import Pin
 from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.storage.table import Table
@@ -34,16 +34,16 @@ _FILES_ROWS_MIN: Final = 1_000
 # After so many versions that were extended from another, pieces are saved again.
 SETTLED_EVERY: Final = 128
 # The rows of the last versions are at hand for pieces that did not follow each of them.
-NEWS_MAX: Final = 64
-NEWS_ROWS_MAX: Final = 16_384
+DELTAS_MAX: Final = 64
+DELTA_ROWS_MAX: Final = 16_384
 # The name of the numbers themselves among the files of a version.
 ROWS: Final = "rows"
 _NUMBERING: Final = "numbering"
-_T = TypeVar("_T", bound=Keepable)
+_T = TypeVar("_T", bound=Cacheable)
 
 
 @dataclass(frozen=True, slots=True)
-class Inherited:
+class InheritedEntry:
     """A piece of an older version, with the rows of the numbers that it knows of.
 
     From a file it comes as arrays.
@@ -66,10 +66,10 @@ class Inherited:
 
 
 @dataclass(frozen=True, slots=True)
-class Inheritance:
+class InheritedEntries:
     """The pieces of older versions that are not extended yet, by name, and their sizes."""
 
-    pieces: dict[str, Inherited]
+    entries: dict[str, InheritedEntry]
     sizes: dict[str, int]
 
     @property
@@ -79,19 +79,19 @@ class Inheritance:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class VersionDelta:
     """What a version changed: the rows that it added with their numbers, and who ended."""
 
     generation: int
-    at: Numbers
+    at: DenseIds
     row_ids: RowIds
     rows: pa.Table
     # The numbers that had an entity before and have none any more.
-    ended: Numbers
+    ended: DenseIds
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class VersionHistory:
     """How a version came from others.
 
     So many of them were extended, one from the other, since all was read. What the last of them
@@ -99,25 +99,25 @@ class Past:
     """
 
     generation: int
-    news: tuple[News, ...]
+    deltas: tuple[VersionDelta, ...]
     highest_row: int
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RowDifference:
     """The numbers that have another row than before, those that are new, and those that ended."""
 
-    changed: Numbers
-    added: Numbers
-    ended: Numbers
+    changed: DenseIds
+    added: DenseIds
+    ended: DenseIds
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CacheTiers:
     """Where pieces are kept: in memory, and maybe in files."""
 
-    memory: Memory
-    files: Files | None = None
+    memory: MemoryCache
+    files: CacheFiles | None = None
 
 
 class DenseRows:
@@ -132,8 +132,8 @@ class DenseRows:
         numbering: Numbering,
         rows: PatchedArray,
         *,
-        kept: Kept,
-        past: Past | None = None,
+        kept: CacheTiers,
+        past: VersionHistory | None = None,
         is_restored: bool = False,
     ) -> None:
         self.table = table
@@ -142,11 +142,11 @@ class DenseRows:
         self.rows = rows
         self.kept = kept
         self.generation = 0 if past is None else past.generation
-        self.news = () if past is None else past.news
+        self.news = () if past is None else past.deltas
         # Whether the numbers come from a file.
         self.is_restored = is_restored
         self._highest_row = None if past is None else past.highest_row
-        self.parts = Parts(kept.memory)
+        self.parts = CachePartition(kept.memory)
 
     @property
     def pin(self) -> Pin:
@@ -183,7 +183,7 @@ class DenseRows:
         """Which numbers have an entity; None if all have."""
         return None if self.count == self.size else self.row_ids != NO_ROW
 
-    def alive_at(self, at: Numbers) -> Mask | None:
+    def compute_alive(self, at: DenseIds) -> Mask | None:
         """Which of some numbers have an entity; None if all have."""
         if self.count == self.size:
             return None
@@ -192,12 +192,12 @@ class DenseRows:
 
     def is_alive_one(self, number: int) -> bool:
         """Whether a number has an entity."""
-        return self.count == self.size or bool(self.rows.one(number) != NO_ROW)
+        return self.count == self.size or bool(self.rows.take_one(number) != NO_ROW)
 
     @property
-    def all(self) -> Numbers:
+    def all(self) -> DenseIds:
         """The numbers of all entities, ascending."""
-        return self.parts.get(f"{DERIVED}all", self._all)
+        return self.parts.get(f"{DERIVED}all", self._list_all)
 
     @property
     def highest_row(self) -> int:
@@ -207,23 +207,23 @@ class DenseRows:
             self._highest_row = int(living.max()) if len(living) else -1
         return self._highest_row
 
-    def at_rows(self, row_ids: RowIds) -> Numbers:
+    def find_by_row_ids(self, row_ids: RowIds) -> DenseIds:
         """The numbers of rows; -1 where there is none."""
         found = self.rows.find(row_ids)
         found[row_ids == NO_ROW] = -1
         return found
 
-    def since(self, was: Inherited) -> Difference:
+    def find_difference(self, was: InheritedEntry) -> RowDifference:
         """What is different from the version of a piece."""
         if self.news and was.generation == self.generation - 1 == self.news[-1].generation - 1:
             news = self.news[-1]
             is_added = news.at >= was.size
-            return Difference(news.at[~is_added], news.at[is_added], news.ended)
-        changed = self.rows.differing(was.row_ids)
+            return RowDifference(news.at[~is_added], news.at[is_added], news.ended)
+        changed = self.rows.find_differences(was.row_ids)
         is_ended = self.rows.take(changed) == NO_ROW
         added = np.arange(was.size, self.size, dtype=np.int32)
-        is_alive = self.alive_at(added)
-        return Difference(
+        is_alive = self.compute_alive(added)
+        return RowDifference(
             changed[~is_ended],
             added if is_alive is None else added[is_alive],
             # Those who were gone already have no row in either.
@@ -237,13 +237,13 @@ class DenseRows:
         """Whether pieces are saved here."""
         return self.generation % SETTLED_EVERY == 0
 
-    def part(
+    def get_or_make(
         self,
         name: str,
         make: Callable[[], _T],
         *,
-        extend: Callable[[Inherited], _T | None],
-        restore: Callable[[Piece, Inherited], _T],
+        extend: Callable[[InheritedEntry], _T | None],
+        restore: Callable[[CacheBlock, InheritedEntry], _T],
     ) -> _T:
         """A piece: in memory, or from a file, or extended from an older version, or made.
 
@@ -251,87 +251,87 @@ class DenseRows:
         """
 
         def made() -> _T:
-            saved = self._loaded(name)
+            saved = self._load_block(name)
             if saved is not None:
-                return restore(saved, self.inherited(saved))
-            was = self._inherited(name)
-            if was is not None and isinstance(was.value, Piece):
+                return restore(saved, self.to_inherited(saved))
+            was = self._pop_inherited(name)
+            if was is not None and isinstance(was.value, CacheBlock):
                 was = replace(was, value=restore(was.value, was))
             found = None if was is None else extend(was)
             if found is None:
                 found = make()
-            self._save(name, found)
+            self._save_entry(name, found)
             return found
 
         return self.parts.get(name, made)
 
-    def replace_part(self, name: str, value: Keepable) -> None:
+    def replace_entry(self, name: str, value: Cacheable) -> None:
         """Have another piece under a name."""
         self.parts.keep(name, value)
-        self._save(name, value)
+        self._save_entry(name, value)
 
     @property
-    def piece_names(self) -> set[str]:
+    def entry_names(self) -> set[str]:
         """The names of the pieces that are in memory or in files."""
         files = self.kept.files
-        saved = [] if files is None else files.names(self.pin)
+        saved = [] if files is None else files.list_names(self.pin)
         return {*self.parts.names, *saved} - {ROWS, _WAS}
 
     def inherit(self, older: DenseRows) -> None:
         """Have the pieces of an older version, to extend those that are asked for."""
-        before: Inheritance | None = older.parts.peek(_WAS)
-        pieces = {} if before is None else dict(before.pieces)
+        before: InheritedEntries | None = older.parts.peek(_WAS)
+        pieces = {} if before is None else dict(before.entries)
         sizes = {} if before is None else dict(before.sizes)
-        names = older.piece_names if older.is_settled else set(older.parts.names) - {_WAS}
+        names = older.entry_names if older.is_settled else set(older.parts.names) - {_WAS}
         for name in names:
             value = older.parts.peek(name)
             if value is None:
-                value = older._loaded(name)
+                value = older._load_block(name)
             if value is not None and DERIVED not in name:
-                pieces[name] = older.inherited(value)
+                pieces[name] = older.to_inherited(value)
                 sizes[name] = older.parts.size_of(name)
         # What both versions hold is counted with the newer one.
         older.parts.share()
-        self.parts.keep(_WAS, Inheritance(pieces, sizes))
+        self.parts.keep(_WAS, InheritedEntries(pieces, sizes))
 
-    def _inherited(self, name: str) -> Inherited | None:
+    def _pop_inherited(self, name: str) -> InheritedEntry | None:
         """A piece of an older version, which is not asked for again."""
-        known: Inheritance | None = self.parts.peek(_WAS)
-        found = None if known is None else known.pieces.pop(name, None)
+        known: InheritedEntries | None = self.parts.peek(_WAS)
+        found = None if known is None else known.entries.pop(name, None)
         if known is not None and found is not None:
             known.sizes.pop(name)
             self.parts.recount(_WAS, sum(list(known.sizes.values())))
         return found
 
-    def inherited(self, value: Keepable | Piece) -> Inherited:
+    def to_inherited(self, value: Cacheable | CacheBlock) -> InheritedEntry:
         """A piece of this version for a later one."""
-        return Inherited(value, self.generation, self.highest_row, self.rows)
+        return InheritedEntry(value, self.generation, self.highest_row, self.rows)
 
     def save(self) -> None:
         """Save the numbers themselves, without which no other piece is of use."""
-        self._save(ROWS, self)
+        self._save_entry(ROWS, self)
 
-    def to_piece(self) -> Piece:
+    def to_block(self) -> CacheBlock:
         """The numbers as arrays."""
-        return Piece({"row_ids": self.rows.merged()})
+        return CacheBlock({"row_ids": self.rows.merge()})
 
-    def _save(self, name: str, value: Keepable) -> None:
+    def _save_entry(self, name: str, value: Cacheable) -> None:
         files = self.kept.files
         if files is None or not self.is_settled or self.count < _FILES_ROWS_MIN:
             return
 
-        def piece() -> Piece | None:
-            found = value.to_piece()
+        def piece() -> CacheBlock | None:
+            found = value.to_block()
             numbering = list(self.numbering.segments)
-            return found and Piece(found.arrays, {**found.notes, _NUMBERING: numbering})
+            return found and CacheBlock(found.arrays, {**found.metadata, _NUMBERING: numbering})
 
         files.save(self.pin, name, piece)
 
-    def _loaded(self, name: str) -> Piece | None:
+    def _load_block(self, name: str) -> CacheBlock | None:
         """A piece in a file that speaks of these very numbers."""
         files = self.kept.files if self.is_settled else None
         piece = None if files is None else files.load(self.pin, name)
-        if piece is None or numbering_from(piece.notes[_NUMBERING]) != self.numbering:
+        if piece is None or decode_numbering(piece.metadata[_NUMBERING]) != self.numbering:
             return None
         return piece
 
@@ -345,18 +345,18 @@ class DenseRows:
         if np.array_equal(row_ids, self.row_ids):
             return found
         places = np.full(self.size, -1, np.int64)
-        places[self.at_rows(row_ids)] = np.arange(len(row_ids))
+        places[self.find_by_row_ids(row_ids)] = np.arange(len(row_ids))
         is_gone = places < 0
         return found.take(pa.array(places, mask=is_gone if is_gone.any() else None))
 
-    def read_since(self, was: Inherited, columns: Sequence[str]) -> tuple[Numbers, pa.Table]:
+    def read_since(self, was: InheritedEntry, columns: Sequence[str]) -> tuple[DenseIds, pa.Table]:
         """Some columns of the rows that are newer than a piece, with their numbers."""
         news = [each for each in self.news if each.generation > was.generation]
         is_known = len(news) == self.generation - was.generation and all(
             set(columns) <= set(each.rows.column_names) for each in news
         )
         if not news or not is_known:
-            return self._scanned_since(was, columns)
+            return self._scan_since(was, columns)
         if len(news) == 1:
             return news[0].at, news[0].rows.select(list(columns))
         at = np.concatenate([each.at for each in news])
@@ -367,49 +367,49 @@ class DenseRows:
             return at, rows
         return at[is_current], rows.filter(pa.array(is_current))
 
-    def _scanned_since(self, was: Inherited, columns: Sequence[str]) -> tuple[Numbers, pa.Table]:
+    def _scan_since(self, was: InheritedEntry, columns: Sequence[str]) -> tuple[DenseIds, pa.Table]:
         if was.highest_row >= self.highest_row:
             fields = [self.table.schema.field(name) for name in columns]
             return np.zeros(0, np.int32), pa.schema(fields).empty_table()
         text = f"{ROW_ID} > {was.highest_row}" if was.highest_row >= 0 else None
         found = self.table.scan(columns=[*columns, ROW_ID], filter=text)
-        return self.at_rows(found[ROW_ID].to_numpy()), found.select(list(columns))
+        return self.find_by_row_ids(found[ROW_ID].to_numpy()), found.select(list(columns))
 
-    def read_batches(self, columns: Sequence[str]) -> Iterator[tuple[Numbers, pa.RecordBatch]]:
+    def read_batches(self, columns: Sequence[str]) -> Iterator[tuple[DenseIds, pa.RecordBatch]]:
         """Some columns of all rows, a batch at a time, with the numbers of the rows."""
         done = 0
-        for batch in self.table.batches(columns=[*columns, ROW_ID]):
+        for batch in self.table.scan_batches(columns=[*columns, ROW_ID]):
             row_ids = batch.column(ROW_ID).to_numpy()
             here = slice(done, done + len(row_ids))
             if np.array_equal(row_ids, self.row_ids[here]):
                 numbers = np.arange(here.start, here.stop, dtype=np.int32)
             else:
-                numbers = self.at_rows(row_ids)
+                numbers = self.find_by_row_ids(row_ids)
             done = here.stop
             yield numbers, batch
 
     # ---- what is derived from the numbers ----
 
-    def _all(self) -> Numbers:
+    def _list_all(self) -> DenseIds:
         if self.is_alive is None:
             return np.arange(self.size, dtype=np.int32)
         return np.flatnonzero(self.is_alive).astype(np.int32)
 
 
-def numbered(table: Table, *, kept: Kept) -> DenseRows:
+def number_rows(table: Table, *, kept: CacheTiers) -> DenseRows:
     """The rows of a version, numbered in the order they are stored."""
     row_ids = table.scan(columns=[ROW_ID])[ROW_ID].to_numpy()
     # Whoever reads the same rows in the same order gives out the same numbers.
     name = f"{table.pin.path}@{table.pin.version}:{zlib.crc32(row_ids):08x}"
-    numbering = Numbering().extended(len(row_ids), name)
-    return DenseRows(table, numbering, PatchedArray(GrowingArray(row_ids)), kept=kept)
+    numbering = Numbering().extend(len(row_ids), name)
+    return DenseRows(table, numbering, PatchedArray(AppendArray(row_ids)), kept=kept)
 
 
-def restored(table: Table, *, kept: Kept) -> DenseRows | None:
+def restore_rows(table: Table, *, kept: CacheTiers) -> DenseRows | None:
     """The rows of a version, numbered as a file says; None if there is none."""
     piece = None if kept.files is None else kept.files.load(table.pin, ROWS)
     if piece is None:
         return None
-    numbering = numbering_from(piece.notes[_NUMBERING])
-    rows = PatchedArray(GrowingArray(piece.arrays["row_ids"]))
+    numbering = decode_numbering(piece.metadata[_NUMBERING])
+    rows = PatchedArray(AppendArray(piece.arrays["row_ids"]))
     return DenseRows(table, numbering, rows, kept=kept, is_restored=True)

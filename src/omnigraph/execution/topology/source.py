@@ -23,16 +23,16 @@ class TopologySource:
         self._nodes: dict[str, DenseNodes] = {}
         self._edges: dict[str, DenseEdges] = {}
 
-    def nodes(self, type_name: str) -> DenseNodes:
+    def get_nodes(self, type_name: str) -> DenseNodes:
         """The nodes of a type."""
         found = self._nodes.get(type_name)
         if found is None:
             key = TypeKey(TypeKind.NODE, type_name)
-            made = DenseNodes(self._rows_of(self.view, key), self.view.shape(key), self.view)
+            made = DenseNodes(self._rows_of(self.view, key), self.view.get_shape(key), self.view)
             found = self._nodes.setdefault(type_name, made)
         return found
 
-    def edges(self, type_name: str) -> DenseEdges:
+    def get_edges(self, type_name: str) -> DenseEdges:
         """The edges of a type."""
         found = self._edges.get(type_name)
         if found is None:
@@ -40,9 +40,9 @@ class TopologySource:
             type_ = self.view.catalog.edges[type_name]
             made = DenseEdges(
                 self._rows_of(self.view, key),
-                self.view.shape(key),
-                self.nodes(type_.source),
-                self.nodes(type_.target),
+                self.view.get_shape(key),
+                self.get_nodes(type_.source),
+                self.get_nodes(type_.target),
             )
             found = self._edges.setdefault(type_name, made)
         return found

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.hashing import Hashes, hash_of, hashes_of
-from omnigraph.execution.source import Numbers
+from omnigraph.execution.hashing import Hashes, hash_text, hash_texts
+from omnigraph.execution.source import DenseIds
 
 # Up to so many texts are looked up one by one: a microsecond each, and no arrays to make.
 FEW_TEXTS: Final = 16
@@ -40,7 +40,7 @@ class HashTable:
         """How many bits of a hash do not matter for its first place."""
         return _HASH_BITS - (len(self.slots).bit_length() - 1)
 
-    def grown(self, hashes: Hashes, numbers: Numbers) -> HashTable | None:
+    def grow(self, hashes: Hashes, numbers: DenseIds) -> HashTable | None:
         """The table with the hashes of more texts, of which some numbers are to be found.
 
         None if there is no room for them; none of the hashes may be there.
@@ -51,7 +51,7 @@ class HashTable:
         table = HashTable(together, self.slots.copy())
         return table if table.insert(numbers) else None
 
-    def insert(self, numbers: Numbers) -> bool:
+    def insert(self, numbers: DenseIds) -> bool:
         """Put numbers at the places of their hashes; False if somebody chose them to collide."""
         slots, left = self.slots, numbers
         places = (self.hashes[left] >> np.uint64(self.shift)).astype(np.int64)
@@ -79,10 +79,10 @@ class TextIndex:
         """How much memory the index takes besides the texts."""
         return 0 if self.table is None else self.table.nbytes
 
-    def find(self, wanted: pa.Array) -> Numbers:
+    def find(self, wanted: pa.Array) -> DenseIds:
         """The numbers of texts; -1 for those that are not there, and for nulls."""
         if self.table is None:
-            return _numbers(self._compared(wanted))
+            return _to_dense_ids(self._find_by_comparison(wanted))
         if len(wanted) <= FEW_TEXTS:
             return np.array([self.find_one(text) for text in wanted.to_pylist()], np.int32)
         found = self.find_known(wanted)
@@ -94,27 +94,27 @@ class TextIndex:
             found[is_there[~is_same]] = ABSENT
         return found
 
-    def find_known(self, wanted: pa.Array | pa.ChunkedArray) -> Numbers:
+    def find_known(self, wanted: pa.Array | pa.ChunkedArray) -> DenseIds:
         """The numbers of texts that are known to be there; -1 for some that are not."""
         if self.table is None:
-            return _numbers(self._compared(wanted))
+            return _to_dense_ids(self._find_by_comparison(wanted))
         if wanted.null_count:
             wanted = wanted.fill_null("")
-        hashes = hashes_of(wanted)
+        hashes = hash_texts(wanted)
         if hashes is None:
-            return _numbers(self._compared(wanted))
-        found: Numbers = np.empty(len(hashes), np.int32)
+            return _to_dense_ids(self._find_by_comparison(wanted))
+        found: DenseIds = np.empty(len(hashes), np.int32)
         for start in range(0, len(hashes), _BLOCK_ROWS):
             stop = start + _BLOCK_ROWS
-            found[start:stop] = _probed(self.table, hashes[start:stop])
+            found[start:stop] = _probe_table(self.table, hashes[start:stop])
         return found
 
-    def _compared(self, wanted: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    def _find_by_comparison(self, wanted: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         return pc.index_in(wanted.cast(self.texts.type), value_set=self.texts, skip_nulls=True)
 
-    def knows_any(self, hashes: Hashes) -> bool:
+    def contains_any(self, hashes: Hashes) -> bool:
         """Whether a text has one of the hashes."""
-        return self.table is None or bool(np.any(_probed(self.table, hashes) >= 0))
+        return self.table is None or bool(np.any(_probe_table(self.table, hashes) >= 0))
 
     def find_one(self, text: str | None) -> int:
         """The number of a text; -1 if it is not there."""
@@ -125,7 +125,7 @@ class TextIndex:
             found: int = pc.index(self.texts, pa.scalar(text, self.texts.type)).as_py()
             return found
         slots = table.slots
-        place = hash_of(text) >> table.shift
+        place = hash_text(text) >> table.shift
         last = len(slots) - 1
         while (number := int(slots[place])) >= 0:
             if self.texts[number].as_py() == text:
@@ -134,14 +134,14 @@ class TextIndex:
         return ABSENT
 
 
-def text_index(texts: pa.Array, among: Numbers | None = None) -> TextIndex:
+def build_text_index(texts: pa.Array, among: DenseIds | None = None) -> TextIndex:
     """The index of texts that are all different; nulls, and others than some, are not found."""
     if among is None:
         among = np.arange(len(texts), dtype=np.int32)
     if texts.null_count:
         among = among[texts.is_valid().to_numpy(zero_copy_only=False)[among]]
-    hashes = hashes_of(texts.fill_null("") if texts.null_count else texts)
-    table = None if hashes is None else _hash_table(hashes, among)
+    hashes = hash_texts(texts.fill_null("") if texts.null_count else texts)
+    table = None if hashes is None else _build_hash_table(hashes, among)
     if table is not None:
         return TextIndex(texts, table)
     # Texts that are not to be found are taken out.
@@ -150,7 +150,7 @@ def text_index(texts: pa.Array, among: Numbers | None = None) -> TextIndex:
     return TextIndex(pc.if_else(pa.array(is_wanted), texts, pa.scalar(None, texts.type)), None)
 
 
-def _hash_table(hashes: Hashes, numbers: Numbers) -> HashTable | None:
+def _build_hash_table(hashes: Hashes, numbers: DenseIds) -> HashTable | None:
     """A table of some texts, at most half full; None if their hashes are not all different."""
     ordered = np.sort(hashes[numbers])
     if np.any(ordered[1:] == ordered[:-1]):
@@ -160,11 +160,11 @@ def _hash_table(hashes: Hashes, numbers: Numbers) -> HashTable | None:
     return table if table.insert(numbers) else None
 
 
-def _probed(table: HashTable, hashes: Hashes) -> Numbers:
+def _probe_table(table: HashTable, hashes: Hashes) -> DenseIds:
     """The number of each hash; -1 for those that are not there."""
     slots = table.slots
     places = (hashes >> np.uint64(table.shift)).astype(np.int64)
-    found: Numbers = slots.take(places)
+    found: DenseIds = slots.take(places)
     if not len(table.hashes):
         return found
     left = np.flatnonzero((table.hashes.take(found, mode="clip") != hashes) & (found >= 0))
@@ -178,6 +178,6 @@ def _probed(table: HashTable, hashes: Hashes) -> Numbers:
     return found
 
 
-def _numbers(indices: pa.Array | pa.ChunkedArray) -> Numbers:
-    found: Numbers = indices.fill_null(ABSENT).to_numpy().astype(np.int32)
+def _to_dense_ids(indices: pa.Array | pa.ChunkedArray) -> DenseIds:
+    found: DenseIds = indices.fill_null(ABSENT).to_numpy().astype(np.int32)
     return found

@@ -16,16 +16,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.exact import flat
-from omnigraph.execution.hashing import hash_of
-from omnigraph.execution.source import Numbers
-from omnigraph.execution.topology.piece import Piece, arrays_of_texts, texts_of_arrays
+from omnigraph.execution.exact import flatten_chunks
+from omnigraph.execution.hashing import hash_text
+from omnigraph.execution.source import DenseIds
+from omnigraph.execution.topology.piece import CacheBlock, decode_texts, encode_texts
 from omnigraph.execution.topology.text_index import (
     ABSENT,
     FEW_TEXTS,
     HashTable,
     TextIndex,
-    text_index,
+    build_text_index,
 )
 
 # More texts than this are not kept apart: a share of the others, but never fewer than some.
@@ -47,7 +47,7 @@ def is_long(tail: int, base: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Texts:
+class TextArray:
     """Texts by number, in two arrays; null where nobody knows the text any more."""
 
     base: pa.Array
@@ -66,9 +66,9 @@ class Texts:
     @cached_property
     def whole(self) -> pa.Array:
         """All of them in one array."""
-        return self.joined()
+        return self.concatenate()
 
-    def take(self, at: Numbers) -> pa.Array:
+    def take(self, at: DenseIds) -> pa.Array:
         """Some of them."""
         if not len(self.tail):
             return self.base.take(pa.array(at))
@@ -82,50 +82,50 @@ class Texts:
         order[np.flatnonzero(is_tail)] = np.arange(len(first), len(at))
         return pa.concat_arrays([first, second]).take(pa.array(order))
 
-    def after(self, count: int) -> pa.Array:
+    def take_after(self, count: int) -> pa.Array:
         """Those after the first so many."""
         if count < len(self.base):
             return pa.concat_arrays([self.base.slice(count), self.tail])
         return self.tail.slice(count - len(self.base))
 
-    def one(self, number: int) -> pa.Array:
+    def take_one(self, number: int) -> pa.Array:
         """One of them, as an array."""
         if number < len(self.base):
             return self.base.slice(number, 1)
         return self.tail.slice(number - len(self.base), 1)
 
-    def extended(self, more: pa.Array) -> Texts:
+    def extend(self, more: pa.Array) -> TextArray:
         """With more of them at the end."""
         tail = pa.concat_arrays([self.tail, more.cast(self.base.type)])
-        found = Texts(self.base, tail, self.base_bytes)
-        return texts_of(found.joined()) if is_long(len(tail), len(self.base)) else found
+        found = TextArray(self.base, tail, self.base_bytes)
+        return text_array_of(found.concatenate()) if is_long(len(tail), len(self.base)) else found
 
-    def joined(self) -> pa.Array:
+    def concatenate(self) -> pa.Array:
         """All of them in one array, which is not kept."""
         return pa.concat_arrays([self.base, self.tail]) if len(self.tail) else self.base
 
-    def to_piece(self) -> Piece:
+    def to_block(self) -> CacheBlock:
         """The texts as arrays."""
-        return Piece(arrays_of_texts(self.joined()))
+        return CacheBlock(encode_texts(self.concatenate()))
 
 
-def texts_from(piece: Piece) -> Texts:
+def decode_text_array(piece: CacheBlock) -> TextArray:
     """The texts in a piece."""
-    return texts_of(texts_of_arrays(piece.arrays))
+    return text_array_of(decode_texts(piece.arrays))
 
 
-def texts_of(texts: pa.Array | pa.ChunkedArray) -> Texts:
+def text_array_of(texts: pa.Array | pa.ChunkedArray) -> TextArray:
     """Texts that are all in one array, which may be of large strings."""
-    together = flat(widened(texts))
-    return Texts(together, together.slice(0, 0), int(together.nbytes))
+    together = flatten_chunks(widen_texts(texts))
+    return TextArray(together, together.slice(0, 0), int(together.nbytes))
 
 
-def widened(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+def widen_texts(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Texts as large strings, if one array of them needs that."""
     return texts.cast(pa.large_string()) if texts.nbytes > _TEXT_BYTES_MAX else texts
 
 
-class _Known:
+class _SharedNumbers:
     """Texts and their numbers: versions that follow each other share one, and see their part."""
 
     def __init__(self, numbers: dict[str, int], stop: int) -> None:
@@ -138,14 +138,14 @@ class _Known:
 class TailIndex:
     """The numbers of texts that came after those of an index; it never changes itself."""
 
-    known: _Known
+    known: _SharedNumbers
     # The numbers it knows of: from the first after the index on.
     start: int
     stop: int
     # Whether the index may know one of them, too: as the text of an entity that is gone.
     is_shadowing: bool = False
 
-    def extended(self, texts: list[str | None], numbers: list[int], base: TextIndex) -> TailIndex:
+    def extend(self, texts: list[str | None], numbers: list[int], base: TextIndex) -> TailIndex:
         """With more texts; the numbers follow those that it knows."""
         known, stop = self.known, self.stop + len(texts)
         there = {text: at for text, at in zip(texts, numbers, strict=True) if text is not None}
@@ -154,11 +154,11 @@ class TailIndex:
             # another number from now on, while older versions have to find the one it had.
             if known.stop != self.stop or not known.numbers.keys().isdisjoint(there):
                 own = {text: at for text, at in known.numbers.items() if at < self.stop}
-                known = _Known(own, self.stop)
+                known = _SharedNumbers(own, self.stop)
             known.numbers.update(there)
             known.stop = stop
-        hashes = np.fromiter(map(hash_of, there), np.uint64, len(there))
-        is_shadowing = self.is_shadowing or base.knows_any(hashes)
+        hashes = np.fromiter(map(hash_text, there), np.uint64, len(there))
+        is_shadowing = self.is_shadowing or base.contains_any(hashes)
         return TailIndex(known, self.start, stop, is_shadowing)
 
     def find_one(self, text: str) -> int:
@@ -166,13 +166,13 @@ class TailIndex:
         found = self.known.numbers.get(text, ABSENT)
         return found if found < self.stop else ABSENT
 
-    def find(self, texts: pa.Array) -> Numbers:
+    def find(self, texts: pa.Array) -> DenseIds:
         """The numbers of texts; -1 for those that are not there."""
         if len(texts) <= _LOOKUPS_MAX:
             return np.fromiter(map(self.find_one, texts.to_pylist()), np.int32, len(texts))
         items = [item for item in list(self.known.numbers.items()) if item[1] < self.stop]
         keys, numbers = zip(*items, strict=True) if items else ((), ())
-        places = text_index(pa.array(keys, texts.type)).find(texts)
+        places = build_text_index(pa.array(keys, texts.type)).find(texts)
         return np.append(np.array(numbers, np.int32), np.int32(ABSENT)).take(places)
 
 
@@ -208,68 +208,70 @@ class ChainedIndex:
                 return found
         return self.base.find_one(text)
 
-    def find(self, wanted: pa.Array) -> Numbers:
+    def find(self, wanted: pa.Array) -> DenseIds:
         """The numbers of texts; -1 for those that are not there."""
-        return self._chained(self.base.find(wanted), wanted)
+        return self._find_in_tail(self.base.find(wanted), wanted)
 
-    def find_known(self, wanted: pa.Array | pa.ChunkedArray) -> Numbers:
+    def find_known(self, wanted: pa.Array | pa.ChunkedArray) -> DenseIds:
         """The numbers of texts that are known to be there; -1 for some that are not."""
         if self.tail is not None and len(wanted) <= FEW_TEXTS:
-            return self.find(flat(wanted))
+            return self.find(flatten_chunks(wanted))
         # Of texts that are not compared, one may have the hash of another one.
-        return self._chained(self.base.find_known(wanted), wanted)
+        return self._find_in_tail(self.base.find_known(wanted), wanted)
 
-    def extended(self, texts: pa.Array) -> ChainedIndex:
+    def extend(self, texts: pa.Array) -> ChainedIndex:
         """The index with more texts, which have the next numbers; nulls are not found."""
         if not len(texts):
             return self
         start = len(self)
-        tail = self.tail or TailIndex(_Known({}, start), start, start)
+        tail = self.tail or TailIndex(_SharedNumbers({}, start), start, start)
         numbers = list(range(start, start + len(texts)))
-        return ChainedIndex(self.base, tail.extended(texts.to_pylist(), numbers, self.base))
+        return ChainedIndex(self.base, tail.extend(texts.to_pylist(), numbers, self.base))
 
-    def to_piece(self) -> Piece | None:
+    def to_block(self) -> CacheBlock | None:
         """The index as arrays, if it is in one."""
         table = self.base.table
         if table is None or self.tail is not None:
             return None
-        return Piece({"hashes": table.hashes, "slots": table.slots})
+        return CacheBlock({"hashes": table.hashes, "slots": table.slots})
 
-    def _chained(self, found: Numbers, wanted: pa.Array | pa.ChunkedArray) -> Numbers:
+    def _find_in_tail(self, found: DenseIds, wanted: pa.Array | pa.ChunkedArray) -> DenseIds:
         if self.tail is None:
             return found
         missing = np.flatnonzero(found < 0)
         if self.tail.is_shadowing:
             missing = np.arange(len(found))
         if len(missing):
-            asked = flat(wanted if len(missing) == len(found) else wanted.take(pa.array(missing)))
+            asked = flatten_chunks(
+                wanted if len(missing) == len(found) else wanted.take(pa.array(missing))
+            )
             more = self.tail.find(asked)
             found[missing] = np.where(more >= 0, more, found[missing])
         return found
 
 
-def index_from(piece: Piece, texts: Texts) -> ChainedIndex:
+def decode_index(piece: CacheBlock, texts: TextArray) -> ChainedIndex:
     """The index in a piece, given texts that begin with those it was made of."""
     table = HashTable(piece.arrays["hashes"], piece.arrays["slots"])
     return ChainedIndex(TextIndex(texts.whole.slice(0, len(table.hashes)), table))
 
 
-def chained_index(texts: Texts, among: Numbers) -> ChainedIndex:
+def build_index(texts: TextArray, among: DenseIds) -> ChainedIndex:
     """The index of the texts of some numbers."""
-    return ChainedIndex(text_index(texts.whole, among))
+    return ChainedIndex(build_text_index(texts.whole, among))
 
 
-def grown_index(texts: Texts, among: Numbers, base: TextIndex) -> ChainedIndex:
+def grow_index(texts: TextArray, among: DenseIds, base: TextIndex) -> ChainedIndex:
     """The index of the texts of some numbers, given that of the first texts."""
     count = len(base.texts)
-    tail = text_index(texts.whole.slice(count), among[among >= count] - np.int32(count))
+    tail = build_text_index(texts.whole.slice(count), among[among >= count] - np.int32(count))
     # An id may be that of an entity that was deleted and came back: the index of the first texts
     # would go on to give its old number.
-    if tail.table is None or base.table is None or base.knows_any(tail.table.hashes):
-        return chained_index(texts, among)
-    table = base.table.grown(tail.table.hashes, among[among >= count])
+    if tail.table is None or base.table is None or base.contains_any(tail.table.hashes):
+        return build_index(texts, among)
+    table = base.table.grow(tail.table.hashes, among[among >= count])
     if table is None:
-        return chained_index(texts, among)
+        return build_index(texts, among)
     return ChainedIndex(TextIndex(texts.whole, table))
 
 
@@ -292,14 +294,14 @@ class RankedTexts:
             order = order[self.texts.is_valid().to_numpy(zero_copy_only=False)[order]]
         return order
 
-    def insertion_places(self, wanted: pa.Array) -> npt.NDArray[np.int64]:
+    def find_insertion_ranks(self, wanted: pa.Array) -> npt.NDArray[np.int64]:
         """The ranks of the first texts that are not smaller than wanted ones; nulls are last."""
         if len(wanted) <= FEW_TEXTS:
-            places = [self._insertion_place(text) for text in wanted.to_pylist()]
+            places = [self._find_insertion_rank(text) for text in wanted.to_pylist()]
             return np.array(places, np.int64)
-        return _insertion_places(self.texts, self.ranks, self.order, wanted)
+        return _search_insertion_ranks(self.texts, self.ranks, self.order, wanted)
 
-    def _insertion_place(self, text: str | None) -> int:
+    def _find_insertion_rank(self, text: str | None) -> int:
         if text is None:
             return len(self.texts)
         order, texts = self.order, self.texts
@@ -312,7 +314,7 @@ class Ranks:
     """Numbers that compare as texts do: places in the order of the first ones, and in between."""
 
     def __init__(
-        self, base: RankedTexts, texts: Texts, known: npt.NDArray[np.int64] | None = None
+        self, base: RankedTexts, texts: TextArray, known: npt.NDArray[np.int64] | None = None
     ) -> None:
         self.base = base
         self._texts = texts
@@ -329,19 +331,19 @@ class Ranks:
         return is_long(len(self._texts) - len(self.base), len(self.base))
 
     @cached_property
-    def _tail_places(self) -> npt.NDArray[np.int64]:
+    def _tail_positions(self) -> npt.NDArray[np.int64]:
         """Where the texts after the first ones belong among these."""
         known = np.zeros(0, np.int64) if self._known is None else self._known
-        more = self.base.insertion_places(self._texts.after(len(self.base) + len(known)))
+        more = self.base.find_insertion_ranks(self._texts.take_after(len(self.base) + len(known)))
         return np.concatenate([known, more])
 
     @cached_property
     def tail(self) -> npt.NDArray[np.int64]:
         """The ranks of the texts after the first ones."""
-        among = text_ranks(self._texts.after(len(self.base)))
-        return (self._tail_places << _RANK_BITS) + 1 + among
+        among = rank_texts(self._texts.take_after(len(self.base)))
+        return (self._tail_positions << _RANK_BITS) + 1 + among
 
-    def take(self, at: Numbers) -> npt.NDArray[np.int64]:
+    def take(self, at: DenseIds) -> npt.NDArray[np.int64]:
         """The ranks of some numbers."""
         if len(self._texts) == len(self.base):
             return self.base.ranks.take(at).astype(np.int64)
@@ -353,39 +355,39 @@ class Ranks:
             found[is_tail] = self.tail.take(at[is_tail] - len(self.base))
         return found
 
-    def extended(self, texts: Texts) -> Ranks:
+    def extend(self, texts: TextArray) -> Ranks:
         """The ranks of more texts."""
         if not len(self.base):
-            return ranks(texts)
-        found = Ranks(self.base, texts, self.__dict__.get("_tail_places", self._known))
-        return found.settled() if found.is_long else found
+            return build_ranks(texts)
+        found = Ranks(self.base, texts, self.__dict__.get("_tail_positions", self._known))
+        return found.settle() if found.is_long else found
 
-    def settled(self) -> Ranks:
+    def settle(self) -> Ranks:
         """Ranks that are all places in one order."""
         if len(self._texts) == len(self.base):
             return self
-        before, among = self._tail_places, (self.tail & _RANK_MASK) - 1
+        before, among = self._tail_positions, (self.tail & _RANK_MASK) - 1
         base = self.base.ranks + np.searchsorted(np.sort(before), self.base.ranks, "right")
         together = np.concatenate([base, before + among]).astype(np.int32)
         return Ranks(RankedTexts(together, self._texts.whole), self._texts)
 
-    def to_piece(self) -> Piece | None:
+    def to_block(self) -> CacheBlock | None:
         """The ranks as arrays."""
-        return Piece({"ranks": self.settled().base.ranks})
+        return CacheBlock({"ranks": self.settle().base.ranks})
 
 
-def ranks_from(piece: Piece, texts: Texts) -> Ranks:
+def decode_ranks(piece: CacheBlock, texts: TextArray) -> Ranks:
     """The ranks in a piece, given texts that begin with those it was made of."""
     ranks_ = piece.arrays["ranks"]
     return Ranks(RankedTexts(ranks_, texts.whole.slice(0, len(ranks_))), texts)
 
 
-def ranks(texts: Texts) -> Ranks:
+def build_ranks(texts: TextArray) -> Ranks:
     """The ranks of texts."""
-    return Ranks(RankedTexts(text_ranks(texts.whole), texts.whole), texts)
+    return Ranks(RankedTexts(rank_texts(texts.whole), texts.whole), texts)
 
 
-def text_ranks(texts: pa.Array) -> npt.NDArray[np.int32]:
+def rank_texts(texts: pa.Array) -> npt.NDArray[np.int32]:
     """The place of each text in the order of all of them; nulls are last."""
     order = pc.array_sort_indices(texts).to_numpy()
     found = np.empty(len(order), np.int32)
@@ -393,7 +395,7 @@ def text_ranks(texts: pa.Array) -> npt.NDArray[np.int32]:
     return found
 
 
-def _insertion_places(
+def _search_insertion_ranks(
     texts: pa.Array,
     ranks_: npt.NDArray[np.int32],
     order: npt.NDArray[np.int32],

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.errors import SourceRefused
+from omnigraph.errors import SourceRefusedError
 from omnigraph.pipelines.definition import FileSource
-from omnigraph.pipelines.sources.files import plain
-from omnigraph.storage.source_files import SourceFile, opened, source_files
+from omnigraph.pipelines.sources.files import decompress_stream
+from omnigraph.storage.source_files import SourceFile, list_source_files, open_source_file
 from omnigraph.writers.inputs.lines import Lines
 
 _BLOCK_BYTES: Final = 8 * 1024**2
@@ -23,16 +23,16 @@ _ARRAY: Final = re.compile(rb"(?:\A|[\r\n])[ \t]*\[")
 _LINE, _ROW, _RECORD = "line", "row", "record"
 
 
-def local_file(uri: str) -> SourceFile:
+def resolve_local_file(uri: str) -> SourceFile:
     """A file of this machine by the address that Spark has for it."""
     path = unquote(urlsplit(uri).path)
-    found, problem = source_files(path, {})
+    found, problem = list_source_files(path, {})
     if len(found) != 1:
-        raise SourceRefused(f"{path}: {problem or 'no file'}")
+        raise SourceRefusedError(f"{path}: {problem or 'no file'}")
     return found[0]
 
 
-def nouns(
+def locate_records(
     file: SourceFile, numbers: Sequence[int], total: int | None, source: FileSource, format_: str
 ) -> dict[int, tuple[str, int]]:
     """What the n-th records of a file are counted by, and as how many.
@@ -45,9 +45,11 @@ def nouns(
     if source.is_multiline or total is None:
         return {number: (_RECORD, number) for number in numbers}
     heads = 1 if format_ == "csv" else 0
-    with opened(file, source.options) as stream:
-        blocks = _blocks(plain(stream, file.uri))
-        lines = _lines_at(blocks, np.sort(np.array(numbers) + heads), is_json=format_ == "json")
+    with open_source_file(file, source.options) as stream:
+        blocks = _read_line_blocks(decompress_stream(stream, file.uri))
+        lines = _find_line_numbers(
+            blocks, np.sort(np.array(numbers) + heads), is_json=format_ == "json"
+        )
     if lines.pop(_ALL) != total + heads:
         return {number: (_RECORD, number) for number in numbers}
     return {number: (_LINE, lines[number + heads]) for number in numbers}
@@ -58,7 +60,7 @@ _ALL: Final = 0
 _UNKNOWN: Final = -1
 
 
-def _lines_at(
+def _find_line_numbers(
     blocks: Iterator[Lines], wanted: npt.NDArray[np.int64], *, is_json: bool
 ) -> dict[int, int]:
     """The numbers of the n-th lines that are not blank, and how many; of none if one is an array.
@@ -77,7 +79,7 @@ def _lines_at(
     return {**found, _ALL: before}
 
 
-def _blocks(stream: pa.NativeFile) -> Iterator[Lines]:
+def _read_line_blocks(stream: pa.NativeFile) -> Iterator[Lines]:
     number, rest = 1, b""
     while data := stream.read(_BLOCK_BYTES):
         end = data.rfind(b"\n") + 1
@@ -92,7 +94,7 @@ def _blocks(stream: pa.NativeFile) -> Iterator[Lines]:
         yield Lines(rest + b"\n", number)
 
 
-def numbers_by_file(numbers: Sequence[tuple[str, int]]) -> Mapping[str, list[int]]:
+def group_by_file(numbers: Sequence[tuple[str, int]]) -> Mapping[str, list[int]]:
     """Numbers of records, by the file they are in."""
     found: dict[str, list[int]] = {}
     for file, number in dict.fromkeys(numbers):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from omnigraph.engine.distributed import spark_module
+from omnigraph.engine.distributed import import_spark_module
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,36 +29,36 @@ _USERS: Final = "omnigraph.files.users"
 # A server does not tell how many cores it has.
 _CORES_OF_SERVERS: Final = "64"
 
-_setting: Final = threading.Lock()
+_settings_lock: Final = threading.Lock()
 
-Packing: TypeAlias = tuple[str | None, ...]
+PartitionSettings: TypeAlias = tuple[str | None, ...]
 
 
-def packing_of(spark: SparkSession) -> Packing:
+def partition_settings_of(spark: SparkSession) -> PartitionSettings:
     """The settings of a session that its partitions of files depend on."""
     return tuple(spark.conf.get(name, None) for name in _SETTINGS)
 
 
 @contextmanager
-def packing_held(spark: SparkSession) -> Iterator[None]:
+def pin_partition_settings(spark: SparkSession) -> Iterator[None]:
     """Let files be packed the same way until the end, as far as nobody changes the settings."""
-    with _setting:
+    with _settings_lock:
         users = int(spark.conf.get(_USERS, None) or 0)
         is_ours = users > 0 or spark.conf.get(_PARTITIONS_MIN, None) is None
         if is_ours and not users:
-            spark.conf.set(_PARTITIONS_MIN, _cores(spark))
+            spark.conf.set(_PARTITIONS_MIN, _count_cores(spark))
         if is_ours:
             spark.conf.set(_USERS, str(users + 1))
     try:
         yield
     finally:
         if is_ours:
-            _let_go(spark)
+            _unpin_partition_settings(spark)
 
 
-def _let_go(spark: SparkSession) -> None:
+def _unpin_partition_settings(spark: SparkSession) -> None:
     # Any failure: a session that has ended has no settings, and why it did is told elsewhere.
-    with _setting, suppress(Exception):
+    with _settings_lock, suppress(Exception):
         users = int(spark.conf.get(_USERS, None) or 0) - 1
         if users > 0:
             spark.conf.set(_USERS, str(users))
@@ -67,10 +67,10 @@ def _let_go(spark: SparkSession) -> None:
         spark.conf.unset(_PARTITIONS_MIN)
 
 
-def _cores(spark: SparkSession) -> str:
+def _count_cores(spark: SparkSession) -> str:
     chosen = spark.conf.get("spark.sql.leafNodeDefaultParallelism", None)
     if chosen is not None:
         return chosen
-    if spark_module("session").is_connect(spark):
+    if import_spark_module("session").is_connect(spark):
         return spark.conf.get("spark.default.parallelism", None) or _CORES_OF_SERVERS
     return str(spark.sparkContext.defaultParallelism)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 import omnigraph
 from omnigraph.engine.feed.polling import BEGINNING
-from omnigraph.execution.changes import type_id
+from omnigraph.execution.changes import compute_type_id
 from omnigraph.pipelines.definition import FeedSource
 from omnigraph.pipelines.guards import CORRUPT
-from omnigraph.pipelines.origins.numbering import by_values
+from omnigraph.pipelines.origins.numbering import number_by_values
 from omnigraph.pipelines.sources.json_lines import PERMISSIVE
-from omnigraph.pipelines.sql import literal, quoted
+from omnigraph.pipelines.sql import quote_literal, quote_name
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.shape import JsonObject
 from omnigraph.schema.types import (
@@ -50,25 +50,25 @@ _NET_OP: Final = """CASE
   ELSE last.op END"""
 
 
-def position(source: FeedSource, after: Any) -> JsonObject:  # Any: a position, or None
+def compute_position(source: FeedSource, after: Any) -> JsonObject:  # Any: a position, or None
     """From the end of the last position to about as many changes behind it as a run takes.
 
     It is between two commits that it names, so that it is read again exactly.
     """
     with omnigraph.open(source.uri) as graph:
         branch = graph.branch(source.branch)
-        start = source.start if after is None else f"after:{_last(branch, after)}"
+        start = source.start if after is None else f"after:{_find_last_commit(branch, after)}"
         first, last = branch.span(start, rows_max=source.changes_max)
     return {"kind": "graph", "from": first, "to": last}
 
 
-def between_commits(source: FeedSource, position: JsonObject) -> JsonObject:
+def normalize_position(source: FeedSource, position: JsonObject) -> JsonObject:
     """A position of a ledger, also of one that was begun when positions were cursors."""
     if not _has_cursors(position):
         return position
     with omnigraph.open(source.uri) as graph:
         branch = graph.branch(source.branch)
-        first, last = _first(branch, position), _last(branch, position)
+        first, last = _find_first_commit(branch, position), _find_last_commit(branch, position)
     return {"kind": "graph", "from": first, "to": last}
 
 
@@ -77,28 +77,28 @@ def _has_cursors(position: JsonObject) -> bool:
     return "commit" in position
 
 
-def _first(branch: Branch, position: JsonObject) -> str:
+def _find_first_commit(branch: Branch, position: JsonObject) -> str:
     """The commit of the cursor that a position begins at."""
     if position["from"] is None:
         return branch.span(BEGINNING, rows_max=1)[0]
     return branch.commit_of(position["from"])
 
 
-def _last(branch: Branch, position: JsonObject) -> str:
+def _find_last_commit(branch: Branch, position: JsonObject) -> str:
     """The commit that a position ends with."""
     if not _has_cursors(position):
         return str(position["to"])
-    return position["commit"] or _first(branch, position)
+    return position["commit"] or _find_first_commit(branch, position)
 
 
-def declared(source: FeedSource) -> str | None:
+def find_declared_columns(source: FeedSource) -> str | None:
     """The columns of a record, as Spark writes them, if the definition has those of properties."""
     if source.columns is None:
         return None
     return f"{_COLUMNS}, {_ENDS}, properties struct<{source.columns}>, `{CORRUPT}` string"
 
 
-def frame(source: FeedSource, position: JsonObject, spark: SparkSession) -> DataFrame:
+def read_frame(source: FeedSource, position: JsonObject, spark: SparkSession) -> DataFrame:
     """The changes between the two ends of a position."""
     is_net = source.per == PER_ENTITY
     with omnigraph.open(source.uri) as graph:
@@ -111,24 +111,27 @@ def frame(source: FeedSource, position: JsonObject, spark: SparkSession) -> Data
         )
         columns = source.columns
         if columns is None:
-            columns = _properties(source, _catalogs(graph, position))
-        name = _name_sql(graph.snapshot(position["to"]).view)
+            columns = _build_property_columns(source, _iter_catalogs(graph, position))
+        name = _build_type_name_sql(graph.snapshot(position["to"]).view)
     image = f"coalesce(after, before) AS {_IMAGE}"
     rows = changes.selectExpr(
         "op", "kind", f"{name} AS type", "type_id", "id", "commit", "version", image
     )
-    rows = _net(rows, source) if is_net else rows
-    return _records(rows, columns, is_declared=source.columns is not None)
+    rows = _collapse_changes(rows, source) if is_net else rows
+    return _decode_records(rows, columns, is_declared=source.columns is not None)
 
 
-def _name_sql(end: View) -> str:
+def _build_type_name_sql(end: View) -> str:
     """SQL over a change: what its type is called at the end; one that is gone, as it was then."""
-    names = {type_id(end.snapshot.pins[str(key)].path): key.name for key in end.types}
-    cases = [f"WHEN {literal(id_)} THEN {literal(name)}" for id_, name in sorted(names.items())]
+    names = {compute_type_id(end.snapshot.pins[str(key)].path): key.name for key in end.types}
+    cases = [
+        f"WHEN {quote_literal(id_)} THEN {quote_literal(name)}"
+        for id_, name in sorted(names.items())
+    ]
     return f"CASE type_id {' '.join(cases)} ELSE type END" if cases else "type"
 
 
-def _net(changes: DataFrame, source: FeedSource) -> DataFrame:
+def _collapse_changes(changes: DataFrame, source: FeedSource) -> DataFrame:
     """One row for each entity: what became of it."""
     from pyspark.sql import functions  # noqa: PLC0415 — Spark is here by now
 
@@ -140,29 +143,29 @@ def _net(changes: DataFrame, source: FeedSource) -> DataFrame:
     rows = grouped.selectExpr(
         f"{_NET_OP} AS op", "kind", "last.type", "id", "last.commit", f"last.{_IMAGE}"
     )
-    return rows.where(f"op IN ({', '.join(map(literal, source.ops))})")
+    return rows.where(f"op IN ({', '.join(map(quote_literal, source.ops))})")
 
 
-def _records(rows: DataFrame, columns: str, *, is_declared: bool) -> DataFrame:
+def _decode_records(rows: DataFrame, columns: str, *, is_declared: bool) -> DataFrame:
     """Changes with their images read as JSON, each with numbers to find it by."""
     parts = ["endpoints struct<`from` string, `to` string>", f"properties struct<{columns}>"]
     # An image that does not have the declared columns is told, like any record.
     corrupt = [f"`{CORRUPT}` string"] if is_declared else []
-    schema = literal(", ".join([*parts, *corrupt]))
+    schema = quote_literal(", ".join([*parts, *corrupt]))
     parsed = f"from_json({_IMAGE}, {schema}, map('mode', '{PERMISSIVE}')) AS {_IMAGE}"
     named = ["op", "kind", "type", "id", "commit"]
     items = [f"{_IMAGE}.endpoints.`from`", f"{_IMAGE}.endpoints.`to`", f"{_IMAGE}.properties"]
     items += [f"{_IMAGE}.`{CORRUPT}`"] if is_declared else []
     records = rows.selectExpr(*named, parsed).selectExpr(*named, *items)
-    return by_values(records, part="xxhash64(kind, type)", row="xxhash64(id, commit)")
+    return number_by_values(records, part="xxhash64(kind, type)", row="xxhash64(id, commit)")
 
 
-def _catalogs(graph: Graph, position: JsonObject) -> Iterator[Catalog]:
+def _iter_catalogs(graph: Graph, position: JsonObject) -> Iterator[Catalog]:
     for end in ("to", "from"):
         yield graph.snapshot(position[end]).view.accepted.catalog
 
 
-def _properties(source: FeedSource, catalogs: Iterable[Catalog]) -> str:
+def _build_property_columns(source: FeedSource, catalogs: Iterable[Catalog]) -> str:
     """The properties of all types that are wanted; one that is several things is a text."""
     found: dict[str, set[str]] = {}
     for catalog in catalogs:
@@ -171,18 +174,18 @@ def _properties(source: FeedSource, catalogs: Iterable[Catalog]) -> str:
             if source.types and type_.name not in source.types:
                 continue
             for name, property_ in type_.properties.items():
-                found.setdefault(name, set()).add(_json_type(property_.type))
+                found.setdefault(name, set()).add(_json_type_of(property_.type))
     named = {name: min(kinds) if len(kinds) == 1 else "string" for name, kinds in found.items()}
-    return ", ".join(f"{quoted(name)}: {kind}" for name, kind in named.items())
+    return ", ".join(f"{quote_name(name)}: {kind}" for name, kind in named.items())
 
 
-def _json_type(type_: PropertyType) -> str:
+def _json_type_of(type_: PropertyType) -> str:
     """What Spark calls the values of a property as an export writes them."""
     match type_.value:
         case ScalarType(scalar):
-            return _json_scalar(scalar)
+            return _json_scalar_of(scalar)
         case ListType(element):
-            return f"array<{_json_scalar(element)}>"
+            return f"array<{_json_scalar_of(element)}>"
         case VectorType():
             return "array<float>"
         case EnumType():
@@ -191,7 +194,7 @@ def _json_type(type_: PropertyType) -> str:
             assert_never(type_.value)
 
 
-def _json_scalar(scalar: Scalar) -> str:
+def _json_scalar_of(scalar: Scalar) -> str:
     if scalar in FLOATS:
         return "double"
     if scalar is Scalar.U64:

@@ -17,11 +17,11 @@ from urllib.parse import urljoin
 import httpx
 import pyarrow as pa
 
-from omnigraph.diagnostics.shown import shown
-from omnigraph.errors import ResourceLimit, SourceFailed, SourceRefused
+from omnigraph.diagnostics.shown import sanitize_text
+from omnigraph.errors import ResourceLimitError, SourceFailedError, SourceRefusedError
 from omnigraph.pipelines.definition import HttpSource
-from omnigraph.pipelines.sources.json_lines import frame_of_numbered
-from omnigraph.pipelines.sources.staging import staging_at
+from omnigraph.pipelines.sources.json_lines import decode_numbered_lines
+from omnigraph.pipelines.sources.staging import open_staging
 from omnigraph.schema.shape import JsonObject
 
 if TYPE_CHECKING:
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 BYTES_MAX: Final = 256 * 1024**2
 _ATTEMPTS: Final = 4
 _BACKOFF_S: Final = 0.5
-_BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_RETRYABLE_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS_MAX: Final = 20
 _HEADER: Final = "header"
 
 
-def position(source: HttpSource) -> JsonObject:
+def describe_position(source: HttpSource) -> JsonObject:
     """What the ledger keeps: the service alone, because the rest of an address may be a secret."""
-    return {"kind": "http", "url": place_of(source.url)}
+    return {"kind": "http", "url": origin_of(source.url)}
 
 
-def place_of(url: str) -> str:
+def origin_of(url: str) -> str:
     """The scheme, host and port of an address: what may be told of it."""
     try:
         found = httpx.URL(url)
@@ -51,35 +51,37 @@ def place_of(url: str) -> str:
 
 
 @contextmanager
-def frame(source: HttpSource, spark: SparkSession, staging: str | None) -> Iterator[DataFrame]:
+def open_frame(source: HttpSource, spark: SparkSession, staging: str | None) -> Iterator[DataFrame]:
     """The records of all pages; they are staged at an address, or on this machine, meanwhile."""
-    with staging_at(staging) as place:
-        count = place.write(pa.array(map(_text, page), pa.string()) for page in pages(source))
-        yield frame_of_numbered(place.lines(count, spark), source.columns, spark)
+    with open_staging(staging) as place:
+        count = place.write(
+            pa.array(map(_encode_record, page), pa.string()) for page in read_pages(source)
+        )
+        yield decode_numbered_lines(place.read_lines(count, spark), source.columns, spark)
 
 
-def _text(record: JsonObject) -> str:
+def _encode_record(record: JsonObject) -> str:
     return json.dumps(record, ensure_ascii=False)
 
 
-def pages(
+def read_pages(
     source: HttpSource, *, wait: Callable[[float], None] = time.sleep
 ) -> Iterator[list[JsonObject]]:
     """The records of one page after the other."""
     with httpx.Client(timeout=source.timeout_s, follow_redirects=False) as client:
-        service = _Service(client, source, wait)
-        request: _Request | None = _Request(source.url, _first_params(source))
+        service = _HttpService(client, source, wait)
+        request: _Request | None = _Request(source.url, _build_first_params(source))
         for number in range(source.paging.pages_max):
             assert request is not None, "the loop ends with the last page"
-            answer = service.ask(request)
-            document = _document(answer)
-            found = _records(document, source)
+            answer = service.send_request(request)
+            document = _decode_document(answer)
+            found = _extract_records(document, source)
             yield found
-            request = _next(source, number, found, (request, answer, document))
+            request = _build_next_request(source, number, found, (request, answer, document))
             if request is None:
                 return
     hint = "raise 'pages_max', or ask for less"
-    raise ResourceLimit(
+    raise ResourceLimitError(
         "pages", limit=source.paging.pages_max, actual=source.paging.pages_max + 1, hint=hint
     )
 
@@ -91,16 +93,16 @@ class _Request:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _Response:
     """What a service said; `moved_to` is where it says that the page is, `link` the next one."""
 
     url: str
     content: bytes = b""
-    link: str | None = None
-    moved_to: str | None = None
+    next_url: str | None = None
+    redirect_url: str | None = None
 
 
-class _Service:
+class _HttpService:
     """A service, asked with the headers of the definition wherever those belong."""
 
     def __init__(
@@ -113,37 +115,39 @@ class _Service:
         if source.token is not None:
             self._headers["Authorization"] = f"Bearer {source.token}"
 
-    def ask(self, request: _Request) -> _Answer:
+    def send_request(self, request: _Request) -> _Response:
         """The answer to a request, wherever it has moved to."""
         for _ in range(_REDIRECTS_MAX + 1):
-            answer = self._tried(request)
-            if answer.moved_to is None:
+            answer = self._send_with_retries(request)
+            if answer.redirect_url is None:
                 return answer
-            request = _Request(_joined(answer.url, answer.moved_to), {})
-        raise SourceRefused(f"{place_of(self._own)}: more than {_REDIRECTS_MAX} redirects")
+            request = _Request(_join_url(answer.url, answer.redirect_url), {})
+        raise SourceRefusedError(f"{origin_of(self._own)}: more than {_REDIRECTS_MAX} redirects")
 
-    def _tried(self, request: _Request) -> _Answer:
-        place, problem = place_of(request.url), ""
+    def _send_with_retries(self, request: _Request) -> _Response:
+        place, problem = origin_of(request.url), ""
         for attempt in range(_ATTEMPTS):
             if attempt:
                 self._wait(_BACKOFF_S * 2 ** (attempt - 1))
             try:
-                answer = self._once(request)
+                answer = self._send_once(request)
             except httpx.UnsupportedProtocol as failure:
-                raise SourceRefused(f"{place}: {failure}") from failure
+                raise SourceRefusedError(f"{place}: {failure}") from failure
             except (httpx.InvalidURL, httpx.LocalProtocolError, ValueError):
                 # What these say may hold the address or a header.
                 message = f"{place}: the address or a header cannot be sent"
-                raise SourceRefused(message, hint="look for stray characters in them") from None
+                raise SourceRefusedError(
+                    message, hint="look for stray characters in them"
+                ) from None
             except httpx.RequestError as failure:
                 problem = f"{type(failure).__name__}: {failure}"
                 continue
-            if isinstance(answer, _Answer):
+            if isinstance(answer, _Response):
                 return answer
             problem = f"the service answers {answer}"
-        raise SourceFailed(f"{place} cannot be read: {problem}", hint="try again later")
+        raise SourceFailedError(f"{place} cannot be read: {problem}", hint="try again later")
 
-    def _once(self, request: _Request) -> _Answer | int:
+    def _send_once(self, request: _Request) -> _Response | int:
         """An answer, or the status of a service that may have one later."""
         headers = self._headers if _is_trusted(self._own, request.url) else {}
         asking = self._client.stream(
@@ -152,22 +156,24 @@ class _Service:
         with asking as answer:
             url = str(answer.url)
             if answer.has_redirect_location:
-                return _Answer(url, moved_to=answer.headers["location"])
-            if answer.status_code in _BUSY:
+                return _Response(url, redirect_url=answer.headers["location"])
+            if answer.status_code in _RETRYABLE_STATUSES:
                 return answer.status_code
             if answer.status_code != httpx.codes.OK:
-                raise SourceRefused(f"{place_of(url)}: the service answers {answer.status_code}")
+                raise SourceRefusedError(
+                    f"{origin_of(url)}: the service answers {answer.status_code}"
+                )
             content = bytearray()
             for data in answer.iter_bytes():
                 content += data
                 if len(content) > BYTES_MAX:
-                    raise ResourceLimit(
+                    raise ResourceLimitError(
                         "bytes of an HTTP page",
                         limit=BYTES_MAX,
                         actual=len(content),
                         hint="ask for smaller pages",
                     )
-            return _Answer(url, bytes(content), answer.links.get("next", {}).get("url"))
+            return _Response(url, bytes(content), answer.links.get("next", {}).get("url"))
 
 
 def _is_trusted(own: str, url: str) -> bool:
@@ -180,14 +186,14 @@ def _is_trusted(own: str, url: str) -> bool:
     return is_same or (schemes == ("http", "https") and ours.port is other.port is None)
 
 
-def _joined(base: str, link: str) -> str:
+def _join_url(base: str, link: str) -> str:
     try:
         return urljoin(base, link)
     except ValueError:
-        raise SourceRefused(f"{place_of(base)}: a link of the answer is no address") from None
+        raise SourceRefusedError(f"{origin_of(base)}: a link of the answer is no address") from None
 
 
-def _first_params(source: HttpSource) -> dict[str, str]:
+def _build_first_params(source: HttpSource) -> dict[str, str]:
     params = dict(source.params)
     if source.paging.page is not None:
         params[source.paging.page] = str(source.paging.first)
@@ -196,38 +202,38 @@ def _first_params(source: HttpSource) -> dict[str, str]:
     return params
 
 
-def _document(answer: _Answer) -> Any:  # Any: a JSON document
+def _decode_document(answer: _Response) -> Any:  # Any: a JSON document
     try:
         return json.loads(answer.content)
     except (ValueError, RecursionError):
-        raise SourceRefused(f"{place_of(answer.url)}: the answer is no JSON") from None
+        raise SourceRefusedError(f"{origin_of(answer.url)}: the answer is no JSON") from None
 
 
-def _records(document: Any, source: HttpSource) -> list[JsonObject]:  # Any: a JSON document
-    found = document if source.records is None else _at(document, source.records)
+def _extract_records(document: Any, source: HttpSource) -> list[JsonObject]:  # Any: a JSON document
+    found = document if source.records is None else _get_path(document, source.records)
     if found is None and source.records is not None:
-        raise SourceRefused(f"the answer has nothing at '{shown(source.records)}'")
+        raise SourceRefusedError(f"the answer has nothing at '{sanitize_text(source.records)}'")
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         where = f"at '{source.records}'" if source.records else "itself"
         hint = "say with 'records' where the array is"
-        raise SourceRefused(f"the answer {where} is no array of objects", hint=hint)
+        raise SourceRefusedError(f"the answer {where} is no array of objects", hint=hint)
     return found
 
 
-def _next(
+def _build_next_request(
     source: HttpSource,
     number: int,
     found: list[JsonObject],
-    page: tuple[_Request, _Answer, Any],  # Any: a JSON document
+    page: tuple[_Request, _Response, Any],  # Any: a JSON document
 ) -> _Request | None:
     """The request for the page behind one; None behind the last."""
     request, answer, document = page
-    paging, params = source.paging, _first_params(source)
+    paging, params = source.paging, _build_first_params(source)
     if paging.link is not None:
-        link = answer.link if paging.link == _HEADER else _at(document, paging.link)
-        return _Request(_joined(answer.url, str(link)), {}) if link else None
+        link = answer.next_url if paging.link == _HEADER else _get_path(document, paging.link)
+        return _Request(_join_url(answer.url, str(link)), {}) if link else None
     if paging.cursor is not None:
-        cursor = _at(document, paging.cursor)
+        cursor = _get_path(document, paging.cursor)
         return _Request(source.url, params | {paging.param: str(cursor)}) if cursor else None
     if not found:
         return None
@@ -239,7 +245,7 @@ def _next(
     return None
 
 
-def _at(document: Any, path: str) -> Any:  # Any: a JSON document
+def _get_path(document: Any, path: str) -> Any:  # Any: a JSON document
     """What a document has at a path of names with dots between them; None for nothing."""
     for name in path.split("."):
         document = document.get(name) if isinstance(document, dict) else None

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from omnigraph.errors import SourceFailed, SourceRefused
+from omnigraph.errors import SourceFailedError, SourceRefusedError
 from omnigraph.pipelines.definition import KafkaSource
-from omnigraph.pipelines.encodings import REPLACEMENT, decoded
+from omnigraph.pipelines.encodings import REPLACEMENT, decode_text
 from omnigraph.pipelines.guards import CORRUPT
-from omnigraph.pipelines.origins.numbering import PART, ROW, by_values
-from omnigraph.pipelines.sources.json_lines import PERMISSIVE, with_corrupt
+from omnigraph.pipelines.origins.numbering import PART, ROW, number_by_values
+from omnigraph.pipelines.sources.json_lines import PERMISSIVE, with_corrupt_column
 from omnigraph.schema.shape import JsonObject
 
 if TYPE_CHECKING:
@@ -51,98 +51,98 @@ _COLUMNS: Final = (
 )
 
 # The library's names for events of its own begin like private ones.
-_AT_END: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 — see above
-_LOST: Final = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE)  # noqa: SLF001 — see above
+_PARTITION_END: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 — see above
+_LOST_OFFSET_CODES: Final = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE)  # noqa: SLF001 — see above
 # What to do where messages of a range can never be read any more.
 _LOST_HINT: Final = "a pipeline of another name begins anew, at its 'start'"
 
 # A range of offsets: topic, partition, first, and the one behind the last.
-Range = tuple[str, int, int, int]
+OffsetRange = tuple[str, int, int, int]
 
 
-def position(source: KafkaSource, after: Any) -> JsonObject:  # Any: a position, or None
+def compute_position(source: KafkaSource, after: Any) -> JsonObject:  # Any: a position, or None
     """The ranges of a run: each partition from where the last one ended."""
     known = {} if after is None else {(each[0], each[1]): each[3] for each in after["ranges"]}
-    ranges: list[Range] = []
-    with _consumer(_options(source)) as consumer:
+    ranges: list[OffsetRange] = []
+    with _open_consumer(_build_options(source)) as consumer:
         for topic in source.topics:
             ends = {number: end for (name, number), end in known.items() if name == topic}
-            partitions = _partitions(consumer, topic)
+            partitions = _list_partitions(consumer, topic)
             if gone := sorted(ends.keys() - set(partitions)):
                 message = f"topic '{topic}' has no partition {gone[0]} any more: it was made anew"
-                raise SourceRefused(message, hint=_LOST_HINT)
+                raise SourceRefusedError(message, hint=_LOST_HINT)
             for number in partitions:
                 place = TopicPartition(topic, number)
                 low, high = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
                 # A partition that a topic got meanwhile has only new messages.
                 is_whole = bool(ends) or source.start == "beginning"
                 first = ends.get(number, low if is_whole else high)
-                _require_there(f"{topic}/{number}", first, (low, high))
+                _require_offset(f"{topic}/{number}", first, (low, high))
                 ranges.append((topic, number, first, high))
     return {
         "kind": "kafka",
-        "ranges": [list(each) for each in bounded(ranges, source.messages_max)],
+        "ranges": [list(each) for each in limit_ranges(ranges, source.messages_max)],
     }
 
 
-def _require_there(name: str, first: int, held: tuple[int, int]) -> None:
+def _require_offset(name: str, first: int, held: tuple[int, int]) -> None:
     """Refuse to go on at an offset that a partition does not hold."""
     low, high = held
     if first < low:
         message = f"{name}: messages {first} to {low - 1} were not read before Kafka removed them"
-        raise SourceRefused(message, hint=_LOST_HINT)
+        raise SourceRefusedError(message, hint=_LOST_HINT)
     if first > high:
         message = f"{name} ends at offset {high}, but was read up to {first}: it was made anew"
-        raise SourceRefused(message, hint=_LOST_HINT)
+        raise SourceRefusedError(message, hint=_LOST_HINT)
 
 
-def bounded(ranges: Sequence[Range], messages_max: int) -> list[Range]:
+def limit_ranges(ranges: Sequence[OffsetRange], messages_max: int) -> list[OffsetRange]:
     """The ranges cut so that they hold at most so many messages, each about the same share."""
     share = max(messages_max // max(len(ranges), 1), 1)
     return [(topic, number, low, min(high, low + share)) for topic, number, low, high in ranges]
 
 
-def count(position: JsonObject) -> int:
+def count_offsets(position: JsonObject) -> int:
     """How many offsets a position covers."""
     return sum(max(high - low, 0) for _, _, low, high in position["ranges"])
 
 
-def declared(source: KafkaSource) -> str:
+def build_declared_columns(source: KafkaSource) -> str:
     """The columns of a record, as Spark writes them."""
     if source.columns is None:
         return _COLUMNS
     others = _COLUMNS.removesuffix(f", `{CORRUPT}` string")
-    return others.replace("value string", with_corrupt(source.columns))
+    return others.replace("value string", with_corrupt_column(source.columns))
 
 
-def frame(source: KafkaSource, position: JsonObject, spark: SparkSession) -> DataFrame:
+def read_frame(source: KafkaSource, position: JsonObject, spark: SparkSession) -> DataFrame:
     """The messages of a position: one task for each partition of a topic."""
     ranges = [tuple(each) for each in position["ranges"] if each[3] > each[2]]
-    task = partial(read_ranges, _options(source), ranges)
+    task = partial(read_ranges, _build_options(source), ranges)
     parts = max(len(ranges), 1)
     messages = spark.range(0, len(ranges), 1, parts).mapInArrow(task, _COLUMNS)
-    messages = by_values(messages, part="xxhash64(topic, partition)", row="offset")
+    messages = number_by_values(messages, part="xxhash64(topic, partition)", row="offset")
     if source.columns is None:
         return messages
     others = [name for name in _SCHEMA.names if name not in ("value", CORRUPT)]
-    columns = with_corrupt(source.columns).replace("'", "\\'")
+    columns = with_corrupt_column(source.columns).replace("'", "\\'")
     parsed = f"from_json(value, '{columns}', map('mode', '{PERMISSIVE}')) AS value"
     others += [PART, ROW]
     return messages.selectExpr(*others, parsed).selectExpr(*others, "value.*")
 
 
 def read_ranges(
-    options: Mapping[str, str], ranges: Sequence[Range], batches: Iterator[pa.RecordBatch]
+    options: Mapping[str, str], ranges: Sequence[OffsetRange], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The messages of the ranges whose numbers are in a partition of the job."""
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            yield from _messages(options, ranges[number])
+            yield from _read_messages(options, ranges[number])
 
 
-def _messages(options: Mapping[str, str], asked: Range) -> Iterator[pa.RecordBatch]:
+def _read_messages(options: Mapping[str, str], asked: OffsetRange) -> Iterator[pa.RecordBatch]:
     topic, partition, low, high = asked
-    with _consumer(options) as consumer:
+    with _open_consumer(options) as consumer:
         consumer.assign([TopicPartition(topic, partition, low)])
         place, waits = low, 0
         while place < high:
@@ -150,38 +150,42 @@ def _messages(options: Mapping[str, str], asked: Range) -> Iterator[pa.RecordBat
             found: list[Any] = list(consumer.consume(_BATCH, timeout=_WAIT_S))
             kept = [each for each in found if each.error() is None and each.offset() < high]
             if any(each.offset() < low for each in kept):
-                raise SourceFailed(f"{topic}/{partition}: Kafka answers with offsets below {low}")
+                raise SourceFailedError(
+                    f"{topic}/{partition}: Kafka answers with offsets below {low}"
+                )
             if kept:
-                yield _batch(kept)
+                yield _build_batch(kept)
             # Offsets have gaps where messages were compacted away and behind transactions, so
             # that only the place of the next message says where a range ends.
-            place = max([place, *(_next_offset(each, asked) for each in found)])
+            place = max([place, *(_compute_next_offset(each, asked) for each in found)])
             waits = 0 if kept else waits + 1
             if waits >= _WAITS_MAX:
-                raise SourceFailed(f"{topic}/{partition}: no message came before offset {high}")
+                raise SourceFailedError(
+                    f"{topic}/{partition}: no message came before offset {high}"
+                )
 
 
-def _next_offset(message: Any, asked: Range) -> int:  # Any: the library has no types
+def _compute_next_offset(message: Any, asked: OffsetRange) -> int:  # Any: the library has no types
     """The offset behind a message, or the one where the end of a partition was met."""
     topic, partition, low, high = asked
     error = message.error()
     if error is None:
         return int(message.offset()) + 1
-    if error.code() == _AT_END:
+    if error.code() == _PARTITION_END:
         return int(message.offset())
-    if error.code() in _LOST:
+    if error.code() in _LOST_OFFSET_CODES:
         told = f"{topic}/{partition}: Kafka does not hold messages {low} to {high - 1} any more"
-        raise SourceRefused(told, hint=_LOST_HINT)
-    raise SourceFailed(f"{topic}/{partition}: {error.str()}")
+        raise SourceRefusedError(told, hint=_LOST_HINT)
+    raise SourceFailedError(f"{topic}/{partition}: {error.str()}")
 
 
-def _batch(messages: Sequence[Any]) -> pa.RecordBatch:  # Any: the library has no types
-    values = [_text(message.value()) for message in messages]
+def _build_batch(messages: Sequence[Any]) -> pa.RecordBatch:  # Any: the library has no types
+    values = [_decode_message_text(message.value()) for message in messages]
     columns = {
         # Keys are often numbers of some program: they do not make a message unreadable.
-        "key": [_text(message.key()).or_none for message in messages],
-        "value": [value.shown for value in values],
-        CORRUPT: [None if value.is_text else value.shown for value in values],
+        "key": [_decode_message_text(message.key()).or_none for message in messages],
+        "value": [value.display_text for value in values],
+        CORRUPT: [None if value.is_text else value.display_text for value in values],
         "topic": [message.topic() for message in messages],
         "partition": [message.partition() for message in messages],
         "offset": [message.offset() for message in messages],
@@ -191,52 +195,54 @@ def _batch(messages: Sequence[Any]) -> pa.RecordBatch:  # Any: the library has n
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class _DecodedText:
     """Bytes of a message as a text to show, and whether they are text in UTF-8."""
 
-    shown: str | None
+    display_text: str | None
     is_text: bool = True
 
     @property
     def or_none(self) -> str | None:
-        return self.shown if self.is_text else None
+        return self.display_text if self.is_text else None
 
 
-def _text(data: bytes | None) -> _Text:
+def _decode_message_text(data: bytes | None) -> _DecodedText:
     if data is None:
-        return _Text(None)
-    text, is_text = decoded(data)
+        return _DecodedText(None)
+    text, is_text = decode_text(data)
     # What cannot be read as JSON either.
-    return _Text(text if is_text else f"{REPLACEMENT}{text}", is_text)
+    return _DecodedText(text if is_text else f"{REPLACEMENT}{text}", is_text)
 
 
 @contextmanager
-def _consumer(options: Mapping[str, str]) -> Iterator[Any]:  # Any: the library has no types
+def _open_consumer(options: Mapping[str, str]) -> Iterator[Any]:  # Any: the library has no types
     try:
         consumer = Consumer(dict(options))
     except (KafkaException, ValueError, TypeError) as failure:
-        raise SourceRefused(f"Kafka's options are refused: {_told(failure)}") from failure
+        raise SourceRefusedError(
+            f"Kafka's options are refused: {_format_failure(failure)}"
+        ) from failure
     try:
         yield consumer
     except KafkaException as failure:
-        raise SourceFailed(f"Kafka cannot be read: {_told(failure)}") from failure
+        raise SourceFailedError(f"Kafka cannot be read: {_format_failure(failure)}") from failure
     finally:
         consumer.close()
 
 
-def _told(failure: Exception) -> str:
+def _format_failure(failure: Exception) -> str:
     reason = failure.args[0] if failure.args else failure
     return str(reason.str() if isinstance(reason, KafkaError) else reason)
 
 
-def _partitions(consumer: Any, topic: str) -> list[int]:  # Any: the library has no types
+def _list_partitions(consumer: Any, topic: str) -> list[int]:  # Any: the library has no types
     found = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
     if found.error is not None:
-        raise SourceRefused(f"topic '{topic}': {found.error.str()}")
+        raise SourceRefusedError(f"topic '{topic}': {found.error.str()}")
     return sorted(found.partitions)
 
 
-def _options(source: KafkaSource) -> dict[str, str]:
+def _build_options(source: KafkaSource) -> dict[str, str]:
     return {
         "group.id": "omnigraph",
         "enable.auto.commit": "false",

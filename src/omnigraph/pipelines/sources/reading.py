@@ -15,18 +15,18 @@ from omnigraph.pipelines.definition import (
     Source,
 )
 from omnigraph.pipelines.origins.numbering import PART, ROW
-from omnigraph.pipelines.origins.packing import packing_held
+from omnigraph.pipelines.origins.packing import pin_partition_settings
 from omnigraph.pipelines.sources import files, graph_feed, http, kafka, postgres
-from omnigraph.pipelines.sources.survey import Survey
-from omnigraph.pipelines.sql import literal, quoted
+from omnigraph.pipelines.sources.survey import SourceState
+from omnigraph.pipelines.sql import quote_literal, quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 @contextmanager
-def opened(
-    source: Source, found: Survey, spark: SparkSession, *, staging: str | None = None
+def open_source(
+    source: Source, found: SourceState, spark: SparkSession, *, staging: str | None = None
 ) -> Iterator[DataFrame]:
     """The records of a source; what they need, such as a snapshot, is held until the end.
 
@@ -35,32 +35,34 @@ def opened(
     """
     match source:
         case FileSource():
-            with packing_held(spark):
-                yield files.frame(source, found.state, spark)
+            with pin_partition_settings(spark):
+                yield files.read_frame(source, found.listing, spark)
         case PostgresSource():
-            with postgres.frame(source, spark) as rows:
+            with postgres.open_frame(source, spark) as rows:
                 yield rows
         case HttpSource():
-            with http.frame(source, spark, staging) as records:
+            with http.open_frame(source, spark, staging) as records:
                 yield records
         case FeedSource():
-            yield graph_feed.frame(source, found.position, spark)
+            yield graph_feed.read_frame(source, found.position, spark)
         case KafkaSource():
-            yield kafka.frame(source, found.position, spark)
+            yield kafka.read_frame(source, found.position, spark)
         case _:
             assert_never(source)
 
 
-def place_sql(source: Source, columns: Sequence[str]) -> str:
+def build_location_sql(source: Source, columns: Sequence[str]) -> str:
     """SQL over a record with these columns: which of a source that is no files it is, for people.
 
     A column that says so, but that a record does not have once, is left out.
     """
     match source:
         case PostgresSource():
-            known = [name for name in postgres.identity(source) if columns.count(name) == 1]
-            items = [f"{literal(f'{name} ')}, {quoted(name)}" for name in known]
-            table = literal(source.table or "a query")
+            known = [
+                name for name in postgres.find_identity_columns(source) if columns.count(name) == 1
+            ]
+            items = [f"{quote_literal(f'{name} ')}, {quote_name(name)}" for name in known]
+            table = quote_literal(source.table or "a query")
             return f"concat_ws(' ', {', '.join([table, *(f'concat({item})' for item in items)])})"
         case HttpSource():
             return f"concat('page ', {PART}, ' record ', {ROW})"
@@ -74,7 +76,7 @@ def place_sql(source: Source, columns: Sequence[str]) -> str:
             assert_never(source)
 
 
-def require_same(source: Source, found: Survey) -> None:
+def require_unchanged(source: Source, found: SourceState) -> None:
     """Refuse a source whose records are not pinned and are not those that a survey found."""
     if isinstance(source, FileSource):
-        files.require_same(source, found.state)
+        files.require_unchanged(source, found.listing)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import SourceFailed
-from omnigraph.ids import new_ulid
+from omnigraph.errors import SourceFailedError
+from omnigraph.ids import generate_ulid
 from omnigraph.pipelines.origins.numbering import PART, ROW
 from omnigraph.pipelines.sources.json_lines import TEXT_COLUMN
 from omnigraph.storage import layout, open_objects
@@ -40,60 +40,60 @@ class Staging:
     uri: str
     folder: str
 
-    def path(self, number: int) -> str:
+    def path_of(self, number: int) -> str:
         """Where a piece is."""
         return f"{self.folder}/{number:06d}.records"
 
     def write(self, pages: Iterable[pa.Array]) -> int:
         """Write pages of JSON texts; answers how many pieces there are."""
-        objects, count = _objects_at(self.uri), 0
-        for piece in _pieces(pages):
-            objects.put(self.path(count), _packed(piece))
+        objects, count = _open_objects_at(self.uri), 0
+        for piece in _split_pieces(pages):
+            objects.put(self.path_of(count), _encode_piece(piece))
             count += 1
         return count
 
-    def lines(self, count: int, spark: SparkSession) -> DataFrame:
+    def read_lines(self, count: int, spark: SparkSession) -> DataFrame:
         """The texts of pieces, with the numbers of their pages and in these, both from 1."""
         task = partial(read_pieces, self)
         return spark.range(0, count, 1, max(count, 1)).mapInArrow(task, _COLUMNS)
 
 
 @contextmanager
-def staging_at(uri: str | None) -> Iterator[Staging]:
+def open_staging(uri: str | None) -> Iterator[Staging]:
     """A folder beside a graph, or, without one, of this machine; in the end it is empty again."""
     if uri is None:
         here = tempfile.TemporaryDirectory(prefix="omnigraph-", ignore_cleanup_errors=True)
-        with here as folder, staging_at(folder) as own:
+        with here as folder, open_staging(folder) as own:
             yield own
         return
-    staging = Staging(uri, layout.staging_folder(new_ulid()))
+    staging = Staging(uri, layout.build_staging_folder(generate_ulid()))
     try:
         yield staging
     finally:
         # Any failure: it must not hide how the reading ended, and maintenance collects the rest.
         with suppress(Exception):
-            objects = _objects_at(uri)
+            objects = _open_objects_at(uri)
             objects.delete([entry.path for entry in objects.list(f"{staging.folder}/")])
 
 
 def read_pieces(staging: Staging, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The texts of the pieces whose numbers are in a partition."""
-    objects = _objects_at(staging.uri)
+    objects = _open_objects_at(staging.uri)
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            data = objects.get(staging.path(number))
+            data = objects.get(staging.path_of(number))
             if data is None:
-                raise SourceFailed(f"{staging.path(number)} was staged, but is gone")
+                raise SourceFailedError(f"{staging.path_of(number)} was staged, but is gone")
             yield from pa.ipc.open_stream(data)
 
 
 @lru_cache(maxsize=8)
-def _objects_at(uri: str) -> Objects:
+def _open_objects_at(uri: str) -> Objects:
     # What is written here is of no use after a crash.
     return open_objects(uri, is_durable=False)
 
 
-def _pieces(pages: Iterable[pa.Array]) -> Iterator[list[pa.RecordBatch]]:
+def _split_pieces(pages: Iterable[pa.Array]) -> Iterator[list[pa.RecordBatch]]:
     waiting: list[pa.RecordBatch] = []
     size = 0
     for number, page in enumerate(pages, 1):
@@ -108,7 +108,7 @@ def _pieces(pages: Iterable[pa.Array]) -> Iterator[list[pa.RecordBatch]]:
         yield waiting
 
 
-def _packed(batches: Iterable[pa.RecordBatch]) -> bytes:
+def _encode_piece(batches: Iterable[pa.RecordBatch]) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, _SCHEMA, options=_COMPRESSED) as writer:
         for batch in batches:

@@ -17,7 +17,7 @@ from omnigraph.pipelines.sources import files, graph_feed, http, kafka, postgres
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class SourceState:
     """What a run reads of a source.
 
     `position` is what the ledger keeps. `content` says what is in it, if that is known before it
@@ -26,7 +26,7 @@ class Survey:
 
     position: Any  # Any: JSON, of each kind its own
     content: str | None = None
-    state: Any = None  # Any: of each kind its own
+    listing: Any = None  # Any: of each kind its own
     # Of a followed source, whether there is anything behind the last position.
     is_empty: bool = False
 
@@ -36,24 +36,28 @@ def is_followed(source: Source) -> bool:
     return isinstance(source, FeedSource | KafkaSource)
 
 
-def survey(source: Source, *, after: Any = None, at: Any = None) -> Survey:  # Any: positions
+def read_source_state(
+    source: Source, *, after: Any = None, at: Any = None
+) -> SourceState:  # Any: positions
     """Look at a source: of a followed one what is behind a position, or again what is at one."""
     match source:
         case FileSource():
-            found = files.listed(source)
-            return Survey(files.position(found), content=files.content(found), state=found)
+            found = files.list_files(source)
+            return SourceState(
+                files.describe_position(found), content=files.compute_digest(found), listing=found
+            )
         case PostgresSource():
-            return Survey(postgres.position(source))
+            return SourceState(postgres.describe_position(source))
         case HttpSource():
-            return Survey(http.position(source))
+            return SourceState(http.describe_position(source))
         case FeedSource():
             if at is None:
-                position = graph_feed.position(source, after)
+                position = graph_feed.compute_position(source, after)
             else:
-                position = graph_feed.between_commits(source, at)
-            return Survey(position, is_empty=position["from"] == position["to"])
+                position = graph_feed.normalize_position(source, at)
+            return SourceState(position, is_empty=position["from"] == position["to"])
         case KafkaSource():
-            position = kafka.position(source, after) if at is None else at
-            return Survey(position, is_empty=kafka.count(position) == 0)
+            position = kafka.compute_position(source, after) if at is None else at
+            return SourceState(position, is_empty=kafka.count_offsets(position) == 0)
         case _:
             assert_never(source)

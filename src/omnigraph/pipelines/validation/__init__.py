@@ -10,22 +10,22 @@ schemas and the headers of files on this machine.
                    values of a wrong type, if columns are known
 """
 
-from omnigraph.pipelines.validation.expressions import Spark
+from omnigraph.pipelines.validation.expressions import LazySparkSession
 from omnigraph.pipelines.validation.whole import (
-    Checked,
-    all_validated,
-    catalog_for,
-    checked,
-    resolver_of,
-    validated,
+    ValidationReport,
+    find_catalog,
+    make_resolver,
+    validate_all,
+    validate_definition,
+    validate_pipeline,
 )
 
 __all__ = [
-    "Checked",
-    "Spark",
-    "all_validated",
-    "catalog_for",
-    "checked",
-    "resolver_of",
-    "validated",
+    "LazySparkSession",
+    "ValidationReport",
+    "find_catalog",
+    "make_resolver",
+    "validate_all",
+    "validate_definition",
+    "validate_pipeline",
 ]

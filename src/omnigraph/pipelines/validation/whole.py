@@ -10,26 +10,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import omnigraph
-from omnigraph.engine.distributed import spark_module
+from omnigraph.engine.distributed import import_spark_module
 from omnigraph.errors import (
     OmnigraphError,
-    PipelineInvalid,
-    PipelineNotFound,
+    PipelineInvalidError,
+    PipelineNotFoundError,
     Problem,
-    SecretMissing,
-    SourceRefused,
+    SecretMissingError,
+    SourceRefusedError,
 )
 from omnigraph.pipelines.check import check_mapping
 from omnigraph.pipelines.definition import FileSource, Pipeline, Target
-from omnigraph.pipelines.fields import START, Findings, in_order
+from omnigraph.pipelines.fields import DOCUMENT_START, Findings, sort_problems
 from omnigraph.pipelines.loading import catalog_of
-from omnigraph.pipelines.mapping import Mapped
-from omnigraph.pipelines.reading import find_definition, read_what_is_there
+from omnigraph.pipelines.mapping import RecordMapping
+from omnigraph.pipelines.reading import find_definition, read_valid_parts
 from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.secrets import missing_in
-from omnigraph.pipelines.sources.known import declared_columns, files_with_header, header_frame
+from omnigraph.pipelines.secrets import find_missing_names
+from omnigraph.pipelines.sources.known import (
+    find_declared_columns,
+    find_header_files,
+    read_header_frame,
+)
 from omnigraph.pipelines.validation.expressions import (
-    Spark,
+    LazySparkSession,
     check_columns,
     check_syntax,
     has_expressions,
@@ -41,17 +45,17 @@ from omnigraph.schema.shape import JsonObject
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from omnigraph.pipelines.sources.files import Listed
+    from omnigraph.pipelines.sources.files import FileListing
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ValidationReport:
     """What is wrong with a definition, and what could not be looked at; `targets` is how many."""
 
     name: str
     file: str
     problems: tuple[Problem, ...]
-    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     targets: int = 0
 
     def to_json(self) -> JsonObject:
@@ -61,102 +65,102 @@ class Checked:
             "file": self.file,
             "valid": not self.problems,
             "problems": [each.to_json() for each in self.problems],
-            "notes": list(self.notes),
+            "notes": list(self.remarks),
         }
 
 
-def all_validated(names: Iterable[str], folder: Path) -> list[Checked]:
+def validate_all(names: Iterable[str], folder: Path) -> list[ValidationReport]:
     """Definitions by name or path, each looked at whatever is wrong with the others."""
     found = []
-    with Spark() as spark:
+    with LazySparkSession() as spark:
         for name in names:
             try:
-                found.append(validated(find_definition(name, folder), spark))
-            except PipelineNotFound as failure:
+                found.append(validate_definition(find_definition(name, folder), spark))
+            except PipelineNotFoundError as failure:
                 problem = Problem(name, 1, 1, failure.message, failure.hint)
-                found.append(Checked(name, name, (problem,)))
+                found.append(ValidationReport(name, name, (problem,)))
     return found
 
 
-def validated(path: Path, spark: Spark | None = None) -> Checked:
+def validate_definition(path: Path, spark: LazySparkSession | None = None) -> ValidationReport:
     """A definition that was looked at from every side; `spark` is shared by several of them."""
     findings = Findings(str(path))
     try:
-        pipeline = read_what_is_there(path, findings)
-    except PipelineInvalid as failure:
-        return Checked(path.name.partition(".")[0], str(path), failure.problems)
-    return checked(pipeline, findings, spark=spark)
+        pipeline = read_valid_parts(path, findings)
+    except PipelineInvalidError as failure:
+        return ValidationReport(path.name.partition(".")[0], str(path), failure.problems)
+    return validate_pipeline(pipeline, findings, spark=spark)
 
 
-def checked(
+def validate_pipeline(
     pipeline: Pipeline,
     findings: Findings,
     *,
-    spark: Spark | None = None,
+    spark: LazySparkSession | None = None,
     looks_at_files: bool = True,
-) -> Checked:
+) -> ValidationReport:
     """What was found when a definition was read, and everything that can be found behind that.
 
     Without looking at files, no source is asked for anything, not even for its columns.
     """
-    resolver, notes = resolver_of(pipeline)
-    with Spark() if spark is None else nullcontext(spark) as shared:
-        looking = _Looking(pipeline, resolver, findings, shared, notes)
+    resolver, notes = make_resolver(pipeline)
+    with LazySparkSession() if spark is None else nullcontext(spark) as shared:
+        looking = _Validator(pipeline, resolver, findings, shared, notes)
         if looks_at_files:
-            looking.at_headers()
-        looking.at_everything()
-    return Checked(
+            looking.find_headers()
+        looking.check_all()
+    return ValidationReport(
         pipeline.name,
         pipeline.file,
-        tuple(in_order(looking.findings.problems, first=pipeline.file)),
-        tuple(dict.fromkeys(looking.notes)),
+        tuple(sort_problems(looking.findings.problems, first=pipeline.file)),
+        tuple(dict.fromkeys(looking.remarks)),
         len(pipeline.targets),
     )
 
 
-def resolver_of(pipeline: Pipeline) -> tuple[Resolver, list[str]]:
+def make_resolver(pipeline: Pipeline) -> tuple[Resolver, list[str]]:
     """The definition in the environment of the process, and what of that could not be read."""
     try:
-        return Resolver.of(pipeline), []
-    except SourceRefused as failure:
+        return Resolver.from_environment(pipeline), []
+    except SourceRefusedError as failure:
         # Secrets are for runs: where nobody has the file, definitions are checked all the same.
         return Resolver(pipeline, os.environ), [failure.message]
 
 
 @dataclass(frozen=True, slots=True)
-class _Looking:
+class _Validator:
     """A definition that is looked at, and what was seen so far."""
 
     pipeline: Pipeline
     resolver: Resolver
     findings: Findings
-    spark: Spark
-    notes: list[str]
-    headers: dict[str, Listed] = field(default_factory=dict)
+    spark: LazySparkSession
+    remarks: list[str]
+    headers: dict[str, FileListing] = field(default_factory=dict)
 
-    def at_everything(self) -> None:
+    def check_all(self) -> None:
         """Run every check, whatever the others find."""
         told = {(each.file, each.line, each.column) for each in self.findings.problems}
-        spark = self._session()
-        columns = {} if spark is None else dict(self._columns(spark))
+        spark = self._find_session()
+        columns = {} if spark is None else dict(self._iter_known_columns(spark))
         for target in self.pipeline.targets:
-            own = Findings(target.mapped.file, paths=target.mapped.paths)
+            own = Findings(target.mapping.file, paths=target.mapping.paths)
             own.problems += [each for each in self.findings.problems if each.file == own.file]
             if spark is not None:
-                check_syntax(target.mapped, own, spark)
-            catalog = self._catalog(target)
+                check_syntax(target.mapping, own, spark)
+            catalog = self._find_catalog(target)
             if catalog is not None:
                 # What follows from a fault that was told already is no news.
                 own.problems += [
                     each
-                    for each in check_mapping(target.mapped, catalog, mode=target.mode).problems
+                    for each in check_mapping(target.mapping, catalog, mode=target.mode).problems
                     if (each.file, each.line, each.column) not in told
                 ]
                 if columns:
-                    check_columns(self._with_sources(target.mapped), catalog, columns, own)
+                    check_columns(self._with_sources(target.mapping), catalog, columns, own)
             self.findings.problems += own.problems
 
-    def _with_sources(self, mapped: Mapped) -> Mapped:
+    def _with_sources(self, mapped: RecordMapping) -> RecordMapping:
         """A mapping whose rules name the source that there is, if there is one only."""
         if len(self.pipeline.sources) != 1:
             return mapped
@@ -164,78 +168,82 @@ class _Looking:
         rules = (replace(rule, source=rule.source or only) for rule in mapped.rules)
         return replace(mapped, rules=tuple(rules))
 
-    def _session(self) -> SparkSession | None:
+    def _find_session(self) -> SparkSession | None:
         """Spark, if there is anything that only Spark can tell."""
-        is_needed = any(has_expressions(target.mapped) for target in self.pipeline.targets)
+        is_needed = any(has_expressions(target.mapping) for target in self.pipeline.targets)
         sources = self.pipeline.sources.values()
-        if not (is_needed or self.headers or any(map(declared_columns, sources))):
+        if not (is_needed or self.headers or any(map(find_declared_columns, sources))):
             return None
-        found = self.spark.session()
+        found = self.spark.get_session()
         if found is None:
-            self.notes.append(f"expressions are not checked: {self.spark.problem}")
+            self.remarks.append(f"expressions are not checked: {self.spark.problem}")
         return found
 
-    def at_headers(self) -> None:
+    def find_headers(self) -> None:
         """Find the files that tell the columns of their sources."""
         for name in self.pipeline.sources:
             try:
-                found = files_with_header(self.resolver.source(name))
-            except SecretMissing:
+                found = find_header_files(self.resolver.resolve_source(name))
+            except SecretMissingError:
                 continue
             except OmnigraphError as failure:
-                told = self.resolver.hidden(failure.message)
-                self.notes.append(f"columns of source '{name}' are not known: {told}")
+                told = self.resolver.hide_secrets(failure.message)
+                self.remarks.append(f"columns of source '{name}' are not known: {told}")
                 continue
             if found is not None:
                 self.headers[name] = found
 
-    def _columns(self, spark: SparkSession) -> Iterator[tuple[str, DataFrame]]:
+    def _iter_known_columns(self, spark: SparkSession) -> Iterator[tuple[str, DataFrame]]:
         """A frame without rows for each source whose columns are known."""
         for name, source in self.pipeline.sources.items():
-            declared = declared_columns(source)
+            declared = find_declared_columns(source)
             if declared is not None:
-                frame = self._declared(name, declared, spark)
+                frame = self._build_declared_frame(name, declared, spark)
                 if frame is not None:
                     yield name, frame
             elif name in self.headers and isinstance(source, FileSource):
-                with_secrets = self.resolver.source(name)
+                with_secrets = self.resolver.resolve_source(name)
                 assert isinstance(with_secrets, FileSource), "a secret changes no kind"
                 try:
-                    with spark_module("failures").refusing_data(name):
-                        frame = header_frame(with_secrets, self.headers[name], spark)
+                    with import_spark_module("failures").refusing_data(name):
+                        frame = read_header_frame(with_secrets, self.headers[name], spark)
                 except OmnigraphError as failure:
-                    self.notes.append(self.resolver.hidden(failure.message))
+                    self.remarks.append(self.resolver.hide_secrets(failure.message))
                 else:
                     yield name, frame
 
-    def _declared(self, name: str, columns: str, spark: SparkSession) -> DataFrame | None:
-        parsing = spark_module("parsing")
+    def _build_declared_frame(
+        self, name: str, columns: str, spark: SparkSession
+    ) -> DataFrame | None:
+        parsing = import_spark_module("parsing")
         try:
             frame: DataFrame = parsing.without_rows(columns, spark)
-        except spark_module("analysis").Unresolved as failure:
-            place = self.pipeline.columns.get(name, START)
+        except import_spark_module("analysis").Unresolved as failure:
+            place = self.pipeline.column_positions.get(name, DOCUMENT_START)
             told = str(failure).rstrip(".")
-            self.findings.add(place, f"these are no columns: {told}", hint="write name type, …")
+            self.findings.add_problem(
+                place, f"these are no columns: {told}", hint="write name type, …"
+            )
             return None
         return frame
 
-    def _catalog(self, target: Target) -> Catalog | None:
+    def _find_catalog(self, target: Target) -> Catalog | None:
         if target.graph not in self.pipeline.graphs:
             return None
         place = self.pipeline.graphs[target.graph]
         try:
-            catalog = catalog_for(target, self.resolver)
+            catalog = find_catalog(target, self.resolver)
         except OmnigraphError as failure:
-            message = self.resolver.hidden(f"graph '{target.graph}': {failure.message}")
-            self.findings.add(place.place, message, hint=failure.hint)
+            message = self.resolver.hide_secrets(f"graph '{target.graph}': {failure.message}")
+            self.findings.add_problem(place.position, message, hint=failure.hint)
             return None
         if catalog is None:
-            missing = ", ".join(missing_in([place.uri], self.resolver.environment))
-            self.notes.append(f"graph '{target.graph}' is not checked: {missing} is not set")
+            missing = ", ".join(find_missing_names([place.uri], self.resolver.environment))
+            self.remarks.append(f"graph '{target.graph}' is not checked: {missing} is not set")
         return catalog
 
 
-def catalog_for(target: Target, resolver: Resolver) -> Catalog | None:
+def find_catalog(target: Target, resolver: Resolver) -> Catalog | None:
     """The schema of a target: that of a file if the definition names one, else of the graph.
 
     None if the address of the graph is a secret that is not set.
@@ -246,11 +254,11 @@ def catalog_for(target: Target, resolver: Resolver) -> Catalog | None:
             return load_catalog(place.schema.read_text(encoding="utf-8"))
         except OSError as failure:
             message = f"{place.schema} cannot be read: {failure.strerror}"
-            raise SourceRefused(message) from failure
+            raise SourceRefusedError(message) from failure
         except UnicodeDecodeError as failure:
             message = f"{place.schema} is not UTF-8: byte {failure.start + 1} cannot be read"
-            raise SourceRefused(message, hint="save it as UTF-8") from failure
-    if not resolver.can_address(target.graph):
+            raise SourceRefusedError(message, hint="save it as UTF-8") from failure
+    if not resolver.can_resolve_graph(target.graph):
         return None
-    with omnigraph.open(resolver.graph(target.graph)) as graph:
+    with omnigraph.open(resolver.resolve_graph(target.graph)) as graph:
         return catalog_of(graph.branch(target.branch))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from omnigraph.diagnostics.source import NOWHERE, Span
+from omnigraph.diagnostics.source import NO_SPAN, Span
 from omnigraph.query.ast.expressions import AggregateFunction, CompareOp, Expr, Variable
 from omnigraph.schema.ast import Name
 
@@ -15,7 +15,7 @@ class PropertyMatch:
 
     property: Name
     value: Expr
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Binding:
     variable: Variable
     type_name: Name
     matches: tuple[PropertyMatch, ...] = ()
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class EdgeName:
 
     text: str
     is_quoted: bool = False
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class NamedEdges:
 class AnyEdge:
     """The wildcard `*`."""
 
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class HopBounds:
 
     minimum: int
     maximum: int | None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Traversal:
     is_undirected: bool
     bounds: HopBounds | None
     target: Variable
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Filter:
     """A Boolean expression that must be true."""
 
     condition: Expr
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class NotBlock:
     """`not { … }`: no inner match may exist."""
 
     clauses: tuple[Clause, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class ExistsBlock:
     """`exists { … }`: some inner match must exist."""
 
     clauses: tuple[Clause, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class AggregateBlock:
     clauses: tuple[Clause, ...]
     op: CompareOp
     value: Expr
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 Clause = Binding | Traversal | Filter | NotBlock | ExistsBlock | AggregateBlock

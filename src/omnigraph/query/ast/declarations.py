@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from omnigraph.diagnostics.source import NOWHERE, Span
+from omnigraph.diagnostics.source import NO_SPAN, Span
 from omnigraph.query.ast.clauses import Clause
 from omnigraph.query.ast.expressions import Expr
 from omnigraph.schema.ast import Name
@@ -18,7 +18,7 @@ class Projection:
 
     value: Expr
     alias: Name | None = None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 class Direction(StrEnum):
@@ -34,7 +34,7 @@ class OrderKey:
 
     value: Expr
     direction: Direction | None = None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class ReadBody:
     projections: tuple[Projection, ...]
     order: tuple[OrderKey, ...] = ()
     limit: int | None = None
-    limit_span: Span = field(default=NOWHERE, compare=False)
-    match_span: Span = field(default=NOWHERE, compare=False)
-    return_span: Span = field(default=NOWHERE, compare=False)
-    order_span: Span = field(default=NOWHERE, compare=False)
+    limit_span: Span = field(default=NO_SPAN, compare=False)
+    match_span: Span = field(default=NO_SPAN, compare=False)
+    return_span: Span = field(default=NO_SPAN, compare=False)
+    order_span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Assignment:
 
     property: Name
     value: Expr
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Insert:
 
     type_name: Name
     assignments: tuple[Assignment, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Update:
     type_name: Name
     assignments: tuple[Assignment, ...]
     condition: Expr
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Delete:
 
     type_name: Name
     condition: Expr
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 Mutation = Insert | Update | Delete
@@ -104,7 +104,7 @@ class Parameter:
 
     name: Name
     type: PropertyType
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ class Query:
     body: ReadBody | MutationBody
     description: str | None = None
     instruction: str | None = None
-    span: Span = field(default=NOWHERE, compare=False)
-    header_span: Span = field(default=NOWHERE, compare=False)
-    parameters_span: Span = field(default=NOWHERE, compare=False)
-    description_span: Span = field(default=NOWHERE, compare=False)
-    instruction_span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
+    header_span: Span = field(default=NO_SPAN, compare=False)
+    parameters_span: Span = field(default=NO_SPAN, compare=False)
+    description_span: Span = field(default=NO_SPAN, compare=False)
+    instruction_span: Span = field(default=NO_SPAN, compare=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from omnigraph.diagnostics.source import NOWHERE, Span
+from omnigraph.diagnostics.source import NO_SPAN, Span
 from omnigraph.schema.ast import Name
 
 
@@ -50,7 +50,7 @@ class IntegerLiteral:
     """An unsigned integer that fits signed 64 bits."""
 
     value: int
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class FloatLiteral:
     """A decimal number as written; it may be too large for a float."""
 
     text: str
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class StringLiteral:
     """A decoded string."""
 
     value: str
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class BooleanLiteral:
     """`true` or `false`."""
 
     value: bool
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class DateLiteral:
     """`date("…")`."""
 
     text: str
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class DateTimeLiteral:
     """`datetime("…")`."""
 
     text: str
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class ListLiteral:
     """`[a, b]`; items are literals or parameters."""
 
     items: tuple[Expr, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Variable:
     """`$name`: a parameter or a bound variable; `name` has no `$`, and `_` is anonymous."""
 
     name: str
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class PropertyAccess:
 
     variable: Variable
     property: Name
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class SystemAccess:
 
     variable: Variable
     name: Name
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class SystemField:
     """A bare `@id`, `@src` or `@dst` in a mutation's `where`; `name` has no `@`."""
 
     name: str
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +140,14 @@ class Identifier:
     """A bare word: an alias in `order`, an own property in a mutation's `where`."""
 
     name: str
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
     """`now()`."""
 
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class TextPredicate:
     target: Expr
     query: Expr
     edits: Expr | None = None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Nearest:
 
     target: PropertyAccess | SystemAccess
     query: Expr
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class Bm25:
 
     target: Expr
     query: Expr
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class Rrf:
     first: Nearest | Bm25
     second: Nearest | Bm25
     k: Expr | None = None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class AggregateCall:
 
     function: AggregateFunction
     argument: Expr
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class Comparison:
     op: CompareOp
     left: Expr
     right: Expr
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class TextTest:
     left: Expr
     right: Expr
     is_call: bool = False
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class Membership:
 
     item: Expr
     items: Expr
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class NullTest:
 
     operand: Expr
     is_negated: bool
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class And:
     """Two or more operands, none of them an `And` unless it was parenthesised."""
 
     operands: tuple[Expr, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,7 @@ class Or:
     """Two or more operands, none of them an `Or` unless it was parenthesised."""
 
     operands: tuple[Expr, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ class Not:
     """`not operand`."""
 
     operand: Expr
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 Literal = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from omnigraph.diagnostics.source import NOWHERE, Span
+from omnigraph.diagnostics.source import NO_SPAN, Span
 from omnigraph.query.ast.declarations import Query
 from omnigraph.schema.ast import Name
 
@@ -16,7 +16,7 @@ class SetSetting:
     name: Name
     value: int | str
     is_word: bool = False
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class ResetSetting:
     """`reset name;`, or `reset all;` with no name."""
 
     name: Name | None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 Setting = SetSetting | ResetSetting
@@ -35,7 +35,7 @@ class Show:
     """`show name;`, or `show all;` with no name."""
 
     name: Name | None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class BranchCreate:
 
     name: Name
     parent: Name | None = None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class BranchDelete:
     """`branch delete name`."""
 
     name: Name
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class BranchMerge:
 
     source: Name
     target: Name | None = None
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class BranchList:
     """`branch list`."""
 
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Explain:
     """`explain query …`."""
 
     query: Query
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
 
 
 BranchStatement = BranchCreate | BranchDelete | BranchMerge | BranchList

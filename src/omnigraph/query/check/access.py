@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from omnigraph.query import ast, typed
-from omnigraph.query.check.context import Context
+from omnigraph.query.check.context import CheckContext
 from omnigraph.query.check.scope import ANONYMOUS, Bound, EdgeVariable, NodeVariable, Scope
 from omnigraph.schema.ast import Name
 from omnigraph.schema.catalog import EdgeType, Property
@@ -25,7 +25,9 @@ class Owner:
     fields: tuple[typed.SystemName, ...]
 
 
-def check_variable(context: Context, scope: Scope, variable: ast.Variable) -> typed.Expr | None:
+def check_variable(
+    context: CheckContext, scope: Scope, variable: ast.Variable
+) -> typed.Expr | None:
     """A bare variable that is no parameter: a node."""
     bound = find_bound(context, scope, variable, "T102")
     match bound:
@@ -37,7 +39,7 @@ def check_variable(context: Context, scope: Scope, variable: ast.Variable) -> ty
 
 
 def check_property(
-    context: Context, scope: Scope, access: ast.PropertyAccess, *, code: str = "T6"
+    context: CheckContext, scope: Scope, access: ast.PropertyAccess, *, code: str = "T6"
 ) -> typed.PropertyValue | None:
     """A property of a bound node or edge."""
     bound = find_bound(context, scope, access.variable, code)
@@ -51,14 +53,14 @@ def check_property(
                 return None
             return typed.PropertyValue(name, found.name, found.type)
         case EdgeVariable(name, tuple(edge_types)):
-            type_ = _edge_property_type(context, edge_types, access.property, code)
+            type_ = _check_edge_property(context, edge_types, access.property, code)
             if type_ is not None:
                 return typed.PropertyValue(name, access.property.text, type_)
     return None
 
 
 def check_node_property(
-    context: Context, scope: Scope, access: ast.PropertyAccess, *, code: str = "T6"
+    context: CheckContext, scope: Scope, access: ast.PropertyAccess, *, code: str = "T6"
 ) -> typed.PropertyValue | None:
     """A property that a search or rank call reads: only nodes can be searched."""
     if isinstance(scope.find(access.variable.name), EdgeVariable):
@@ -68,7 +70,7 @@ def check_node_property(
 
 
 def check_system(
-    context: Context, scope: Scope, access: ast.SystemAccess
+    context: CheckContext, scope: Scope, access: ast.SystemAccess
 ) -> typed.SystemValue | None:
     """A system field of a bound node or edge."""
     bound = find_bound(context, scope, access.variable, "T6")
@@ -78,43 +80,47 @@ def check_system(
     field = access.name.text
     if field not in {str(each) for each in fields}:
         kind = "a node" if isinstance(bound, NodeVariable) else "an edge"
-        context.error(
-            "T6", access.name.span, f"{kind} has no field '@{field}'; it has {_at(fields)}"
+        context.report_error(
+            "T6",
+            access.name.span,
+            f"{kind} has no field '@{field}'; it has {_format_fields(fields)}",
         )
         return None
     return typed.SystemValue(bound.name, typed.SystemName(field))
 
 
-def find_bound(context: Context, scope: Scope, variable: ast.Variable, code: str) -> Bound | None:
+def find_bound(
+    context: CheckContext, scope: Scope, variable: ast.Variable, code: str
+) -> Bound | None:
     """The variable a name stands for; an unbound name is reported once."""
     name = variable.name
     bound = scope.find(name)
     if bound is None and context.is_first("unbound", name):
-        context.error(
+        context.report_error(
             code,
             variable.span,
-            _unbound_message(context, scope, name),
-            hint=context.similar(name, scope.names()),
+            _format_unbound(context, scope, name),
+            hint=context.suggest_similar(name, scope.iter_names()),
         )
     return bound
 
 
-def refuse_edge(context: Context, variable: ast.Variable, what: str) -> None:
+def refuse_edge(context: CheckContext, variable: ast.Variable, what: str) -> None:
     """Report an edge variable where only a node or a value can stand."""
-    context.error("T23", variable.span, f"edge variable '${variable.name}' cannot {what}")
+    context.report_error("T23", variable.span, f"edge variable '${variable.name}' cannot {what}")
 
 
 def refuse_property(
-    context: Context, code: str, name: Name, owner: Owner, *, hint: str | None = None
+    context: CheckContext, code: str, name: Name, owner: Owner, *, hint: str | None = None
 ) -> None:
     """Report an unknown property, naming the `@` field or the nearest property instead."""
     if hint is None and name.text in {str(field) for field in owner.fields}:
         hint = f"the system field is '@{name.text}'"
-    hint = hint or context.similar(name.text, owner.properties)
-    context.error(code, name.span, f"{owner.name} has no property '{name.text}'", hint=hint)
+    hint = hint or context.suggest_similar(name.text, owner.properties)
+    context.report_error(code, name.span, f"{owner.name} has no property '{name.text}'", hint=hint)
 
 
-def _unbound_message(context: Context, scope: Scope, name: str) -> str:
+def _format_unbound(context: CheckContext, scope: Scope, name: str) -> str:
     if name == ANONYMOUS:
         return "'$_' binds nothing, so it cannot be read"
     if name in context.parameters:
@@ -126,26 +132,28 @@ def _unbound_message(context: Context, scope: Scope, name: str) -> str:
     return f"variable '${name}' is not bound"
 
 
-def _edge_property_type(
-    context: Context, edge_types: tuple[str, ...], name: Name, code: str
+def _check_edge_property(
+    context: CheckContext, edge_types: tuple[str, ...], name: Name, code: str
 ) -> PropertyType | None:
     edges = [context.catalog.edges[each] for each in edge_types]
     if not edges:
-        context.error(code, name.span, f"no edge type fits here, so there is no '{name.text}'")
+        context.report_error(
+            code, name.span, f"no edge type fits here, so there is no '{name.text}'"
+        )
         return None
     for edge in edges:
         if name.text not in edge.properties:
             owner = Owner(edge.name, edge.properties, EDGE_FIELDS)
             is_shared = len(edges) > 1 and any(name.text in each.properties for each in edges)
-            hint = f"each of {_names(edges)} must have it" if is_shared else None
+            hint = f"each of {_format_edge_names(edges)} must have it" if is_shared else None
             refuse_property(context, code, name, owner, hint=hint)
             return None
     merged = _merge_types(edge.properties[name.text].type for edge in edges)
     if merged is None:
-        context.error(
+        context.report_error(
             code,
             name.span,
-            f"property '{name.text}' has different types on {_names(edges)}",
+            f"property '{name.text}' has different types on {_format_edge_names(edges)}",
             hint="select fewer edge types",
         )
     return merged
@@ -166,9 +174,9 @@ def _merge_types(types: Iterable[PropertyType]) -> PropertyType | None:
     return PropertyType(EnumType(tuple(sorted(united))), is_nullable)
 
 
-def _at(fields: Iterable[typed.SystemName]) -> str:
+def _format_fields(fields: Iterable[typed.SystemName]) -> str:
     return ", ".join(f"'@{field}'" for field in fields)
 
 
-def _names(edges: Iterable[EdgeType]) -> str:
+def _format_edge_names(edges: Iterable[EdgeType]) -> str:
     return ", ".join(edge.name for edge in edges)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from omnigraph.query import typed
-from omnigraph.query.check.context import Context
+from omnigraph.query.check.context import CheckContext
 from omnigraph.query.check.scope import ANONYMOUS, Scope
-from omnigraph.query.check.traversals import Walk
+from omnigraph.query.check.traversals import CheckedTraversal
 
 
 def check_anchors(
-    context: Context, scope: Scope, walks: Mapping[int, Walk]
+    context: CheckContext, scope: Scope, walks: Mapping[int, CheckedTraversal]
 ) -> dict[int, typed.Binding]:
     """The scans to add before clauses, by clause index: one for each group without an anchor.
 
     A group is anchored by a binding of its block or by a variable of an outer one. A group with a
     wrong traversal is taken as anchored, because what it was meant to touch is unknown.
     """
-    groups = _Groups()
+    groups = _UnionFind()
     for walk in walks.values():
         groups.join(walk.source, walk.target)
     anchored = {
@@ -32,15 +32,17 @@ def check_anchors(
         group = groups.find(walk.source)
         if walk.typed is not None and group not in anchored:
             anchored.add(group)
-            scans[index] = _scan(context, walk, walk.typed)
+            scans[index] = _build_scan(context, walk, walk.typed)
     return scans
 
 
-def _scan(context: Context, walk: Walk, traversal: typed.Traversal) -> typed.Binding:
+def _build_scan(
+    context: CheckContext, walk: CheckedTraversal, traversal: typed.Traversal
+) -> typed.Binding:
     variable = walk.syntax.source
-    context.tolerate(
+    context.report_deprecated(
         ("T104", "L314"),
-        walk.syntax.source.span.to(walk.syntax.target.span),
+        walk.syntax.source.span.join(walk.syntax.target.span),
         f"neither end is declared, so every {traversal.source_type} is scanned"
         if not context.is_strict
         else "the traversal touches no declared variable",
@@ -51,7 +53,7 @@ def _scan(context: Context, walk: Walk, traversal: typed.Traversal) -> typed.Bin
     return typed.Binding(walk.source, traversal.source_type)
 
 
-class _Groups:
+class _UnionFind:
     """Names joined into groups, each known by one of its names."""
 
     def __init__(self) -> None:

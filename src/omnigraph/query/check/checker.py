@@ -6,7 +6,7 @@ from typing import assert_never
 
 from omnigraph.diagnostics import Collector
 from omnigraph.query import ast, typed
-from omnigraph.query.check.context import Context
+from omnigraph.query.check.context import CheckContext
 from omnigraph.query.check.mutations import check_mutations
 from omnigraph.query.check.ordering import check_order
 from omnigraph.query.check.parameters import declare_parameters
@@ -20,7 +20,7 @@ def check_query(
     query: ast.Query, catalog: Catalog, collector: Collector, *, mode: Mode = Mode.LENIENT
 ) -> typed.CheckedQuery | None:
     """Resolve and type a query; None exactly if it has errors, which the collector then holds."""
-    context = Context(catalog, collector, mode)
+    context = CheckContext(catalog, collector, mode)
     parameters = declare_parameters(context, query.parameters)
     checked: typed.CheckedQuery
     match query.body:
@@ -35,7 +35,7 @@ def check_query(
 
 
 def _check_read(
-    context: Context, name: str, parameters: tuple[typed.Parameter, ...], body: ast.ReadBody
+    context: CheckContext, name: str, parameters: tuple[typed.Parameter, ...], body: ast.ReadBody
 ) -> typed.Read:
     pattern, scope = check_pattern(context, body.clauses)
     items = check_items(context, scope, body.projections)
@@ -44,7 +44,7 @@ def _check_read(
         name=name,
         parameters=parameters,
         pattern=pattern,
-        columns=items.columns(),
+        columns=items.build_columns(),
         is_aggregated=items.is_aggregated,
         rank=order.rank,
         order=order.keys,

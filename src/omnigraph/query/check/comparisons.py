@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from omnigraph.diagnostics import Span, shown
+from omnigraph.diagnostics import Span, sanitize_text
 from omnigraph.query import ast, typed
-from omnigraph.query.check.context import Context
-from omnigraph.query.check.literals import are_compatible, converted, is_empty_list
+from omnigraph.query.check.context import CheckContext
+from omnigraph.query.check.literals import are_compatible, coerce_literal, is_empty_list
 from omnigraph.schema.types import EnumType, ListType, PropertyType, Scalar
 
 Operand = tuple[typed.Expr | None, Span]
 
 
-def compare(
-    context: Context, comparison: ast.Comparison, left: typed.Expr | None, right: typed.Expr | None
+def check_comparison(
+    context: CheckContext,
+    comparison: ast.Comparison,
+    left: typed.Expr | None,
+    right: typed.Expr | None,
 ) -> typed.Expr | None:
     """`left op right`."""
     if left is None or right is None:
@@ -27,25 +30,25 @@ def compare(
     if not all(_is_scalar(context, value, expr.span) for value, expr in operands):
         return None
     if not are_compatible(scalar_of(left), scalar_of(right)):
-        context.error(
+        context.report_error(
             "T7",
             comparison.span,
             f"cannot compare {left.type} with {right.type}",
-            hint=_conversion_hint(left, right),
+            hint=_suggest_conversion(left, right),
         )
         return None
     if comparison.op in (ast.CompareOp.EQ, ast.CompareOp.NE):
-        _warn_of_misfits(context, left, (right, comparison.right.span))
-        _warn_of_misfits(context, right, (left, comparison.left.span))
+        _warn_of_mismatches(context, left, (right, comparison.right.span))
+        _warn_of_mismatches(context, right, (left, comparison.left.span))
     return typed.Compare(
         comparison.op,
-        converted(left, scalar_of(right)),
-        converted(right, scalar_of(left)),
-        truth_type(left, right),
+        coerce_literal(left, scalar_of(right)),
+        coerce_literal(right, scalar_of(left)),
+        truth_type_of(left, right),
     )
 
 
-def _warn_of_misfits(context: Context, value: typed.Expr, other: Operand) -> None:
+def _warn_of_mismatches(context: CheckContext, value: typed.Expr, other: Operand) -> None:
     """Warn of a literal that an enum never equals: nothing is wrong, and nothing is found."""
     literal, span = other
     enum = value.type.value if isinstance(value.type, PropertyType) else None
@@ -54,24 +57,24 @@ def _warn_of_misfits(context: Context, value: typed.Expr, other: Operand) -> Non
     found = literal.value
     for word in found if isinstance(found, tuple) else (found,):
         if isinstance(word, str) and word not in enum.values:
-            context.collector.warning(
+            context.collector.report_warning(
                 "L204",
                 span,
-                f"'{shown(word)}' is never a value of {enum}",
-                hint=context.similar(word, enum.values),
+                f"'{sanitize_text(word)}' is never a value of {enum}",
+                hint=context.suggest_similar(word, enum.values),
             )
 
 
 def check_text_test(
-    context: Context, test: ast.TextTest, left: typed.Expr | None, right: typed.Expr | None
+    context: CheckContext, test: ast.TextTest, left: typed.Expr | None, right: typed.Expr | None
 ) -> typed.Expr | None:
     """`left contains right`, `left starts_with right`, or one of their call forms."""
     if left is None or right is None:
         return None
     if test.op is ast.TextOp.CONTAINS and element_of(left) is not None:
         if not test.is_call:
-            return member(context, test.span, (right, test.right.span), left)
-        context.error(
+            return check_member(context, test.span, (right, test.right.span), left)
+        context.report_error(
             "T7",
             test.left.span,
             f"contains(text, part) needs Strings, got {left.type}",
@@ -80,22 +83,22 @@ def check_text_test(
         return None
     for value, expr in ((left, test.left), (right, test.right)):
         if scalar_of(value) is not Scalar.STRING:
-            context.error("T7", expr.span, f"'{test.op}' needs Strings, got {value.type}")
+            context.report_error("T7", expr.span, f"'{test.op}' needs Strings, got {value.type}")
             return None
     if test.op is ast.TextOp.CONTAINS:
-        return typed.Substring(left, right, truth_type(left, right))
-    return typed.Prefix(left, right, truth_type(left, right))
+        return typed.Substring(left, right, truth_type_of(left, right))
+    return typed.Prefix(left, right, truth_type_of(left, right))
 
 
 def check_membership(
-    context: Context,
+    context: CheckContext,
     membership: ast.Membership,
     item: typed.Expr | None,
     items: typed.Expr | None,
 ) -> typed.Expr | None:
     """`item in items`."""
     if isinstance(item, typed.NodeValue):
-        context.error(
+        context.report_error(
             "T7",
             membership.item.span,
             f"membership needs a value, got the node '${item.variable}'",
@@ -105,80 +108,86 @@ def check_membership(
     if item is None or items is None:
         return None
     if element_of(items) is None:
-        context.error(
+        context.report_error(
             "T7", membership.items.span, f"'in' needs a list on the right, got {items.type}"
         )
         return None
-    return member(context, membership.span, (item, membership.item.span), items)
+    return check_member(context, membership.span, (item, membership.item.span), items)
 
 
-def member(context: Context, span: Span, item: Operand, items: typed.Expr) -> typed.Expr | None:
+def check_member(
+    context: CheckContext, span: Span, item: Operand, items: typed.Expr
+) -> typed.Expr | None:
     """Whether an item is in a list, in either spelling."""
     value, item_span = item
     if value is None:
         return None
     scalar, element = scalar_of(value), element_of(items)
     if scalar in (None, Scalar.BLOB):
-        context.error("T7", item_span, f"membership needs one item, got {value.type}")
+        context.report_error("T7", item_span, f"membership needs one item, got {value.type}")
         return None
     if is_empty_list(items):
         items = typed.Constant((), PropertyType(ListType(scalar))) if scalar else items
     elif not are_compatible(scalar, element):
-        context.error("T7", span, f"membership needs an item of type {element}, got {value.type}")
+        context.report_error(
+            "T7", span, f"membership needs an item of type {element}, got {value.type}"
+        )
         return None
-    _warn_of_misfits(context, value, (items, span))
+    _warn_of_mismatches(context, value, (items, span))
     return typed.Member(
-        converted(value, element), converted(items, scalar), truth_type(value, items)
+        coerce_literal(value, element), coerce_literal(items, scalar), truth_type_of(value, items)
     )
 
 
 def check_null_test(
-    context: Context, test: ast.NullTest, operand: typed.Expr | None
+    context: CheckContext, test: ast.NullTest, operand: typed.Expr | None
 ) -> typed.Expr | None:
     """`operand is null` or `operand is not null`."""
     if operand is None:
         return None
     if isinstance(operand.type, typed.NodeObject) or operand.type.is_blob:
-        context.error("T7", test.operand.span, f"a null test cannot take a {operand.type}")
+        context.report_error("T7", test.operand.span, f"a null test cannot take a {operand.type}")
         return None
     return typed.IsNull(operand, test.is_negated)
 
 
-def join(context: Context, word: str, operands: Sequence[Operand]) -> typed.Expr | None:
+def check_logical(
+    context: CheckContext, word: str, operands: Sequence[Operand]
+) -> typed.Expr | None:
     """Operands joined by `and` or by `or`, all of them Boolean."""
     known = [value for value, _ in operands if value is not None]
     wrong = [(value, span) for value, span in operands if value and not is_boolean(value)]
     if wrong:
         told = known if len(operands) == 2 else [wrong[0][0]]
         got = " and ".join(str(value.type) for value in told)
-        context.error("T41", wrong[0][1], f"'{word}' needs Bool operands, got {got}")
+        context.report_error("T41", wrong[0][1], f"'{word}' needs Bool operands, got {got}")
     if wrong or len(known) < len(operands):
         return None
     joined = typed.AllOf if word == "and" else typed.AnyOf
-    return joined(tuple(known), truth_type(*known))
+    return joined(tuple(known), truth_type_of(*known))
 
 
-def negate(context: Context, operand: Operand) -> typed.Expr | None:
+def check_negation(context: CheckContext, operand: Operand) -> typed.Expr | None:
     """`not operand`."""
     value, span = operand
     if value is None:
         return None
     if not is_boolean(value):
-        context.error("T41", span, f"'not' needs a Bool operand, got {value.type}")
+        context.report_error("T41", span, f"'not' needs a Bool operand, got {value.type}")
         return None
-    return typed.Negation(value, truth_type(value))
+    return typed.Negation(value, truth_type_of(value))
 
 
-def require_boolean(context: Context, operand: Operand, what: str) -> typed.Expr | None:
+def check_boolean(context: CheckContext, operand: Operand, what: str) -> typed.Expr | None:
     """A whole condition."""
     value, span = operand
     if value is None or is_boolean(value):
         return value
-    context.error("T41", span, f"{what} needs a Bool, got {value.type}")
+    context.report_error("T41", span, f"{what} needs a Bool, got {value.type}")
     return None
 
 
-def truth_type(*operands: typed.Expr) -> PropertyType:
+def truth_type_of(*operands: typed.Expr) -> PropertyType:
     """Bool, nullable if an operand is."""
     return typed.BOOL.as_nullable(
         any(
@@ -205,9 +214,9 @@ def element_of(value: typed.Expr) -> Scalar | None:
     return value.type.value.element
 
 
-def _is_scalar(context: Context, value: typed.Expr, span: Span) -> bool:
+def _is_scalar(context: CheckContext, value: typed.Expr, span: Span) -> bool:
     if isinstance(value, typed.NodeValue):
-        context.error(
+        context.report_error(
             "T7",
             span,
             f"'${value.variable}' is a node, not a value",
@@ -216,12 +225,12 @@ def _is_scalar(context: Context, value: typed.Expr, span: Span) -> bool:
         return False
     if scalar_of(value) in (None, Scalar.BLOB):
         hint = "test one item with 'in'" if element_of(value) else None
-        context.error("T7", span, f"a {value.type} cannot be compared", hint=hint)
+        context.report_error("T7", span, f"a {value.type} cannot be compared", hint=hint)
         return False
     return True
 
 
-def _conversion_hint(left: typed.Expr, right: typed.Expr) -> str | None:
+def _suggest_conversion(left: typed.Expr, right: typed.Expr) -> str | None:
     scalars = {scalar_of(left), scalar_of(right)}
     if Scalar.STRING in scalars and scalars & {Scalar.DATE, Scalar.DATETIME}:
         word = "date" if Scalar.DATE in scalars else "datetime"

@@ -13,10 +13,10 @@ from typing import assert_never
 from omnigraph.query import ast, typed
 from omnigraph.query.check import comparisons
 from omnigraph.query.check.access import check_property, check_system, check_variable
-from omnigraph.query.check.context import Context
-from omnigraph.query.check.literals import check_literal, parameter_value
+from omnigraph.query.check.context import CheckContext
+from omnigraph.query.check.literals import check_literal, find_parameter_value
 from omnigraph.query.check.scope import Scope
-from omnigraph.query.habits import WORD_HABITS
+from omnigraph.query.habits import WORD_HINTS
 
 LeafExpr = (
     ast.Variable
@@ -34,11 +34,11 @@ Operator = (
 )
 
 
-def check_expression(context: Context, expr: ast.Expr, leaf: Leaf) -> typed.Expr | None:
+def check_expression(context: CheckContext, expr: ast.Expr, leaf: Leaf) -> typed.Expr | None:
     """The typed form of an expression, or None when something in it is wrong and reported."""
     context.collector.poll()
     if isinstance(expr, ast.Variable) and expr.name in context.parameters:
-        return parameter_value(context, expr.name)
+        return find_parameter_value(context, expr.name)
     if isinstance(expr, ast.Now):
         return typed.NowValue()
     if isinstance(expr, ast.Literal):
@@ -48,13 +48,13 @@ def check_expression(context: Context, expr: ast.Expr, leaf: Leaf) -> typed.Expr
     return leaf(expr)
 
 
-def _check_operator(context: Context, expr: Operator, leaf: Leaf) -> typed.Expr | None:
+def _check_operator(context: CheckContext, expr: Operator, leaf: Leaf) -> typed.Expr | None:
     def check(operand: ast.Expr) -> typed.Expr | None:
         return check_expression(context, operand, leaf)
 
     match expr:
         case ast.Comparison(_, left, right):
-            return comparisons.compare(context, expr, check(left), check(right))
+            return comparisons.check_comparison(context, expr, check(left), check(right))
         case ast.TextTest(_, left, right):
             return comparisons.check_text_test(context, expr, check(left), check(right))
         case ast.Membership(item, items):
@@ -62,11 +62,11 @@ def _check_operator(context: Context, expr: Operator, leaf: Leaf) -> typed.Expr 
         case ast.NullTest(operand):
             return comparisons.check_null_test(context, expr, check(operand))
         case ast.Not(operand):
-            return comparisons.negate(context, (check(operand), operand.span))
+            return comparisons.check_negation(context, (check(operand), operand.span))
         case ast.And(operands) | ast.Or(operands):
             word = "and" if isinstance(expr, ast.And) else "or"
             checked = [(check(operand), operand.span) for operand in operands]
-            return comparisons.join(context, word, checked)
+            return comparisons.check_logical(context, word, checked)
         case _:
             assert_never(expr)
 
@@ -81,7 +81,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class LeafRules:
     """What a position over bound variables says to bare words and to calls."""
 
     word: Refusal
@@ -90,7 +90,7 @@ class Position:
     rank: Refusal
 
 
-def leaf_of(context: Context, scope: Scope, position: Position) -> Leaf:
+def leaf_of(context: CheckContext, scope: Scope, position: LeafRules) -> Leaf:
     """The leaves of a position that reads bound variables and refuses the rest."""
 
     def leaf(expr: LeafExpr) -> typed.Expr | None:
@@ -103,17 +103,17 @@ def leaf_of(context: Context, scope: Scope, position: Position) -> Leaf:
                 return check_system(context, scope, expr)
             case ast.SystemField(name, span):
                 message = f"'@{name}' needs a variable in front"
-                context.error("T6", span, message, hint=f"write '$v.@{name}'")
+                context.report_error("T6", span, message, hint=f"write '$v.@{name}'")
             case ast.Identifier(name, span):
                 refusal = position.word
-                hint = WORD_HABITS.get(name) or refusal.hint
-                context.error(refusal.code, span, f"'{name}' {refusal.message}", hint=hint)
+                hint = WORD_HINTS.get(name) or refusal.hint
+                context.report_error(refusal.code, span, f"'{name}' {refusal.message}", hint=hint)
             case ast.AggregateCall():
-                refuse(context, position.aggregate, expr)
+                refuse_leaf(context, position.aggregate, expr)
             case ast.TextPredicate():
-                refuse(context, position.predicate, expr)
+                refuse_leaf(context, position.predicate, expr)
             case ast.Nearest() | ast.Bm25() | ast.Rrf():
-                refuse(context, position.rank, expr)
+                refuse_leaf(context, position.rank, expr)
             case _:
                 assert_never(expr)
         return None
@@ -121,6 +121,6 @@ def leaf_of(context: Context, scope: Scope, position: Position) -> Leaf:
     return leaf
 
 
-def refuse(context: Context, refusal: Refusal, expr: LeafExpr) -> None:
+def refuse_leaf(context: CheckContext, refusal: Refusal, expr: LeafExpr) -> None:
     """Report a leaf that its position does not take."""
-    context.error(refusal.code, expr.span, refusal.message, hint=refusal.hint)
+    context.report_error(refusal.code, expr.span, refusal.message, hint=refusal.hint)

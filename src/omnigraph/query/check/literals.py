@@ -8,19 +8,19 @@ from typing import assert_never
 
 from omnigraph.diagnostics import Span
 from omnigraph.query import ast, typed
-from omnigraph.query.check.context import Context
+from omnigraph.query.check.context import CheckContext
 from omnigraph.schema.types import (
     FLOATS,
     NUMERIC,
     ListType,
     PropertyType,
     Scalar,
-    scalar_type,
+    make_scalar_type,
 )
 from omnigraph.schema.values import (
-    NumberMisfit,
+    InvalidNumberError,
     ValueTextError,
-    fit,
+    coerce_number,
     parse_date,
     parse_datetime,
 )
@@ -28,44 +28,44 @@ from omnigraph.schema.values import (
 LiteralValue = typed.Constant | typed.ListOf
 
 
-def check_literal(context: Context, literal: ast.Literal) -> LiteralValue | None:
+def check_literal(context: CheckContext, literal: ast.Literal) -> LiteralValue | None:
     """The value of a literal at its natural type; a list with parameters stays a list of items."""
     match literal:
         case ast.IntegerLiteral(value):
-            return typed.Constant(value, scalar_type(Scalar.I64))
+            return typed.Constant(value, make_scalar_type(Scalar.I64))
         case ast.FloatLiteral():
-            return _float(context, literal)
+            return _check_float(context, literal)
         case ast.StringLiteral(text):
             return typed.Constant(text, typed.STRING)
         case ast.BooleanLiteral(is_true):
             return typed.Constant(is_true, typed.BOOL)
         case ast.DateLiteral(text, span):
-            return _date(context, text, span)
+            return _check_date(context, text, span)
         case ast.DateTimeLiteral(text, span):
-            return _datetime(context, text, span)
+            return _check_datetime(context, text, span)
         case ast.ListLiteral():
-            return _list(context, literal)
+            return _check_list(context, literal)
         case _:
             assert_never(literal)
 
 
-def parameter_value(context: Context, name: str) -> typed.ParameterValue | None:
+def find_parameter_value(context: CheckContext, name: str) -> typed.ParameterValue | None:
     """A declared parameter, or None when its declaration is wrong."""
     type_ = context.parameters[name]
     return None if type_ is None else typed.ParameterValue(name, type_)
 
 
-def refuse_variable(context: Context, name: str, span: Span) -> None:
+def refuse_variable(context: CheckContext, name: str, span: Span) -> None:
     """Report a variable where only a parameter can stand."""
-    context.error(
+    context.report_error(
         "T14",
         span,
         f"'${name}' is not a declared parameter",
-        hint=context.similar(name, context.parameters),
+        hint=context.suggest_similar(name, context.parameters),
     )
 
 
-def list_type(element: Scalar) -> PropertyType:
+def make_list_type(element: Scalar) -> PropertyType:
     """The type of a list that is never null."""
     return PropertyType(ListType(element))
 
@@ -82,7 +82,7 @@ def are_compatible(left: Scalar | None, right: Scalar | None) -> bool:
     return left is right or (left in NUMERIC and right in NUMERIC)
 
 
-def converted(value: typed.Expr, scalar: Scalar | None) -> typed.Expr:
+def coerce_literal(value: typed.Expr, scalar: Scalar | None) -> typed.Expr:
     """A literal (or the literals of a list) at the base type it is compared with.
 
     A decimal literal is rounded for a 32-bit property; every other number is converted only where
@@ -92,54 +92,56 @@ def converted(value: typed.Expr, scalar: Scalar | None) -> typed.Expr:
         return value
     match value:
         case typed.Constant(tuple(items), type_) if isinstance(type_.value, ListType):
-            constants = [_as_compared(item, type_.value.element, scalar) for item in items]
+            constants = [
+                _coerce_for_comparison(item, type_.value.element, scalar) for item in items
+            ]
             is_uniform = all(constant.type.scalar is scalar for constant in constants)
             element = scalar if is_uniform else type_.value.element
             return typed.Constant(
-                tuple(constant.value for constant in constants), list_type(element)
+                tuple(constant.value for constant in constants), make_list_type(element)
             )
         case typed.Constant(plain, type_) if type_.scalar is not None:
-            return _as_compared(plain, type_.scalar, scalar)
+            return _coerce_for_comparison(plain, type_.scalar, scalar)
         case typed.ListOf(items, type_):
-            compared = tuple(converted(item, scalar) for item in items)
-            common = _common_scalar(
+            compared = tuple(coerce_literal(item, scalar) for item in items)
+            common = _find_common_scalar(
                 each.type.scalar for each in compared if isinstance(each.type, PropertyType)
             )
-            return typed.ListOf(compared, type_ if common is None else list_type(common))
+            return typed.ListOf(compared, type_ if common is None else make_list_type(common))
         case _:
             return value
 
 
-def _as_compared(value: typed.Value, natural: Scalar, scalar: Scalar) -> typed.Constant:
-    unchanged = typed.Constant(value, scalar_type(natural))
+def _coerce_for_comparison(value: typed.Value, natural: Scalar, scalar: Scalar) -> typed.Constant:
+    unchanged = typed.Constant(value, make_scalar_type(natural))
     if scalar not in NUMERIC or natural not in NUMERIC or isinstance(value, bool):
         return unchanged
     assert isinstance(value, int | float)
     try:
-        kept = fit(value, scalar)
-    except NumberMisfit:
+        kept = coerce_number(value, scalar)
+    except InvalidNumberError:
         return unchanged
     is_kept = kept == value or natural in FLOATS
-    return typed.Constant(kept, scalar_type(scalar)) if is_kept else unchanged
+    return typed.Constant(kept, make_scalar_type(scalar)) if is_kept else unchanged
 
 
-def _float(context: Context, literal: ast.FloatLiteral) -> typed.Constant | None:
+def _check_float(context: CheckContext, literal: ast.FloatLiteral) -> typed.Constant | None:
     value = float(literal.text)
     if not math.isfinite(value):
-        context.error("T3", literal.span, "the number is too large for F64")
+        context.report_error("T3", literal.span, "the number is too large for F64")
         return None
     return typed.Constant(value, typed.F64)
 
 
-def _date(context: Context, text: str, span: Span) -> typed.Constant | None:
+def _check_date(context: CheckContext, text: str, span: Span) -> typed.Constant | None:
     try:
-        return typed.Constant(parse_date(text), scalar_type(Scalar.DATE))
+        return typed.Constant(parse_date(text), make_scalar_type(Scalar.DATE))
     except ValueTextError as failure:
-        context.error("T3", span, str(failure), hint='a date is written "YYYY-MM-DD"')
+        context.report_error("T3", span, str(failure), hint='a date is written "YYYY-MM-DD"')
         return None
 
 
-def _datetime(context: Context, text: str, span: Span) -> typed.Constant | None:
+def _check_datetime(context: CheckContext, text: str, span: Span) -> typed.Constant | None:
     try:
         return typed.Constant(parse_datetime(text, is_strict=True), typed.DATETIME)
     except ValueTextError as failure:
@@ -147,59 +149,63 @@ def _datetime(context: Context, text: str, span: Span) -> typed.Constant | None:
             value = parse_datetime(text)
         except ValueTextError as malformed:
             hint = 'a timestamp is written "YYYY-MM-DDTHH:MM:SSZ"'
-            context.error("T3", span, str(malformed), hint=hint)
+            context.report_error("T3", span, str(malformed), hint=hint)
             return None
         message = str(failure) if context.is_strict else "digits beyond milliseconds are cut off"
-        context.tolerate(("T3", "L316"), span, message)
+        context.report_deprecated(("T3", "L316"), span, message)
         return typed.Constant(value, typed.DATETIME)
 
 
-def _list(context: Context, literal: ast.ListLiteral) -> LiteralValue | None:
-    items = [_item(context, item) for item in literal.items]
+def _check_list(context: CheckContext, literal: ast.ListLiteral) -> LiteralValue | None:
+    items = [_check_item(context, item) for item in literal.items]
     known = [item for item in items if item is not None]
     if len(known) < len(items):
         return None
-    element = _common_scalar({item.type.scalar for item in known})
+    element = _find_common_scalar({item.type.scalar for item in known})
     if element is None:
         kinds = dict.fromkeys(str(item.type) for item in known)
-        context.error(
+        context.report_error(
             "T103", literal.span, f"list items have no common type: {', '.join(list(kinds)[:4])}"
         )
         return None
-    values = tuple(_widened(item, element) for item in known)
+    values = tuple(_widen_item(item, element) for item in known)
     if all(isinstance(value, typed.Constant) for value in values):
         plain = tuple(value.value for value in values if isinstance(value, typed.Constant))
-        return typed.Constant(plain, list_type(element))
-    return typed.ListOf(values, list_type(element))
+        return typed.Constant(plain, make_list_type(element))
+    return typed.ListOf(values, make_list_type(element))
 
 
-def _item(context: Context, item: ast.Expr) -> typed.Constant | typed.ParameterValue | None:
+def _check_item(
+    context: CheckContext, item: ast.Expr
+) -> typed.Constant | typed.ParameterValue | None:
     context.collector.poll()
     if isinstance(item, ast.Variable):
-        return _parameter_item(context, item.name, item.span)
+        return _check_parameter_item(context, item.name, item.span)
     if isinstance(item, ast.ListLiteral):
-        context.error("T103", item.span, "a list cannot hold lists")
+        context.report_error("T103", item.span, "a list cannot hold lists")
         return None
     if isinstance(item, ast.Literal):
         value = check_literal(context, item)
         assert not isinstance(value, typed.ListOf)
         return value
-    context.error("T45", item.span, "a list holds literals and parameters only")
+    context.report_error("T45", item.span, "a list holds literals and parameters only")
     return None
 
 
-def _parameter_item(context: Context, name: str, span: Span) -> typed.ParameterValue | None:
+def _check_parameter_item(
+    context: CheckContext, name: str, span: Span
+) -> typed.ParameterValue | None:
     if name not in context.parameters:
         refuse_variable(context, name, span)
         return None
-    parameter = parameter_value(context, name)
+    parameter = find_parameter_value(context, name)
     if parameter is not None and (parameter.type.scalar is None or parameter.type.is_blob):
-        context.error("T103", span, f"a list cannot hold a {parameter.type.value}")
+        context.report_error("T103", span, f"a list cannot hold a {parameter.type.value}")
         return None
     return parameter
 
 
-def _common_scalar(scalars: Iterable[Scalar | None]) -> Scalar | None:
+def _find_common_scalar(scalars: Iterable[Scalar | None]) -> Scalar | None:
     distinct = set(scalars)
     if not distinct:
         return Scalar.STRING
@@ -210,9 +216,9 @@ def _common_scalar(scalars: Iterable[Scalar | None]) -> Scalar | None:
     return Scalar.F64 if distinct & FLOATS else Scalar.I64
 
 
-def _widened(
+def _widen_item(
     item: typed.Constant | typed.ParameterValue, element: Scalar
 ) -> typed.Constant | typed.ParameterValue:
     if isinstance(item, typed.Constant) and isinstance(item.value, int) and element in FLOATS:
-        return typed.Constant(float(item.value), scalar_type(element))
+        return typed.Constant(float(item.value), make_scalar_type(element))
     return item

@@ -9,14 +9,14 @@ from typing import assert_never
 
 from omnigraph.query import ast, typed
 from omnigraph.query.check.access import EDGE_FIELDS, NODE_FIELDS, Owner, refuse_property
-from omnigraph.query.check.comparisons import require_boolean
+from omnigraph.query.check.comparisons import check_boolean
 from omnigraph.query.check.constants import (
     Target,
-    assigned,
     check_constant,
     check_enum_member,
+    coerce_assigned,
 )
-from omnigraph.query.check.context import Context
+from omnigraph.query.check.context import CheckContext
 from omnigraph.query.check.expressions import LeafExpr, check_expression
 from omnigraph.query.check.literals import refuse_variable
 from omnigraph.schema.ast import Name
@@ -33,26 +33,26 @@ _AMBIGUOUS_WORDS = ("true", "false")
 
 
 def check_mutations(
-    context: Context, mutations: Iterable[ast.Mutation]
+    context: CheckContext, mutations: Iterable[ast.Mutation]
 ) -> tuple[typed.Statement, ...]:
     """The statements that are right, in order."""
     checked = [_check_mutation(context, mutation) for mutation in mutations]
     return tuple(statement for statement in checked if statement is not None)
 
 
-def _check_mutation(context: Context, mutation: ast.Mutation) -> typed.Statement | None:
+def _check_mutation(context: CheckContext, mutation: ast.Mutation) -> typed.Statement | None:
     target = _find_type(context, mutation.type_name)
     if target is None:
-        for assignment in _assignments(mutation):
+        for assignment in _assignments_of(mutation):
             check_constant(context, assignment.value)
         return None
     match mutation:
         case ast.Insert():
             if isinstance(target, NodeType):
-                return _insert_node(context, mutation, target)
-            return _insert_edge(context, mutation, target)
+                return _check_insert_node(context, mutation, target)
+            return _check_insert_edge(context, mutation, target)
         case ast.Update():
-            return _update(context, mutation, target)
+            return _check_update(context, mutation, target)
         case ast.Delete():
             condition = _check_where(context, target, mutation.condition)
             if condition is None:
@@ -64,36 +64,40 @@ def _check_mutation(context: Context, mutation: ast.Mutation) -> typed.Statement
             assert_never(mutation)
 
 
-def _assignments(mutation: ast.Mutation) -> tuple[ast.Assignment, ...]:
+def _assignments_of(mutation: ast.Mutation) -> tuple[ast.Assignment, ...]:
     return () if isinstance(mutation, ast.Delete) else mutation.assignments
 
 
-def _find_type(context: Context, name: Name) -> NodeType | EdgeType | None:
+def _find_type(context: CheckContext, name: Name) -> NodeType | EdgeType | None:
     catalog = context.catalog
     found = catalog.nodes.get(name.text) or catalog.edges.get(name.text)
     if found is None:
-        hint = context.similar(name.text, chain(catalog.nodes, catalog.edges))
+        hint = context.suggest_similar(name.text, chain(catalog.nodes, catalog.edges))
         if name.text in catalog.interfaces:
             hint = "an interface has no entities; name a node type that implements it"
-        context.error("T10", name.span, f"unknown type '{name.text}'", hint=hint)
+        context.report_error("T10", name.span, f"unknown type '{name.text}'", hint=hint)
     return found
 
 
 # ---- insert and update ----
 
 
-def _insert_node(context: Context, insert: ast.Insert, node: NodeType) -> typed.InsertNode | None:
+def _check_insert_node(
+    context: CheckContext, insert: ast.Insert, node: NodeType
+) -> typed.InsertNode | None:
     errors_before = context.errors
-    assignments = _check_assignments(context, insert.assignments, _Assignable.of(node))
+    assignments = _check_assignments(context, insert.assignments, _Assignable.from_type(node))
     _check_complete(context, insert, node, needed=())
     if context.errors > errors_before:
         return None
     return typed.InsertNode(node.name, assignments)
 
 
-def _insert_edge(context: Context, insert: ast.Insert, edge: EdgeType) -> typed.InsertEdge | None:
+def _check_insert_edge(
+    context: CheckContext, insert: ast.Insert, edge: EdgeType
+) -> typed.InsertEdge | None:
     errors_before = context.errors
-    values = _check_assignments(context, insert.assignments, _Assignable.of(edge, ends=True))
+    values = _check_assignments(context, insert.assignments, _Assignable.from_type(edge, ends=True))
     _check_complete(context, insert, edge, needed=tuple(_ENDS))
     if context.errors > errors_before:
         return None
@@ -102,11 +106,11 @@ def _insert_edge(context: Context, insert: ast.Insert, edge: EdgeType) -> typed.
     return typed.InsertEdge(edge.name, ends["from"], ends["to"], properties)
 
 
-def _update(
-    context: Context, update: ast.Update, target: NodeType | EdgeType
+def _check_update(
+    context: CheckContext, update: ast.Update, target: NodeType | EdgeType
 ) -> typed.UpdateNodes | None:
     if isinstance(target, EdgeType):
-        context.error(
+        context.report_error(
             "T16",
             update.type_name.span,
             f"{target.name} is an edge type; edges cannot be updated",
@@ -117,13 +121,13 @@ def _update(
     for assignment in update.assignments:
         name = assignment.property
         if name.text in (target.key or ()):
-            context.error(
+            context.report_error(
                 "T11",
                 name.span,
                 f"cannot update @key property '{name.text}' of {target.name}",
                 hint="delete the node and insert it under its new key",
             )
-    assignments = _check_assignments(context, update.assignments, _Assignable.of(target))
+    assignments = _check_assignments(context, update.assignments, _Assignable.from_type(target))
     condition = _check_where(context, target, update.condition)
     if condition is None or context.errors > errors_before:
         return None
@@ -138,22 +142,22 @@ class _Assignable:
     targets: dict[str, Target]
 
     @classmethod
-    def of(cls, type_: NodeType | EdgeType, *, ends: bool = False) -> _Assignable:
+    def from_type(cls, type_: NodeType | EdgeType, *, ends: bool = False) -> _Assignable:
         targets = {name: Target(name, each.type) for name, each in type_.properties.items()}
         if ends:
             targets |= {name: Target(name, typed.STRING) for name in _ENDS}
-        return cls(_owner(type_), targets)
+        return cls(_owner_of(type_), targets)
 
 
 def _check_assignments(
-    context: Context, assignments: Sequence[ast.Assignment], assignable: _Assignable
+    context: CheckContext, assignments: Sequence[ast.Assignment], assignable: _Assignable
 ) -> tuple[typed.Assign, ...]:
     seen: set[str] = set()
     checked: list[typed.Assign] = []
     for assignment in assignments:
         name = assignment.property
         if name.text in seen:
-            context.error("T13", name.span, f"property '{name.text}' is assigned twice")
+            context.report_error("T13", name.span, f"property '{name.text}' is assigned twice")
         seen.add(name.text)
         value = check_constant(context, assignment.value)
         target = assignable.targets.get(name.text)
@@ -169,17 +173,17 @@ def _check_assignments(
 
 
 def _check_stored(
-    context: Context, value: typed.Expr, target: Target, assignment: ast.Assignment
+    context: CheckContext, value: typed.Expr, target: Target, assignment: ast.Assignment
 ) -> typed.Expr | None:
     span = assignment.value.span
-    stored = assigned(context, value, target, span)
+    stored = coerce_assigned(context, value, target, span)
     if stored is None or not check_enum_member(context, stored, target, span):
         return None
     return stored
 
 
 def _check_complete(
-    context: Context,
+    context: CheckContext,
     insert: ast.Insert,
     type_: NodeType | EdgeType,
     needed: Collection[str],
@@ -194,73 +198,77 @@ def _check_complete(
             missing.append(name)
     if missing:
         shown = ", ".join(f"'{name}'" for name in missing)
-        context.error("T12", insert.type_name.span, f"insert of {type_.name} misses {shown}")
+        context.report_error("T12", insert.type_name.span, f"insert of {type_.name} misses {shown}")
 
 
 # ---- where ----
 
 
 def _check_where(
-    context: Context, target: NodeType | EdgeType, condition: ast.Expr
+    context: CheckContext, target: NodeType | EdgeType, condition: ast.Expr
 ) -> typed.Expr | None:
     if _is_ambiguous(context, target, condition):
         return None
 
     def leaf(expr: LeafExpr) -> typed.Expr | None:
-        return _where_leaf(context, target, expr)
+        return _check_where_leaf(context, target, expr)
 
     value = check_expression(context, condition, leaf)
-    return require_boolean(context, (value, condition.span), "'where'")
+    return check_boolean(context, (value, condition.span), "'where'")
 
 
-def _where_leaf(context: Context, target: NodeType | EdgeType, leaf: LeafExpr) -> typed.Expr | None:
+def _check_where_leaf(
+    context: CheckContext, target: NodeType | EdgeType, leaf: LeafExpr
+) -> typed.Expr | None:
     match leaf:
         case ast.Identifier():
-            return _own_property(context, target, leaf)
+            return _check_own_property(context, target, leaf)
         case ast.SystemField(name, span):
-            fields = [each for each in _fields(target) if each is not typed.SystemName.TYPE]
+            fields = [each for each in _fields_of(target) if each is not typed.SystemName.TYPE]
             if name in fields:
                 return typed.SystemValue(typed.ROW, typed.SystemName(name))
             shown = ", ".join(f"'@{each}'" for each in fields)
-            context.error("T11", span, f"'@{name}' cannot stand here; {target.name} has {shown}")
+            context.report_error(
+                "T11", span, f"'@{name}' cannot stand here; {target.name} has {shown}"
+            )
         case ast.Variable(name, span):
             refuse_variable(context, name, span)
         case ast.PropertyAccess(variable) | ast.SystemAccess(variable):
-            context.error(
+            context.report_error(
                 "T14",
                 variable.span,
                 f"a mutation has no variable '${variable.name}'",
                 hint="name the property alone",
             )
         case _:
-            context.error(
+            context.report_error(
                 "T44", leaf.span, "an aggregate, search or rank call cannot stand in 'where'"
             )
     return None
 
 
-def _own_property(
-    context: Context, target: NodeType | EdgeType, word: ast.Identifier
+def _check_own_property(
+    context: CheckContext, target: NodeType | EdgeType, word: ast.Identifier
 ) -> typed.Expr | None:
     found = target.properties.get(word.name)
     if found is None and isinstance(target, EdgeType) and word.name in _ENDS:
         return typed.SystemValue(typed.ROW, _ENDS[word.name])
     if found is None:
-        refuse_property(context, "T11", Name(word.name, word.span), _owner(target))
+        refuse_property(context, "T11", Name(word.name, word.span), _owner_of(target))
         return None
     if found.type.is_blob:
-        context.error("T11", word.span, f"'{word.name}' is a Blob; it cannot be tested")
+        context.report_error("T11", word.span, f"'{word.name}' is a Blob; it cannot be tested")
         return None
     return typed.PropertyValue(typed.ROW, word.name, found.type)
 
 
-def _is_ambiguous(context: Context, target: NodeType | EdgeType, condition: ast.Expr) -> bool:
+def _is_ambiguous(context: CheckContext, target: NodeType | EdgeType, condition: ast.Expr) -> bool:
     """Whether `true` or `false` could mean a property: guessing could delete the wrong rows."""
     names = [word for word in _AMBIGUOUS_WORDS if word in target.properties]
-    literal = next(_boolean_literals(condition), None) if names else None
+    literal = next(_iter_boolean_literals(condition), None) if names else None
     if literal is None:
         return False
-    context.error(
+    context.report_error(
         "T46",
         literal.span,
         f"{target.name} has a property '{names[0]}', so a Boolean literal is ambiguous here",
@@ -269,28 +277,28 @@ def _is_ambiguous(context: Context, target: NodeType | EdgeType, condition: ast.
     return True
 
 
-def _boolean_literals(expr: ast.Expr) -> Iterator[ast.BooleanLiteral]:
+def _iter_boolean_literals(expr: ast.Expr) -> Iterator[ast.BooleanLiteral]:
     match expr:
         case ast.BooleanLiteral():
             yield expr
         case ast.Comparison(_, left, right) | ast.TextTest(_, left, right):
-            yield from _boolean_literals(left)
-            yield from _boolean_literals(right)
+            yield from _iter_boolean_literals(left)
+            yield from _iter_boolean_literals(right)
         case ast.Membership(item, items):
-            yield from _boolean_literals(item)
-            yield from _boolean_literals(items)
+            yield from _iter_boolean_literals(item)
+            yield from _iter_boolean_literals(items)
         case ast.NullTest(operand) | ast.Not(operand):
-            yield from _boolean_literals(operand)
+            yield from _iter_boolean_literals(operand)
         case ast.And(operands) | ast.Or(operands) | ast.ListLiteral(operands):
             for operand in operands:
-                yield from _boolean_literals(operand)
+                yield from _iter_boolean_literals(operand)
         case _:
             return
 
 
-def _owner(type_: NodeType | EdgeType) -> Owner:
-    return Owner(type_.name, type_.properties, _fields(type_))
+def _owner_of(type_: NodeType | EdgeType) -> Owner:
+    return Owner(type_.name, type_.properties, _fields_of(type_))
 
 
-def _fields(type_: NodeType | EdgeType) -> tuple[typed.SystemName, ...]:
+def _fields_of(type_: NodeType | EdgeType) -> tuple[typed.SystemName, ...]:
     return NODE_FIELDS if isinstance(type_, NodeType) else EDGE_FIELDS

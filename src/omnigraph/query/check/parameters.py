@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from omnigraph.query import ast, typed
-from omnigraph.query.check.context import Context
+from omnigraph.query.check.context import CheckContext
 
 
 def declare_parameters(
-    context: Context, parameters: tuple[ast.Parameter, ...]
+    context: CheckContext, parameters: tuple[ast.Parameter, ...]
 ) -> tuple[typed.Parameter, ...]:
     """Check the declarations and make them known to the context; of a repeated name, the last."""
     for parameter in parameters:
         name = parameter.name.text
         if name in context.parameters:
-            context.tolerate(
+            context.report_deprecated(
                 ("T106", "L315"),
                 parameter.name.span,
                 f"parameter '${name}' is declared twice; the last declaration counts",
@@ -27,10 +27,10 @@ def declare_parameters(
     )
 
 
-def _is_free(context: Context, parameter: ast.Parameter) -> bool:
+def _is_free(context: CheckContext, parameter: ast.Parameter) -> bool:
     if parameter.name.text != typed.NOW_NAME:
         return True
-    context.error(
+    context.report_error(
         "T100",
         parameter.name.span,
         f"parameter '${typed.NOW_NAME}' is reserved",

@@ -7,27 +7,27 @@ from dataclasses import replace
 from typing import assert_never
 
 from omnigraph.query import ast, typed
-from omnigraph.query.check.aggregates import aggregate_type
+from omnigraph.query.check.aggregates import check_aggregate_type
 from omnigraph.query.check.anchors import check_anchors
-from omnigraph.query.check.bindings import check_binding, declared_types
-from omnigraph.query.check.comparisons import join, require_boolean, scalar_of
-from omnigraph.query.check.context import Context
-from omnigraph.query.check.expressions import Position, Refusal, check_expression, leaf_of
+from omnigraph.query.check.bindings import check_binding, collect_declared_types
+from omnigraph.query.check.comparisons import check_boolean, check_logical, scalar_of
+from omnigraph.query.check.context import CheckContext
+from omnigraph.query.check.expressions import LeafRules, Refusal, check_expression, leaf_of
 from omnigraph.query.check.literals import (
     are_compatible,
     check_literal,
-    converted,
-    parameter_value,
+    coerce_literal,
+    find_parameter_value,
 )
-from omnigraph.query.check.rereading import reread
+from omnigraph.query.check.rereading import resolve_ambiguities
 from omnigraph.query.check.scope import Scope
 from omnigraph.query.check.search import check_predicate
-from omnigraph.query.check.traversals import Walk, check_traversal
-from omnigraph.schema.types import PropertyType, Scalar, scalar_type
+from omnigraph.query.check.traversals import CheckedTraversal, check_traversal
+from omnigraph.schema.types import PropertyType, Scalar, make_scalar_type
 
 _JOINED_HINT = "a block is a clause of its own: write what follows it as another clause"
 _RANK_HINT = "rank calls belong in 'order'"
-_FILTER = Position(
+_FILTER = LeafRules(
     word=Refusal("T7", "is not a value here", "quote a text, or write '$v.name' for a property"),
     aggregate=Refusal(
         "T7", "an aggregate cannot stand in a filter", "compare a block: 'count { … } > 2'"
@@ -37,7 +37,7 @@ _FILTER = Position(
     ),
     rank=Refusal("T7", "a rank call is not a condition", _RANK_HINT),
 )
-_BLOCK_ARGUMENT = Position(
+_BLOCK_ARGUMENT = LeafRules(
     word=_FILTER.word,
     aggregate=Refusal("T8", "an aggregate cannot take an aggregate"),
     predicate=Refusal("T8", "an aggregate cannot take a search predicate"),
@@ -46,13 +46,13 @@ _BLOCK_ARGUMENT = Position(
 
 
 def check_pattern(
-    context: Context, clauses: Sequence[ast.Clause], outer: Scope | None = None
+    context: CheckContext, clauses: Sequence[ast.Clause], outer: Scope | None = None
 ) -> tuple[typed.Pattern, Scope]:
     """The checked clauses of a block and the variables it leaves behind."""
-    meant = reread(context, clauses)
-    scope = Scope(declared_types(context, meant), outer)
+    meant = resolve_ambiguities(context, clauses)
+    scope = Scope(collect_declared_types(context, meant), outer)
     checked: list[typed.Clause | None] = []
-    walks: dict[int, Walk] = {}
+    walks: dict[int, CheckedTraversal] = {}
     for index, clause in enumerate(meant):
         context.collector.poll()
         if isinstance(clause, ast.Traversal):
@@ -61,10 +61,12 @@ def check_pattern(
         else:
             checked.append(_check_clause(context, scope, clause))
     scans = check_anchors(context, scope, walks)
-    return typed.Pattern(_arranged(checked, scans), scope.nodes(), scope.edges()), scope
+    return typed.Pattern(
+        _arrange_clauses(checked, scans), scope.list_nodes(), scope.list_edges()
+    ), scope
 
 
-def _arranged(
+def _arrange_clauses(
     checked: Sequence[typed.Clause | None], scans: dict[int, typed.Binding]
 ) -> tuple[typed.Clause, ...]:
     """The clauses in order, implicit scans put in, repeated bindings of a variable made one."""
@@ -87,7 +89,7 @@ def _arranged(
 
 
 def _check_clause(
-    context: Context,
+    context: CheckContext,
     scope: Scope,
     clause: ast.Binding | ast.Filter | ast.NotBlock | ast.ExistsBlock | ast.AggregateBlock,
 ) -> typed.Clause | None:
@@ -112,22 +114,22 @@ def _check_clause(
 # ---- filters ----
 
 
-def _check_filter(context: Context, scope: Scope, condition: ast.Expr) -> typed.Expr | None:
+def _check_filter(context: CheckContext, scope: Scope, condition: ast.Expr) -> typed.Expr | None:
     """A condition; only its conjuncts may be search predicates."""
-    conjuncts = _conjuncts(condition)
+    conjuncts = _split_conjuncts(condition)
     checked = [(_check_conjunct(context, scope, each), each.span) for each in conjuncts]
     if len(checked) == 1:
-        return require_boolean(context, checked[0], "a filter")
-    return join(context, "and", checked)
+        return check_boolean(context, checked[0], "a filter")
+    return check_logical(context, "and", checked)
 
 
-def _conjuncts(condition: ast.Expr) -> list[ast.Expr]:
+def _split_conjuncts(condition: ast.Expr) -> list[ast.Expr]:
     if not isinstance(condition, ast.And):
         return [condition]
-    return [conjunct for operand in condition.operands for conjunct in _conjuncts(operand)]
+    return [conjunct for operand in condition.operands for conjunct in _split_conjuncts(operand)]
 
 
-def _check_conjunct(context: Context, scope: Scope, conjunct: ast.Expr) -> typed.Expr | None:
+def _check_conjunct(context: CheckContext, scope: Scope, conjunct: ast.Expr) -> typed.Expr | None:
     match conjunct:
         case ast.TextPredicate() as predicate:
             return check_predicate(context, scope, predicate)
@@ -143,7 +145,7 @@ def _check_conjunct(context: Context, scope: Scope, conjunct: ast.Expr) -> typed
 
 
 def _check_block(
-    context: Context, scope: Scope, block: ast.NotBlock | ast.ExistsBlock | ast.AggregateBlock
+    context: CheckContext, scope: Scope, block: ast.NotBlock | ast.ExistsBlock | ast.AggregateBlock
 ) -> tuple[typed.Pattern, Scope]:
     errors_before = context.errors
     pattern, inner = check_pattern(context, block.clauses, scope)
@@ -151,7 +153,7 @@ def _check_block(
     # A wrong clause may be the one that was meant to mention the outer variable.
     if not inner.mentions_outer and context.errors == errors_before:
         code = "T9" if isinstance(block, ast.NotBlock) else "T39"
-        context.error(
+        context.report_error(
             code,
             block.span,
             "the block mentions no variable bound before it",
@@ -161,18 +163,18 @@ def _check_block(
 
 
 def _check_aggregate_block(
-    context: Context, scope: Scope, block: ast.AggregateBlock
+    context: CheckContext, scope: Scope, block: ast.AggregateBlock
 ) -> typed.AggregateBlock | None:
     pattern, inner = _check_block(context, scope, block)
     argument, type_ = None, None
     if block.argument is not None:
         leaf = leaf_of(context, inner, _BLOCK_ARGUMENT)
         argument = check_expression(context, block.argument, leaf)
-        type_ = aggregate_type(context, block.function, argument, block.argument.span)
+        type_ = check_aggregate_type(context, block.function, argument, block.argument.span)
     elif block.function is ast.AggregateFunction.COUNT:
-        type_ = scalar_type(Scalar.I64)
+        type_ = make_scalar_type(Scalar.I64)
     else:
-        context.error("T8", block.span, f"{block.function} needs an argument over a block")
+        context.report_error("T8", block.span, f"{block.function} needs an argument over a block")
     value = _check_bound(context, block, type_)
     if type_ is None or value is None:
         return None
@@ -180,19 +182,19 @@ def _check_aggregate_block(
 
 
 def _check_bound(
-    context: Context, block: ast.AggregateBlock, type_: PropertyType | None
+    context: CheckContext, block: ast.AggregateBlock, type_: PropertyType | None
 ) -> typed.Expr | None:
     """The right side of a block: one literal, parameter or `now()` of a fitting type."""
     bound = block.value
     value: typed.Expr | None
     if isinstance(bound, ast.Variable) and bound.name in context.parameters:
-        value = parameter_value(context, bound.name)
+        value = find_parameter_value(context, bound.name)
     elif isinstance(bound, ast.Now):
         value = typed.NowValue()
     elif isinstance(bound, ast.Literal):
         value = check_literal(context, bound)
     else:
-        context.error(
+        context.report_error(
             "T40",
             bound.span,
             "a block can only be compared with a literal, a parameter or now()",
@@ -202,10 +204,10 @@ def _check_bound(
     if value is None or type_ is None:
         return None
     if not are_compatible(type_.scalar, scalar_of(value)):
-        context.error(
+        context.report_error(
             "T40",
             bound.span,
             f"{block.function} over this block is {type_}; it cannot be compared with {value.type}",
         )
         return None
-    return converted(value, type_.scalar)
+    return coerce_literal(value, type_.scalar)

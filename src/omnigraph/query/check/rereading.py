@@ -6,44 +6,46 @@ from collections.abc import Iterable
 
 from omnigraph.diagnostics import Span
 from omnigraph.query import ast
-from omnigraph.query.check.context import Context
+from omnigraph.query.check.context import CheckContext
 
 
-def reread(context: Context, clauses: Iterable[ast.Clause]) -> list[ast.Clause]:
+def resolve_ambiguities(context: CheckContext, clauses: Iterable[ast.Clause]) -> list[ast.Clause]:
     """The clauses as they are meant, given the edges of the schema and the parameters."""
     meant: list[ast.Clause] = []
     for clause in clauses:
-        traversal = _around_not(context, meant[-1], clause) if meant else None
+        traversal = _merge_around_not(context, meant[-1], clause) if meant else None
         if traversal is None:
-            meant.append(_reread_one(context, clause))
+            meant.append(_resolve_clause(context, clause))
         else:
             meant[-1] = traversal
     return meant
 
 
-def _around_not(context: Context, before: ast.Clause, clause: ast.Clause) -> ast.Traversal | None:
+def _merge_around_not(
+    context: CheckContext, before: ast.Clause, clause: ast.Clause
+) -> ast.Traversal | None:
     """`$a not $b`, two filters for the grammar, where an edge is named by that word."""
     match before, clause:
         case (
             ast.Filter(ast.Variable() as source),
             ast.Filter(ast.Not(ast.Variable() as target)),
         ) if _is_edge(context, "not", (source, target)):
-            span = _word_span(context, "not", (source, target))
+            span = _find_word_span(context, "not", (source, target))
             message = "'not' is a reserved word; the edge of that name must be quoted"
-            context.error("T7", span, message, hint='write "not" in quotes')
+            context.report_error("T7", span, message, hint='write "not" in quotes')
             edges = ast.NamedEdges((ast.EdgeName("not", span=span),))
             return ast.Traversal(source, None, edges, False, None, target, before.span)
         case _:
             return None
 
 
-def _is_edge(context: Context, word: str, ends: tuple[ast.Variable, ast.Variable]) -> bool:
+def _is_edge(context: CheckContext, word: str, ends: tuple[ast.Variable, ast.Variable]) -> bool:
     """Whether a word between two variables names an edge: not between values."""
     is_value = any(end.name in context.parameters for end in ends)
-    return not is_value and context.catalog.edge(word) is not None
+    return not is_value and context.catalog.find_edge(word) is not None
 
 
-def _reread_one(context: Context, clause: ast.Clause) -> ast.Clause:
+def _resolve_clause(context: CheckContext, clause: ast.Clause) -> ast.Clause:
     match clause:
         case ast.Filter(condition):
             return _as_traversal(context, clause, condition)
@@ -53,7 +55,7 @@ def _reread_one(context: Context, clause: ast.Clause) -> ast.Clause:
             return clause
 
 
-def _as_traversal(context: Context, clause: ast.Filter, condition: ast.Expr) -> ast.Clause:
+def _as_traversal(context: CheckContext, clause: ast.Filter, condition: ast.Expr) -> ast.Clause:
     """An edge named by a reserved word, between two variables that are no parameters."""
     match condition:
         case ast.Membership(ast.Variable() as source, ast.Variable() as target):
@@ -66,8 +68,8 @@ def _as_traversal(context: Context, clause: ast.Filter, condition: ast.Expr) -> 
             return clause
     if not _is_edge(context, word, (source, target)):
         return clause
-    span = _word_span(context, word, (source, target))
-    context.tolerate(
+    span = _find_word_span(context, word, (source, target))
+    context.report_deprecated(
         ("T7", "L310"),
         span,
         f"'{word}' is a reserved word; the edge of that name should be quoted",
@@ -77,7 +79,7 @@ def _as_traversal(context: Context, clause: ast.Filter, condition: ast.Expr) -> 
     return ast.Traversal(source, None, edges, False, None, target, clause.span)
 
 
-def _as_filter(context: Context, traversal: ast.Traversal) -> ast.Clause:
+def _as_filter(context: CheckContext, traversal: ast.Traversal) -> ast.Clause:
     """A text test of a parameter, when no edge has the name of the operator."""
     match traversal:
         case ast.Traversal(
@@ -88,9 +90,9 @@ def _as_filter(context: Context, traversal: ast.Traversal) -> ast.Clause:
             bounds=None,
             target=target,
         ) if text in set(ast.TextOp) and source.name in context.parameters:
-            if context.is_strict or context.catalog.edge(text) is not None:
+            if context.is_strict or context.catalog.find_edge(text) is not None:
                 return traversal
-            context.collector.warning(
+            context.collector.report_warning(
                 "L317",
                 word.span,
                 f"there is no edge '{text}', so this is read as a filter",
@@ -102,11 +104,13 @@ def _as_filter(context: Context, traversal: ast.Traversal) -> ast.Clause:
             return traversal
 
 
-def _word_span(context: Context, word: str, ends: tuple[ast.Variable, ast.Variable]) -> Span:
+def _find_word_span(
+    context: CheckContext, word: str, ends: tuple[ast.Variable, ast.Variable]
+) -> Span:
     """Where the word stands between the variables, or all of it if comments stand there too."""
     start, end = ends[0].span.end, ends[1].span.start
     between = context.collector.source.text[start:end]
     if between.strip() != word:
-        return ends[0].span.to(ends[1].span)
+        return ends[0].span.join(ends[1].span)
     at = start + between.index(word)
     return Span(at, at + len(word))

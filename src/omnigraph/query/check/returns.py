@@ -6,28 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.query import ast, typed
-from omnigraph.query.check.aggregates import aggregate_type
-from omnigraph.query.check.context import Context
+from omnigraph.query.check.aggregates import check_aggregate_type
+from omnigraph.query.check.context import CheckContext
 from omnigraph.query.check.expressions import (
     LeafExpr,
+    LeafRules,
     Operator,
-    Position,
     Refusal,
     check_expression,
     leaf_of,
-    refuse,
+    refuse_leaf,
 )
 from omnigraph.query.check.scope import Scope
 from omnigraph.query.check.search import check_rank
 
 _WORD = Refusal("T102", "is not a value here")
-_ITEM = Position(
+_ITEM = LeafRules(
     word=_WORD,
     aggregate=Refusal("T9", "an aggregate must be a whole item of 'return'"),
     predicate=Refusal("T35", "a search predicate cannot be returned", "filter by it in 'match'"),
     rank=Refusal("T33", "a score can only be returned as a whole item"),
 )
-_ARGUMENT = Position(
+_ARGUMENT = LeafRules(
     word=_WORD,
     aggregate=Refusal("T8", "an aggregate cannot take an aggregate"),
     predicate=_ITEM.predicate,
@@ -36,7 +36,7 @@ _ARGUMENT = Position(
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ReturnItem:
     """A projection with the name of its column and its value; None where they are wrong."""
 
     name: str | None
@@ -54,21 +54,21 @@ class Item:
         return isinstance(self.syntax.value, ast.RankCall)
 
 
-Aliased = Mapping[str, Item]
+AliasedItems = Mapping[str, ReturnItem]
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class ReturnItems:
     """Everything a query returns; it aggregates as soon as one item is an aggregate."""
 
-    all: tuple[Item, ...]
+    all: tuple[ReturnItem, ...]
     is_aggregated: bool
 
-    def aliased(self) -> Aliased:
+    def index_by_alias(self) -> AliasedItems:
         """The items by the names that the text gives them."""
         return {item.alias: item for item in reversed(self.all) if item.alias is not None}
 
-    def columns(self) -> tuple[typed.Column, ...]:
+    def build_columns(self) -> tuple[typed.Column, ...]:
         """The columns of the items that are right."""
         return tuple(
             typed.Column(item.name, item.value, item.value.type, item.alias)
@@ -77,59 +77,61 @@ class Items:
         )
 
 
-def check_items(context: Context, scope: Scope, projections: tuple[ast.Projection, ...]) -> Items:
+def check_items(
+    context: CheckContext, scope: Scope, projections: tuple[ast.Projection, ...]
+) -> ReturnItems:
     """Check every projection; scores are compared with the order later."""
     is_aggregated = any(isinstance(each.value, ast.AggregateCall) for each in projections)
-    items: list[Item] = []
-    aliased: dict[str, Item] = {}
+    items: list[ReturnItem] = []
+    aliased: dict[str, ReturnItem] = {}
     for projection in projections:
         value = _check_value(context, scope, projection.value, aliased)
         if value is not None and not _is_returnable(context, projection, value, is_aggregated):
             value = None
-        item = Item(_name(context, projection), value, projection)
+        item = ReturnItem(_resolve_name(context, projection), value, projection)
         items.append(item)
         if item.alias is not None:
             aliased.setdefault(item.alias, item)
     _check_distinct(context, items)
-    return Items(tuple(items), is_aggregated)
+    return ReturnItems(tuple(items), is_aggregated)
 
 
 def check_aggregate(
-    context: Context, scope: Scope, call: ast.AggregateCall, aliases: Aliased
+    context: CheckContext, scope: Scope, call: ast.AggregateCall, aliases: AliasedItems
 ) -> typed.AggregateValue | None:
     """`count(e)` and the like."""
     match call.argument:
         case ast.Identifier(name) as alias if name in aliases:
             _refuse_alias(context, call.function, alias, aliases[name])
             return None
-    argument = _check_with(context, scope, call.argument, (_ARGUMENT, aliases))
-    type_ = aggregate_type(context, call.function, argument, call.argument.span)
+    argument = _check_in_position(context, scope, call.argument, (_ARGUMENT, aliases))
+    type_ = check_aggregate_type(context, call.function, argument, call.argument.span)
     if argument is None or type_ is None:
         return None
     return typed.AggregateValue(call.function, argument, type_)
 
 
 def _refuse_alias(
-    context: Context, function: ast.AggregateFunction, alias: ast.Identifier, item: Item
+    context: CheckContext, function: ast.AggregateFunction, alias: ast.Identifier, item: ReturnItem
 ) -> None:
     """An aggregate over an alias: what it stands for decides which rule it breaks first."""
     errors = context.errors
     match item.syntax.value:
         case ast.AggregateCall():
-            refuse(context, _ARGUMENT.aggregate, alias)
+            refuse_leaf(context, _ARGUMENT.aggregate, alias)
         case ast.Nearest() | ast.Bm25() | ast.Rrf():
-            refuse(context, _ARGUMENT.rank, alias)
+            refuse_leaf(context, _ARGUMENT.rank, alias)
         case _:
-            aggregate_type(context, function, item.value, alias.span)
+            check_aggregate_type(context, function, item.value, alias.span)
     if context.errors == errors:
-        _refuse_again(context, alias)
+        _refuse_repeated_alias(context, alias)
 
 
-def _refuse_again(context: Context, alias: ast.Identifier) -> None:
-    context.error("T36", alias.span, f"alias '{alias.name}' cannot be returned again")
+def _refuse_repeated_alias(context: CheckContext, alias: ast.Identifier) -> None:
+    context.report_error("T36", alias.span, f"alias '{alias.name}' cannot be returned again")
 
 
-def default_name(expr: ast.Expr) -> str | None:
+def default_name_of(expr: ast.Expr) -> str | None:
     """The name of a column without alias; None when it needs one."""
     match expr:
         case ast.PropertyAccess(variable, property_):
@@ -141,7 +143,7 @@ def default_name(expr: ast.Expr) -> str | None:
         case ast.Now():
             return typed.NOW_NAME
         case ast.AggregateCall(_, argument):
-            return default_name(argument)
+            return default_name_of(argument)
         case ast.Nearest(target):
             return f"{target.variable.name}._distance"
         case ast.Bm25(ast.PropertyAccess(variable)):
@@ -153,7 +155,7 @@ def default_name(expr: ast.Expr) -> str | None:
 
 
 def _check_value(
-    context: Context, scope: Scope, expr: ast.Expr, aliases: Aliased
+    context: CheckContext, scope: Scope, expr: ast.Expr, aliases: AliasedItems
 ) -> typed.Expr | None:
     match expr:
         case ast.AggregateCall():
@@ -161,11 +163,11 @@ def _check_value(
         case ast.Nearest() | ast.Bm25() | ast.Rrf():
             return check_rank(context, scope, expr)
         case _:
-            return _check_with(context, scope, expr, (_ITEM, aliases))
+            return _check_in_position(context, scope, expr, (_ITEM, aliases))
 
 
-def _check_with(
-    context: Context, scope: Scope, expr: ast.Expr, where: tuple[Position, Aliased]
+def _check_in_position(
+    context: CheckContext, scope: Scope, expr: ast.Expr, where: tuple[LeafRules, AliasedItems]
 ) -> typed.Expr | None:
     position, aliases = where
     refuse_or_read = leaf_of(context, scope, position)
@@ -173,11 +175,11 @@ def _check_with(
     def leaf(leaf_expr: LeafExpr) -> typed.Expr | None:
         match leaf_expr:
             case ast.Identifier(name) as alias if name in aliases:
-                _refuse_again(context, alias)
+                _refuse_repeated_alias(context, alias)
                 return None
             case ast.Identifier(name, span) if scope.peek(name) or name in context.parameters:
                 message = f"'{name}' is not a value here"
-                context.error("T102", span, message, hint=f"write '${name}'")
+                context.report_error("T102", span, message, hint=f"write '${name}'")
                 return None
             case _:
                 return refuse_or_read(leaf_expr)
@@ -186,17 +188,17 @@ def _check_with(
 
 
 def _is_returnable(
-    context: Context, projection: ast.Projection, value: typed.Expr, is_aggregated: bool
+    context: CheckContext, projection: ast.Projection, value: typed.Expr, is_aggregated: bool
 ) -> bool:
     if not isinstance(value.type, typed.NodeObject) and value.type.is_blob:
-        context.error("T24", projection.value.span, "a Blob cannot be returned")
+        context.report_error("T24", projection.value.span, "a Blob cannot be returned")
         return False
     is_key = isinstance(
         projection.value,
         ast.AggregateCall | ast.PropertyAccess | ast.SystemAccess | ast.Variable,
     )
     if is_aggregated and not is_key:
-        context.error(
+        context.report_error(
             "T9",
             projection.value.span,
             "only properties, system fields and variables can stand beside an aggregate",
@@ -205,12 +207,12 @@ def _is_returnable(
     return True
 
 
-def _name(context: Context, projection: ast.Projection) -> str | None:
+def _resolve_name(context: CheckContext, projection: ast.Projection) -> str | None:
     if projection.alias is not None:
         return projection.alias.text
-    name = default_name(projection.value)
+    name = default_name_of(projection.value)
     if name is None and _is_operator(projection.value):
-        context.error(
+        context.report_error(
             "T43", projection.value.span, "a returned comparison needs an alias: 'as name'"
         )
     return name
@@ -222,12 +224,12 @@ def _is_operator(expr: ast.Expr) -> bool:
     return isinstance(expr, Operator)
 
 
-def _check_distinct(context: Context, items: list[Item]) -> None:
+def _check_distinct(context: CheckContext, items: list[ReturnItem]) -> None:
     names: set[str] = set()
     for item in items:
         if item.name is not None and item.name in names:
             alias = item.syntax.alias
-            context.error(
+            context.report_error(
                 "T25",
                 alias.span if alias else item.syntax.value.span,
                 f"result column '{item.name}' is produced by more than one projection",

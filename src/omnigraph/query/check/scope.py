@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from omnigraph.query import ast, typed
-from omnigraph.query.check.context import Context
+from omnigraph.query.check.context import CheckContext
 
 ANONYMOUS = "_"
 _RESERVED_PREFIX = "__"
@@ -78,7 +78,7 @@ class Scope:
             scope = scope.outer
         return False
 
-    def nodes(self) -> tuple[tuple[str, str], ...]:
+    def list_nodes(self) -> tuple[tuple[str, str], ...]:
         """The node variables of this block with their types."""
         return tuple(
             (variable.name, variable.type_name)
@@ -86,7 +86,7 @@ class Scope:
             if isinstance(variable, NodeVariable) and variable.type_name is not None
         )
 
-    def edges(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    def list_edges(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The edge variables of this block with the types they may have."""
         return tuple(
             (variable.name, variable.edge_types)
@@ -94,7 +94,7 @@ class Scope:
             if isinstance(variable, EdgeVariable) and variable.edge_types is not None
         )
 
-    def names(self) -> Iterator[str]:
+    def iter_names(self) -> Iterator[str]:
         """Every name that can be seen from here and that a text can spell."""
         scope: Scope | None = self
         while scope is not None:
@@ -102,12 +102,12 @@ class Scope:
             scope = scope.outer
 
 
-def check_new_name(context: Context, variable: ast.Variable) -> None:
+def check_new_name(context: CheckContext, variable: ast.Variable) -> None:
     """Report a variable name that is reserved, or that a parameter has too."""
     check_reserved(context, variable)
     name = variable.name
     if name in context.parameters and context.is_first("clash", name):
-        context.tolerate(
+        context.report_deprecated(
             ("T106", "L315"),
             variable.span,
             f"'${name}' is a parameter and a variable; expressions mean the parameter",
@@ -115,11 +115,11 @@ def check_new_name(context: Context, variable: ast.Variable) -> None:
         )
 
 
-def check_reserved(context: Context, variable: ast.Variable) -> None:
+def check_reserved(context: CheckContext, variable: ast.Variable) -> None:
     """Report a variable name that is reserved."""
     name = variable.name
     if name.startswith(_RESERVED_PREFIX) and context.is_first("reserved", name):
-        context.error(
+        context.report_error(
             "T100",
             variable.span,
             f"variable '${name}' is reserved: names starting with '__' belong to the system",

@@ -8,8 +8,8 @@ from typing import assert_never
 from omnigraph.query import ast, typed
 from omnigraph.query.check.access import check_node_property
 from omnigraph.query.check.comparisons import scalar_of
-from omnigraph.query.check.constants import Misfit, as_vector
-from omnigraph.query.check.context import Context
+from omnigraph.query.check.constants import InvalidLiteralError, as_vector
+from omnigraph.query.check.context import CheckContext
 from omnigraph.query.check.expressions import Leaf, LeafExpr, check_expression
 from omnigraph.query.check.scope import Scope
 from omnigraph.schema.types import INTEGERS, Scalar, VectorType
@@ -33,15 +33,15 @@ class _Call:
 
 
 def check_predicate(
-    context: Context, scope: Scope, predicate: ast.TextPredicate
+    context: CheckContext, scope: Scope, predicate: ast.TextPredicate
 ) -> typed.TextMatch | None:
     """`search`, `match_text` or `fuzzy`."""
     call = _Call(f"{predicate.function}()", _PREDICATE_CODES[predicate.function])
-    target = _text_target(context, scope, predicate.target, call)
-    query = _text_query(context, predicate.query, call)
+    target = _check_text_target(context, scope, predicate.target, call)
+    query = _check_text_query(context, predicate.query, call)
     edits = None
     if predicate.edits is not None:
-        edits = _option(context, predicate.edits, call, minimum=0)
+        edits = _check_option(context, predicate.edits, call, minimum=0)
         if edits is None:
             return None
     if target is None or query is None:
@@ -49,22 +49,24 @@ def check_predicate(
     return typed.TextMatch(predicate.function, target.variable, target.property, query, edits)
 
 
-def check_rank(context: Context, scope: Scope, call: ast.RankCall) -> typed.Score | None:
+def check_rank(context: CheckContext, scope: Scope, call: ast.RankCall) -> typed.Score | None:
     """`nearest`, `bm25` or `rrf`."""
     match call:
         case ast.Nearest():
-            return _nearest(context, scope, call)
+            return _check_nearest(context, scope, call)
         case ast.Bm25():
-            return _bm25(context, scope, call)
+            return _check_bm25(context, scope, call)
         case ast.Rrf():
-            return _rrf(context, scope, call)
+            return _check_rrf(context, scope, call)
         case _:
             assert_never(call)
 
 
-def _nearest(context: Context, scope: Scope, call: ast.Nearest) -> typed.NearestScore | None:
-    target = _vector_target(context, scope, call.target)
-    query = _constant(context, call.query, _Call("nearest()", "T15"))
+def _check_nearest(
+    context: CheckContext, scope: Scope, call: ast.Nearest
+) -> typed.NearestScore | None:
+    target = _check_vector_target(context, scope, call.target)
+    query = _check_argument(context, call.query, _Call("nearest()", "T15"))
     if target is None or query is None:
         return None
     assert isinstance(target.type.value, VectorType)
@@ -73,25 +75,27 @@ def _nearest(context: Context, scope: Scope, call: ast.Nearest) -> typed.Nearest
     try:
         vector = as_vector(query, target.type.value.dimension)
         problem = f" needs a String or a {target.type.value}, got {query.type}"
-    except Misfit as misfit:
+    except InvalidLiteralError as misfit:
         vector, problem = None, f": {misfit}"
     if vector is None:
-        context.error("T15", call.query.span, f"nearest() on '{target.property}'{problem}")
+        context.report_error("T15", call.query.span, f"nearest() on '{target.property}'{problem}")
         return None
     return typed.NearestScore(target.variable, target.property, vector)
 
 
-def _vector_target(
-    context: Context, scope: Scope, access: ast.PropertyAccess | ast.SystemAccess
+def _check_vector_target(
+    context: CheckContext, scope: Scope, access: ast.PropertyAccess | ast.SystemAccess
 ) -> typed.PropertyValue | None:
     if isinstance(access, ast.SystemAccess):
         field = access.name
-        context.error("T15", field.span, f"nearest() needs a Vector property, not '@{field.text}'")
+        context.report_error(
+            "T15", field.span, f"nearest() needs a Vector property, not '@{field.text}'"
+        )
         return None
     target = check_node_property(context, scope, access, code="T15")
     if target is None or isinstance(target.type.value, VectorType):
         return target
-    context.error(
+    context.report_error(
         "T15",
         access.property.span,
         f"nearest() needs a Vector property; '{target.property}' is {target.type}",
@@ -99,20 +103,20 @@ def _vector_target(
     return None
 
 
-def _bm25(context: Context, scope: Scope, call: ast.Bm25) -> typed.Bm25Score | None:
+def _check_bm25(context: CheckContext, scope: Scope, call: ast.Bm25) -> typed.Bm25Score | None:
     described = _Call("bm25()", "T20")
-    target = _text_target(context, scope, call.target, described)
-    query = _text_query(context, call.query, described)
+    target = _check_text_target(context, scope, call.target, described)
+    query = _check_text_query(context, call.query, described)
     if target is None or query is None:
         return None
     return typed.Bm25Score(target.variable, target.property, query)
 
 
-def _rrf(context: Context, scope: Scope, call: ast.Rrf) -> typed.RrfScore | None:
+def _check_rrf(context: CheckContext, scope: Scope, call: ast.Rrf) -> typed.RrfScore | None:
     first, second = (check_rank(context, scope, arm) for arm in (call.first, call.second))
     k = None
     if call.k is not None:
-        k = _option(context, call.k, _Call("rrf()", "T21"), minimum=1)
+        k = _check_option(context, call.k, _Call("rrf()", "T21"), minimum=1)
         if k is None:
             return None
     if first is None or second is None:
@@ -120,7 +124,7 @@ def _rrf(context: Context, scope: Scope, call: ast.Rrf) -> typed.RrfScore | None
     assert not isinstance(first, typed.RrfScore)
     assert not isinstance(second, typed.RrfScore)
     if first.variable != second.variable:
-        context.error(
+        context.report_error(
             "P005",
             call.second.span,
             f"the arms of rrf() rank '${first.variable}' and '${second.variable}'",
@@ -130,17 +134,19 @@ def _rrf(context: Context, scope: Scope, call: ast.Rrf) -> typed.RrfScore | None
     return typed.RrfScore(first, second, k)
 
 
-def _text_target(
-    context: Context, scope: Scope, target: ast.Expr, call: _Call
+def _check_text_target(
+    context: CheckContext, scope: Scope, target: ast.Expr, call: _Call
 ) -> typed.PropertyValue | None:
     if not isinstance(target, ast.PropertyAccess):
-        context.error(call.code, target.span, f"{call.name} needs a String property of a node")
+        context.report_error(
+            call.code, target.span, f"{call.name} needs a String property of a node"
+        )
         return None
     found = check_node_property(context, scope, target)
     if found is None:
         return None
     if found.type.scalar is not Scalar.STRING:
-        context.error(
+        context.report_error(
             call.code,
             target.property.span,
             f"{call.name} needs a String property; '{found.property}' is {found.type}",
@@ -149,25 +155,27 @@ def _text_target(
     return found
 
 
-def _text_query(context: Context, query: ast.Expr, call: _Call) -> typed.Expr | None:
-    value = _constant(context, query, call)
+def _check_text_query(context: CheckContext, query: ast.Expr, call: _Call) -> typed.Expr | None:
+    value = _check_argument(context, query, call)
     if value is not None and scalar_of(value) is not Scalar.STRING:
-        context.error(
+        context.report_error(
             call.code, query.span, f"{call.name} needs a String to look for, got {value.type}"
         )
         return None
     return value
 
 
-def _option(context: Context, option: ast.Expr, call: _Call, *, minimum: int) -> typed.Expr | None:
-    value = _constant(context, option, call)
+def _check_option(
+    context: CheckContext, option: ast.Expr, call: _Call, *, minimum: int
+) -> typed.Expr | None:
+    value = _check_argument(context, option, call)
     if value is None:
         return None
     is_integer = scalar_of(value) in INTEGERS
     if isinstance(value, typed.Constant) and isinstance(value.value, int) and is_integer:
         is_integer = minimum <= value.value <= _OPTION_MAX
     if not is_integer:
-        context.error(
+        context.report_error(
             call.code,
             option.span,
             f"{call.name} needs an integer from {minimum} to {_OPTION_MAX} here",
@@ -176,16 +184,16 @@ def _option(context: Context, option: ast.Expr, call: _Call, *, minimum: int) ->
     return value
 
 
-def _constant(context: Context, expr: ast.Expr, call: _Call) -> typed.Expr | None:
-    return check_expression(context, expr, _argument_leaf(context, call))
+def _check_argument(context: CheckContext, expr: ast.Expr, call: _Call) -> typed.Expr | None:
+    return check_expression(context, expr, _make_argument_leaf(context, call))
 
 
-def _argument_leaf(context: Context, call: _Call) -> Leaf:
+def _make_argument_leaf(context: CheckContext, call: _Call) -> Leaf:
     def leaf(expr: LeafExpr) -> None:
         hint = None
         if isinstance(expr, ast.Variable):
-            hint = context.similar(expr.name, context.parameters)
-        context.error(
+            hint = context.suggest_similar(expr.name, context.parameters)
+        context.report_error(
             call.code, expr.span, f"{call.name} takes a literal or a parameter here", hint=hint
         )
 

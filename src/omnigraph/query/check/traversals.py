@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.diagnostics import shown
+from omnigraph.diagnostics import sanitize_text
 from omnigraph.query import ast, typed
 from omnigraph.query.check.access import refuse_edge
-from omnigraph.query.check.context import Context
+from omnigraph.query.check.context import CheckContext
 from omnigraph.query.check.scope import (
     ANONYMOUS,
     EdgeVariable,
@@ -22,7 +22,7 @@ _ONE_HOP = (1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class CheckedTraversal:
     """A traversal clause after its check: its ends by name, and its typed form unless wrong."""
 
     source: str
@@ -50,12 +50,14 @@ class _Selection:
     target_type: str
 
 
-def check_traversal(context: Context, scope: Scope, traversal: ast.Traversal) -> Walk:
+def check_traversal(
+    context: CheckContext, scope: Scope, traversal: ast.Traversal
+) -> CheckedTraversal:
     """`$a edge $b` in all its forms; binds what no clause before has bound."""
     source = _find_end(context, scope, traversal.source)
     target = _find_end(context, scope, traversal.target)
     bounds = _check_bounds(context, traversal.bounds)
-    selection = _select(context, scope, traversal, (source, target))
+    selection = _select_edges(context, scope, traversal, (source, target))
     if selection is not None and bounds is not None:
         bounds = _check_chain(context, traversal, selection, bounds)
     _bind_end(context, scope, source, selection.source_type if selection else None)
@@ -76,15 +78,15 @@ def check_traversal(context: Context, scope: Scope, traversal: ast.Traversal) ->
             minimum=bounds[0],
             maximum=bounds[1],
         )
-    return Walk(source.name, target.name, checked, traversal)
+    return CheckedTraversal(source.name, target.name, checked, traversal)
 
 
 # ---- ends ----
 
 
-def _find_end(context: Context, scope: Scope, variable: ast.Variable) -> _End:
+def _find_end(context: CheckContext, scope: Scope, variable: ast.Variable) -> _End:
     if variable.name == ANONYMOUS:
-        return _End(variable, context.anonymous_name(), None)
+        return _End(variable, context.make_anonymous_name(), None)
     name = variable.name
     match scope.find(name):
         case NodeVariable(_, type_name):
@@ -98,7 +100,7 @@ def _find_end(context: Context, scope: Scope, variable: ast.Variable) -> _End:
             return _End(variable, name, type_name, is_wrong)
 
 
-def _bind_end(context: Context, scope: Scope, end: _End, type_name: str | None) -> None:
+def _bind_end(context: CheckContext, scope: Scope, end: _End, type_name: str | None) -> None:
     if scope.peek(end.name) is not None:
         return
     if type_name is None:
@@ -110,7 +112,7 @@ def _bind_end(context: Context, scope: Scope, end: _End, type_name: str | None) 
 
 
 def _bind_edge(
-    context: Context,
+    context: CheckContext,
     scope: Scope,
     traversal: ast.Traversal,
     edge_types: tuple[str, ...] | None,
@@ -121,16 +123,16 @@ def _bind_edge(
         return None, True
     name = variable.name
     if name in (traversal.source.name, traversal.target.name):
-        context.error("T23", variable.span, f"edge variable '${name}' is also an end")
+        context.report_error("T23", variable.span, f"edge variable '${name}' is also an end")
         return None, False
     if scope.find(name) is not None:
-        context.error("T23", variable.span, f"edge variable '${name}' is already bound")
+        context.report_error("T23", variable.span, f"edge variable '${name}' is already bound")
         return None, False
     check_new_name(context, variable)
     scope.bind(EdgeVariable(name, edge_types))
     bounds = traversal.bounds
     if bounds is not None and (bounds.minimum, bounds.maximum) != _ONE_HOP:
-        context.error(
+        context.report_error(
             "T23", bounds.span, f"edge variable '${name}' needs a single hop, not hop bounds"
         )
         return None, False
@@ -140,8 +142,8 @@ def _bind_edge(
 # ---- edge types ----
 
 
-def _select(
-    context: Context, scope: Scope, traversal: ast.Traversal, ends: tuple[_End, _End]
+def _select_edges(
+    context: CheckContext, scope: Scope, traversal: ast.Traversal, ends: tuple[_End, _End]
 ) -> _Selection | None:
     is_wrong = any(end.is_wrong for end in ends)
     match traversal.edges:
@@ -157,14 +159,14 @@ def _select(
             return _select_named(context, traversal, known, ends)
 
 
-def _find_edge(context: Context, name: ast.EdgeName) -> EdgeType | None:
-    edge = context.catalog.edge(name.text)
+def _find_edge(context: CheckContext, name: ast.EdgeName) -> EdgeType | None:
+    edge = context.catalog.find_edge(name.text)
     if edge is None:
-        context.error(
+        context.report_error(
             "T4",
             name.span,
-            f"unknown edge type '{shown(name.text)}'",
-            hint=_edge_hint(context, name.text),
+            f"unknown edge type '{sanitize_text(name.text)}'",
+            hint=_suggest_edge(context, name.text),
         )
     return edge
 
@@ -174,17 +176,17 @@ def _as_written(edge_type: str) -> str:
     return edge_type[:1].lower() + edge_type[1:]
 
 
-def _edge_hint(context: Context, name: str) -> str | None:
+def _suggest_edge(context: CheckContext, name: str) -> str | None:
     if name in set(ast.TextOp):
         return f"to compare values, put the filter in parentheses: '($a {name} $b)', or use 'in'"
-    return context.similar(name, map(_as_written, context.catalog.edges))
+    return context.suggest_similar(name, map(_as_written, context.catalog.edges))
 
 
-def _are_declared(context: Context, scope: Scope, ends: tuple[_End, _End]) -> bool:
+def _are_declared(context: CheckContext, scope: Scope, ends: tuple[_End, _End]) -> bool:
     undeclared = [end for end in ends if not scope.is_declared(end.name)]
     for end in undeclared:
         shown = f"${end.variable.name}"
-        context.error(
+        context.report_error(
             "T105",
             end.variable.span,
             f"'*' needs both ends declared; '{shown}' is not",
@@ -194,7 +196,7 @@ def _are_declared(context: Context, scope: Scope, ends: tuple[_End, _End]) -> bo
 
 
 def _select_any(
-    context: Context, traversal: ast.Traversal, star: ast.AnyEdge, ends: tuple[_End, _End]
+    context: CheckContext, traversal: ast.Traversal, star: ast.AnyEdge, ends: tuple[_End, _End]
 ) -> _Selection | None:
     source_type, target_type = (end.type_name for end in ends)
     assert source_type is not None
@@ -202,20 +204,24 @@ def _select_any(
     if traversal.is_undirected and source_type != target_type:
         _refuse_undirected(context, star, f"'*' joins {source_type} and {target_type} here")
         return None
-    return _Selection(_joining(context, source_type, target_type), source_type, target_type)
+    return _Selection(
+        _list_joining_steps(context, source_type, target_type), source_type, target_type
+    )
 
 
-def _joining(context: Context, source_type: str, target_type: str) -> tuple[typed.EdgeStep, ...]:
+def _list_joining_steps(
+    context: CheckContext, source_type: str, target_type: str
+) -> tuple[typed.EdgeStep, ...]:
     ends = (source_type, target_type)
-    if ends not in context.joining:
+    if ends not in context.joining_steps:
         edges = context.catalog.edges.values()
         steps = [_orient(edge, source_type, target_type) for edge in edges]
-        context.joining[ends] = tuple(step for step in steps if step is not None)
-    return context.joining[ends]
+        context.joining_steps[ends] = tuple(step for step in steps if step is not None)
+    return context.joining_steps[ends]
 
 
 def _select_named(
-    context: Context,
+    context: CheckContext,
     traversal: ast.Traversal,
     named: list[tuple[ast.EdgeName, EdgeType]],
     ends: tuple[_End, _End],
@@ -234,11 +240,11 @@ def _select_named(
             return None
         if step is None:
             message = f"{edge.name} does not join {source_type} and {target_type}"
-            context.error("T5", name.span, f"{message}, as the edges before it do")
+            context.report_error("T5", name.span, f"{message}, as the edges before it do")
             return None
-        source_type, target_type = _joined(edge, step)
+        source_type, target_type = _joined_types_of(edge, step)
         if ends[0].name == ends[1].name and source_type != target_type:
-            context.error(
+            context.report_error(
                 "T5", name.span, f"{edge.name} cannot lead from '${ends[0].name}' to itself"
             )
             return None
@@ -259,15 +265,15 @@ def _orient(
     return None
 
 
-def _joined(edge: EdgeType, step: typed.EdgeStep) -> tuple[str, str]:
+def _joined_types_of(edge: EdgeType, step: typed.EdgeStep) -> tuple[str, str]:
     return (edge.target, edge.source) if step.is_reversed else (edge.source, edge.target)
 
 
-def _refuse_ends(context: Context, edge: EdgeType, ends: tuple[_End, _End]) -> None:
+def _refuse_ends(context: CheckContext, edge: EdgeType, ends: tuple[_End, _End]) -> None:
     source, target = ends
     is_source_wrong = source.type_name not in (None, edge.source, edge.target)
     wrong = source if is_source_wrong else target
-    context.error(
+    context.report_error(
         "T5",
         wrong.variable.span,
         f"'${wrong.variable.name}' is a {wrong.type_name}, "
@@ -275,8 +281,8 @@ def _refuse_ends(context: Context, edge: EdgeType, ends: tuple[_End, _End]) -> N
     )
 
 
-def _refuse_undirected(context: Context, edge: ast.EdgeName | ast.AnyEdge, why: str) -> None:
-    context.error(
+def _refuse_undirected(context: CheckContext, edge: ast.EdgeName | ast.AnyEdge, why: str) -> None:
+    context.report_error(
         "T22",
         edge.span,
         f"an undirected traversal needs equal endpoint types; {why}",
@@ -287,7 +293,7 @@ def _refuse_undirected(context: Context, edge: ast.EdgeName | ast.AnyEdge, why: 
 # ---- bounds ----
 
 
-def _check_bounds(context: Context, bounds: ast.HopBounds | None) -> tuple[int, int] | None:
+def _check_bounds(context: CheckContext, bounds: ast.HopBounds | None) -> tuple[int, int] | None:
     if bounds is None:
         return _ONE_HOP
     if bounds.minimum < 1:
@@ -298,12 +304,12 @@ def _check_bounds(context: Context, bounds: ast.HopBounds | None) -> tuple[int, 
         problem = "the maximum must be at least the minimum"
     else:
         return bounds.minimum, bounds.maximum
-    context.error("T15", bounds.span, f"bad hop bounds: {problem}")
+    context.report_error("T15", bounds.span, f"bad hop bounds: {problem}")
     return None
 
 
 def _check_chain(
-    context: Context, traversal: ast.Traversal, selection: _Selection, bounds: tuple[int, int]
+    context: CheckContext, traversal: ast.Traversal, selection: _Selection, bounds: tuple[int, int]
 ) -> tuple[int, int] | None:
     """The bounds that apply: hops between two different types cannot be chained."""
     if bounds == _ONE_HOP or selection.source_type == selection.target_type:
@@ -312,9 +318,9 @@ def _check_chain(
     span = traversal.bounds.span
     joined = f"{selection.source_type} and {selection.target_type}"
     if bounds[0] > 1 or _is_selection(traversal):
-        context.error("T5", span, f"hops cannot be chained: the edge joins {joined}")
+        context.report_error("T5", span, f"hops cannot be chained: the edge joins {joined}")
         return None
-    context.tolerate(
+    context.report_deprecated(
         ("T5", "L312"),
         span,
         f"hops cannot be chained: the edge joins {joined}"

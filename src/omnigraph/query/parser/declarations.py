@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from omnigraph.diagnostics import Applicability, Edit, Span, Suggestion, did_you_mean
-from omnigraph.diagnostics.source import NOWHERE
+from omnigraph.diagnostics import Applicability, Edit, Span, Suggestion, suggest_similar
+from omnigraph.diagnostics.source import NO_SPAN
 from omnigraph.query.ast import (
     Direction,
     Expr,
@@ -16,13 +16,13 @@ from omnigraph.query.ast import (
     Query,
     ReadBody,
 )
-from omnigraph.query.habits import CLAUSE_HABITS
+from omnigraph.query.habits import CLAUSE_HINTS
 from omnigraph.query.parser.expressions import expect_expr, parse_expr
 from omnigraph.query.parser.mutations import MUTATION_WORDS, parse_mutation
 from omnigraph.query.parser.patterns import parse_block
 from omnigraph.query.parser.reader import RESERVED, QueryCursor
 from omnigraph.schema.ast import Name
-from omnigraph.schema.habits import TYPE_NAME_HABITS
+from omnigraph.schema.habits import TYPE_NAME_HINTS
 from omnigraph.schema.types import (
     VECTOR_DIMENSION_MAX,
     ListType,
@@ -57,10 +57,10 @@ def parse_query(cursor: QueryCursor) -> Query | None:
         parameters = _parse_parameters(cursor)
     else:
         _report_missing_parameters(cursor, name)
-    parameters_span = cursor.span_from(parameters_start)
+    parameters_span = cursor.build_span(parameters_start)
     annotations = _parse_annotations(cursor)
     opening = cursor.expect("{", what=f"'{{' and the body of query '{name.text}'")
-    header_span = cursor.span_from(start)
+    header_span = cursor.build_span(start)
     body = _parse_body(cursor, name, opening.span)
     if body is None or cursor.error_count > errors_before:
         return None
@@ -72,7 +72,7 @@ def parse_query(cursor: QueryCursor) -> Query | None:
         body,
         description,
         instruction,
-        span=cursor.span_from(start),
+        span=cursor.build_span(start),
         header_span=header_span,
         parameters_span=parameters_span,
         description_span=description_span,
@@ -131,7 +131,7 @@ def _parse_parameter(cursor: QueryCursor) -> Parameter:
     value = _parse_list_type(cursor) if cursor.is_at("[") else _parse_single_type(cursor)
     is_nullable = cursor.accept("?")
     name = Name(token.text[1:], token.span)
-    return Parameter(name, PropertyType(value, is_nullable), cursor.span_from(token.start))
+    return Parameter(name, PropertyType(value, is_nullable), cursor.build_span(token.start))
 
 
 def _parse_list_type(cursor: QueryCursor) -> ValueType:
@@ -143,7 +143,7 @@ def _parse_list_type(cursor: QueryCursor) -> ValueType:
             return ListType(scalar)
         case _:
             cursor.report(
-                cursor.span_from(start), f"a list of {element} is not supported", code="T107"
+                cursor.build_span(start), f"a list of {element} is not supported", code="T107"
             )
             return element
 
@@ -155,13 +155,13 @@ def _parse_single_type(cursor: QueryCursor) -> ValueType:
     if token.text == "enum":
         _skip_arguments(cursor)
         cursor.report(
-            cursor.span_from(token.start),
+            cursor.build_span(token.start),
             "a parameter cannot have an enum type",
             hint="declare it as String",
             code="T107",
         )
     elif token.text not in _SCALARS:
-        hint = TYPE_NAME_HABITS.get(token.text.lower()) or did_you_mean(token.text, _TYPE_NAMES)
+        hint = TYPE_NAME_HINTS.get(token.text.lower()) or suggest_similar(token.text, _TYPE_NAMES)
         hint = hint or f"types are {', '.join(_TYPE_NAMES)}"
         cursor.report(token.span, f"unknown type '{token.text}'", hint=hint, code="T107")
     return ScalarType(_SCALARS.get(token.text, Scalar.STRING))
@@ -174,7 +174,7 @@ def _parse_vector(cursor: QueryCursor, start: int) -> VectorType:
     cursor.expect(")")
     if not 1 <= dimension <= VECTOR_DIMENSION_MAX:
         cursor.report(
-            cursor.span_from(start),
+            cursor.build_span(start),
             f"a vector has 1 to {VECTOR_DIMENSION_MAX} dimensions, not {dimension}",
             code="T107",
         )
@@ -188,21 +188,21 @@ def _skip_arguments(cursor: QueryCursor) -> None:
 
 
 def _parse_annotations(cursor: QueryCursor) -> dict[str, tuple[str | None, Span]]:
-    found: dict[str, tuple[str | None, Span]] = dict.fromkeys(_ANNOTATIONS, (None, NOWHERE))
+    found: dict[str, tuple[str | None, Span]] = dict.fromkeys(_ANNOTATIONS, (None, NO_SPAN))
     while cursor.is_at("@"):
         start = cursor.advance().start
         name = cursor.expect_adjacent_ident("an annotation name").text
-        span = cursor.span_from(start)
+        span = cursor.build_span(start)
         cursor.expect("(", what=f"'(' and a string after '@{name}'")
         text, _ = cursor.expect_string(f"a string in @{name}(…)")
         cursor.expect(")")
         if name not in found:
-            hint = did_you_mean(name, _ANNOTATIONS)
+            hint = suggest_similar(name, _ANNOTATIONS)
             cursor.report(span, f"unknown annotation '@{name}'", hint=hint, code="Q005")
         elif found[name][0] is not None:
             cursor.report(span, f"'@{name}' is given twice", code="Q005")
         else:
-            found[name] = text, cursor.span_from(start)
+            found[name] = text, cursor.build_span(start)
     return found
 
 
@@ -216,14 +216,14 @@ def _parse_body(cursor: QueryCursor, name: Name, opening: Span) -> ReadBody | Mu
     elif cursor.is_at(*MUTATION_WORDS):
         body = _parse_mutations(cursor)
     elif cursor.is_at("}"):
-        span = cursor.token.span.to(opening)
+        span = cursor.token.span.join(opening)
         cursor.report(span, f"the body of query '{name.text}' is empty", code="Q005")
     elif cursor.is_at(*_STATEMENT_STARTS):
-        with cursor.reporting("Q004"):
+        with cursor.use_code("Q004"):
             word = cursor.token
             cursor.refuse(word.span, f"'{word.text}' cannot stand inside a query")
     else:
-        hint = cursor.habit() or _SECTION_ORDER
+        hint = cursor.find_dialect_hint() or _SECTION_ORDER
         cursor.fail("'match', 'insert', 'update' or 'delete'", hint=hint)
     _close_body(cursor, name, body)
     return body
@@ -234,13 +234,13 @@ def _close_body(cursor: QueryCursor, name: Name, body: ReadBody | MutationBody |
         return
     is_read = isinstance(body, ReadBody)
     if cursor.is_at(*MUTATION_WORDS) if is_read else cursor.is_at("match"):
-        with cursor.reporting("Q005"):
+        with cursor.use_code("Q005"):
             cursor.refuse(
                 cursor.token.span,
                 f"query '{name.text}' mixes 'match' with mutations",
                 hint="a query either reads or writes: split it in two",
             )
-    hint = cursor.habit() or (_SECTION_ORDER if is_read else None)
+    hint = cursor.find_dialect_hint() or (_SECTION_ORDER if is_read else None)
     if cursor.is_at_query and not cursor.has_resumed:
         # The next query is whole: only the closing brace is missing.
         cursor.report(
@@ -260,18 +260,18 @@ def _parse_mutations(cursor: QueryCursor) -> MutationBody:
 def _parse_read(cursor: QueryCursor) -> ReadBody:
     start = cursor.advance().start
     clauses = parse_block(cursor, "'match'")
-    match_span = cursor.span_from(start)
+    match_span = cursor.build_span(start)
     return_start = cursor.token.start
     if not cursor.accept("return"):
-        cursor.fail("'return'", hint=cursor.habit(CLAUSE_HABITS) or _SECTION_ORDER)
+        cursor.fail("'return'", hint=cursor.find_dialect_hint(CLAUSE_HINTS) or _SECTION_ORDER)
     projections = _parse_section(cursor, "'return'")
-    return_span = cursor.span_from(return_start)
+    return_span = cursor.build_span(return_start)
     order: tuple[OrderKey, ...] = ()
-    order_span = NOWHERE
+    order_span = NO_SPAN
     if cursor.is_at("order"):
         order_start = cursor.advance().start
         order = _parse_order(cursor)
-        order_span = cursor.span_from(order_start)
+        order_span = cursor.build_span(order_start)
     limit, limit_span = _parse_limit(cursor)
     return ReadBody(
         clauses, projections, order, limit, limit_span, match_span, return_span, order_span
@@ -281,9 +281,9 @@ def _parse_read(cursor: QueryCursor) -> ReadBody:
 def _parse_section(cursor: QueryCursor, owner: str) -> tuple[Projection, ...]:
     opening = cursor.token
     errors_before = cursor.error_count
-    projections = cursor.members(owner, _parse_projection)
+    projections = cursor.parse_members(owner, _parse_projection)
     if not projections and cursor.error_count == errors_before:
-        cursor.report(cursor.span_from(opening.start), "'return' needs at least one item")
+        cursor.report(cursor.build_span(opening.start), "'return' needs at least one item")
     return projections
 
 
@@ -295,8 +295,8 @@ def _parse_projection(cursor: QueryCursor) -> Projection:
     if cursor.accept("as"):
         alias = cursor.expect_ident("an alias after 'as'")
         if alias.text in RESERVED:
-            cursor.reserved(alias.span, alias.text, role="an alias")
-    span = cursor.span_from(start)
+            cursor.report_reserved(alias.span, alias.text, role="an alias")
+    span = cursor.build_span(start)
     cursor.accept(",")
     return Projection(value, alias, span)
 
@@ -304,9 +304,9 @@ def _parse_projection(cursor: QueryCursor) -> Projection:
 def _parse_order(cursor: QueryCursor) -> tuple[OrderKey, ...]:
     opening = cursor.token
     errors_before = cursor.error_count
-    keys = cursor.members("'order'", _parse_order_key)
+    keys = cursor.parse_members("'order'", _parse_order_key)
     if not keys and cursor.error_count == errors_before:
-        cursor.report(cursor.span_from(opening.start), "'order' needs at least one key")
+        cursor.report(cursor.build_span(opening.start), "'order' needs at least one key")
     return keys
 
 
@@ -324,7 +324,7 @@ def _parse_order_key(cursor: QueryCursor) -> OrderKey:
                 f"'nearest' takes no direction: remove '{token.text}'",
                 hint="the nearest come first",
             )
-    span = cursor.span_from(start)
+    span = cursor.build_span(start)
     if not cursor.is_at("}"):
         cursor.expect(",", what="',' or '}' after the order key")
         if cursor.is_at("}"):
@@ -337,14 +337,14 @@ def _parse_alias_reference(cursor: QueryCursor) -> Expr | None:
     after = cursor.peek().text
     if token.text not in RESERVED or after not in (",", "}", *_DIRECTIONS):
         return None
-    cursor.reserved(token.span, token.text, role="an alias")
+    cursor.report_reserved(token.span, token.text, role="an alias")
     cursor.advance()
     return Identifier(token.text, token.span)
 
 
 def _parse_limit(cursor: QueryCursor) -> tuple[int | None, Span]:
     if not cursor.is_at("limit"):
-        return None, NOWHERE
+        return None, NO_SPAN
     start = cursor.advance().start
     hint = None
     if cursor.token.kind is TokenKind.VARIABLE:
@@ -352,4 +352,4 @@ def _parse_limit(cursor: QueryCursor) -> tuple[int | None, Span]:
     if cursor.token.kind is not TokenKind.INTEGER:
         cursor.fail("an integer after 'limit'", hint=hint)
     limit = cursor.expect_integer("an integer after 'limit'", maximum=LIMIT_MAX)
-    return limit, cursor.span_from(start)
+    return limit, cursor.build_span(start)

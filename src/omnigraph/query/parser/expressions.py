@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from omnigraph.diagnostics import Span, did_you_mean
+from omnigraph.diagnostics import Span, suggest_similar
 from omnigraph.query.ast import (
     AggregateCall,
     AggregateFunction,
@@ -38,7 +38,7 @@ from omnigraph.query.ast import (
     TextTest,
     Variable,
 )
-from omnigraph.query.habits import VALUE_HABITS
+from omnigraph.query.habits import VALUE_HINTS
 from omnigraph.query.parser.reader import RESERVED, QueryCursor
 from omnigraph.schema.ast import Name
 from omnigraph.syntax import Token, TokenKind
@@ -63,7 +63,7 @@ def parse_expr(cursor: QueryCursor) -> Expr:
     while _is_at_operator(cursor, "or"):
         cursor.advance()
         operands.append(_parse_and(cursor))
-    return Or(tuple(operands), cursor.span_from(start))
+    return Or(tuple(operands), cursor.build_span(start))
 
 
 def expect_expr(cursor: QueryCursor, what: str) -> None:
@@ -83,7 +83,7 @@ def _parse_and(cursor: QueryCursor) -> Expr:
     while _is_at_operator(cursor, "and"):
         cursor.advance()
         operands.append(_parse_not(cursor))
-    return And(tuple(operands), cursor.span_from(start))
+    return And(tuple(operands), cursor.build_span(start))
 
 
 def _parse_not(cursor: QueryCursor) -> Expr:
@@ -96,9 +96,9 @@ def _parse_not(cursor: QueryCursor) -> Expr:
             "'not { }' is a clause of its own and cannot stand inside an expression",
             hint="write it on its own line, or negate a condition with 'not ( … )'",
         )
-    with cursor.nested():
+    with cursor.enter_nesting():
         operand = _parse_not(cursor)
-    return Not(operand, cursor.span_from(token.start))
+    return Not(operand, cursor.build_span(token.start))
 
 
 def _parse_comparison(cursor: QueryCursor) -> Expr:
@@ -111,7 +111,7 @@ def _parse_comparison(cursor: QueryCursor) -> Expr:
             return left
         cursor.advance()
         right = _parse_operand(cursor)
-        found: Expr = Comparison(op, left, right, cursor.span_from(start))
+        found: Expr = Comparison(op, left, right, cursor.build_span(start))
     elif _is_at_infix_word(cursor):
         found = _parse_word_operator(cursor, left, start)
     else:
@@ -129,13 +129,13 @@ def _parse_word_operator(cursor: QueryCursor, left: Expr, start: int) -> Expr:
     word = cursor.advance().text
     if word == "in":
         items = _parse_operand(cursor)
-        return Membership(left, items, cursor.span_from(start))
+        return Membership(left, items, cursor.build_span(start))
     if word == "is":
         is_negated = cursor.accept("not")
         cursor.expect("null", what="'null'" if is_negated else "'null' or 'not null'")
-        return NullTest(left, is_negated, cursor.span_from(start))
+        return NullTest(left, is_negated, cursor.build_span(start))
     right = _parse_operand(cursor)
-    return TextTest(_TEXT_OPS[word], left, right, False, cursor.span_from(start))
+    return TextTest(_TEXT_OPS[word], left, right, False, cursor.build_span(start))
 
 
 def _is_at_operator(cursor: QueryCursor, word: str) -> bool:
@@ -167,14 +167,14 @@ def _parse_operand(cursor: QueryCursor) -> Expr:
             return _parse_word(cursor)
         case TokenKind.PUNCTUATION if token.text == "(":
             cursor.advance()
-            with cursor.nested():
+            with cursor.enter_nesting():
                 inner = parse_expr(cursor)
             cursor.expect(")")
             return inner
         case TokenKind.PUNCTUATION if token.text == "@":
             cursor.advance()
             name = cursor.expect_adjacent_ident("a system field")
-            return SystemField(name.text, cursor.span_from(token.start))
+            return SystemField(name.text, cursor.build_span(token.start))
         case _:
             return _parse_literal(cursor, expected=_VALUE)
 
@@ -195,10 +195,10 @@ def _parse_access(cursor: QueryCursor) -> Variable | PropertyAccess | SystemAcce
     if cursor.accept("@"):
         at = cursor.previous.start
         field = cursor.expect_adjacent_ident("a system field").text
-        name = Name(field, cursor.span_from(at))
-        return SystemAccess(variable, name, cursor.span_from(variable.span.start))
+        name = Name(field, cursor.build_span(at))
+        return SystemAccess(variable, name, cursor.build_span(variable.span.start))
     name = cursor.expect_ident("a property name after '.'")
-    return PropertyAccess(variable, name, cursor.span_from(variable.span.start))
+    return PropertyAccess(variable, name, cursor.build_span(variable.span.start))
 
 
 def _parse_word(cursor: QueryCursor) -> Expr:
@@ -209,7 +209,7 @@ def _parse_word(cursor: QueryCursor) -> Expr:
         if call is not None:
             return call(cursor)
         if word not in RESERVED and cursor.peek().start == token.end:
-            hint = cursor.habit() or did_you_mean(word, _CALLS)
+            hint = cursor.find_dialect_hint() or suggest_similar(word, _CALLS)
             cursor.refuse(token.span, f"there is no function '{word}'", hint=hint)
     if word in ("true", "false"):
         cursor.advance()
@@ -220,13 +220,13 @@ def _parse_word(cursor: QueryCursor) -> Expr:
         cursor.refuse(
             token.span,
             f"'{word} {{ }}' is a clause of its own and cannot stand inside an expression",
-            hint=_block_hint(cursor),
+            hint=_suggest_block(cursor),
         )
     name = cursor.expect_ident(_VALUE)
     return Identifier(name.text, name.span)
 
 
-def _block_hint(cursor: QueryCursor) -> str:
+def _suggest_block(cursor: QueryCursor) -> str:
     word, before = cursor.token.text, cursor.previous.text
     if word == "exists" and before == "not":
         return "write 'not { … }'"
@@ -252,7 +252,7 @@ def _parse_reserved(cursor: QueryCursor) -> Identifier:
             f"'{token.text}' is a reserved word and cannot be a value",
             hint=hints.get(token.text),
         )
-    cursor.reserved(token.span, token.text, role="a property name in 'where'")
+    cursor.report_reserved(token.span, token.text, role="a property name in 'where'")
     cursor.advance()
     return Identifier(token.text, token.span)
 
@@ -276,19 +276,19 @@ def _parse_literal(cursor: QueryCursor, *, expected: str) -> Expr:
 
 
 def _fail_value(cursor: QueryCursor, expected: str) -> NoReturn:
-    cursor.fail(expected, hint=cursor.habit(VALUE_HABITS))
+    cursor.fail(expected, hint=cursor.find_dialect_hint(VALUE_HINTS))
 
 
 def _parse_list(cursor: QueryCursor) -> ListLiteral:
     start = cursor.advance().start
     items: list[Expr] = []
-    with cursor.nested():
+    with cursor.enter_nesting():
         if not cursor.is_at("]"):
             items.append(_parse_list_item(cursor))
             while cursor.accept(","):
                 items.append(_parse_list_item(cursor))
     cursor.expect("]", what="',' or ']' in the list")
-    return ListLiteral(tuple(items), cursor.span_from(start))
+    return ListLiteral(tuple(items), cursor.build_span(start))
 
 
 def _parse_list_item(cursor: QueryCursor) -> Expr:
@@ -393,7 +393,7 @@ def _parse_two_arguments(cursor: QueryCursor, word: Token) -> tuple[Expr, Expr]:
 
 
 def _parse_argument(cursor: QueryCursor) -> Expr:
-    with cursor.nested():
+    with cursor.enter_nesting():
         return parse_expr(cursor)
 
 
@@ -403,7 +403,7 @@ def _expect_next_argument(cursor: QueryCursor, word: Token) -> None:
 
 def _close_call(cursor: QueryCursor, word: Token) -> Span:
     cursor.expect(")", what=f"')' to close '{word.text}('")
-    return cursor.span_from(word.start)
+    return cursor.build_span(word.start)
 
 
 _CALLS: dict[str, Callable[[QueryCursor], Expr]] = {

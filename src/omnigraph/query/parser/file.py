@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from omnigraph.diagnostics import Diagnostic, Source, did_you_mean
+from omnigraph.diagnostics import Diagnostic, Source, suggest_similar
 from omnigraph.diagnostics.diagnostic import Poll
 from omnigraph.query.ast import File, Query, Setting, Statement
 from omnigraph.query.parser.declarations import parse_query
@@ -44,15 +44,15 @@ def parse_query_file(
     """Read a `.gq` text; every error of the text is among the diagnostics."""
     source, collector = decode_source(name, text, code="Q001", poll=poll)
     if collector.has_errors:
-        return ParsedFile(source, File(()), collector.all(), ())
+        return ParsedFile(source, File(()), collector.list_diagnostics(), ())
     tokens = lex(source, poll)
     cursor = QueryCursor(tokens, collector, mode=mode)
-    file = _Contents(cursor).parse()
-    return ParsedFile(source, file, collector.all(), tokens.comments)
+    file = _FileParser(cursor).parse()
+    return ParsedFile(source, file, collector.list_diagnostics(), tokens.comments)
 
 
 @dataclass(slots=True)
-class _Contents:
+class _FileParser:
     """What has been read of a file so far."""
 
     cursor: QueryCursor
@@ -81,13 +81,13 @@ class _Contents:
     def _parse_item(self) -> None:
         cursor = self.cursor
         if cursor.is_at("query"):
-            self._check_place(is_alone=False)
+            self._check_position(is_alone=False)
             self.has_query = True
             query = parse_query(cursor)
             if query is not None:
                 self.queries.append(query)
         elif cursor.is_at(*STATEMENT_WORDS):
-            self._check_place(is_alone=True)
+            self._check_position(is_alone=True)
             self.has_statement = True
             statement = parse_statement(cursor)
             if statement is not None:
@@ -100,7 +100,7 @@ class _Contents:
         else:
             self._refuse_item()
 
-    def _check_place(self, *, is_alone: bool) -> None:
+    def _check_position(self, *, is_alone: bool) -> None:
         is_beside = self.has_statement or (is_alone and self.has_query)
         if is_beside and not self.is_misplaced:
             self.is_misplaced = True
@@ -115,14 +115,14 @@ class _Contents:
         cursor = self.cursor
         token = cursor.token
         if token.kind is TokenKind.WORD and token.text in _UNSUPPORTED:
-            with cursor.reporting("Q004"):
+            with cursor.use_code("Q004"):
                 cursor.refuse(token.span, f"'{token.text}' statements are not supported")
         if self.has_statement:
-            with cursor.reporting("Q004"):
+            with cursor.use_code("Q004"):
                 cursor.fail("the end of the file after the statement")
         hint = None
         if token.kind is TokenKind.WORD:
-            hint = cursor.habit() or did_you_mean(token.text, ("query", *_STARTERS))
+            hint = cursor.find_dialect_hint() or suggest_similar(token.text, ("query", *_STARTERS))
             if cursor.is_at("match", "insert", "update", "delete"):
                 hint = "wrap it in a query: query name() { … }"
         cursor.fail("'query', a settings line or a statement", hint=hint)

@@ -17,22 +17,22 @@ def parse_mutation(cursor: QueryCursor) -> Mutation:
     type_name = cursor.expect_type_name(f"a type name after '{word.text}'")
     if word.text == "insert":
         assignments = _parse_assignments(cursor, f"'insert {type_name.text}'")
-        return Insert(type_name, assignments, cursor.span_from(word.start))
+        return Insert(type_name, assignments, cursor.build_span(word.start))
     if word.text == "update":
         cursor.expect("set")
         assignments = _parse_assignments(cursor, f"'update {type_name.text} set'")
         condition = _parse_where(cursor)
-        return Update(type_name, assignments, condition, cursor.span_from(word.start))
+        return Update(type_name, assignments, condition, cursor.build_span(word.start))
     condition = _parse_where(cursor)
-    return Delete(type_name, condition, cursor.span_from(word.start))
+    return Delete(type_name, condition, cursor.build_span(word.start))
 
 
 def _parse_assignments(cursor: QueryCursor, owner: str) -> tuple[Assignment, ...]:
     opening = cursor.token
     errors_before = cursor.error_count
-    assignments = cursor.members(owner, _parse_assignment)
+    assignments = cursor.parse_members(owner, _parse_assignment)
     if not assignments and cursor.error_count == errors_before:
-        span = cursor.span_from(opening.start)
+        span = cursor.build_span(opening.start)
         cursor.report(span, f"{owner} assigns nothing", code="T10")
     return assignments
 
@@ -45,7 +45,7 @@ def _parse_assignment(cursor: QueryCursor) -> Assignment:
     if cursor.is_at("null"):
         cursor.refuse(cursor.token.span, "there is no null literal", hint=_NULL_HINT)
     value = parse_expr(cursor)
-    span = cursor.span_from(name.span.start)
+    span = cursor.build_span(name.span.start)
     cursor.accept(",")
     return Assignment(name, value, span)
 

@@ -20,7 +20,7 @@ from omnigraph.query.ast import (
     Traversal,
     Variable,
 )
-from omnigraph.query.habits import CLAUSE_HABITS, TARGET_HABITS
+from omnigraph.query.habits import CLAUSE_HINTS, TARGET_HINTS
 from omnigraph.query.parser.expressions import (
     AGGREGATES,
     BLOCK_WORDS,
@@ -47,19 +47,19 @@ def parse_block(cursor: QueryCursor, owner: str) -> tuple[Clause, ...]:
     """Read `{ clause … }` with at least one clause."""
     opening = cursor.token
     errors_before = cursor.error_count
-    clauses = cursor.members(owner, _parse_clause)
+    clauses = cursor.parse_members(owner, _parse_clause)
     if not clauses and cursor.error_count == errors_before:
-        cursor.report(cursor.span_from(opening.start), f"{owner} needs at least one clause")
+        cursor.report(cursor.build_span(opening.start), f"{owner} needs at least one clause")
     return clauses
 
 
 def _parse_clause(cursor: QueryCursor) -> Clause:
-    clause = _parse_chosen(cursor)
+    clause = _parse_clause_body(cursor)
     cursor.accept(";")
     return clause
 
 
-def _parse_chosen(cursor: QueryCursor) -> Clause:
+def _parse_clause_body(cursor: QueryCursor) -> Clause:
     token = cursor.token
     if token.kind is TokenKind.VARIABLE:
         if cursor.is_mark_at(1, ":"):
@@ -71,18 +71,18 @@ def _parse_chosen(cursor: QueryCursor) -> Clause:
             if token.text == "not":
                 cursor.advance()
                 clauses = parse_block(cursor, "'not'")
-                return NotBlock(clauses, cursor.span_from(token.start))
+                return NotBlock(clauses, cursor.build_span(token.start))
             if token.text == "exists":
                 cursor.advance()
                 clauses = parse_block(cursor, "'exists'")
-                return ExistsBlock(clauses, cursor.span_from(token.start))
+                return ExistsBlock(clauses, cursor.build_span(token.start))
         if token.text in AGGREGATES and _is_aggregate_block(cursor):
             return _parse_aggregate_block(cursor)
-    if token.text in CLAUSE_HABITS:
-        cursor.fail(_CLAUSE, hint=CLAUSE_HABITS[token.text])
+    if token.text in CLAUSE_HINTS:
+        cursor.fail(_CLAUSE, hint=CLAUSE_HINTS[token.text])
     expect_expr(cursor, _CLAUSE)
     condition = parse_expr(cursor)
-    return Filter(condition, cursor.span_from(token.start))
+    return Filter(condition, cursor.build_span(token.start))
 
 
 # ---- bindings and blocks ----
@@ -94,15 +94,15 @@ def _parse_binding(cursor: QueryCursor) -> Binding:
     type_name = cursor.expect_type_name("a node type name after ':'")
     matches: tuple[PropertyMatch, ...] = ()
     if cursor.is_at("{"):
-        matches = cursor.members(f"'{type_name.text}'", _parse_property_match)
-    return Binding(variable, type_name, matches, cursor.span_from(variable.span.start))
+        matches = cursor.parse_members(f"'{type_name.text}'", _parse_property_match)
+    return Binding(variable, type_name, matches, cursor.build_span(variable.span.start))
 
 
 def _parse_property_match(cursor: QueryCursor) -> PropertyMatch:
     name = cursor.expect_ident("a property name or '}'")
     cursor.expect(":")
     value = parse_expr(cursor)
-    span = cursor.span_from(name.span.start)
+    span = cursor.build_span(name.span.start)
     if not cursor.is_at("}"):
         cursor.expect(",", what="',' or '}'")
     return PropertyMatch(name, value, span)
@@ -119,7 +119,7 @@ def _parse_aggregate_block(cursor: QueryCursor) -> AggregateBlock:
     word = cursor.advance()
     argument = None
     if cursor.accept("("):
-        with cursor.nested():
+        with cursor.enter_nesting():
             argument = parse_expr(cursor)
         cursor.expect(")")
     clauses = parse_block(cursor, f"'{word.text}'")
@@ -129,7 +129,7 @@ def _parse_aggregate_block(cursor: QueryCursor) -> AggregateBlock:
     cursor.advance()
     value = parse_expr(cursor)
     function = AGGREGATES[word.text]
-    return AggregateBlock(function, argument, clauses, op, value, cursor.span_from(word.start))
+    return AggregateBlock(function, argument, clauses, op, value, cursor.build_span(word.start))
 
 
 # ---- traversals ----
@@ -144,7 +144,7 @@ def _is_traversal(cursor: QueryCursor) -> bool:
         case TokenKind.PUNCTUATION:
             return _is_selection(cursor, second.text)
         case TokenKind.STRING:
-            return cursor.peek(_after_bounds(cursor)).kind is TokenKind.VARIABLE
+            return cursor.peek(_find_after_bounds(cursor)).kind is TokenKind.VARIABLE
         case TokenKind.WORD:
             return _is_edge_word(cursor, second.text)
         case _:
@@ -177,7 +177,7 @@ def _is_unclosed_name(cursor: QueryCursor) -> bool:
 
 
 def _is_edge_word(cursor: QueryCursor, word: str) -> bool:
-    target = _after_bounds(cursor)
+    target = _find_after_bounds(cursor)
     is_bounded = target > 2
     if cursor.peek(target).kind is not TokenKind.VARIABLE:
         # Nothing else starts like this, so a traversal is what was meant.
@@ -192,7 +192,7 @@ def _is_edge_word(cursor: QueryCursor, word: str) -> bool:
     return True
 
 
-def _after_bounds(cursor: QueryCursor) -> int:
+def _find_after_bounds(cursor: QueryCursor) -> int:
     """How far ahead the token after an edge name and its optional bounds is."""
     starts = (
         cursor.is_mark_at(2, "{")
@@ -214,14 +214,14 @@ def _parse_traversal(cursor: QueryCursor) -> Traversal:
     edges, is_undirected = _parse_edges(cursor)
     bounds = _parse_bounds(cursor) if cursor.is_at("{") else None
     target = _parse_target(cursor)
-    span = cursor.span_from(source.span.start)
+    span = cursor.build_span(source.span.start)
     return Traversal(source, edge_variable, edges, is_undirected, bounds, target, span)
 
 
 def _parse_target(cursor: QueryCursor) -> Variable:
     what = "the variable the traversal leads to"
-    if cursor.token.text in TARGET_HABITS:
-        cursor.fail(what, hint=TARGET_HABITS[cursor.token.text])
+    if cursor.token.text in TARGET_HINTS:
+        cursor.fail(what, hint=TARGET_HINTS[cursor.token.text])
     target = parse_variable(cursor, what)
     if cursor.is_at("."):
         cursor.refuse(
@@ -279,7 +279,7 @@ def _check_reserved_edge(cursor: QueryCursor) -> None:
             hint=hint,
         )
     message = f"'{token.text}' is a reserved word; the edge of that name should be quoted"
-    cursor.collector.warning("L310", token.span, message, hint=hint)
+    cursor.collector.report_warning("L310", token.span, message, hint=hint)
 
 
 def _parse_bounds(cursor: QueryCursor) -> HopBounds:
@@ -292,4 +292,4 @@ def _parse_bounds(cursor: QueryCursor) -> HopBounds:
     if not cursor.is_at("}"):
         maximum = cursor.expect_integer("the largest number of hops or '}'", maximum=HOPS_MAX)
     cursor.expect("}", what="'}' after the hop bounds")
-    return HopBounds(minimum, maximum, cursor.span_from(opening.start))
+    return HopBounds(minimum, maximum, cursor.build_span(opening.start))

@@ -9,7 +9,7 @@ from typing import NamedTuple, NoReturn, TypeVar
 
 from omnigraph.diagnostics import Collector, Span, Suggestion
 from omnigraph.diagnostics.diagnostic import DIAGNOSTICS_MAX
-from omnigraph.query.habits import QUERY_HABITS
+from omnigraph.query.habits import QUERY_HINTS
 from omnigraph.schema.ast import Name
 from omnigraph.syntax import Cursor, Mode, ParseFailure, TokenKind, Tokens
 
@@ -33,7 +33,7 @@ class QueryCursor(Cursor):
     """A cursor that knows the mode, the words of the language, and where its blocks end."""
 
     def __init__(self, tokens: Tokens, collector: Collector, *, mode: Mode) -> None:
-        super().__init__(tokens, collector, code="Q001", habits=QUERY_HABITS)
+        super().__init__(tokens, collector, code="Q001", habits=QUERY_HINTS)
         self.mode = mode
         self.error_count = 0
         # Inside a mutation's `where`, where bare words are properties.
@@ -44,7 +44,7 @@ class QueryCursor(Cursor):
 
     # ---- spans and words ----
 
-    def span_from(self, start: int) -> Span:
+    def build_span(self, start: int) -> Span:
         """From an offset to the end of the token read last."""
         return Span(start, self._tokens[self.at - 1].end)
 
@@ -72,7 +72,7 @@ class QueryCursor(Cursor):
         if token.kind is not TokenKind.WORD:
             self.fail(what)
         if token.text[0].isupper():
-            hint = self.habit() or "such a name starts with a lower-case letter or '_'"
+            hint = self.find_dialect_hint() or "such a name starts with a lower-case letter or '_'"
             self.fail(what, hint=hint)
         self.at += 1
         return Name(token.text, token.span)
@@ -83,7 +83,7 @@ class QueryCursor(Cursor):
         if token.kind is not TokenKind.WORD:
             self.fail(what)
         if not token.text[0].isupper():
-            hint = self.habit() or "a type name starts with an upper-case letter"
+            hint = self.find_dialect_hint() or "a type name starts with an upper-case letter"
             self.fail(what, hint=hint)
         self.at += 1
         return Name(token.text, token.span)
@@ -120,7 +120,7 @@ class QueryCursor(Cursor):
         super().fail(expected, hint=hint)
 
     @contextmanager
-    def reporting(self, code: str) -> Iterator[None]:
+    def use_code(self, code: str) -> Iterator[None]:
         """Give grammar errors another code."""
         outer, self._code = self._code, code
         try:
@@ -128,22 +128,24 @@ class QueryCursor(Cursor):
         finally:
             self._code = outer
 
-    def reserved(self, span: Span, word: str, *, role: str) -> None:
+    def report_reserved(self, span: Span, word: str, *, role: str) -> None:
         """A reserved word used as a name: a warning in lenient mode, an error in strict mode."""
         message = f"'{word}' is a reserved word"
         if self.mode is Mode.STRICT:
             self.report(span, f"{message} and cannot be {role}")
         else:
-            self.collector.warning("L311", span, f"{message} and should not be {role}")
+            self.collector.report_warning("L311", span, f"{message} and should not be {role}")
 
     # ---- blocks ----
 
-    def members(self, owner: str, parse: Callable[[QueryCursor], Member]) -> tuple[Member, ...]:
+    def parse_members(
+        self, owner: str, parse: Callable[[QueryCursor], Member]
+    ) -> tuple[Member, ...]:
         """Read `{ member … }`; a member that fails is reported and left out."""
         opening = self.expect("{", what=f"'{{' after {owner}").span
         found: list[Member] = []
         is_whole = True
-        with self.nested():
+        with self.enter_nesting():
             while not self.accept("}"):
                 if self._is_beyond_block():
                     self._leave_unclosed(owner, opening, is_reported=is_whole)
@@ -233,7 +235,7 @@ class QueryCursor(Cursor):
         # One missing brace leaves every enclosing block unclosed at the same token.
         if is_reported and self._unclosed_at != self.at:
             found = "the end of the file" if self.is_at_end else f"'{token.text}'"
-            line = self.collector.source.position(opening.start).line
+            line = self.collector.source.locate(opening.start).line
             self.report(
                 token.span,
                 f"expected '}}' to close {owner}, found {found}",

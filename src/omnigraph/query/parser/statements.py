@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from omnigraph.diagnostics import Applicability, Edit, Span, Suggestion, did_you_mean, shown
+from omnigraph.diagnostics import (
+    Applicability,
+    Edit,
+    Span,
+    Suggestion,
+    sanitize_text,
+    suggest_similar,
+)
 from omnigraph.query.ast import (
     BranchCreate,
     BranchDelete,
@@ -21,7 +28,7 @@ from omnigraph.query.parser.declarations import parse_query
 from omnigraph.query.parser.reader import QueryCursor
 from omnigraph.schema.ast import Name
 from omnigraph.syntax import TokenKind
-from omnigraph.syntax.printing import quote
+from omnigraph.syntax.printing import quote_string
 
 SETTING_WORDS = frozenset({"set", "reset"})
 STATEMENT_WORDS = frozenset({"branch", "show", "explain"})
@@ -32,23 +39,23 @@ _NAME_HINT = "quote a branch name that is not a plain word"
 
 def parse_setting(cursor: QueryCursor) -> Setting:
     """Read `set name = value;` or `reset name;`."""
-    with cursor.reporting("Q003"):
+    with cursor.use_code("Q003"):
         word = cursor.advance()
         if word.text == "reset":
             name = _parse_setting_name(cursor)
             _expect_semicolon(cursor)
             kept = None if name.text == "all" else name
-            return ResetSetting(kept, cursor.span_from(word.start))
+            return ResetSetting(kept, cursor.build_span(word.start))
         name = _parse_setting_name(cursor)
         cursor.expect("=", what=f"'=' and a value after '{name.text}'")
         value, is_word = _parse_setting_value(cursor)
         _expect_semicolon(cursor)
-        return SetSetting(name, value, is_word, cursor.span_from(word.start))
+        return SetSetting(name, value, is_word, cursor.build_span(word.start))
 
 
 def parse_statement(cursor: QueryCursor) -> Statement | None:
     """Read `branch …`, `show …` or `explain query …`; None when the explained query is unusable."""
-    with cursor.reporting("Q004"):
+    with cursor.use_code("Q004"):
         if cursor.is_at("explain"):
             return _parse_explain(cursor)
         if cursor.is_at("branch"):
@@ -58,7 +65,7 @@ def parse_statement(cursor: QueryCursor) -> Statement | None:
         start = cursor.advance().start
         name = _parse_setting_name(cursor)
         _expect_semicolon(cursor)
-        return Show(None if name.text == "all" else name, cursor.span_from(start))
+        return Show(None if name.text == "all" else name, cursor.build_span(start))
 
 
 # ---- settings ----
@@ -69,7 +76,7 @@ def _parse_setting_name(cursor: QueryCursor) -> Name:
     words = [first.text]
     while cursor.accept("."):
         words.append(cursor.expect_ident("a word of the setting name after '.'").text)
-    return Name(".".join(words), cursor.span_from(first.span.start))
+    return Name(".".join(words), cursor.build_span(first.span.start))
 
 
 def _parse_setting_value(cursor: QueryCursor) -> tuple[int | str, bool]:
@@ -101,38 +108,38 @@ def _parse_explain(cursor: QueryCursor) -> Explain | None:
     start = cursor.advance().start
     if not cursor.is_at("query"):
         cursor.fail("a query declaration after 'explain'")
-    with cursor.reporting("Q001"):
+    with cursor.use_code("Q001"):
         query = parse_query(cursor)
     if query is None:
         return None
     if isinstance(query.body, MutationBody):
         cursor.report(query.name.span, "'explain' takes a query that reads, not a mutation")
-    return Explain(query, cursor.span_from(start))
+    return Explain(query, cursor.build_span(start))
 
 
 def _parse_branch(cursor: QueryCursor) -> BranchStatement:
     start = cursor.advance().start
     if not cursor.is_at(*_BRANCH_WORDS):
-        hint = did_you_mean(cursor.token.text, _BRANCH_WORDS)
+        hint = suggest_similar(cursor.token.text, _BRANCH_WORDS)
         cursor.fail("'create', 'delete', 'merge' or 'list' after 'branch'", hint=hint)
     word = cursor.advance().text
     if word == "list":
-        return BranchList(cursor.span_from(start))
+        return BranchList(cursor.build_span(start))
     name = _parse_branch_name(cursor)
     if word == "create":
         parent = _parse_branch_name(cursor) if cursor.accept("from") else None
-        return BranchCreate(name, parent, cursor.span_from(start))
+        return BranchCreate(name, parent, cursor.build_span(start))
     if word == "merge":
         target = _parse_branch_name(cursor) if cursor.accept("into") else None
-        return BranchMerge(name, target, cursor.span_from(start))
-    return BranchDelete(name, cursor.span_from(start))
+        return BranchMerge(name, target, cursor.build_span(start))
+    return BranchDelete(name, cursor.build_span(start))
 
 
 def _parse_branch_name(cursor: QueryCursor) -> Name:
     token = cursor.token
     if token.kind is TokenKind.STRING:
         text, span = cursor.expect_string("a branch name")
-        if problem := _branch_name_problem(text):
+        if problem := _find_branch_name_problem(text):
             cursor.report(span, f"the branch name {problem}")
         return Name(text, span)
     if token.kind is not TokenKind.WORD:
@@ -142,7 +149,7 @@ def _parse_branch_name(cursor: QueryCursor) -> Name:
     return Name(token.text, token.span)
 
 
-def _branch_name_problem(text: str) -> str | None:
+def _find_branch_name_problem(text: str) -> str | None:
     if not text:
         return "is empty"
     if text != text.strip():
@@ -160,11 +167,11 @@ def _refuse_unquoted(cursor: QueryCursor, start: int) -> None:
         cursor.advance()
     if is_plain:
         return
-    span = cursor.span_from(start)
+    span = cursor.build_span(start)
     text = cursor.collector.source.text[span.start : span.end]
     cursor.report(
         span,
-        f"the branch name '{shown(text)}' must be quoted",
+        f"the branch name '{sanitize_text(text)}' must be quoted",
         hint=_NAME_HINT,
-        suggestion=Suggestion(Applicability.MACHINE_APPLICABLE, (Edit(span, quote(text)),)),
+        suggestion=Suggestion(Applicability.MACHINE_APPLICABLE, (Edit(span, quote_string(text)),)),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import takewhile
 
-from omnigraph.query.assemble import Node, Parts, Test, assemble
+from omnigraph.query.assemble import PatternNode, PatternParts, Test, assemble_pattern
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.plan import (
     CompareBlock,
@@ -31,42 +31,42 @@ def choose_root(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
         leaf, *rest = chain
         assert isinstance(leaf, Unit | Outer)
         matching = list(takewhile(lambda each: isinstance(each, Scan | Expand | Test), rest))
-        parts = _parts(matching, catalog)
+        parts = _reorder_parts(matching, catalog)
         if parts is None:
             return chain
         # Everything else (rank, sort, limit, columns) stands above the pattern.
-        return (*chain_of(assemble(leaf, parts)), *rest[len(matching) :])
+        return (*chain_of(assemble_pattern(leaf, parts)), *rest[len(matching) :])
 
     return replace(plan, root=map_chains(plan.root, order_chain))
 
 
-def _parts(matching: Iterable[Operator], catalog: Catalog) -> Parts | None:
+def _reorder_parts(matching: Iterable[Operator], catalog: Catalog) -> PatternParts | None:
     """The parts of a pattern with better roots first, or None if its roots are right already."""
-    scanned: list[Node] = []
-    reached: list[Node] = []
+    scanned: list[PatternNode] = []
+    reached: list[PatternNode] = []
     traversals: list[Expand] = []
     tests: list[Test] = []
     for operator in matching:
         match operator:
             case Scan(variable=variable, type_name=type_name, conditions=conditions):
-                scanned.append(Node(variable, type_name, conditions))
+                scanned.append(PatternNode(variable, type_name, conditions))
             case Expand(target=variable, target_type=type_name, conditions=conditions):
                 traversals.append(operator)
                 if not operator.target_is_bound:
-                    reached.append(Node(variable, type_name, conditions))
+                    reached.append(PatternNode(variable, type_name, conditions))
             case Filter() | Exists() | CompareBlock():
                 tests.append(operator)
             case _:
                 pass
-    given = [node for node in (*scanned, *reached) if _is_given(node, catalog)]
+    given = [node for node in (*scanned, *reached) if _has_fixed_key(node, catalog)]
     if {node.variable for node in given} <= {node.variable for node in scanned}:
         return None
-    return Parts((*given, *scanned, *reached), tuple(traversals), tuple(tests))
+    return PatternParts((*given, *scanned, *reached), tuple(traversals), tuple(tests))
 
 
-def _is_given(node: Node, catalog: Catalog) -> bool:
+def _has_fixed_key(node: PatternNode, catalog: Catalog) -> bool:
     """Whether the conditions fix the id, or every property of the key, to one value."""
-    equal = [_compared_with_constant(condition) for condition in node.conditions]
+    equal = [_find_fixed_value(condition) for condition in node.conditions]
     if SystemValue(node.variable, SystemName.ID) in equal:
         return True
     key = catalog.nodes[node.type_name].key
@@ -74,7 +74,7 @@ def _is_given(node: Node, catalog: Catalog) -> bool:
     return key is not None and fixed.issuperset(key)
 
 
-def _compared_with_constant(condition: Expr) -> Expr | None:
+def _find_fixed_value(condition: Expr) -> Expr | None:
     match condition:
         case Compare(CompareOp.EQ, PropertyValue() | SystemValue() as value, other):
             return None if variables_of(other) else value

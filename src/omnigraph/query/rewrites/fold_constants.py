@@ -46,7 +46,7 @@ def fold_constants(plan: ReadPlan, _catalog: Catalog) -> ReadPlan:
 
 def fold_conditions(conditions: Iterable[Expr]) -> tuple[Expr, ...]:
     """Conditions with their constant parts folded, without those that are always true."""
-    folded = (map_expression(each, _fold) for each in conditions)
+    folded = (map_expression(each, _fold_expression) for each in conditions)
     return tuple(each for each in folded if each != _TRUE)
 
 
@@ -59,19 +59,19 @@ def _fold_chain(chain: Chain) -> Iterator[Operator]:
             case Scan() | Expand() if operator.conditions:
                 yield replace(operator, conditions=fold_conditions(operator.conditions))
             case CompareBlock():
-                yield replace(operator, value=map_expression(operator.value, _fold))
+                yield replace(operator, value=map_expression(operator.value, _fold_expression))
             case _:
                 yield operator
 
 
-def _fold(expr: Expr) -> Expr:
+def _fold_expression(expr: Expr) -> Expr:
     match expr:
         case Compare(op, Constant(left), Constant(right)):
-            return _truth(_compare(op, left, right))
+            return _to_constant(_compare_values(op, left, right))
         case IsNull():
             return _fold_null_test(expr)
         case Negation(Constant(value)):
-            return _NULL if value is None else _truth(not value)
+            return _NULL if value is None else _to_constant(not value)
         case Negation(Negation(operand)):
             return operand
         case AllOf():
@@ -82,11 +82,11 @@ def _fold(expr: Expr) -> Expr:
             return expr
 
 
-def _truth(value: bool | None) -> Constant:
+def _to_constant(value: bool | None) -> Constant:
     return _NULL if value is None else _TRUE if value else _FALSE
 
 
-def _compare(op: CompareOp, left: Value, right: Value) -> bool | None:
+def _compare_values(op: CompareOp, left: Value, right: Value) -> bool | None:
     if left is None or right is None:
         return None
     return _COMPARE[op](left, right)
@@ -95,14 +95,14 @@ def _compare(op: CompareOp, left: Value, right: Value) -> bool | None:
 def _fold_null_test(expr: IsNull) -> Expr:
     operand = expr.operand
     if isinstance(operand, Constant):
-        return _truth((operand.value is None) != expr.is_negated)
+        return _to_constant((operand.value is None) != expr.is_negated)
     if isinstance(operand.type, PropertyType) and not operand.type.is_nullable:
-        return _truth(expr.is_negated)
+        return _to_constant(expr.is_negated)
     return expr
 
 
 def _fold_operands(expr: AllOf | AnyOf, *, neutral: Constant, absorbing: Constant) -> Expr:
-    operands = tuple(each for each in _flat(expr) if each != neutral)
+    operands = tuple(each for each in _flatten_operands(expr) if each != neutral)
     # A text predicate stays: its bad options are an error even where no row is tested.
     if absorbing in operands and not any(isinstance(each, TextMatch) for each in operands):
         return absorbing
@@ -111,7 +111,7 @@ def _fold_operands(expr: AllOf | AnyOf, *, neutral: Constant, absorbing: Constan
     return operands[0] if len(operands) == 1 else replace(expr, operands=operands)
 
 
-def _flat(expr: AllOf | AnyOf) -> Iterable[Expr]:
+def _flatten_operands(expr: AllOf | AnyOf) -> Iterable[Expr]:
     for operand in expr.operands:
         if type(operand) is type(expr):
             yield from operand.operands

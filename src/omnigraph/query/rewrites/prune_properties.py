@@ -25,11 +25,11 @@ from omnigraph.query.typed import (
     TextMatch,
 )
 from omnigraph.query.walk import (
-    bound_variables,
+    bound_variables_of,
     chain_of,
     expressions_of,
-    link,
-    subexpressions,
+    iter_subexpressions,
+    link_chain,
 )
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.types import VectorType
@@ -47,7 +47,7 @@ def _prune(root: Operator, reads: _Reads, catalog: Catalog) -> Operator:
     """Prune a chain from the top; `reads` ends up with what its leaf must provide."""
     pruned: list[Operator] = []
     for operator in reversed(chain_of(root)):
-        for variable, name in _properties_read(operator, catalog):
+        for variable, name in _collect_properties_read(operator, catalog):
             reads[variable].add(name)
         match operator:
             case Exists() | CompareBlock():
@@ -57,12 +57,12 @@ def _prune(root: Operator, reads: _Reads, catalog: Catalog) -> Operator:
                 pruned.append(_provide(operator, reads))
             case _:
                 pruned.append(operator)
-    return link(reversed(pruned))
+    return link_chain(reversed(pruned))
 
 
 def _provide(operator: Scan | Expand, reads: _Reads) -> Operator:
     """Let an operator provide what is read of the variables it binds, and no longer ask for it."""
-    provided = {name: tuple(sorted(reads.pop(name, ()))) for name in bound_variables(operator)}
+    provided = {name: tuple(sorted(reads.pop(name, ()))) for name in bound_variables_of(operator)}
     match operator:
         case Scan():
             return replace(operator, properties=provided[operator.variable])
@@ -76,21 +76,21 @@ def _provide(operator: Scan | Expand, reads: _Reads) -> Operator:
             assert_never(operator)
 
 
-def _properties_read(operator: Operator, catalog: Catalog) -> Iterator[tuple[str, str]]:
+def _collect_properties_read(operator: Operator, catalog: Catalog) -> Iterator[tuple[str, str]]:
     # A scan or traversal evaluates its own conditions before it provides anything.
     if not isinstance(operator, Scan | Expand):
         for expr in expressions_of(operator):
-            for part in subexpressions(expr):
+            for part in iter_subexpressions(expr):
                 if isinstance(part, PropertyValue | TextMatch | NearestScore | Bm25Score):
                     yield part.variable, part.property
     if isinstance(operator, Aggregate | Project):
         for column in operator.columns:
             if isinstance(column.value, NodeValue):
-                for name in _object_properties(column.value.type.type_name, catalog):
+                for name in _list_object_properties(column.value.type.type_name, catalog):
                     yield column.value.variable, name
 
 
-def _object_properties(type_name: str, catalog: Catalog) -> Iterator[str]:
+def _list_object_properties(type_name: str, catalog: Catalog) -> Iterator[str]:
     """The properties of a node that is returned as an object: all but blobs and vectors."""
     for name, each in catalog.nodes[type_name].properties.items():
         if not each.type.is_blob and not isinstance(each.type.value, VectorType):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from omnigraph.query.rewrites.fold_constants import fold_conditions
-from omnigraph.query.rewrites.split_conjunctions import conjuncts
+from omnigraph.query.rewrites.split_conjunctions import split_conditions
 from omnigraph.query.typed import (
     DeleteEdges,
     DeleteNodes,
@@ -26,7 +26,7 @@ def simplify_statements(mutation: Mutation) -> Mutation:
 def _simplify(statement: Statement) -> Statement:
     match statement:
         case UpdateNodes() | DeleteNodes() | DeleteEdges():
-            conditions = tuple(conjuncts(fold_conditions(statement.conditions)))
+            conditions = tuple(split_conditions(fold_conditions(statement.conditions)))
             return replace(statement, conditions=conditions)
         case InsertNode() | InsertEdge():
             return statement

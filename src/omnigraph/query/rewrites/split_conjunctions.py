@@ -20,18 +20,18 @@ def _split_chain(chain: Chain) -> Iterator[Operator]:
     for operator in chain:
         match operator:
             case Filter(condition=AllOf()):
-                for condition in conjuncts([operator.condition]):
+                for condition in split_conditions([operator.condition]):
                     yield replace(operator, condition=condition)
             case Scan() | Expand() if any(isinstance(each, AllOf) for each in operator.conditions):
-                yield replace(operator, conditions=tuple(conjuncts(operator.conditions)))
+                yield replace(operator, conditions=tuple(split_conditions(operator.conditions)))
             case _:
                 yield operator
 
 
-def conjuncts(conditions: Iterable[Expr]) -> Iterator[Expr]:
+def split_conditions(conditions: Iterable[Expr]) -> Iterator[Expr]:
     """Conditions that all hold iff the given ones do, none of them a conjunction."""
     for condition in conditions:
         if isinstance(condition, AllOf):
-            yield from conjuncts(condition.operands)
+            yield from split_conditions(condition.operands)
         else:
             yield condition

@@ -27,7 +27,7 @@ def trim_sorts(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
         for operator in chain:
             if not isinstance(operator, Sort):
                 yield operator
-            elif keys := tuple(_useful(operator.keys, _identities(chain, catalog))):
+            elif keys := tuple(_select_useful(operator.keys, _collect_identities(chain, catalog))):
                 yield replace(operator, keys=keys)
 
     return replace(plan, root=map_chains(plan.root, trim_chain))
@@ -39,7 +39,7 @@ _Identities = dict[str, list[frozenset[Expr]]]
 _GROUP = "#group"
 
 
-def _useful(keys: Iterable[OrderKey], identities: _Identities) -> Iterator[OrderKey]:
+def _select_useful(keys: Iterable[OrderKey], identities: _Identities) -> Iterator[OrderKey]:
     seen: set[Expr] = set()
     for key in keys:
         value = key.value
@@ -54,16 +54,16 @@ def _useful(keys: Iterable[OrderKey], identities: _Identities) -> Iterator[Order
         )
 
 
-def _identities(chain: Chain, catalog: Catalog) -> _Identities:
+def _collect_identities(chain: Chain, catalog: Catalog) -> _Identities:
     identities: _Identities = {}
     for operator in chain:
         match operator:
             case Scan(variable=variable, type_name=type_name):
-                identities[variable] = _node_identities(variable, type_name, catalog)
+                identities[variable] = _list_node_identities(variable, type_name, catalog)
             case Expand(target=variable, target_type=type_name, edge_variable=edge):
-                identities[variable] = _node_identities(variable, type_name, catalog)
+                identities[variable] = _list_node_identities(variable, type_name, catalog)
                 if edge is not None:
-                    identities[edge] = [_edge_identity(edge, operator)]
+                    identities[edge] = [_build_edge_identity(edge, operator)]
             case Aggregate():
                 identities[_GROUP] = [
                     frozenset(
@@ -77,7 +77,7 @@ def _identities(chain: Chain, catalog: Catalog) -> _Identities:
     return identities
 
 
-def _node_identities(variable: str, type_name: str, catalog: Catalog) -> list[frozenset[Expr]]:
+def _list_node_identities(variable: str, type_name: str, catalog: Catalog) -> list[frozenset[Expr]]:
     identities: list[frozenset[Expr]] = [frozenset({SystemValue(variable, SystemName.ID)})]
     node = catalog.nodes[type_name]
     if node.key is not None:
@@ -89,7 +89,7 @@ def _node_identities(variable: str, type_name: str, catalog: Catalog) -> list[fr
     return identities
 
 
-def _edge_identity(variable: str, expand: Expand) -> frozenset[Expr]:
+def _build_edge_identity(variable: str, expand: Expand) -> frozenset[Expr]:
     identity = {SystemValue(variable, SystemName.ID)}
     if len({step.edge_type for step in expand.steps}) > 1:
         identity.add(SystemValue(variable, SystemName.TYPE))

@@ -11,7 +11,7 @@ from omnigraph.schema.catalog import AnnotationValue, ConstraintKind, Embed
 from omnigraph.schema.parser import NOT_ON_EDGES, PROPERTIES_ONLY
 
 
-class Place(Enum):
+class AnnotationTarget(Enum):
     """Where an annotation stands; an interface property counts as a node property."""
 
     NODE = auto()
@@ -28,10 +28,10 @@ _HEADER_REFUSED = (*ConstraintKind, "embed")
 _NOT_ON_EDGE_PROPERTIES = "not supported on edge properties"
 _TYPES_ONLY = "only supported on node and edge types"
 _REFUSED = {
-    Place.NODE: dict.fromkeys(_HEADER_REFUSED, PROPERTIES_ONLY),
-    Place.EDGE: dict.fromkeys(_HEADER_REFUSED, NOT_ON_EDGES),
-    Place.NODE_PROPERTY: {"instruction": _TYPES_ONLY},
-    Place.EDGE_PROPERTY: {
+    AnnotationTarget.NODE: dict.fromkeys(_HEADER_REFUSED, PROPERTIES_ONLY),
+    AnnotationTarget.EDGE: dict.fromkeys(_HEADER_REFUSED, NOT_ON_EDGES),
+    AnnotationTarget.NODE_PROPERTY: {"instruction": _TYPES_ONLY},
+    AnnotationTarget.EDGE_PROPERTY: {
         "instruction": _TYPES_ONLY,
         "key": _NOT_ON_EDGE_PROPERTIES,
         "embed": _NOT_ON_EDGE_PROPERTIES,
@@ -47,7 +47,7 @@ _BARE_REFUSED = {
 
 
 def check_annotations(
-    annotations: Sequence[ast.Annotation], place: Place, path: str, collector: Collector
+    annotations: Sequence[ast.Annotation], place: AnnotationTarget, path: str, collector: Collector
 ) -> None:
     """Refuse annotations that are misplaced, repeated, or lack what they must say."""
     seen: set[str] = set()
@@ -55,12 +55,12 @@ def check_annotations(
         name = annotation.name.text
         refused = _REFUSED[place].get(name)
         if refused is not None:
-            collector.error("S015", annotation.span, f"{path}: @{name} is {refused}")
+            collector.report_error("S015", annotation.span, f"{path}: @{name} is {refused}")
         elif name in _BARE_REFUSED:
-            collector.error("S016", annotation.span, f"{path}: {_BARE_REFUSED[name]}")
+            collector.report_error("S016", annotation.span, f"{path}: {_BARE_REFUSED[name]}")
         elif name in _ONCE and name in seen:
             message = f"{path}: @{name} is declared multiple times"
-            collector.error("S017", annotation.span, message, hint="keep one of them")
+            collector.report_error("S017", annotation.span, message, hint="keep one of them")
         elif name in _TEXTS:
             _check_text(annotation, path, collector)
         elif name == "embed":
@@ -73,7 +73,7 @@ def text_of(annotation: ast.Annotation) -> str | None:
     return annotation.value.text if annotation.value else None
 
 
-def kept_annotations(annotations: Sequence[ast.Annotation]) -> tuple[AnnotationValue, ...]:
+def build_annotation_values(annotations: Sequence[ast.Annotation]) -> tuple[AnnotationValue, ...]:
     """The annotations that stay annotations, as data."""
     return tuple(
         AnnotationValue(
@@ -86,7 +86,7 @@ def kept_annotations(annotations: Sequence[ast.Annotation]) -> tuple[AnnotationV
     )
 
 
-def rename_hint(annotations: Sequence[ast.Annotation]) -> str | None:
+def rename_hint_of(annotations: Sequence[ast.Annotation]) -> str | None:
     """The old name that `@rename_from` gives."""
     hints = (text_of(found) for found in annotations if found.name.text == "rename_from")
     return next(hints, None)
@@ -95,14 +95,14 @@ def rename_hint(annotations: Sequence[ast.Annotation]) -> str | None:
 def embed_of(annotations: Sequence[ast.Annotation]) -> Embed | None:
     """What `@embed` records, if it names a source."""
     annotation = next((found for found in annotations if found.name.text == "embed"), None)
-    source = _embed_source(annotation) if annotation else None
+    source = _embed_source_of(annotation) if annotation else None
     if annotation is None or source is None:
         return None
     models = (value.text for key, value in annotation.options if key.text == "model")
     return Embed(source, next(models, None))
 
 
-def _embed_source(annotation: ast.Annotation) -> str | None:
+def _embed_source_of(annotation: ast.Annotation) -> str | None:
     match annotation.value:
         case ast.Name(text) | ast.Literal(str(text)):
             return text
@@ -115,20 +115,22 @@ def _check_text(annotation: ast.Annotation, path: str, collector: Collector) -> 
     value = text_of(annotation)
     if value is None or not value.strip():
         message = f'{path}: @{name} needs a non-blank value, as in @{name}("…")'
-        collector.error("S016", annotation.span, message)
+        collector.report_error("S016", annotation.span, message)
     elif name == "rename_from" and annotation.options:
-        collector.error("S016", annotation.span, f"{path}: @rename_from takes one value only")
+        collector.report_error(
+            "S016", annotation.span, f"{path}: @rename_from takes one value only"
+        )
 
 
 def _check_embed(annotation: ast.Annotation, path: str, collector: Collector) -> None:
-    if _embed_source(annotation) is None:
+    if _embed_source_of(annotation) is None:
         message = f"{path}: @embed needs the name of its source property"
-        collector.error("S019", annotation.span, message, hint="write @embed(property)")
+        collector.report_error("S019", annotation.span, message, hint="write @embed(property)")
     for key, value in annotation.options:
         if key.text != "model":
             message = f"{path}: unknown @embed option '{key.text}'"
-            collector.error("S019", key.span, message, hint='the only option is model="…"')
+            collector.report_error("S019", key.span, message, hint='the only option is model="…"')
         elif not isinstance(value.value, str) or not value.value.strip():
-            collector.error("S019", value.span, f"{path}: the @embed model must be a name")
+            collector.report_error("S019", value.span, f"{path}: the @embed model must be a name")
     if len({key.text for key, _ in annotation.options}) < len(annotation.options):
-        collector.error("S019", annotation.span, f"{path}: an @embed option is repeated")
+        collector.report_error("S019", annotation.span, f"{path}: an @embed option is repeated")

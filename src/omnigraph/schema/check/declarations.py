@@ -32,8 +32,8 @@ def check_ends(
         if name.text in interfaces:
             hint: str | None = f"'{name.text}' is an interface; an edge connects node types"
         else:
-            hint = collector.did_you_mean(name.text, nodes)
-        collector.error("S005", name.span, message, hint=hint)
+            hint = collector.suggest_similar(name.text, nodes)
+        collector.report_error("S005", name.span, message, hint=hint)
 
 
 def check_implements(
@@ -43,8 +43,8 @@ def check_implements(
     for name in node.implements:
         if name.text not in interfaces and name.text not in lost:
             message = f"node '{node.name.text}' implements unknown interface '{name.text}'"
-            hint = collector.did_you_mean(name.text, interfaces)
-            collector.error("S008", name.span, message, hint=hint)
+            hint = collector.suggest_similar(name.text, interfaces)
+            collector.report_error("S008", name.span, message, hint=hint)
 
 
 def check_cardinality(edge: ast.Edge, collector: Collector) -> None:
@@ -55,13 +55,13 @@ def check_cardinality(edge: ast.Edge, collector: Collector) -> None:
     bounds = [bound for bound in (cardinality.minimum, cardinality.maximum) if bound is not None]
     if max(bounds) > _CARDINALITY_MAX:
         message = f"edge '{edge.name.text}': @card bounds are at most {_CARDINALITY_MAX}"
-        collector.error("S018", cardinality.span, message)
+        collector.report_error("S018", cardinality.span, message)
     elif cardinality.maximum is not None and cardinality.minimum > cardinality.maximum:
         message = (
             f"edge '{edge.name.text}': @card min exceeds max"
             f" ({cardinality.minimum} > {cardinality.maximum})"
         )
-        collector.error("S018", cardinality.span, message)
+        collector.report_error("S018", cardinality.span, message)
 
 
 def _check_duplicates(kind: str, names: Iterable[ast.Name], collector: Collector) -> None:
@@ -69,7 +69,7 @@ def _check_duplicates(kind: str, names: Iterable[ast.Name], collector: Collector
     for name in names:
         if name.text in seen:
             message = f"duplicate {kind} type '{name.text}'"
-            collector.error("S003", name.span, message, hint="rename or remove one of them")
+            collector.report_error("S003", name.span, message, hint="rename or remove one of them")
         seen.add(name.text)
 
 
@@ -80,4 +80,4 @@ def _check_folding(names: Iterable[ast.Name], collector: Collector) -> None:
         if known != name.text:
             message = f"edge types '{known}' and '{name.text}' are equal after case folding"
             hint = "queries match edge names in any case; rename one of them"
-            collector.error("S004", name.span, message, hint=hint)
+            collector.report_error("S004", name.span, message, hint=hint)

@@ -10,7 +10,7 @@ from omnigraph.schema.catalog import Property
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PropertyDraft:
     """What the text says about a property, and the property it means."""
 
     # The type or interface that writes the property.
@@ -30,11 +30,11 @@ class Draft:
         """How messages name the property."""
         return f"{self.owner}.{self.name}"
 
-    def annotation(self, name: str) -> ast.Annotation | None:
+    def find_annotation(self, name: str) -> ast.Annotation | None:
         """The first annotation of a name."""
         return next((found for found in self.syntax.annotations if found.name.text == name), None)
 
     def span_of(self, name: str) -> Span:
         """Where an annotation stands, or the property if it has none."""
-        annotation = self.annotation(name)
+        annotation = self.find_annotation(name)
         return annotation.span if annotation else self.syntax.span

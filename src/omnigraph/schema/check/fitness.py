@@ -8,17 +8,17 @@ from omnigraph.schema.catalog import ConstraintKind
 from omnigraph.schema.types import EnumType, ListType, PropertyType, Scalar, ScalarType, VectorType
 
 
-def misfit(constraint: ConstraintKind, type_: PropertyType) -> str | None:
+def find_type_mismatch(constraint: ConstraintKind, type_: PropertyType) -> str | None:
     """Why a constraint does not fit a type, or None when it does."""
     match constraint:
         case ConstraintKind.KEY:
             if type_.is_nullable:
                 return f"a nullable property ({type_}) cannot be part of a key"
-            return _shape_misfit(type_, "be part of a key", takes_vectors=False)
+            return _find_shape_mismatch(type_, "be part of a key", takes_vectors=False)
         case ConstraintKind.UNIQUE:
-            return _shape_misfit(type_, "be unique", takes_vectors=False)
+            return _find_shape_mismatch(type_, "be unique", takes_vectors=False)
         case ConstraintKind.INDEX:
-            return _shape_misfit(type_, "be indexed", takes_vectors=True)
+            return _find_shape_mismatch(type_, "be indexed", takes_vectors=True)
         case ConstraintKind.RANGE:
             return None if type_.is_numeric else f"@range needs a number, not {type_}"
         case ConstraintKind.CHECK:
@@ -28,7 +28,7 @@ def misfit(constraint: ConstraintKind, type_: PropertyType) -> str | None:
             assert_never(constraint)
 
 
-def _shape_misfit(type_: PropertyType, what: str, *, takes_vectors: bool) -> str | None:
+def _find_shape_mismatch(type_: PropertyType, what: str, *, takes_vectors: bool) -> str | None:
     match type_.value:
         case ListType():
             return f"a list ({type_}) cannot {what}"

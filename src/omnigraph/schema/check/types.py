@@ -20,16 +20,16 @@ from omnigraph.schema.types import (
 
 def resolve_type(syntax: ast.TypeSyntax, collector: Collector) -> PropertyType | None:
     """The type a text means, or None when it is refused."""
-    value = _resolve(syntax, collector)
+    value = _resolve_value_type(syntax, collector)
     return PropertyType(value, syntax.is_nullable) if value else None
 
 
-def _resolve(syntax: ast.TypeSyntax, collector: Collector) -> ValueType | None:
+def _resolve_value_type(syntax: ast.TypeSyntax, collector: Collector) -> ValueType | None:
     match syntax.core:
         case ast.ScalarSyntax(scalar):
             return ScalarType(scalar)
         case ast.ListSyntax(Scalar.BLOB):
-            collector.error("S002", syntax.span, "list of Blob is not supported")
+            collector.report_error("S002", syntax.span, "list of Blob is not supported")
             return None
         case ast.ListSyntax(element):
             return ListType(element)
@@ -37,19 +37,19 @@ def _resolve(syntax: ast.TypeSyntax, collector: Collector) -> ValueType | None:
             if 1 <= dimension <= VECTOR_DIMENSION_MAX:
                 return VectorType(dimension)
             message = f"a vector dimension is between 1 and {VECTOR_DIMENSION_MAX}"
-            collector.error("S002", syntax.span, message)
+            collector.report_error("S002", syntax.span, message)
             return None
         case ast.EnumSyntax(values):
-            return _enum(values, collector)
+            return _resolve_enum(values, collector)
         case _ as unreachable:
             assert_never(unreachable)
 
 
-def _enum(values: tuple[ast.Name, ...], collector: Collector) -> EnumType | None:
+def _resolve_enum(values: tuple[ast.Name, ...], collector: Collector) -> EnumType | None:
     seen: set[str] = set()
     for value in values:
         if value.text in seen:
             message = f"duplicate enum value '{value.text}'"
-            collector.error("S002", value.span, message, hint="list every value once")
+            collector.report_error("S002", value.span, message, hint="list every value once")
         seen.add(value.text)
     return EnumType(tuple(sorted(seen))) if len(seen) == len(values) else None

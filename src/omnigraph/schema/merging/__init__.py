@@ -13,17 +13,17 @@ tree), `text` (a tree as an edit of our text), `numbering` (identities of the re
 """
 
 from omnigraph.schema.merging.choice import SchemaConflict
-from omnigraph.schema.merging.declarations import Dropped, Untouched
-from omnigraph.schema.merging.merge import SchemaMerge, merge_written
+from omnigraph.schema.merging.declarations import DroppedElement, UntouchedTypes
+from omnigraph.schema.merging.merge import SchemaMerge, merge_written_schemas
 from omnigraph.schema.merging.numbering import NewNumbers
 from omnigraph.schema.merging.sides import WrittenSchema
 
 __all__ = [
-    "Dropped",
+    "DroppedElement",
     "NewNumbers",
     "SchemaConflict",
     "SchemaMerge",
-    "Untouched",
+    "UntouchedTypes",
     "WrittenSchema",
-    "merge_written",
+    "merge_written_schemas",
 ]

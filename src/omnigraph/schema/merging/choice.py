@@ -49,20 +49,20 @@ class Element:
     ours: str | None = None
     theirs: str | None = None
 
-    def conflict(self, message: str) -> SchemaConflict:
+    def build_conflict(self, message: str) -> SchemaConflict:
         """A disagreement about this element."""
         return SchemaConflict(self.name, message, self.base, self.ours, self.theirs)
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenPiece:
     """A part of the merged schema, and whose names it is written in."""
 
     piece: Piece
     side: Side
 
 
-ChosenPieces: TypeAlias = dict[PieceKey, Chosen]
+ChosenPieces: TypeAlias = dict[PieceKey, ChosenPiece]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,64 +100,64 @@ class Chooser:
             )
             is_as_before = versions.is_known and (ours and ours.meaning) == (base and base.meaning)
             is_joined = versions.is_joined and not is_as_before
-            found = self._chosen(key, (base, ours, theirs), is_joined=is_joined)
-            if isinstance(found, Chosen):
+            found = self._choose_piece(key, (base, ours, theirs), is_joined=is_joined)
+            if isinstance(found, ChosenPiece):
                 chosen[key] = found
             elif found is not None:
-                self.conflicts.append(element().conflict(found))
+                self.conflicts.append(element().build_conflict(found))
         return chosen
 
-    def _chosen(
+    def _choose_piece(
         self,
         key: PieceKey,
         pieces: tuple[Piece | None, Piece | None, Piece | None],
         *,
         is_joined: bool,
-    ) -> Chosen | str | None:
+    ) -> ChosenPiece | str | None:
         """The part to take, None for none, or why the branches disagree."""
         base, ours, theirs = pieces
         was, here, there = (piece and piece.meaning for piece in pieces)
         is_free = not is_joined or (key[0] == ANNOTATION and key[1] in DOCUMENTATION)
         if here == there or (there == was and is_free):
-            return None if ours is None else Chosen(ours, self.ours)
+            return None if ours is None else ChosenPiece(ours, self.ours)
         if here == was and is_free:
-            return None if theirs is None else Chosen(theirs, self.theirs)
+            return None if theirs is None else ChosenPiece(theirs, self.theirs)
         if key == (TYPE,) and ours is not None and theirs is not None and not is_joined:
-            wider = _widened(base, ours, theirs)
+            wider = _widen_enum(base, ours, theirs)
             if wider is not None:
-                return Chosen(wider, self.ours)
-        return _disagreement(key, ours, theirs)
+                return ChosenPiece(wider, self.ours)
+        return _describe_disagreement(key, ours, theirs)
 
 
-def _widened(base: Piece | None, ours: Piece, theirs: Piece) -> Piece | None:
+def _widen_enum(base: Piece | None, ours: Piece, theirs: Piece) -> Piece | None:
     """The enum with the values of both sides, if both only added some."""
     match ours.fragment, theirs.fragment:
         case (
             ast.TypeSyntax(ast.EnumSyntax(here), nullable),
             ast.TypeSyntax(ast.EnumSyntax(there), also_nullable),
         ) if nullable == also_nullable:
-            old = set(_values(base)) if base else set()
+            old = set(_enum_values_of(base)) if base else set()
             known = {value.text for value in here}
             if not old <= known & {value.text for value in there}:
                 return None
             added = tuple(value for value in there if value.text not in known)
             wider = ast.TypeSyntax(ast.EnumSyntax((*here, *added)), nullable)
-            return Piece((frozenset(_texts(wider)), nullable), wider)
+            return Piece((frozenset(_iter_enum_values(wider)), nullable), wider)
         case _:
             return None
 
 
-def _values(piece: Piece) -> Iterator[str]:
+def _enum_values_of(piece: Piece) -> Iterator[str]:
     assert isinstance(piece.fragment, ast.TypeSyntax)
-    yield from _texts(piece.fragment)
+    yield from _iter_enum_values(piece.fragment)
 
 
-def _texts(type_: ast.TypeSyntax) -> Iterator[str]:
+def _iter_enum_values(type_: ast.TypeSyntax) -> Iterator[str]:
     if isinstance(type_.core, ast.EnumSyntax):
         yield from (value.text for value in type_.core.values)
 
 
-def _disagreement(key: PieceKey, ours: Piece | None, theirs: Piece | None) -> str:
+def _describe_disagreement(key: PieceKey, ours: Piece | None, theirs: Piece | None) -> str:
     match key:
         case (str(part), *_) if part == NAME and ours and theirs:
             return f"this branch calls it '{ours.meaning}', and the other one '{theirs.meaning}'"

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from omnigraph.diagnostics import Severity
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, types_of
 from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.continuity import continuity
+from omnigraph.schema.continuity import map_identities
 from omnigraph.schema.merging.choice import Chooser, SchemaConflict
-from omnigraph.schema.merging.declarations import DeclarationMerger, Dropped, Untouched
-from omnigraph.schema.merging.numbering import NewNumbers, numbered
-from omnigraph.schema.merging.rebuilding import Rebuilt, rebuild
-from omnigraph.schema.merging.sides import WrittenSchema, align
-from omnigraph.schema.merging.text import merged_text
+from omnigraph.schema.merging.declarations import DeclarationMerger, DroppedElement, UntouchedTypes
+from omnigraph.schema.merging.numbering import NewNumbers, number_merged_schema
+from omnigraph.schema.merging.rebuilding import RebuiltType, rebuild_types
+from omnigraph.schema.merging.sides import WrittenSchema, align_schemas
+from omnigraph.schema.merging.text import merge_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,44 +26,44 @@ class SchemaMerge:
     """
 
     schema: WrittenSchema
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedElement, ...] = ()
     conflicts: tuple[SchemaConflict, ...] = ()
 
 
-def merge_written(
+def merge_written_schemas(
     base: WrittenSchema,
     ours: WrittenSchema,
     theirs: WrittenSchema,
     *,
     numbers: NewNumbers | None = None,
-    untouched: Untouched | None = None,
+    untouched: UntouchedTypes | None = None,
     is_descended: bool = True,
 ) -> SchemaMerge:
     """Merge two schemas that come from one; ours may also not be descended from it."""
-    sides = align(base, ours, theirs, is_descended=is_descended)
+    sides = align_schemas(base, ours, theirs, is_descended=is_descended)
     chooser = Chooser(sides.ours, sides.theirs)
-    merger = DeclarationMerger(sides, chooser, untouched or Untouched())
-    declarations = merger.merged()
+    merger = DeclarationMerger(sides, chooser, untouched or UntouchedTypes())
+    declarations = merger.merge_declarations()
     if chooser.conflicts:
         return SchemaMerge(ours, conflicts=tuple(chooser.conflicts))
-    types = rebuild(sides, declarations)
-    clashes = tuple(_clashes(types))
+    types = rebuild_types(sides, declarations)
+    clashes = tuple(_find_name_clashes(types))
     if clashes:
         return SchemaMerge(ours, conflicts=clashes)
-    text = merged_text(sides, types)
+    text = merge_text(sides, types)
     compiled = compile_schema(text)
     if compiled.catalog is None:
         errors = (each for each in compiled.diagnostics if each.severity is Severity.ERROR)
         found = tuple(SchemaConflict("schema", each.message) for each in errors)
         return SchemaMerge(ours, conflicts=found)
-    merged = numbered(sides, types, compiled.catalog, numbers or NewNumbers())
-    missing = tuple(_missing_values(merged, ours.accepted, theirs.accepted))
+    merged = number_merged_schema(sides, types, compiled.catalog, numbers or NewNumbers())
+    missing = tuple(_find_missing_values(merged, ours.accepted, theirs.accepted))
     if missing:
         return SchemaMerge(ours, conflicts=missing)
     return SchemaMerge(WrittenSchema(text, merged), tuple(merger.dropped))
 
 
-def _clashes(types: Iterable[Rebuilt]) -> Iterator[SchemaConflict]:
+def _find_name_clashes(types: Iterable[RebuiltType]) -> Iterator[SchemaConflict]:
     """Names that a branch gave to one thing and the other branch to another one."""
     merged = list(types)
     for key, times in Counter(each.key for each in merged).items():
@@ -79,21 +79,21 @@ def _clashes(types: Iterable[Rebuilt]) -> Iterator[SchemaConflict]:
                 yield SchemaConflict(f"{each.key}.{name}", message)
 
 
-def _missing_values(
+def _find_missing_values(
     merged: AcceptedSchema, ours: AcceptedSchema, theirs: AcceptedSchema
 ) -> Iterator[SchemaConflict]:
     """Required properties that the entities of one branch have no values of."""
     for side in (ours, theirs):
-        known = continuity(side, merged)
+        known = map_identities(side, merged)
         types = dict(types_of(merged.catalog))
         for old_key, key in known.types.items():
-            had = set(known.properties(old_key).values())
+            had = set(known.properties_of(old_key).values())
             for name, declared in types[key].properties.items():
                 if name not in had and not declared.type.is_nullable:
-                    yield _unfilled(key, name)
+                    yield _build_missing_conflict(key, name)
 
 
-def _unfilled(key: TypeKey, name: str) -> SchemaConflict:
+def _build_missing_conflict(key: TypeKey, name: str) -> SchemaConflict:
     return SchemaConflict(
         f"{key}.{name}", "it is required, and the entities of one branch have no values of it"
     )

@@ -21,9 +21,9 @@ from omnigraph.schema.accepted import (
     types_of,
 )
 from omnigraph.schema.catalog import Catalog, NodeType
-from omnigraph.schema.merging.rebuilding import Rebuilt, given_properties
-from omnigraph.schema.merging.sides import Side, Sides, Token
-from omnigraph.schema.shape import canonical_catalog
+from omnigraph.schema.merging.rebuilding import RebuiltType, iter_inherited_properties
+from omnigraph.schema.merging.sides import ElementToken, Side, Sides
+from omnigraph.schema.shape import canonicalize_catalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class NewNumbers:
     is_past: bool = False
 
 
-def numbered(
-    sides: Sides, types: Sequence[Rebuilt], catalog: Catalog, new: NewNumbers
+def number_merged_schema(
+    sides: Sides, types: Sequence[RebuiltType], catalog: Catalog, new: NewNumbers
 ) -> AcceptedSchema:
     """The merged schema with the number of everything in it."""
     ours, theirs = sides.ours.accepted, sides.theirs.accepted
@@ -47,12 +47,12 @@ def numbered(
     kept_from = 0 if new.is_past else ours.next_identity_id
     by_key = {each.key: each for each in types}
     numbering = _Numbering(sides, catalog, by_key, count(first), kept_from)
-    identities = {key: numbering.identity(key) for key, _ in types_of(catalog)}
+    identities = {key: numbering.assign_identity(key) for key, _ in types_of(catalog)}
     last = next(numbering.numbers)
     return AcceptedSchema(
         domain=ours.domain,
         next_identity_id=beyond if last == first else last,
-        catalog=canonical_catalog(catalog),
+        catalog=canonicalize_catalog(catalog),
         identities=identities,
         aliases=numbering.aliases,
     )
@@ -64,23 +64,25 @@ class _Numbering:
 
     sides: Sides
     catalog: Catalog
-    types: Mapping[TypeKey, Rebuilt]
+    types: Mapping[TypeKey, RebuiltType]
     numbers: Iterator[int]
     kept_from: int
     aliases: dict[int, int] = field(default_factory=dict)
 
-    def identity(self, key: TypeKey) -> TypeIdentity:
+    def assign_identity(self, key: TypeKey) -> TypeIdentity:
         """The numbers of one type."""
         token = self.types[key].token
-        here, there = (_identity(side, token) for side in (self.sides.ours, self.sides.theirs))
-        tokens = dict(self._property_tokens(key))
-        known = here or self._kept(there)
-        old = {} if there is None else self._by_token(there)
-        mine = {} if known is None else self._by_token(known)
+        here, there = (_identity_of(side, token) for side in (self.sides.ours, self.sides.theirs))
+        tokens = dict(self._iter_property_tokens(key))
+        known = here or self._keep_identity(there)
+        old = {} if there is None else self._index_by_token(there)
+        mine = {} if known is None else self._index_by_token(known)
         order = sorted(tokens, key=lambda name: (old.get(tokens[name] or 0, 0), name))
-        number = self._number(token, None if known is None else known.id)
+        number = self._assign_number(token, None if known is None else known.id)
         properties = {
-            name: self._number(tokens[name], self._property_number(tokens[name], mine, old, known))
+            name: self._assign_number(
+                tokens[name], self._find_property_number(tokens[name], mine, old, known)
+            )
             for name in order
         }
         incarnation = None if known is None else known.incarnation_id
@@ -88,7 +90,7 @@ class _Numbering:
             incarnation = next(self.numbers)
         return TypeIdentity(number, incarnation, dict(sorted(properties.items())))
 
-    def _kept(self, there: TypeIdentity | None) -> TypeIdentity | None:
+    def _keep_identity(self, there: TypeIdentity | None) -> TypeIdentity | None:
         """A type of theirs that keeps its numbers: all of them, so that their order stays."""
         if there is None:
             return None
@@ -96,11 +98,11 @@ class _Numbering:
         is_beyond = all(number is None or self._is_beyond(number) for number in numbers)
         return there if is_beyond else None
 
-    def _property_number(
+    def _find_property_number(
         self,
-        token: Token | None,
-        mine: Mapping[Token, int],
-        old: Mapping[Token, int],
+        token: ElementToken | None,
+        mine: Mapping[ElementToken, int],
+        old: Mapping[ElementToken, int],
         known: TypeIdentity | None,
     ) -> int | None:
         if token is None:
@@ -114,17 +116,19 @@ class _Numbering:
     def _is_beyond(self, number: int) -> bool:
         return number >= self.kept_from
 
-    def _number(self, token: Token | None, known: int | None) -> int:
+    def _assign_number(self, token: ElementToken | None, known: int | None) -> int:
         number = next(self.numbers) if known is None else known
         if token is not None:
-            former = self.sides.tokens.numbers(token) - {number}
+            former = self.sides.tokens.numbers_of(token) - {number}
             self.aliases.update(dict.fromkeys(former, number))
         return number
 
-    def _by_token(self, identity: TypeIdentity) -> dict[Token, int]:
-        return {self.sides.tokens.of(number): number for number in identity.property_ids.values()}
+    def _index_by_token(self, identity: TypeIdentity) -> dict[ElementToken, int]:
+        return {
+            self.sides.tokens.token_of(number): number for number in identity.property_ids.values()
+        }
 
-    def _property_tokens(self, key: TypeKey) -> Iterator[tuple[str, Token | None]]:
+    def _iter_property_tokens(self, key: TypeKey) -> Iterator[tuple[str, ElementToken | None]]:
         """The token of every property in effect; None for one that neither side had."""
         merged = self.types[key]
         type_ = dict(types_of(self.catalog))[key]
@@ -133,11 +137,15 @@ class _Numbering:
             for token, member in merged.members.items()
             if isinstance(token, int)
         }
-        given = dict(self._given(merged.token, type_)) if isinstance(type_, NodeType) else {}
+        given = (
+            dict(self._iter_inherited(merged.token, type_)) if isinstance(type_, NodeType) else {}
+        )
         for declared in properties_of(type_):
             yield declared.name, written.get(declared.name, given.get(declared.name))
 
-    def _given(self, node: Token, type_: NodeType) -> Iterator[tuple[str, Token]]:
+    def _iter_inherited(
+        self, node: ElementToken, type_: NodeType
+    ) -> Iterator[tuple[str, ElementToken]]:
         """What the interfaces give to a node, by the names of the merged schema."""
         names = {
             (interface.token, token): member.name.text
@@ -148,11 +156,11 @@ class _Numbering:
             if isinstance(token, int)
         }
         for side in (self.sides.theirs, self.sides.ours):
-            for (owner, token), origin in given_properties(side):
+            for (owner, token), origin in iter_inherited_properties(side):
                 if owner == node and origin in names:
                     yield names[origin], token
 
 
-def _identity(side: Side, token: Token) -> TypeIdentity | None:
+def _identity_of(side: Side, token: ElementToken) -> TypeIdentity | None:
     key = side.keys.get(token)
     return None if key is None else side.accepted.identities[key]

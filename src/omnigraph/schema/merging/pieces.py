@@ -13,7 +13,7 @@ from typing import TypeAlias, assert_never
 from omnigraph.schema import ast
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import SOURCE, TARGET
-from omnigraph.schema.merging.sides import Reference, Side, Token, key_of
+from omnigraph.schema.merging.sides import ElementToken, Reference, Side, key_of
 
 # Names of parts; longer keys start with one of these.
 NAME = "name"
@@ -58,56 +58,56 @@ class DeclarationPieces:
     """All parts of one declaration; properties are those it writes itself."""
 
     header: Pieces
-    properties: Mapping[Token, Pieces]
+    properties: Mapping[ElementToken, Pieces]
     constraints: Pieces
 
     @property
     def meanings(self) -> Hashable:
         """Everything the declaration means, to be compared as a whole."""
         return (
-            meanings(self.header),
-            frozenset((token, meanings(each)) for token, each in self.properties.items()),
-            meanings(self.constraints),
+            meanings_of(self.header),
+            frozenset((token, meanings_of(each)) for token, each in self.properties.items()),
+            meanings_of(self.constraints),
         )
 
 
 NO_DECLARATION = DeclarationPieces({}, {}, {})
 
 
-def meanings(pieces: Pieces) -> frozenset[tuple[PieceKey, Hashable]]:
+def meanings_of(pieces: Pieces) -> frozenset[tuple[PieceKey, Hashable]]:
     """What some parts mean together."""
     return frozenset((key, piece.meaning) for key, piece in pieces.items())
 
 
-def declaration_pieces(side: Side, declaration: ast.Declaration) -> DeclarationPieces:
+def split_declaration(side: Side, declaration: ast.Declaration) -> DeclarationPieces:
     """The parts of a declaration of one side."""
     key = key_of(declaration)
-    tokens = side.property_tokens(key)
-    properties, constraints = _members(declaration)
+    tokens = side.property_tokens_of(key)
+    properties, constraints = _split_members(declaration)
     return DeclarationPieces(
-        dict(_header(side, declaration)),
-        {tokens[each.name.text]: property_pieces(side, key, each) for each in properties},
-        {constraint_key(side, key, each): Piece(True, each) for each in constraints},
+        dict(_split_header(side, declaration)),
+        {tokens[each.name.text]: split_property(side, key, each) for each in properties},
+        {constraint_key_of(side, key, each): Piece(True, each) for each in constraints},
     )
 
 
-def property_pieces(side: Side, owner: TypeKey, declared: ast.Property) -> Pieces:
+def split_property(side: Side, owner: TypeKey, declared: ast.Property) -> Pieces:
     """The parts of a property."""
     return {
-        (NAME,): Piece(declared.name.text, _hints(declared.annotations)),
-        (TYPE,): Piece(_type_meaning(declared.type), declared.type),
-        **_annotations(side, owner, declared.annotations),
+        (NAME,): Piece(declared.name.text, _select_rename_hints(declared.annotations)),
+        (TYPE,): Piece(_type_meaning_of(declared.type), declared.type),
+        **_split_annotations(side, owner, declared.annotations),
     }
 
 
-def constraint_key(side: Side, owner: TypeKey, constraint: ast.Constraint) -> PieceKey:
+def constraint_key_of(side: Side, owner: TypeKey, constraint: ast.Constraint) -> PieceKey:
     """What a constraint demands of whom: two that say the same have the same key."""
     members: list[Reference] = []
     details: list[Hashable] = []
     for argument in constraint.arguments:
         match argument:
             case ast.Name(text):
-                members.append(constraint_member(side, owner, text))
+                members.append(resolve_constraint_member(side, owner, text))
             case ast.SystemField(name):
                 members.append(f"@{name}")
             case ast.RangeBounds(low, high):
@@ -119,14 +119,14 @@ def constraint_key(side: Side, owner: TypeKey, constraint: ast.Constraint) -> Pi
     return (CONSTRAINT, constraint.name.text, frozenset(members), tuple(details))
 
 
-def constraint_member(side: Side, owner: TypeKey, name: str) -> Reference:
+def resolve_constraint_member(side: Side, owner: TypeKey, name: str) -> Reference:
     """What a bare name in a constraint stands for; in an edge, `src` may be the end."""
-    found = side.member(owner, name)
+    found = side.resolve_member(owner, name)
     is_end = found == name and owner.kind is TypeKind.EDGE and name in _BARE_ENDS
     return _BARE_ENDS[name] if is_end else found
 
 
-def _members(
+def _split_members(
     declaration: ast.Declaration,
 ) -> tuple[list[ast.Property], list[ast.Constraint]]:
     members: Sequence[ast.Member]
@@ -140,20 +140,24 @@ def _members(
     )
 
 
-def _header(side: Side, declaration: ast.Declaration) -> Iterator[tuple[PieceKey, Piece]]:
+def _split_header(side: Side, declaration: ast.Declaration) -> Iterator[tuple[PieceKey, Piece]]:
     key = key_of(declaration)
-    hints = () if isinstance(declaration, ast.Interface) else _hints(declaration.annotations)
+    hints = (
+        ()
+        if isinstance(declaration, ast.Interface)
+        else _select_rename_hints(declaration.annotations)
+    )
     yield (NAME,), Piece(key.name, hints)
     match declaration:
         case ast.Interface():
             return
         case ast.Node():
             for interface in declaration.implements:
-                token = side.type_reference(TypeKind.INTERFACE, interface.text)
+                token = side.resolve_type(TypeKind.INTERFACE, interface.text)
                 yield (IMPLEMENTS, token), Piece(True, interface)
         case ast.Edge():
             ends = (declaration.source, declaration.target)
-            tokens = tuple(side.type_reference(TypeKind.NODE, end.text) for end in ends)
+            tokens = tuple(side.resolve_type(TypeKind.NODE, end.text) for end in ends)
             yield (ENDS,), Piece(tokens, ends)
             bounds = declaration.cardinality
             # Any number of edges is what an edge without a cardinality may have.
@@ -161,15 +165,15 @@ def _header(side: Side, declaration: ast.Declaration) -> Iterator[tuple[PieceKey
                 yield (CARDINALITY,), Piece((bounds.minimum, bounds.maximum), bounds)
         case _ as unreachable:
             assert_never(unreachable)
-    yield from _annotations(side, key, declaration.annotations).items()
+    yield from _split_annotations(side, key, declaration.annotations).items()
 
 
-def _hints(annotations: Sequence[ast.Annotation]) -> tuple[ast.Annotation, ...]:
+def _select_rename_hints(annotations: Sequence[ast.Annotation]) -> tuple[ast.Annotation, ...]:
     """The rename hints, which explain a name and stay with it."""
     return tuple(each for each in annotations if each.name.text == RENAME_HINT)
 
 
-def _annotations(
+def _split_annotations(
     side: Side, owner: TypeKey, annotations: Sequence[ast.Annotation]
 ) -> dict[PieceKey, Piece]:
     """Annotations by name; one that is repeated is one part."""
@@ -179,21 +183,21 @@ def _annotations(
             named.setdefault(annotation.name.text, []).append(annotation)
     return {
         (ANNOTATION, name): Piece(
-            frozenset(_annotation_meaning(side, owner, each) for each in found), tuple(found)
+            frozenset(_annotation_meaning_of(side, owner, each) for each in found), tuple(found)
         )
         for name, found in named.items()
     }
 
 
-def _annotation_meaning(side: Side, owner: TypeKey, annotation: ast.Annotation) -> Hashable:
+def _annotation_meaning_of(side: Side, owner: TypeKey, annotation: ast.Annotation) -> Hashable:
     options = frozenset((key.text, value.text) for key, value in annotation.options)
     value = annotation.value.text if annotation.value else None
     if annotation.name.text == EMBED and value is not None:
-        return side.member(owner, value), options
+        return side.resolve_member(owner, value), options
     return value, options
 
 
-def _type_meaning(type_: ast.TypeSyntax) -> Hashable:
+def _type_meaning_of(type_: ast.TypeSyntax) -> Hashable:
     if isinstance(type_.core, ast.EnumSyntax):
         return frozenset(value.text for value in type_.core.values), type_.is_nullable
     return type_.core, type_.is_nullable

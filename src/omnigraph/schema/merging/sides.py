@@ -15,7 +15,7 @@ from omnigraph.schema import ast
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.schema.parser import ParsedSchema, parse_schema
 
-Token: TypeAlias = int
+ElementToken: TypeAlias = int
 # What a name stands for: an element, or itself where it names none, as `@src` does.
 Reference: TypeAlias = int | str
 
@@ -30,7 +30,7 @@ class WrittenSchema:
     accepted: AcceptedSchema
 
 
-class Tokens:
+class ElementTokens:
     """Numbers that mean the same, as sets of which each has its smallest number as token."""
 
     def __init__(self, schemas: Iterable[AcceptedSchema]) -> None:
@@ -40,7 +40,7 @@ class Tokens:
             for alias, number in accepted.aliases.items():
                 self.join(alias, number)
 
-    def of(self, number: int) -> Token:
+    def token_of(self, number: int) -> ElementToken:
         """The token of a number."""
         while (parent := self._parents.get(number, number)) != number:
             number = parent
@@ -48,13 +48,13 @@ class Tokens:
 
     def join(self, first: int, second: int) -> None:
         """From now on two numbers mean the same."""
-        smaller, larger = sorted((self.of(first), self.of(second)))
+        smaller, larger = sorted((self.token_of(first), self.token_of(second)))
         if smaller != larger:
             self._parents[larger] = smaller
             numbers = self._numbers.setdefault(smaller, {smaller})
             numbers |= self._numbers.pop(larger, {larger})
 
-    def numbers(self, token: Token) -> set[int]:
+    def numbers_of(self, token: ElementToken) -> set[int]:
         """Every number that an element has or had."""
         return self._numbers.get(token, {token})
 
@@ -62,7 +62,7 @@ class Tokens:
 class Side:
     """One of the three schemas of a merge."""
 
-    def __init__(self, written: WrittenSchema, tokens: Tokens) -> None:
+    def __init__(self, written: WrittenSchema, tokens: ElementTokens) -> None:
         self.source = written.source
         self.accepted = written.accepted
         self._tokens = tokens
@@ -73,33 +73,33 @@ class Side:
         return parse_schema(self.source)
 
     @cached_property
-    def keys(self) -> dict[Token, TypeKey]:
+    def keys(self) -> dict[ElementToken, TypeKey]:
         """The types by token, in the order of their declarations."""
-        return {self.type_token(key): key for key in self.declarations}
+        return {self.type_token_of(key): key for key in self.declarations}
 
     @cached_property
     def declarations(self) -> dict[TypeKey, ast.Declaration]:
         """What the text declares, in its order."""
         return {key_of(found): found for found in self.parsed.schema.declarations}
 
-    def type_token(self, key: TypeKey) -> Token:
+    def type_token_of(self, key: TypeKey) -> ElementToken:
         """The token of a type of this schema."""
-        return self._tokens.of(self.accepted.identities[key].id)
+        return self._tokens.token_of(self.accepted.identities[key].id)
 
-    def property_tokens(self, key: TypeKey) -> dict[str, Token]:
+    def property_tokens_of(self, key: TypeKey) -> dict[str, ElementToken]:
         """The tokens of all properties of a type, also of those its interfaces give it."""
         ids = self.accepted.identities[key].property_ids
-        return {name: self._tokens.of(number) for name, number in ids.items()}
+        return {name: self._tokens.token_of(number) for name, number in ids.items()}
 
-    def member(self, key: TypeKey, name: str) -> Reference:
+    def resolve_member(self, key: TypeKey, name: str) -> Reference:
         """What a name inside a type stands for."""
-        number = self.accepted.property_id(key, name)
-        return name if number is None else self._tokens.of(number)
+        number = self.accepted.find_property_id(key, name)
+        return name if number is None else self._tokens.token_of(number)
 
-    def type_reference(self, kind: TypeKind, name: str) -> Reference:
+    def resolve_type(self, kind: TypeKind, name: str) -> Reference:
         """What the name of another type stands for."""
         key = TypeKey(kind, name)
-        return self.type_token(key) if key in self.accepted.identities else name
+        return self.type_token_of(key) if key in self.accepted.identities else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,8 @@ class Sides:
     base: Side
     ours: Side
     theirs: Side
-    tokens: Tokens
-    joined: frozenset[Token]
+    tokens: ElementTokens
+    joined: frozenset[ElementToken]
 
 
 def key_of(declaration: ast.Declaration) -> TypeKey:
@@ -125,7 +125,7 @@ def key_of(declaration: ast.Declaration) -> TypeKey:
     return TypeKey(kind, declaration.name.text)
 
 
-def align(
+def align_schemas(
     base: WrittenSchema, ours: WrittenSchema, theirs: WrittenSchema, *, is_descended: bool
 ) -> Sides:
     """Give what is the same in several of three schemas the same token.
@@ -133,7 +133,7 @@ def align(
     Unless ours is descended from the base, what the base has and ours lacks was never dropped: then
     what ours has under its name is the same, too.
     """
-    tokens = Tokens((base.accepted, ours.accepted, theirs.accepted))
+    tokens = ElementTokens((base.accepted, ours.accepted, theirs.accepted))
     alignment = _Alignment(tokens, base.accepted, ours.accepted, theirs.accepted, is_descended)
     joined = [*alignment.join_types(), *alignment.join_properties()]
     return Sides(
@@ -141,7 +141,7 @@ def align(
         Side(ours, tokens),
         Side(theirs, tokens),
         tokens,
-        frozenset(map(tokens.of, joined)),
+        frozenset(map(tokens.token_of, joined)),
     )
 
 
@@ -149,48 +149,50 @@ def align(
 class _Alignment:
     """Joins what both branches added under one name."""
 
-    tokens: Tokens
+    tokens: ElementTokens
     base: AcceptedSchema
     ours: AcceptedSchema
     theirs: AcceptedSchema
     is_descended: bool
 
     def join_types(self) -> list[int]:
-        numbers = [_type_numbers(each) for each in (self.base, self.ours, self.theirs)]
-        return list(self._joined(*numbers))
+        numbers = [_collect_type_numbers(each) for each in (self.base, self.ours, self.theirs)]
+        return list(self._join_same_names(*numbers))
 
     def join_properties(self) -> list[int]:
-        base, ours, theirs = map(self._by_token, (self.base, self.ours, self.theirs))
+        base, ours, theirs = map(self._index_by_token, (self.base, self.ours, self.theirs))
         return [
             number
             for token in ours
             if token in theirs
-            for number in self._joined(base.get(token, {}), ours[token], theirs[token])
+            for number in self._join_same_names(base.get(token, {}), ours[token], theirs[token])
         ]
 
-    def _by_token(self, accepted: AcceptedSchema) -> dict[Token, Mapping[str, int]]:
+    def _index_by_token(self, accepted: AcceptedSchema) -> dict[ElementToken, Mapping[str, int]]:
         identities = accepted.identities.values()
-        return {self.tokens.of(each.id): each.property_ids for each in identities}
+        return {self.tokens.token_of(each.id): each.property_ids for each in identities}
 
-    def _joined(
+    def _join_same_names(
         self,
         base: Mapping[_Named, int],
         ours: Mapping[_Named, int],
         theirs: Mapping[_Named, int],
     ) -> Iterator[int]:
-        here = self._known(base, ours) if self.is_descended else self._known(ours)
-        there = self._known(base, theirs)
+        here = (
+            self._known_tokens_of(base, ours) if self.is_descended else self._known_tokens_of(ours)
+        )
+        there = self._known_tokens_of(base, theirs)
         for name, number in ours.items():
             other = theirs.get(name)
-            if other is None or self.tokens.of(number) in there:
+            if other is None or self.tokens.token_of(number) in there:
                 continue
-            if self.tokens.of(other) not in here:
+            if self.tokens.token_of(other) not in here:
                 self.tokens.join(number, other)
                 yield number
 
-    def _known(self, *named: Mapping[_Named, int]) -> set[Token]:
-        return {self.tokens.of(number) for each in named for number in each.values()}
+    def _known_tokens_of(self, *named: Mapping[_Named, int]) -> set[ElementToken]:
+        return {self.tokens.token_of(number) for each in named for number in each.values()}
 
 
-def _type_numbers(accepted: AcceptedSchema) -> dict[TypeKey, int]:
+def _collect_type_numbers(accepted: AcceptedSchema) -> dict[TypeKey, int]:
     return {key: identity.id for key, identity in accepted.identities.items()}

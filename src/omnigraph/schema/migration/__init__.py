@@ -9,9 +9,9 @@ Modules, in order of control flow: `planner` (the comparison), `pairing` (old an
 `lint_codes` (how risky changes are classified), `json_view`.
 """
 
-from omnigraph.schema.migration.json_view import step_json
+from omnigraph.schema.migration.json_view import describe_step
 from omnigraph.schema.migration.lint_codes import LINT_CODES, Family, LintCode, Tier
-from omnigraph.schema.migration.planner import MigrationPlan, plan_migration, steps_between
+from omnigraph.schema.migration.planner import MigrationPlan, plan_migration, plan_steps
 from omnigraph.schema.migration.steps import (
     AddIndex,
     AddProperty,
@@ -45,7 +45,7 @@ __all__ = [
     "UnsupportedChange",
     "UpdatePropertyMetadata",
     "UpdateTypeMetadata",
+    "describe_step",
     "plan_migration",
-    "step_json",
-    "steps_between",
+    "plan_steps",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from omnigraph.schema.catalog import AnnotationValue, InterfaceType, Property
-from omnigraph.schema.migration.pairing import Side, TypePair
+from omnigraph.schema.migration.pairing import TypePair, TypeVersion
 from omnigraph.schema.migration.steps import (
     Step,
     UnsupportedChange,
@@ -19,24 +19,24 @@ _Annotations = tuple[AnnotationValue, ...]
 
 def plan_type_annotations(pair: TypePair) -> Iterator[Step]:
     """The steps for the annotations of a type."""
-    old, new = _of_type(pair.old), _of_type(pair.new)
-    if _metadata(old) != _metadata(new):
-        yield UpdateTypeMetadata(pair.key, _metadata(new))
-    yield from _plan_opaque(pair.entity(), old, new)
+    old, new = _annotations_of(pair.old), _annotations_of(pair.new)
+    if _select_metadata(old) != _select_metadata(new):
+        yield UpdateTypeMetadata(pair.key, _select_metadata(new))
+    yield from _plan_opaque(pair.format_entity(), old, new)
 
 
 def plan_property_annotations(pair: TypePair, old: Property, new: Property) -> Iterator[Step]:
     """The steps for the annotations of a property."""
-    if _metadata(old.annotations) != _metadata(new.annotations):
-        yield UpdatePropertyMetadata(pair.key, new.name, _metadata(new.annotations))
-    yield from _plan_opaque(pair.entity(new.name), old.annotations, new.annotations)
+    if _select_metadata(old.annotations) != _select_metadata(new.annotations):
+        yield UpdatePropertyMetadata(pair.key, new.name, _select_metadata(new.annotations))
+    yield from _plan_opaque(pair.format_entity(new.name), old.annotations, new.annotations)
 
 
-def _of_type(side: Side) -> _Annotations:
+def _annotations_of(side: TypeVersion) -> _Annotations:
     return () if isinstance(side.type, InterfaceType) else side.type.annotations
 
 
-def _metadata(annotations: _Annotations) -> _Annotations:
+def _select_metadata(annotations: _Annotations) -> _Annotations:
     return tuple(written for written in annotations if written.name in _METADATA)
 
 

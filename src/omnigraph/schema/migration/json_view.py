@@ -22,26 +22,28 @@ from omnigraph.schema.migration.steps import (
 )
 from omnigraph.schema.shape import (
     JsonObject,
-    annotations_json,
-    member_constraint_json,
-    type_json,
+    encode_annotations,
+    encode_member_constraint,
+    encode_type,
 )
 
 
-def step_json(step: Step) -> JsonObject:
+def describe_step(step: Step) -> JsonObject:
     """One step with its `kind` and fields in snake case."""
     match step:
         case AddType() | RenameType() | UpdateTypeMetadata() | DropType():
-            return _type_step(step)
+            return _describe_type_step(step)
         case AddProperty() | RenameProperty() | ExtendEnum():
-            return _property_step(step)
+            return _describe_property_step(step)
         case UpdatePropertyMetadata(owner, name, annotations):
-            return _of("update_property_metadata", owner, name) | _annotations(annotations)
+            return _describe_owner("update_property_metadata", owner, name) | _describe_annotations(
+                annotations
+            )
         case DropProperty(owner, name, mode):
-            return _of("drop_property", owner, name) | {"mode": mode}
+            return _describe_owner("drop_property", owner, name) | {"mode": mode}
         case AddIndex(owner, members):
-            constraint = member_constraint_json(ConstraintKind.INDEX, members)
-            return _of("add_constraint", owner) | {"constraint": constraint}
+            constraint = encode_member_constraint(ConstraintKind.INDEX, members)
+            return _describe_owner("add_constraint", owner) | {"constraint": constraint}
         case UnsupportedChange(entity, reason, code):
             document = {"kind": "unsupported_change", "entity": entity, "reason": reason}
             return document if code is None else document | {"code": code}
@@ -49,7 +51,7 @@ def step_json(step: Step) -> JsonObject:
             assert_never(step)
 
 
-def _type_step(step: AddType | RenameType | UpdateTypeMetadata | DropType) -> JsonObject:
+def _describe_type_step(step: AddType | RenameType | UpdateTypeMetadata | DropType) -> JsonObject:
     kind = str(step.type.kind)
     name = step.type.name
     match step:
@@ -59,29 +61,33 @@ def _type_step(step: AddType | RenameType | UpdateTypeMetadata | DropType) -> Js
             return {"kind": "rename_type", "type_kind": kind, "from": old_name, "to": name}
         case UpdateTypeMetadata(_, annotations):
             document = {"kind": "update_type_metadata", "type_kind": kind, "name": name}
-            return document | _annotations(annotations)
+            return document | _describe_annotations(annotations)
         case DropType(_, mode):
             return {"kind": "drop_type", "type_kind": kind, "name": name, "mode": mode}
         case _:
             assert_never(step)
 
 
-def _property_step(step: AddProperty | RenameProperty | ExtendEnum) -> JsonObject:
+def _describe_property_step(step: AddProperty | RenameProperty | ExtendEnum) -> JsonObject:
     match step:
         case AddProperty(owner, name, type_):
-            return _of("add_property", owner, name) | {"property_type": type_json(type_)}
+            return _describe_owner("add_property", owner, name) | {
+                "property_type": encode_type(type_)
+            }
         case RenameProperty(owner, old_name, name):
-            return _of("rename_property", owner) | {"from": old_name, "to": name}
+            return _describe_owner("rename_property", owner) | {"from": old_name, "to": name}
         case ExtendEnum(owner, name, added_values):
-            return _of("extend_enum", owner, name) | {"added_values": list(added_values)}
+            return _describe_owner("extend_enum", owner, name) | {
+                "added_values": list(added_values)
+            }
         case _:
             assert_never(step)
 
 
-def _of(kind: str, owner: TypeKey, name: str | None = None) -> JsonObject:
+def _describe_owner(kind: str, owner: TypeKey, name: str | None = None) -> JsonObject:
     document = {"kind": kind, "type_kind": str(owner.kind), "type_name": owner.name}
     return document if name is None else document | {"property_name": name}
 
 
-def _annotations(annotations: tuple[AnnotationValue, ...]) -> JsonObject:
-    return {"annotations": annotations_json(annotations)}
+def _describe_annotations(annotations: tuple[AnnotationValue, ...]) -> JsonObject:
+    return {"annotations": encode_annotations(annotations)}

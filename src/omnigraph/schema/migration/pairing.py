@@ -17,7 +17,7 @@ from omnigraph.schema.catalog import Constraints, InterfaceType, Property
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class TypeVersion:
     """One type in one schema, with names turned into identities."""
 
     key: TypeKey
@@ -29,16 +29,16 @@ class Side:
         """The constraints of the type; an interface has only those on its properties."""
         return Constraints() if isinstance(self.type, InterfaceType) else self.type.constraints
 
-    def member_id(self, name: str) -> int | str:
+    def member_id_of(self, name: str) -> int | str:
         """The identity of a property; other members, such as `@src`, stand for themselves."""
-        found = self.schema.property_id(self.key, name)
+        found = self.schema.find_property_id(self.key, name)
         return name if found is None else found
 
-    def type_id(self, kind: TypeKind, name: str) -> int:
+    def type_id_of(self, kind: TypeKind, name: str) -> int:
         """The identity of another type."""
         return self.schema.identities[TypeKey(kind, name)].id
 
-    def properties(self) -> dict[int, Property]:
+    def index_properties(self) -> dict[int, Property]:
         """Every property by identity, in the order of names."""
         ids = self.schema.identities[self.key].property_ids
         return {ids[declared.name]: declared for declared in properties_of(self.type)}
@@ -48,21 +48,21 @@ class Side:
 class TypePair:
     """A type before and after the migration; `key` is its new name."""
 
-    old: Side
-    new: Side
+    old: TypeVersion
+    new: TypeVersion
 
     @property
     def key(self) -> TypeKey:
         """The type as it will be called."""
         return self.new.key
 
-    def entity(self, property_name: str | None = None) -> str:
+    def format_entity(self, property_name: str | None = None) -> str:
         """The type, or one of its properties, as an unsupported change names it."""
         return str(self.key) if property_name is None else f"{self.key}.{property_name}"
 
 
-def sides(schema: AcceptedSchema, kind: TypeKind) -> Iterator[tuple[int, Side]]:
+def iter_type_versions(schema: AcceptedSchema, kind: TypeKind) -> Iterator[tuple[int, TypeVersion]]:
     """Every type of a kind with its identity, by name."""
     for key, type_ in types_of(schema.catalog):
         if key.kind is kind:
-            yield schema.identities[key].id, Side(key, type_, schema)
+            yield schema.identities[key].id, TypeVersion(key, type_, schema)

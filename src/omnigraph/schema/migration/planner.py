@@ -11,8 +11,8 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import evolve_schema
 from omnigraph.schema.migration.annotations import plan_type_annotations
 from omnigraph.schema.migration.constraints import plan_constraints
-from omnigraph.schema.migration.json_view import step_json
-from omnigraph.schema.migration.pairing import Side, TypePair, sides
+from omnigraph.schema.migration.json_view import describe_step
+from omnigraph.schema.migration.pairing import TypePair, TypeVersion, iter_type_versions
 from omnigraph.schema.migration.properties import plan_properties
 from omnigraph.schema.migration.steps import AddType, DropType, Step, UnsupportedChange
 from omnigraph.schema.migration.types import plan_type
@@ -56,7 +56,7 @@ class MigrationPlan:
         return {
             "supported": self.supported,
             "step_count": len(self.steps),
-            "steps": [step_json(step) for step in self.steps],
+            "steps": [describe_step(step) for step in self.steps],
         }
 
 
@@ -75,9 +75,9 @@ def plan_migration(
     """
     evolution = evolve_schema(accepted, desired, numbers_from=numbers_from)
     if evolution.schema is None:
-        steps = tuple(_unresolved(evolution.findings))
+        steps = tuple(_plan_unresolved(evolution.findings))
     else:
-        steps = tuple(steps_between(accepted, evolution.schema))
+        steps = tuple(plan_steps(accepted, evolution.schema))
     is_supported = not any(isinstance(step, UnsupportedChange) for step in steps)
     return MigrationPlan(
         steps=steps,
@@ -89,13 +89,13 @@ def plan_migration(
     )
 
 
-def _unresolved(findings: tuple[Finding, ...]) -> Iterator[Step]:
+def _plan_unresolved(findings: tuple[Finding, ...]) -> Iterator[Step]:
     for found in findings:
         if found.severity is Severity.ERROR:
             yield UnsupportedChange(found.entity, found.message, found.code)
 
 
-def steps_between(old: AcceptedSchema, new: AcceptedSchema) -> list[Step]:
+def plan_steps(old: AcceptedSchema, new: AcceptedSchema) -> list[Step]:
     """The steps from one schema to another one that was made from it."""
     steps = [step for kind in TypeKind for step in _plan_kind(kind, old, new)]
     if not steps and old.catalog != new.catalog:
@@ -104,7 +104,7 @@ def steps_between(old: AcceptedSchema, new: AcceptedSchema) -> list[Step]:
 
 
 def _plan_kind(kind: TypeKind, old: AcceptedSchema, new: AcceptedSchema) -> Iterator[Step]:
-    before, after = dict(sides(old, kind)), dict(sides(new, kind))
+    before, after = dict(iter_type_versions(old, kind)), dict(iter_type_versions(new, kind))
     for identity, side in after.items():
         if identity in before:
             pair = TypePair(before[identity], side)
@@ -117,7 +117,7 @@ def _plan_kind(kind: TypeKind, old: AcceptedSchema, new: AcceptedSchema) -> Iter
             yield _plan_removed(side)
 
 
-def _plan_removed(side: Side) -> Step:
+def _plan_removed(side: TypeVersion) -> Step:
     if side.key.kind is TypeKind.INTERFACE:
         return UnsupportedChange(
             str(side.key), "removing or renaming an interface is not supported; keep it"

@@ -8,7 +8,7 @@ from omnigraph.schema.accepted import TypeKind
 from omnigraph.schema.catalog import Property
 from omnigraph.schema.migration.annotations import plan_property_annotations
 from omnigraph.schema.migration.lint_codes import REQUIRED_PROPERTY, TYPE_CHANGE
-from omnigraph.schema.migration.pairing import Side, TypePair
+from omnigraph.schema.migration.pairing import TypePair, TypeVersion
 from omnigraph.schema.migration.steps import (
     AddProperty,
     DropProperty,
@@ -22,7 +22,7 @@ from omnigraph.schema.types import EnumType
 
 def plan_properties(pair: TypePair) -> Iterator[Step]:
     """The steps for the properties of a type: desired ones by name, then dropped ones."""
-    old, new = pair.old.properties(), pair.new.properties()
+    old, new = pair.old.index_properties(), pair.new.index_properties()
     for identity, declared in new.items():
         if identity in old:
             yield from _plan_continued(pair, old[identity], declared)
@@ -37,7 +37,7 @@ def _plan_added(pair: TypePair, declared: Property) -> Step:
     if declared.type.is_nullable:
         return AddProperty(pair.key, declared.name, declared.type)
     return UnsupportedChange(
-        pair.entity(declared.name),
+        pair.format_entity(declared.name),
         f"adding the required property '{declared.name}' needs a backfill of existing entities;"
         f" make it nullable ({declared.type}?)",
         REQUIRED_PROPERTY,
@@ -49,15 +49,15 @@ def _plan_continued(pair: TypePair, old: Property, new: Property) -> Iterator[St
         yield RenameProperty(pair.key, old.name, new.name)
     if old.type != new.type:
         yield _plan_retyped(pair, old, new)
-    if _embed_identity(pair.old, old) != _embed_identity(pair.new, new):
+    if _embed_identity_of(pair.old, old) != _embed_identity_of(pair.new, new):
         yield UnsupportedChange(
-            pair.entity(new.name),
+            pair.format_entity(new.name),
             "changing the source or model of @embed is not supported, because stored vectors could"
             " diverge from their text; add a new property",
         )
-    if _provenance(pair.old, old) != _provenance(pair.new, new):
+    if _provenance_of(pair.old, old) != _provenance_of(pair.new, new):
         yield UnsupportedChange(
-            pair.entity(new.name),
+            pair.format_entity(new.name),
             "changing which interfaces give or require the property is not supported",
         )
     yield from plan_property_annotations(pair, old, new)
@@ -72,19 +72,21 @@ def _plan_retyped(pair: TypePair, old: Property, new: Property) -> Step:
             return ExtendEnum(pair.key, new.name, added)
         case _:
             return UnsupportedChange(
-                pair.entity(new.name),
+                pair.format_entity(new.name),
                 f"changing property type from {old.type} to {new.type} is not supported;"
                 " add a new property",
                 TYPE_CHANGE,
             )
 
 
-def _embed_identity(side: Side, declared: Property) -> tuple[int | str, str | None] | None:
+def _embed_identity_of(
+    side: TypeVersion, declared: Property
+) -> tuple[int | str, str | None] | None:
     if declared.embed is None:
         return None
-    return side.member_id(declared.embed.source), declared.embed.model
+    return side.member_id_of(declared.embed.source), declared.embed.model
 
 
-def _provenance(side: Side, declared: Property) -> tuple[bool, frozenset[int]]:
-    interfaces = (side.type_id(TypeKind.INTERFACE, name) for name in declared.interfaces)
+def _provenance_of(side: TypeVersion, declared: Property) -> tuple[bool, frozenset[int]]:
+    interfaces = (side.type_id_of(TypeKind.INTERFACE, name) for name in declared.interfaces)
     return declared.is_injected, frozenset(interfaces)

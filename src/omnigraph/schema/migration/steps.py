@@ -9,7 +9,7 @@ from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.catalog import AnnotationValue
 from omnigraph.schema.migration.lint_codes import LINT_CODES
 from omnigraph.schema.types import PropertyType
-from omnigraph.syntax.printing import quote
+from omnigraph.syntax.printing import quote_string
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class UpdateTypeMetadata:
     annotations: tuple[AnnotationValue, ...]
 
     def __str__(self) -> str:
-        return f"update the metadata of {self.type}: {_shown(self.annotations)}"
+        return f"update the metadata of {self.type}: {_format_annotations(self.annotations)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class UpdatePropertyMetadata:
     annotations: tuple[AnnotationValue, ...]
 
     def __str__(self) -> str:
-        return f"update the metadata of {self.owner}.{self.name}: {_shown(self.annotations)}"
+        return f"update the metadata of {self.owner}.{self.name}: {_format_annotations(self.annotations)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class UnsupportedChange:
     code: str | None = None
 
     def __str__(self) -> str:
-        return f"unsupported change on {self.entity}{self._class()}: {self.reason}"
+        return f"unsupported change on {self.entity}{self._format_class()}: {self.reason}"
 
     @property
     def message(self) -> str:
@@ -143,7 +143,7 @@ class UnsupportedChange:
         prefix = "" if self.code is None else f"[{self.code}] "
         return f"{prefix}{self.entity}: {self.reason}"
 
-    def _class(self) -> str:
+    def _format_class(self) -> str:
         if self.code is None:
             return ""
         known = LINT_CODES.get(self.code)
@@ -165,6 +165,6 @@ Step = (
 )
 
 
-def _shown(annotations: tuple[AnnotationValue, ...]) -> str:
-    written = [f"@{found.name}({quote(found.value or '')})" for found in annotations]
+def _format_annotations(annotations: tuple[AnnotationValue, ...]) -> str:
+    written = [f"@{found.name}({quote_string(found.value or '')})" for found in annotations]
     return " ".join(written) or "none"

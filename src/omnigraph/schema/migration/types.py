@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from omnigraph.schema.accepted import TypeKind
 from omnigraph.schema.catalog import Cardinality, EdgeType, NodeType
-from omnigraph.schema.migration.pairing import Side, TypePair
+from omnigraph.schema.migration.pairing import TypePair, TypeVersion
 from omnigraph.schema.migration.steps import RenameType, Step, UnsupportedChange
 
 
@@ -25,40 +25,40 @@ def plan_type(pair: TypePair) -> Iterator[Step]:
 
 
 def _plan_implements(pair: TypePair, old: NodeType, new: NodeType) -> Iterator[Step]:
-    if _interface_ids(pair.old, old.implements) != _interface_ids(pair.new, new.implements):
+    if _interface_ids_of(pair.old, old.implements) != _interface_ids_of(pair.new, new.implements):
         yield UnsupportedChange(
-            pair.entity(),
+            pair.format_entity(),
             f"changing the implemented interfaces from ({', '.join(old.implements)})"
             f" to ({', '.join(new.implements)}) is not supported",
         )
 
 
-def _interface_ids(side: Side, names: tuple[str, ...]) -> set[int]:
-    return {side.type_id(TypeKind.INTERFACE, name) for name in names}
+def _interface_ids_of(side: TypeVersion, names: tuple[str, ...]) -> set[int]:
+    return {side.type_id_of(TypeKind.INTERFACE, name) for name in names}
 
 
 def _plan_ends(pair: TypePair, old: EdgeType, new: EdgeType) -> Iterator[Step]:
-    if _end_ids(pair.old, old) != _end_ids(pair.new, new):
+    if _end_ids_of(pair.old, old) != _end_ids_of(pair.new, new):
         yield UnsupportedChange(
-            pair.entity(),
+            pair.format_entity(),
             f"changing the ends from {old.source} -> {old.target}"
             f" to {new.source} -> {new.target} is not supported; add a new edge type",
         )
 
 
-def _end_ids(side: Side, edge: EdgeType) -> tuple[int, int]:
-    return side.type_id(TypeKind.NODE, edge.source), side.type_id(TypeKind.NODE, edge.target)
+def _end_ids_of(side: TypeVersion, edge: EdgeType) -> tuple[int, int]:
+    return side.type_id_of(TypeKind.NODE, edge.source), side.type_id_of(TypeKind.NODE, edge.target)
 
 
 def _plan_cardinality(pair: TypePair, old: EdgeType, new: EdgeType) -> Iterator[Step]:
     if old.cardinality != new.cardinality:
         yield UnsupportedChange(
-            pair.entity(),
-            f"changing the cardinality from {_shown(old.cardinality)}"
-            f" to {_shown(new.cardinality)} is not supported",
+            pair.format_entity(),
+            f"changing the cardinality from {_format_cardinality(old.cardinality)}"
+            f" to {_format_cardinality(new.cardinality)} is not supported",
         )
 
 
-def _shown(cardinality: Cardinality) -> str:
+def _format_cardinality(cardinality: Cardinality) -> str:
     maximum = "" if cardinality.maximum is None else cardinality.maximum
     return f"{cardinality.minimum}..{maximum}"

@@ -21,7 +21,7 @@ def split_conditions(
     return tuple(own), tuple(others)
 
 
-def with_edge_conditions(
+def split_edge_conditions(
     operators: Sequence[plans.Operator],
 ) -> tuple[list[plans.Operator], dict[str, list[Expr]]]:
     """The operators without the filters on edges alone, and those filters."""

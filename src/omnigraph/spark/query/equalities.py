@@ -12,15 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.execution.columns import arrow_type
-from omnigraph.execution.exact import Values, flat, numpy_of, plain, plain_type
+from omnigraph.execution.columns import arrow_type_of
+from omnigraph.execution.exact import (
+    Values,
+    comparable_type_of,
+    flatten_chunks,
+    to_comparable,
+    to_numpy,
+)
 from omnigraph.execution.expressions import Params
 from omnigraph.query import plan as plans
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.typed import Compare, Expr
 from omnigraph.schema.types import PropertyType
 from omnigraph.spark.query.layout import Field, Layout
-from omnigraph.spark.query.rows import FrameRows, row_values
+from omnigraph.spark.query.rows import FrameRows, evaluate_rows
 from omnigraph.spark.query.wire import to_wire
 
 
@@ -34,7 +40,7 @@ class Equality:
 
 
 @dataclass(frozen=True)
-class Keyed:
+class JoinKeyStep:
     """Adds to rows what they are joined by."""
 
     layout: Layout
@@ -45,12 +51,12 @@ class Keyed:
         """The rows with the keys."""
         rows = FrameRows(table, self.layout)
         for field, expr in self.keys:
-            values = _key_values(row_values(expr, rows, self.params), field.kind)
+            values = _compute_key_values(evaluate_rows(expr, rows, self.params), field.kind)
             table = table.append_column(field.column, to_wire(values))
         return table
 
 
-def equalities(
+def find_equalities(
     layout: Layout, later: Sequence[plans.Operator], bound: frozenset[str], name: str
 ) -> Iterator[Equality]:
     """What later filters say is equal of bound rows, by their columns, and of a variable."""
@@ -63,20 +69,20 @@ def equalities(
                 pass
             case _:
                 continue
-        if layout.read_by(left) <= own:
+        if layout.collect_read_columns(left) <= own:
             left, right = right, left
-        kind = _key_type(left, right)
-        sides = layout.read_by(left), layout.read_by(right)
+        kind = _find_key_type(left, right)
+        sides = layout.collect_read_columns(left), layout.collect_read_columns(right)
         if kind is not None and all(sides) and sides[0] <= bound and sides[1] <= own:
             yield Equality(left, right, Field(f"j{number}", kind))
 
 
-def _key_type(left: Expr, right: Expr) -> pa.DataType | None:
+def _find_key_type(left: Expr, right: Expr) -> pa.DataType | None:
     """The type that values of both sides are joined at."""
     types = [each.type for each in (left, right) if isinstance(each.type, PropertyType)]
     if len(types) < 2:
         return None
-    kinds = {plain_type(arrow_type(each)) for each in types}
+    kinds = {comparable_type_of(arrow_type_of(each)) for each in types}
     if any(pa.types.is_nested(each) or pa.types.is_large_binary(each) for each in kinds):
         return None
     if len(kinds) == 1:
@@ -86,12 +92,12 @@ def _key_type(left: Expr, right: Expr) -> pa.DataType | None:
     return pa.float64() if is_number else None
 
 
-def _key_values(values: Values, kind: pa.DataType) -> pa.Array:
+def _compute_key_values(values: Values, kind: pa.DataType) -> pa.Array:
     """Values to join by: neither null nor NaN equals anything, and there is one zero."""
-    known = flat(plain(values))
+    known = flatten_chunks(to_comparable(values))
     if known.type != kind:
         known = known.cast(kind, safe=False)
     if not pa.types.is_floating(kind):
         return known
-    numbers = numpy_of(known) + kind.to_pandas_dtype()(0)
-    return pa.array(numbers, kind, mask=np.isnan(numbers) | numpy_of(known.is_null()))
+    numbers = to_numpy(known) + kind.to_pandas_dtype()(0)
+    return pa.array(numbers, kind, mask=np.isnan(numbers) | to_numpy(known.is_null()))

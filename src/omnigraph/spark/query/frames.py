@@ -15,17 +15,17 @@ import pyarrow as pa
 from omnigraph.execution.expressions import Params
 from omnigraph.query.typed import Expr
 from omnigraph.spark.query.layout import Field, Layout
-from omnigraph.spark.query.rows import FrameRows, satisfying
-from omnigraph.spark.query.tables import Piece, Scans, TableScan, cut
-from omnigraph.spark.query.wire import wire_type
-from omnigraph.spark.scans import Place
+from omnigraph.spark.query.rows import FrameRows, filter_satisfying
+from omnigraph.spark.query.tables import ScanPiece, ScanSplits, TableScan, plan_splits
+from omnigraph.spark.query.wire import wire_type_of
+from omnigraph.spark.scans import StoreAddress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class SizeThresholds:
     """What is few."""
 
     # Tables of so few rows are read by whoever plans the query: a task costs more than they do.
@@ -38,10 +38,10 @@ class Sizes:
     frontier_max: int = 100_000
 
 
-DEFAULT_SIZES: Final = Sizes()
+DEFAULT_THRESHOLDS: Final = SizeThresholds()
 
 
-class Step(Protocol):
+class TaskStep(Protocol):
     """Something that tasks do with rows, some at a time."""
 
     def run(self, table: pa.Table) -> pa.Table:
@@ -49,7 +49,7 @@ class Step(Protocol):
 
 
 @dataclass(frozen=True)
-class Where:
+class FilterStep:
     """Keeps the rows that satisfy conditions."""
 
     layout: Layout
@@ -58,16 +58,16 @@ class Where:
 
     def run(self, table: pa.Table) -> pa.Table:
         """The rows whose conditions are true."""
-        return satisfying(FrameRows(table, self.layout), self.conditions, self.params)
+        return filter_satisfying(FrameRows(table, self.layout), self.conditions, self.params)
 
 
 @dataclass(frozen=True)
-class Task:
+class FrameTask:
     """What a task does: reads units if there are any, then takes each step."""
 
     fields: tuple[Field, ...]
-    steps: tuple[Step, ...]
-    scans: Scans | None = None
+    steps: tuple[TaskStep, ...]
+    scans: ScanSplits | None = None
     # Whether the steps need all rows of the partition at once.
     is_whole: bool = False
 
@@ -75,17 +75,17 @@ class Task:
         """The rows that those of a partition become."""
         # Other tasks use the other cores.
         pa.set_cpu_count(1)
-        schema = pa.schema([(each.column, wire_type(each.kind)) for each in self.fields])
-        for table in self._tables(batches):
+        schema = pa.schema([(each.column, wire_type_of(each.kind)) for each in self.fields])
+        for table in self._read_tables(batches):
             rows = table
             for step in self.steps:
                 rows = step.run(rows)
             if rows.num_rows:
                 yield from rows.select(schema.names).cast(schema).combine_chunks().to_batches()
 
-    def _tables(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    def _read_tables(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         if self.scans is not None:
-            yield from self.scans.tables(batches)
+            yield from self.scans.read_tables(batches)
         elif self.is_whole:
             if found := list(batches):
                 yield pa.Table.from_batches(found)
@@ -100,8 +100,8 @@ class Frame:
 
     base: DataFrame
     fields: tuple[Field, ...]
-    steps: tuple[Step, ...] = ()
-    scans: Scans | None = None
+    steps: tuple[TaskStep, ...] = ()
+    scans: ScanSplits | None = None
     is_small: bool = False
     # Whether those of one partition fit into the memory of a task.
     is_hashable: bool = False
@@ -116,7 +116,7 @@ class Frame:
         """The rows as Spark's data frame."""
         if not self.steps and self.scans is None:
             return self.base
-        return mapped(self.base, Task(self.fields, self.steps, self.scans))
+        return apply_task(self.base, FrameTask(self.fields, self.steps, self.scans))
 
     @property
     def is_unrestricted(self) -> bool:
@@ -127,7 +127,7 @@ class Frame:
             and not any(scan.conditions for scan in self.scans.scans)
         )
 
-    def then(self, step: Step, fields: Sequence[Field] | None = None) -> Frame:
+    def add_step(self, step: TaskStep, fields: Sequence[Field] | None = None) -> Frame:
         """The rows after a step, which may give them other columns."""
         return replace(
             self,
@@ -135,7 +135,7 @@ class Frame:
             steps=(*self.steps, step),
         )
 
-    def select(self, columns: frozenset[str]) -> Frame:
+    def select_columns(self, columns: frozenset[str]) -> Frame:
         """The rows with those columns of them that are wanted, and at least one."""
         kept = tuple(each for each in self.fields if each.column in columns) or self.fields[:1]
         if len(kept) == len(self.fields):
@@ -145,14 +145,14 @@ class Frame:
             return replace(self, fields=kept)
         return replace(self, base=self.base.select(*(each.column for each in kept)), fields=kept)
 
-    def renamed(self, names: dict[str, str]) -> Frame:
+    def rename_columns(self, names: dict[str, str]) -> Frame:
         """The rows with other names for some columns."""
         fields = tuple(
             replace(each, column=names.get(each.column, each.column)) for each in self.fields
         )
         return Frame(self.data.withColumnsRenamed(names), fields, is_small=self.is_small)
 
-    def joined(self, other: Frame, on: Sequence[str], *, how: str = "inner") -> Frame:
+    def join(self, other: Frame, on: Sequence[str], *, how: str = "inner") -> Frame:
         """The rows with those of another frame that have equal values in some columns."""
         data = self.data.join(other.hinted, list(on), how)
         fields = self.fields
@@ -160,12 +160,12 @@ class Frame:
             fields = (*fields, *(each for each in other.fields if each.column not in on))
         return Frame(data.select(*(each.column for each in fields)), fields)
 
-    def crossed(self, other: Frame) -> Frame:
+    def cross_join(self, other: Frame) -> Frame:
         """Each row with each row of another frame."""
         rows = other.hinted if other.is_small else other.data
         return Frame(self.data.crossJoin(rows), (*self.fields, *other.fields))
 
-    def distinct(self, *, by: str | None = None) -> Frame:
+    def deduplicate(self, *, by: str | None = None) -> Frame:
         """The rows, equal ones once; `by` is a column that they are joined by next, if any."""
         data = self.data
         if by is not None and len(self.columns) > 1:
@@ -181,23 +181,23 @@ class Frame:
         return self.data.hint("shuffle_hash") if self.is_hashable else self.data
 
 
-def mapped(data: DataFrame, task: Task) -> DataFrame:
+def apply_task(data: DataFrame, task: FrameTask) -> DataFrame:
     """The rows that tasks make of others."""
     return data.mapInArrow(task, ", ".join(each.spark for each in task.fields))
 
 
 @dataclass(frozen=True)
-class Workshop:
+class FrameBuilder:
     """What makes frames for one query, and what it keeps until the query is over."""
 
     spark: SparkSession
-    place: Place
+    address: StoreAddress
     layout: Layout
     params: Params
-    sizes: Sizes
-    kept: list[DataFrame] = field(default_factory=list)
+    thresholds: SizeThresholds
+    persisted_frames: list[DataFrame] = field(default_factory=list)
 
-    def partner(
+    def scan_join_side(
         self,
         scans: Sequence[TableScan],
         fields: Sequence[Field],
@@ -206,18 +206,18 @@ class Workshop:
         by: str | None = None,
     ) -> Frame:
         """The rows of scans, to be joined with others: if they are few, they are in the plan."""
-        if sum(scan.pin.rows for scan in scans) > self.sizes.local_rows:
-            return self.scanned(scans, fields, is_distinct=is_distinct, by=by)
-        pieces = tuple(map(Piece, range(len(scans))))
-        task = Scans(self.place, self.params, tuple(scans), (pieces,), is_distinct)
-        schema = pa.schema([(each.column, wire_type(each.kind)) for each in fields])
-        tables = [table.select(schema.names).cast(schema) for table in task.unit(0)]
+        if sum(scan.pin.rows for scan in scans) > self.thresholds.local_rows:
+            return self.scan_tables(scans, fields, is_distinct=is_distinct, by=by)
+        pieces = tuple(map(ScanPiece, range(len(scans))))
+        task = ScanSplits(self.address, self.params, tuple(scans), (pieces,), is_distinct)
+        schema = pa.schema([(each.column, wire_type_of(each.kind)) for each in fields])
+        tables = [table.select(schema.names).cast(schema) for table in task.read_split(0)]
         rows = pa.concat_tables([schema.empty_table(), *tables])
         if not rows.num_rows:
-            return self.nothing(fields)
+            return self.make_empty(fields)
         return Frame(self.spark.createDataFrame(rows), tuple(fields), is_small=True)
 
-    def scanned(
+    def scan_tables(
         self,
         scans: Sequence[TableScan],
         fields: Sequence[Field],
@@ -229,39 +229,39 @@ class Workshop:
 
         `by` is a column that they are joined by next, if any.
         """
-        units = cut(self.place, scans, self.sizes.small_rows)
+        units = plan_splits(self.address, scans, self.thresholds.small_rows)
         is_alone = len(units) <= 1
-        task = Scans(self.place, self.params, tuple(scans), units, is_distinct and is_alone)
+        task = ScanSplits(self.address, self.params, tuple(scans), units, is_distinct and is_alone)
         base = self.spark.range(0, len(units), 1, len(units))
         rows = sum(scan.pin.rows * len(scan.outputs) for scan in scans)
         found = Frame(
             base,
             tuple(fields),
             scans=task,
-            is_small=rows <= self.sizes.small_rows,
-            is_hashable=rows <= self.sizes.hashed_rows,
+            is_small=rows <= self.thresholds.small_rows,
+            is_hashable=rows <= self.thresholds.hashed_rows,
         )
-        return found if is_alone or not is_distinct else found.distinct(by=by)
+        return found if is_alone or not is_distinct else found.deduplicate(by=by)
 
-    def nothing(self, fields: Sequence[Field]) -> Frame:
+    def make_empty(self, fields: Sequence[Field]) -> Frame:
         """No rows."""
         schema = ", ".join(each.spark for each in fields)
         return Frame(self.spark.createDataFrame([], schema), tuple(fields), is_small=True)
 
-    def where(self, frame: Frame, conditions: Sequence[Expr]) -> Frame:
+    def filter_rows(self, frame: Frame, conditions: Sequence[Expr]) -> Frame:
         """The rows that satisfy conditions."""
         if not conditions:
             return frame
-        return frame.then(Where(self.layout, self.params, tuple(conditions)))
+        return frame.add_step(FilterStep(self.layout, self.params, tuple(conditions)))
 
-    def persisted(self, frame: Frame) -> Frame:
+    def persist(self, frame: Frame) -> Frame:
         """The same rows, which are kept once they are found."""
         data = frame.data.persist()
-        self.kept.append(data)
+        self.persisted_frames.append(data)
         return Frame(data, frame.fields, is_small=frame.is_small)
 
     def close(self) -> None:
         """Let go what was kept."""
-        for data in self.kept:
+        for data in self.persisted_frames:
             data.unpersist()
-        self.kept.clear()
+        self.persisted_frames.clear()

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.execution.columns import arrow_type
-from omnigraph.execution.result_types import object_properties
+from omnigraph.execution.columns import arrow_type_of
+from omnigraph.execution.result_types import iter_object_properties
 from omnigraph.query import plan as plans
 from omnigraph.query.typed import (
     Expr,
@@ -22,15 +22,15 @@ from omnigraph.query.typed import (
     TextMatch,
 )
 from omnigraph.query.walk import (
-    bound_variables,
+    bound_variables_of,
     chain_of,
     expressions_of,
-    subexpressions,
-    used_variables,
+    iter_subexpressions,
+    used_variables_of,
 )
 from omnigraph.schema.catalog import Catalog
-from omnigraph.spark.query.wire import wire_type
-from omnigraph.spark.values import spark_type
+from omnigraph.spark.query.wire import wire_type_of
+from omnigraph.spark.values import spark_type_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Field:
     @property
     def spark(self) -> str:
         """The column as Spark declares it."""
-        return f"{self.column} {spark_type(wire_type(self.kind))}"
+        return f"{self.column} {spark_type_of(wire_type_of(self.kind))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Layout:
     variables: Mapping[str, Variable]
     catalog: Catalog
 
-    def field(self, expr: PropertyValue | SystemValue | TextMatch | NodeValue) -> Field:
+    def field_of(self, expr: PropertyValue | SystemValue | TextMatch | NodeValue) -> Field:
         """The column of a field of a variable."""
         variable = self.variables[expr.variable]
         match expr:
@@ -92,22 +92,23 @@ class Layout:
             case NodeValue():
                 return variable.system[SystemName.ID]
 
-    def read_by(self, expr: Expr) -> frozenset[str]:
+    def collect_read_columns(self, expr: Expr) -> frozenset[str]:
         """The columns that an expression reads."""
         return frozenset(
-            self.field(part).column
-            for part in subexpressions(expr)
+            self.field_of(part).column
+            for part in iter_subexpressions(expr)
             if isinstance(part, PropertyValue | SystemValue | TextMatch | NodeValue)
         )
 
-    def object_fields(self, node: NodeValue) -> dict[str, Field]:
+    def object_fields_of(self, node: NodeValue) -> dict[str, Field]:
         """What a bare node shows beside its id."""
         properties = self.variables[node.variable].properties
         return {
-            each.name: properties[each.name] for each in object_properties(node.type, self.catalog)
+            each.name: properties[each.name]
+            for each in iter_object_properties(node.type, self.catalog)
         }
 
-    def identity(self, names: Iterable[str]) -> tuple[SystemValue, ...]:
+    def identity_of(self, names: Iterable[str]) -> tuple[SystemValue, ...]:
         """What tells two bindings of some variables apart."""
         return tuple(part for name in sorted(names) for part in self.variables[name].identity)
 
@@ -115,44 +116,48 @@ class Layout:
         """All columns of a variable."""
         return frozenset(each.column for each in self.variables[name].fields)
 
-    def needed_by(self, operator: plans.Operator) -> frozenset[str]:
+    def collect_needed_columns(self, operator: plans.Operator) -> frozenset[str]:
         """The columns that an operator reads of its input."""
-        found = set().union(*map(self.read_by, expressions_of(operator)))
+        found = set().union(*map(self.collect_read_columns, expressions_of(operator)))
         match operator:
             case plans.Expand():
                 found.add(self.variables[operator.source].id)
                 if operator.target_is_bound:
                     found.add(self.variables[operator.target].id)
             case plans.Exists() | plans.CompareBlock():
-                found |= self._needed_by_block(operator)
+                found |= self._collect_block_columns(operator)
             case plans.Project() | plans.Aggregate():
                 for column in operator.columns:
                     if isinstance(column.value, NodeValue):
-                        shown = self.object_fields(column.value).values()
+                        shown = self.object_fields_of(column.value).values()
                         found |= {each.column for each in shown}
             case _:
                 pass
-        return frozenset(found.difference(*map(self.columns_of, bound_variables(operator))))
+        return frozenset(found.difference(*map(self.columns_of, bound_variables_of(operator))))
 
-    def _needed_by_block(self, operator: plans.Exists | plans.CompareBlock) -> set[str]:
+    def _collect_block_columns(self, operator: plans.Exists | plans.CompareBlock) -> set[str]:
         chain = chain_of(operator.block)
-        found = {self.field(each).column for each in self.identity(used_variables(operator))}
-        found |= set().union(*map(self.needed_by, chain), *_arguments(self, operator))
-        inner = frozenset().union(*map(bound_variables, chain))
+        found = {
+            self.field_of(each).column for each in self.identity_of(used_variables_of(operator))
+        }
+        found |= set().union(
+            *map(self.collect_needed_columns, chain), *_iter_argument_columns(self, operator)
+        )
+        inner = frozenset().union(*map(bound_variables_of, chain))
         return found.difference(*map(self.columns_of, inner))
 
 
-def _arguments(
+def _iter_argument_columns(
     layout: Layout, operator: plans.Exists | plans.CompareBlock
 ) -> Iterator[frozenset[str]]:
     if isinstance(operator, plans.CompareBlock) and operator.argument is not None:
-        yield layout.read_by(operator.argument)
+        yield layout.collect_read_columns(operator.argument)
 
 
-def layout_of(root: plans.Operator, catalog: Catalog) -> Layout:
+def build_layout(root: plans.Operator, catalog: Catalog) -> Layout:
     """The columns of everything that a plan and its blocks bind."""
     types: dict[str, tuple[tuple[str, ...], bool]] = {}
-    for operator in _operators(root):
+    for operator in _iter_operators(root):
         match operator:
             case plans.Scan(variable=variable, type_name=type_name):
                 types[variable] = (type_name,), False
@@ -166,19 +171,19 @@ def layout_of(root: plans.Operator, catalog: Catalog) -> Layout:
                 pass
     return Layout(
         {
-            name: _variable(number, name, *found, catalog)
+            name: _build_variable(number, name, *found, catalog)
             for number, (name, found) in enumerate(types.items())
         },
         catalog,
     )
 
 
-def _variable(
+def _build_variable(
     number: int, name: str, types: tuple[str, ...], is_edge: bool, catalog: Catalog
 ) -> Variable:
     known = catalog.edges if is_edge else catalog.nodes
     kinds = {
-        name: arrow_type(each.type)
+        name: arrow_type_of(each.type)
         for type_name in types
         for name, each in known[type_name].properties.items()
     }
@@ -195,8 +200,8 @@ def _variable(
     )
 
 
-def _operators(root: plans.Operator) -> Iterator[plans.Operator]:
+def _iter_operators(root: plans.Operator) -> Iterator[plans.Operator]:
     for operator in chain_of(root):
         yield operator
         if isinstance(operator, plans.Exists | plans.CompareBlock):
-            yield from _operators(operator.block)
+            yield from _iter_operators(operator.block)

@@ -14,20 +14,26 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.execution.columns import arrow_type
-from omnigraph.execution.exact import compare_constant, flat, numpy_of
+from omnigraph.execution.columns import arrow_type_of
+from omnigraph.execution.exact import compare_constant, flatten_chunks, to_numpy
 from omnigraph.execution.expressions import Params
-from omnigraph.execution.groups import Groups, aggregated, grouped, one_group, with_one_zero
-from omnigraph.execution.sums import float_sums
+from omnigraph.execution.groups import (
+    Groups,
+    aggregate_groups,
+    group_rows,
+    make_single_group,
+    with_one_zero,
+)
+from omnigraph.execution.sums import sum_floats
 from omnigraph.query.ast import AggregateFunction, CompareOp
 from omnigraph.query.typed import Expr, NodeValue, SystemValue, Value
 from omnigraph.schema.types import PropertyType
 from omnigraph.spark.query.layout import Field, Layout
-from omnigraph.spark.query.rows import FrameRows, row_values
+from omnigraph.spark.query.rows import FrameRows, evaluate_rows
 from omnigraph.spark.query.wire import from_wire, to_wire
 
 _Floats: TypeAlias = npt.NDArray[np.float64]
-_Places: TypeAlias = npt.NDArray[np.int64]
+_Indices: TypeAlias = npt.NDArray[np.int64]
 
 _MANTISSA_BITS: Final = 53
 _INTEGER_BITS: Final = 62
@@ -38,7 +44,7 @@ _PARTS_TYPE: Final = pa.list_(pa.float64())
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class GroupKey:
     """An expression to group by; the fields of a bare node go with its id."""
 
     value: Expr
@@ -70,24 +76,24 @@ class Measure:
             yield self.values
 
 
-def measure_of(function: AggregateFunction, argument: Expr | None, number: int) -> Measure:
+def make_measure(function: AggregateFunction, argument: Expr | None, number: int) -> Measure:
     """An aggregate, with columns of its own."""
     kind = pa.int64()
     if function in (AggregateFunction.SUM, AggregateFunction.AVG):
         kind = _PARTS_TYPE
     elif argument is not None and isinstance(argument.type, PropertyType):
-        kind = arrow_type(argument.type)
+        kind = arrow_type_of(argument.type)
     count = Field(f"a{number}c", pa.int64())
     return Measure(function, argument, count, Field(f"a{number}v", kind))
 
 
 @dataclass(frozen=True)
-class Partial:
+class PartialAggregation:
     """From rows to groups with the parts of their aggregates."""
 
     layout: Layout
     params: Params
-    keys: tuple[Key, ...]
+    keys: tuple[GroupKey, ...]
     measures: tuple[Measure, ...]
 
     @property
@@ -101,49 +107,51 @@ class Partial:
     def run(self, table: pa.Table) -> pa.Table:
         """The groups of some rows."""
         rows = FrameRows(table, self.layout)
-        keys = [with_one_zero(row_values(key.value, rows, self.params)) for key in self.keys]
-        groups = grouped(keys, rows.num_rows) if keys else one_group(rows.num_rows)
+        keys = [with_one_zero(evaluate_rows(key.value, rows, self.params)) for key in self.keys]
+        groups = group_rows(keys, rows.num_rows) if keys else make_single_group(rows.num_rows)
         firsts = pa.array(groups.first_rows)
         found: dict[str, pa.Array] = {}
         for key, values in zip(self.keys, keys, strict=True):
             found[key.field.column] = to_wire(values.take(firsts))
             for field, column in key.carried:
-                found[field.column] = flat(table[column].take(firsts))
+                found[field.column] = flatten_chunks(table[column].take(firsts))
         for measure in self.measures:
-            found |= self._parts(measure, rows, groups)
+            found |= self._compute_parts(measure, rows, groups)
         return pa.table(found)
 
-    def _parts(self, measure: Measure, rows: FrameRows, groups: Groups) -> dict[str, pa.Array]:
+    def _compute_parts(
+        self, measure: Measure, rows: FrameRows, groups: Groups
+    ) -> dict[str, pa.Array]:
         counts = pa.array(np.bincount(groups.of_row, minlength=groups.count), pa.int64())
         is_never_null = isinstance(measure.argument, NodeValue | SystemValue | None)
         if is_never_null and measure.function is AggregateFunction.COUNT:
             return {measure.count.column: counts}
         assert measure.argument is not None
-        values = row_values(measure.argument, rows, self.params)
+        values = evaluate_rows(measure.argument, rows, self.params)
         if not measure.is_sum:
-            found = aggregated(measure.function, values, groups)
+            found = aggregate_groups(measure.function, values, groups)
             return {next(measure.fields).column: to_wire(found)}
         of_known = groups.of_row
         if values.null_count:
-            of_known = of_known[numpy_of(values.is_valid())]
-        known = numpy_of(flat(values).drop_null())
+            of_known = of_known[to_numpy(values.is_valid())]
+        known = to_numpy(flatten_chunks(values).drop_null())
         counts = pa.array(np.bincount(of_known, minlength=groups.count), pa.int64())
-        parts = exact_parts(known, of_known, groups.count)
+        parts = split_exactly(known, of_known, groups.count)
         return {measure.count.column: counts, measure.values.column: parts}
 
 
 @dataclass(frozen=True)
-class Combined:
+class FinalAggregation:
     """From parts of groups to groups with their aggregates, which `Partial` says."""
 
-    partial: Partial
+    partial: PartialAggregation
 
-    def groups(self, table: pa.Table) -> tuple[pa.Table, Mapping[int, pa.Array]]:
+    def combine_groups(self, table: pa.Table) -> tuple[pa.Table, Mapping[int, pa.Array]]:
         """A row of parts for each group, for its keys, and the values of each measure."""
         keys = [from_wire(table[key.field.column], key.field.kind) for key in self.partial.keys]
-        groups = grouped(keys, table.num_rows) if keys else one_group(table.num_rows)
+        groups = group_rows(keys, table.num_rows) if keys else make_single_group(table.num_rows)
         found = {
-            number: _total(measure, table, groups)
+            number: _combine_measure(measure, table, groups)
             for number, measure in enumerate(self.partial.measures)
         }
         firsts = table.take(pa.array(groups.first_rows)) if keys else table.slice(0, 0)
@@ -151,47 +159,47 @@ class Combined:
 
 
 @dataclass(frozen=True)
-class Compared:
+class GroupFilter:
     """The keys of groups whose aggregate compares with a value, or of those where it does not."""
 
-    combined: Combined
+    combined: FinalAggregation
     op: CompareOp
     value: Value
     is_passing: bool
 
     def run(self, table: pa.Table) -> pa.Table:
         """The keys of all groups of a table, in which each group is whole."""
-        firsts, found = self.combined.groups(table)
-        passes = numpy_of(compare_constant(self.op, found[0], self.value))
+        firsts, found = self.combined.combine_groups(table)
+        passes = to_numpy(compare_constant(self.op, found[0], self.value))
         kept = firsts.filter(pa.array(passes == self.is_passing))
         return kept.select([key.field.column for key in self.combined.partial.keys])
 
 
-def _total(measure: Measure, table: pa.Table, groups: Groups) -> pa.Array:
+def _combine_measure(measure: Measure, table: pa.Table, groups: Groups) -> pa.Array:
     counts = np.zeros(groups.count, np.int64)
     if measure.is_sum or measure.function is AggregateFunction.COUNT:
-        np.add.at(counts, groups.of_row, numpy_of(table[measure.count.column]))
+        np.add.at(counts, groups.of_row, to_numpy(table[measure.count.column]))
     if measure.function is AggregateFunction.COUNT:
         return pa.array(counts)
     values = from_wire(table[measure.values.column], measure.values.kind)
     if not measure.is_sum:
-        return aggregated(measure.function, values, groups)
-    lengths = numpy_of(values.value_lengths()) if len(values) else np.zeros(0, np.int64)
+        return aggregate_groups(measure.function, values, groups)
+    lengths = to_numpy(values.value_lengths()) if len(values) else np.zeros(0, np.int64)
     divisors = np.maximum(counts, 1) if measure.function is AggregateFunction.AVG else None
     of_part = np.repeat(groups.of_row, lengths)
-    sums = float_sums(numpy_of(values.flatten()), of_part, groups.count, divisors)
+    sums = sum_floats(to_numpy(values.flatten()), of_part, groups.count, divisors)
     return pa.array(sums, pa.float64(), mask=counts == 0)
 
 
 # ---- exact parts of sums ----
 
 
-def exact_parts(numbers: npt.NDArray[Any], groups: _Places, count: int) -> pa.Array:
+def split_exactly(numbers: npt.NDArray[Any], groups: _Indices, count: int) -> pa.Array:
     """For each group a few floats whose sum is exactly that of its numbers."""
     if numbers.dtype.kind in "iu":
-        found = list(_integer_parts(numbers, groups, count))
+        found = list(_split_integers(numbers, groups, count))
     else:
-        found = list(_float_parts(numbers.astype(np.float64), groups, count))
+        found = list(_split_floats(numbers.astype(np.float64), groups, count))
     places = np.concatenate([each for each, _ in found])
     values = np.concatenate([each for _, each in found])
     is_kept = values != 0
@@ -201,18 +209,18 @@ def exact_parts(numbers: npt.NDArray[Any], groups: _Places, count: int) -> pa.Ar
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(values))
 
 
-_Parts: TypeAlias = tuple[_Places, _Floats]
+_Parts: TypeAlias = tuple[_Indices, _Floats]
 
 
-def _integer_parts(numbers: npt.NDArray[Any], groups: _Places, count: int) -> Iterator[_Parts]:
+def _split_integers(numbers: npt.NDArray[Any], groups: _Indices, count: int) -> Iterator[_Parts]:
     wide = numbers if numbers.dtype == np.uint64 else numbers.astype(np.int64)
     half = wide.dtype.type(_HALF_BITS + 1)
     low = (wide & wide.dtype.type(2**32 - 1)).astype(np.int64)
     for part, scale in ((wide >> half).astype(np.int64), 2.0**32), (low, 1.0):
-        yield from _halves(_added(part, groups, count), scale)
+        yield from _split_halves(_sum_by_group(part, groups, count), scale)
 
 
-def _float_parts(numbers: _Floats, groups: _Places, count: int) -> Iterator[_Parts]:
+def _split_floats(numbers: _Floats, groups: _Indices, count: int) -> Iterator[_Parts]:
     is_finite = np.isfinite(numbers)
     yield groups[~is_finite], numbers[~is_finite]
     groups, rest = groups[is_finite], numbers[is_finite]
@@ -230,16 +238,16 @@ def _float_parts(numbers: _Floats, groups: _Places, count: int) -> Iterator[_Par
         scale = 2.0 ** (lowest + part * bits)
         whole = np.rint(rest * (1 / scale))
         rest = rest - whole * scale
-        yield from _halves(_added(whole.astype(np.int64), groups, count), scale)
+        yield from _split_halves(_sum_by_group(whole.astype(np.int64), groups, count), scale)
 
 
-def _added(numbers: _Places, groups: _Places, count: int) -> _Places:
+def _sum_by_group(numbers: _Indices, groups: _Indices, count: int) -> _Indices:
     sums = np.zeros(count, np.int64)
     np.add.at(sums, groups, numbers)
     return sums
 
 
-def _halves(sums: _Places, scale: float) -> Iterator[_Parts]:
+def _split_halves(sums: _Indices, scale: float) -> Iterator[_Parts]:
     """Integers times a power of two, as pairs of floats that hold them exactly."""
     places = np.arange(len(sums))
     high = sums >> np.int64(_HALF_BITS)

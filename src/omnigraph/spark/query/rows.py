@@ -28,19 +28,19 @@ class FrameRows:
         count: int = self.rows.num_rows
         return count
 
-    def property(self, variable: str, name: str) -> pa.Array:
+    def get_property(self, variable: str, name: str) -> pa.Array:
         """The values of a property."""
         found = self.layout.variables[variable].properties.get(name)
         # A selection that fits no edge has no rows, and no properties.
         return pa.nulls(0) if found is None else from_wire(self.rows[found.column], found.kind)
 
-    def system(self, variable: str, name: SystemName) -> pa.Array:
+    def get_system_field(self, variable: str, name: SystemName) -> pa.Array:
         """The values of a system field."""
         field = self.layout.variables[variable].system[name]
         return from_wire(self.rows[field.column], field.kind)
 
 
-def row_values(expr: Expr, rows: FrameRows, params: Params) -> Values:
+def evaluate_rows(expr: Expr, rows: FrameRows, params: Params) -> Values:
     """A value for each row."""
     found = evaluate(expr, rows, params)
     if not isinstance(found, pa.Scalar):
@@ -49,10 +49,10 @@ def row_values(expr: Expr, rows: FrameRows, params: Params) -> Values:
     return pa.repeat(found, max(rows.num_rows, 1)).slice(0, rows.num_rows)
 
 
-def satisfying(rows: FrameRows, conditions: Iterable[Expr], params: Params) -> pa.Table:
+def filter_satisfying(rows: FrameRows, conditions: Iterable[Expr], params: Params) -> pa.Table:
     """The rows that satisfy all conditions."""
     found = rows
     for condition in conditions:
-        mask = pc.fill_null(row_values(condition, found, params), False)
+        mask = pc.fill_null(evaluate_rows(condition, found, params), False)
         found = FrameRows(found.rows.filter(mask), found.layout)
     return found.rows

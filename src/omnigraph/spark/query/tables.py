@@ -11,33 +11,33 @@ import pyarrow.compute as pc
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.execution.expressions import Params
-from omnigraph.execution.pinned import pinned
+from omnigraph.execution.pinned import find_candidate_ids
 from omnigraph.execution.pushdown import SYSTEM_COLUMNS, push_down
-from omnigraph.execution.scan import satisfying
+from omnigraph.execution.scan import evaluate_conditions
 from omnigraph.query.typed import Expr, PropertyValue, SystemValue, TextMatch
-from omnigraph.query.walk import subexpressions
+from omnigraph.query.walk import iter_subexpressions
 from omnigraph.spark.query.wire import to_wire
-from omnigraph.spark.scans import Place, grouped_fragments
+from omnigraph.spark.scans import StoreAddress, group_fragments
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning.effects import ID_COLUMN
 
 # Rows that are compared with a set of values at once.
-PART_ROWS: Final = 500_000
+COMBINED_ROWS: Final = 500_000
 # So few named ids are looked up by one task.
 IDS_MAX: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ScanOutput:
     """What a row of a table becomes: columns of it, and others that are the same everywhere."""
 
     columns: tuple[tuple[str, str], ...]
     constants: tuple[tuple[str, str], ...] = ()
-    is_without_loops: bool = False
+    excludes_loops: bool = False
 
-    def of(self, rows: pa.Table) -> pa.Table:
+    def project_rows(self, rows: pa.Table) -> pa.Table:
         """The rows with these columns, as they are carried."""
-        if self.is_without_loops:
+        if self.excludes_loops:
             rows = rows.filter(pc.not_equal(rows[SOURCE_COLUMN], rows[TARGET_COLUMN]))
         found = {name: to_wire(rows[physical]) for name, physical in self.columns}
         for name, value in self.constants:
@@ -52,57 +52,57 @@ class TableScan:
     pin: Pin
     shape: TableShape
     conditions: tuple[Expr, ...]
-    outputs: tuple[Output, ...]
+    outputs: tuple[ScanOutput, ...]
     # Only rows whose value of a column is among these, if there is such a column.
-    among: tuple[str, pa.Array] | None = None
+    value_filter: tuple[str, pa.Array] | None = None
 
-    def tables(
-        self, place: Place, params: Params, fragments: Sequence[int] | None
+    def read_tables(
+        self, place: StoreAddress, params: Params, fragments: Sequence[int] | None
     ) -> Iterator[pa.Table]:
         """The rows in some fragments, or in all of them."""
-        ids = pinned(self.conditions, self.shape, params)
+        ids = find_candidate_ids(self.conditions, self.shape, params)
         rest = self.conditions
         table = place.tables.open(self.pin)
         if ids is not None and len(ids) <= IDS_MAX:
             # Named rows are looked up by whoever reads the first fragments.
             if fragments is not None and fragments[0] != table.fragment_ids[0]:
                 return
-            found = table.find(ID_COLUMN, ids, columns=self._names(rest))
+            found = table.find(ID_COLUMN, ids, columns=self._list_columns(rest))
             batches = iter(found.to_batches())
         else:
             pushed = push_down(self.conditions, self.shape, params)
             rest = pushed.rest
-            batches = table.batches(
-                columns=self._names(rest), filter=pushed.filter, fragments=fragments
+            batches = table.scan_batches(
+                columns=self._list_columns(rest), filter=pushed.filter, fragments=fragments
             )
-        for found in self._among(pa.Table.from_batches([batch]) for batch in batches):
-            yield from self._outputs(found, rest, params)
+        for found in self._filter_values(pa.Table.from_batches([batch]) for batch in batches):
+            yield from self._project_outputs(found, rest, params)
 
-    def _among(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    def _filter_values(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """The rows with one of the wanted values, if only some are wanted."""
-        if self.among is None:
+        if self.value_filter is None:
             yield from tables
             return
-        column, values = self.among
-        for rows in _in_large_parts(tables):
+        column, values = self.value_filter
+        for rows in _combine_tables(tables):
             yield rows.filter(pc.is_in(rows[column], value_set=values))
 
-    def _outputs(
+    def _project_outputs(
         self, rows: pa.Table, conditions: Sequence[Expr], params: Params
     ) -> Iterator[pa.Table]:
         if conditions:
-            rows = rows.filter(satisfying(rows, self.shape, conditions, params))
+            rows = rows.filter(evaluate_conditions(rows, self.shape, conditions, params))
         for output in self.outputs:
-            yield output.of(rows)
+            yield output.project_rows(rows)
 
-    def _names(self, conditions: Sequence[Expr]) -> list[str]:
+    def _list_columns(self, conditions: Sequence[Expr]) -> list[str]:
         needed = {physical for output in self.outputs for _, physical in output.columns}
-        if any(output.is_without_loops for output in self.outputs):
+        if any(output.excludes_loops for output in self.outputs):
             needed |= {SOURCE_COLUMN, TARGET_COLUMN}
-        if self.among is not None:
-            needed.add(self.among[0])
+        if self.value_filter is not None:
+            needed.add(self.value_filter[0])
         for condition in conditions:
-            for part in subexpressions(condition):
+            for part in iter_subexpressions(condition):
                 match part:
                     case PropertyValue() | TextMatch():
                         needed.add(self.shape.columns[part.property])
@@ -114,7 +114,7 @@ class TableScan:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ScanPiece:
     """Some fragments of one of several scans; None is all of them."""
 
     scan: int
@@ -122,58 +122,62 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Scans:
+class ScanSplits:
     """Scans of tables, cut into units that one task reads at a time."""
 
-    place: Place
+    address: StoreAddress
     params: Params
     scans: tuple[TableScan, ...]
-    units: tuple[tuple[Piece, ...], ...]
+    splits: tuple[tuple[ScanPiece, ...], ...]
     # Whether equal rows are one; only if there is but one unit.
     is_distinct: bool = False
 
-    def tables(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    def read_tables(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         """The rows of the units whose numbers are in batches."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from self.unit(number)
+                yield from self.read_split(number)
 
-    def unit(self, number: int) -> Iterator[pa.Table]:
+    def read_split(self, number: int) -> Iterator[pa.Table]:
         """The rows of one unit."""
-        found = self._pieces(number)
-        return _distinct(list(found)) if self.is_distinct else found
+        found = self._read_pieces(number)
+        return _deduplicate_rows(list(found)) if self.is_distinct else found
 
-    def _pieces(self, number: int) -> Iterator[pa.Table]:
-        for piece in self.units[number]:
-            yield from self.scans[piece.scan].tables(self.place, self.params, piece.fragments)
+    def _read_pieces(self, number: int) -> Iterator[pa.Table]:
+        for piece in self.splits[number]:
+            yield from self.scans[piece.scan].read_tables(
+                self.address, self.params, piece.fragments
+            )
 
 
-def _in_large_parts(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def _combine_tables(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """The same rows in fewer tables: values to look for are hashed anew for each."""
     waiting: list[pa.Table] = []
     rows = 0
     for table in tables:
         waiting.append(table)
         rows += table.num_rows
-        if rows >= PART_ROWS:
+        if rows >= COMBINED_ROWS:
             yield pa.concat_tables(waiting)
             waiting, rows = [], 0
     if waiting:
         yield pa.concat_tables(waiting)
 
 
-def _distinct(tables: list[pa.Table]) -> Iterator[pa.Table]:
+def _deduplicate_rows(tables: list[pa.Table]) -> Iterator[pa.Table]:
     if tables:
         rows = pa.concat_tables(tables)
         yield rows.group_by(rows.column_names).aggregate([]).select(rows.column_names)
 
 
-def cut(place: Place, scans: Sequence[TableScan], small_rows: int) -> tuple[tuple[Piece, ...], ...]:
+def plan_splits(
+    place: StoreAddress, scans: Sequence[TableScan], small_rows: int
+) -> tuple[tuple[ScanPiece, ...], ...]:
     """The units of scans: one for all of them if they are small."""
     if sum(scan.pin.rows for scan in scans) <= small_rows:
-        return (tuple(map(Piece, range(len(scans)))),)
+        return (tuple(map(ScanPiece, range(len(scans)))),)
     return tuple(
-        (Piece(number, fragments),)
+        (ScanPiece(number, fragments),)
         for number, scan in enumerate(scans)
-        for fragments in grouped_fragments(place.tables.open(scan.pin))
+        for fragments in group_fragments(place.tables.open(scan.pin))
     )

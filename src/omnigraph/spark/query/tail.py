@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.execution.columns import arrow_type
-from omnigraph.execution.exact import Values, flat, numpy_of, plain
+from omnigraph.execution.columns import arrow_type_of
+from omnigraph.execution.exact import Values, flatten_chunks, to_comparable, to_numpy
 from omnigraph.execution.expressions import Params, is_constant
-from omnigraph.execution.order import float_codes, ordered_bytes
-from omnigraph.execution.result_types import result_type, shown
-from omnigraph.execution.tail import Split
+from omnigraph.execution.order import encode_floats, encode_ordered_bytes
+from omnigraph.execution.result_types import result_type_of, to_result_values
+from omnigraph.execution.tail import SplitPlan
 from omnigraph.query import plan as plans
 from omnigraph.query.typed import (
     AggregateValue,
@@ -25,10 +25,15 @@ from omnigraph.query.typed import (
     OrderKey,
     ResultType,
 )
-from omnigraph.spark.query.frames import Frame, Task, mapped
+from omnigraph.spark.query.frames import Frame, FrameTask, apply_task
 from omnigraph.spark.query.layout import Field, Layout
-from omnigraph.spark.query.partials import Combined, Key, Partial, measure_of
-from omnigraph.spark.query.rows import FrameRows, row_values
+from omnigraph.spark.query.partials import (
+    FinalAggregation,
+    GroupKey,
+    PartialAggregation,
+    make_measure,
+)
+from omnigraph.spark.query.rows import FrameRows, evaluate_rows
 from omnigraph.spark.query.wire import from_wire, to_wire
 
 if TYPE_CHECKING:
@@ -41,7 +46,7 @@ _LIMIT_MAX: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class OutputColumn:
     """A column of the result: where its values are, and for a bare node those of its fields."""
 
     column: Column
@@ -63,18 +68,18 @@ class SortField:
 
 
 @dataclass(frozen=True)
-class Tail:
+class ResultStage:
     """What becomes of the rows of a pattern."""
 
     plan: plans.ReadPlan
-    split: Split
+    split: SplitPlan
     layout: Layout
     params: Params
 
     @property
-    def shown(self) -> tuple[Shown, ...]:
+    def outputs(self) -> tuple[OutputColumn, ...]:
         """The columns of the result."""
-        return tuple(self._shown(number, each) for number, each in enumerate(self._columns))
+        return tuple(self._build_output(number, each) for number, each in enumerate(self._columns))
 
     @property
     def _columns(self) -> tuple[Column, ...]:
@@ -100,21 +105,21 @@ class Tail:
         return min(counts) if counts else None
 
     @property
-    def needed(self) -> frozenset[str]:
+    def needed_columns(self) -> frozenset[str]:
         """The columns of the pattern that are read."""
-        return frozenset().union(*map(self.layout.needed_by, self.split.steps))
+        return frozenset().union(*map(self.layout.collect_needed_columns, self.split.steps))
 
-    def table(self, frame: Frame) -> pa.Table:
+    def build_table(self, frame: Frame) -> pa.Table:
         """The result from the rows of the pattern."""
         if self._is_aggregated:
-            return self._grouped(frame)
-        fields = [field for each in self.shown for field in each.fields]
-        sort = self._sort_fields()
-        step = ShownRows(self.layout, self.params, self.shown, self._keys)
-        found = frame.then(step, [*fields, *(each.field for each in sort)])
-        return self._decoded(self._in_order(found.data, sort, fields).toArrow())
+            return self._group_rows(frame)
+        fields = [field for each in self.outputs for field in each.fields]
+        sort = self._list_sort_fields()
+        step = OutputRows(self.layout, self.params, self.outputs, self._keys)
+        found = frame.add_step(step, [*fields, *(each.field for each in sort)])
+        return self._decode_result(self._sort_rows(found.data, sort, fields).toArrow())
 
-    def _in_order(
+    def _sort_rows(
         self, data: DataFrame, sort: Sequence[SortField], fields: Sequence[Field]
     ) -> DataFrame:
         if sort:
@@ -131,66 +136,67 @@ class Tail:
             data = data.limit(min(self._limit, _LIMIT_MAX))
         return data.select(*(each.column for each in fields))
 
-    def _sort_fields(self) -> tuple[SortField, ...]:
+    def _list_sort_fields(self) -> tuple[SortField, ...]:
         return tuple(
             SortField(
-                Field(f"k{number}", sorted_type(_own_type(key.value.type))), key.is_descending
+                Field(f"k{number}", sort_type_of(_value_type_of(key.value.type))), key.is_descending
             )
             for number, key in enumerate(self._keys)
         )
 
     # ---- groups ----
 
-    def _grouped(self, frame: Frame) -> pa.Table:
-        shown_columns = self.shown
-        keys = tuple(self._key(each) for each in shown_columns if _is_key(each.column))
+    def _group_rows(self, frame: Frame) -> pa.Table:
+        shown_columns = self.outputs
+        keys = tuple(self._build_key(each) for each in shown_columns if _is_key(each.column))
         calls = [each.column.value for each in shown_columns if not _is_key(each.column)]
         measures = tuple(
-            measure_of(call.function, call.argument, number)
+            make_measure(call.function, call.argument, number)
             for number, call in enumerate(calls)
             if isinstance(call, AggregateValue)
         )
-        partial = Partial(self.layout, self.params, keys, measures)
-        parts = frame.then(partial, partial.fields).data
-        sort = self._sort_fields()
+        partial = PartialAggregation(self.layout, self.params, keys, measures)
+        parts = frame.add_step(partial, partial.fields).data
+        sort = self._list_sort_fields()
         fields = [field for each in shown_columns for field in each.fields]
-        step = ShownGroups(Combined(partial), shown_columns, self._keys)
+        step = OutputGroups(FinalAggregation(partial), shown_columns, self._keys)
         if not keys:
             # One group, which is there even without any row.
             found = step.run(parts.toArrow())
             is_shown = self._limit is None or self._limit > 0
-            return self._decoded(found if is_shown else found.slice(0, 0))
+            return self._decode_result(found if is_shown else found.slice(0, 0))
         data = parts.repartition(*(key.field.column for key in keys))
-        task = Task((*fields, *(each.field for each in sort)), (step,), is_whole=True)
-        return self._decoded(self._in_order(mapped(data, task), sort, fields).toArrow())
+        task = FrameTask((*fields, *(each.field for each in sort)), (step,), is_whole=True)
+        return self._decode_result(self._sort_rows(apply_task(data, task), sort, fields).toArrow())
 
-    def _key(self, each: Shown) -> Key:
+    def _build_key(self, each: OutputColumn) -> GroupKey:
         value = each.column.value
         if not isinstance(value, NodeValue):
-            return Key(value, each.field)
-        sources = self.layout.object_fields(value).values()
+            return GroupKey(value, each.field)
+        sources = self.layout.object_fields_of(value).values()
         carried = zip(each.members, (source.column for source in sources), strict=True)
-        return Key(value, each.field, tuple(carried))
+        return GroupKey(value, each.field, tuple(carried))
 
     # ---- the result ----
 
-    def _shown(self, number: int, column: Column) -> Shown:
+    def _build_output(self, number: int, column: Column) -> OutputColumn:
         if not isinstance(column.value, NodeValue):
-            return Shown(column, Field(f"r{number}", _own_type(column.value.type)))
+            return OutputColumn(column, Field(f"r{number}", _value_type_of(column.value.type)))
         members = tuple(
             Field(f"r{number}p{place}", each.kind)
-            for place, each in enumerate(self.layout.object_fields(column.value).values())
+            for place, each in enumerate(self.layout.object_fields_of(column.value).values())
         )
-        return Shown(column, Field(f"r{number}", pa.utf8()), members)
+        return OutputColumn(column, Field(f"r{number}", pa.utf8()), members)
 
-    def _decoded(self, rows: pa.Table) -> pa.Table:
+    def _decode_result(self, rows: pa.Table) -> pa.Table:
         catalog = self.layout.catalog
         arrays: list[pa.Array] = []
         fields: list[pa.Field] = []
-        for each in self.shown:
-            kind = result_type(each.column.type, catalog)
+        for each in self.outputs:
+            kind = result_type_of(each.column.type, catalog)
             parts = [
-                flat(shown(from_wire(rows[field.column], field.kind))) for field in each.fields
+                flatten_chunks(to_result_values(from_wire(rows[field.column], field.kind)))
+                for field in each.fields
             ]
             is_node = isinstance(each.column.value, NodeValue)
             arrays.append(
@@ -204,54 +210,54 @@ def _is_key(column: Column) -> bool:
     return not isinstance(column.value, AggregateValue)
 
 
-def _own_type(type_: ResultType) -> pa.DataType:
+def _value_type_of(type_: ResultType) -> pa.DataType:
     """The type of values; a bare node is its id."""
-    return pa.utf8() if isinstance(type_, NodeObject) else arrow_type(type_)
+    return pa.utf8() if isinstance(type_, NodeObject) else arrow_type_of(type_)
 
 
 @dataclass(frozen=True)
-class ShownRows:
+class OutputRows:
     """From rows of the pattern to those of the result, with what they are sorted by."""
 
     layout: Layout
     params: Params
-    shown: tuple[Shown, ...]
+    outputs: tuple[OutputColumn, ...]
     keys: tuple[OrderKey, ...]
 
     def run(self, table: pa.Table) -> pa.Table:
         """The columns of the result at some rows."""
         rows = FrameRows(table, self.layout)
         found: dict[str, pa.Array] = {}
-        for each in self.shown:
+        for each in self.outputs:
             value = each.column.value
-            found[each.field.column] = to_wire(row_values(value, rows, self.params))
+            found[each.field.column] = to_wire(evaluate_rows(value, rows, self.params))
             if isinstance(value, NodeValue):
-                sources = self.layout.object_fields(value).values()
+                sources = self.layout.object_fields_of(value).values()
                 for member, source in zip(each.members, sources, strict=True):
-                    found[member.column] = flat(table[source.column])
+                    found[member.column] = flatten_chunks(table[source.column])
         for number, key in enumerate(self.keys):
-            found[f"k{number}"] = sort_values(row_values(key.value, rows, self.params))
+            found[f"k{number}"] = encode_sort_values(evaluate_rows(key.value, rows, self.params))
         return pa.table(found)
 
 
 @dataclass(frozen=True)
-class ShownGroups:
+class OutputGroups:
     """From parts of groups to the rows of the result, with what they are sorted by."""
 
-    combined: Combined
-    shown: tuple[Shown, ...]
+    combined: FinalAggregation
+    outputs: tuple[OutputColumn, ...]
     keys: tuple[OrderKey, ...]
 
     def run(self, table: pa.Table) -> pa.Table:
         """The columns of the result at all groups of a table, in which each group is whole."""
-        firsts, measured = self.combined.groups(table)
+        firsts, measured = self.combined.combine_groups(table)
         values: dict[str, Values] = {}
         found: dict[str, pa.Array] = {}
         numbers = iter(range(len(measured)))
-        for each in self.shown:
+        for each in self.outputs:
             if _is_key(each.column):
                 for field in each.fields:
-                    found[field.column] = flat(firsts[field.column])
+                    found[field.column] = flatten_chunks(firsts[field.column])
                 known: Values = from_wire(firsts[each.field.column], each.field.kind)
             else:
                 known = measured[next(numbers)]
@@ -259,32 +265,32 @@ class ShownGroups:
             values.setdefault(each.column.name, known)
         for number, key in enumerate(self.keys):
             assert isinstance(key.value, ColumnValue), "groups are sorted by their columns"
-            found[f"k{number}"] = sort_values(values[key.value.name])
+            found[f"k{number}"] = encode_sort_values(values[key.value.name])
         return pa.table(found)
 
 
 # ---- what Spark sorts as we would ----
 
 
-def sorted_type(kind: pa.DataType) -> pa.DataType:
+def sort_type_of(kind: pa.DataType) -> pa.DataType:
     """The type of what values of a type are sorted by."""
     if pa.types.is_string(kind):
         return pa.utf8()
     return pa.binary() if pa.types.is_nested(kind) else pa.int64()
 
 
-def sort_values(values: Values) -> pa.Array:
+def encode_sort_values(values: Values) -> pa.Array:
     """Texts, bytes or integers in the order of values; nulls stay nulls."""
-    known = flat(plain(values))
+    known = flatten_chunks(to_comparable(values))
     kind = known.type
     if pa.types.is_string(kind):
         return known
     if pa.types.is_nested(kind):
-        return ordered_bytes(known).cast(pa.binary())
+        return encode_ordered_bytes(known).cast(pa.binary())
     if pa.types.is_floating(kind):
-        codes = float_codes(numpy_of(known.cast(pa.float64())))
+        codes = encode_floats(to_numpy(known.cast(pa.float64())))
     elif pa.types.is_uint64(kind):
-        codes = (numpy_of(known) ^ _SIGN_BIT).view(np.int64)
+        codes = (to_numpy(known) ^ _SIGN_BIT).view(np.int64)
     else:
-        codes = numpy_of(known).astype(np.int64)
-    return pa.array(codes, mask=numpy_of(known.is_null()))
+        codes = to_numpy(known).astype(np.int64)
+    return pa.array(codes, mask=to_numpy(known.is_null()))

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from omnigraph.errors import SparkDriverLost, SparkFailed
+from omnigraph.errors import SparkDriverLostError, SparkFailedError
 from omnigraph.execution.budget import Budget
-from omnigraph.spark.cancelling import Jobs, cancelled_if_left
+from omnigraph.spark.cancelling import JobGroup, cancel_on_error
 from omnigraph.spark.failures import FAILURES, is_driver_lost
 from omnigraph.spark.jobs import reason_of
 
@@ -23,26 +23,26 @@ STOP_SECONDS: Final = 0.2
 
 
 @contextmanager
-def within(spark: SparkSession, budget: Budget) -> Iterator[None]:
+def enforce_budget(spark: SparkSession, budget: Budget) -> Iterator[None]:
     """Stop the jobs that are started meanwhile as soon as a budget stops the query."""
     try:
-        with cancelled_if_left(spark) as jobs, _watched(jobs, budget):
+        with cancel_on_error(spark) as jobs, _watch_budget(jobs, budget):
             yield
     except FAILURES as failure:
         if is_driver_lost(failure):
-            raise SparkDriverLost("run the query") from failure
-        budget.check()
-        raise SparkFailed("run the query", reason_of(failure)) from failure
-    budget.check()
+            raise SparkDriverLostError("run the query") from failure
+        budget.check_interrupts()
+        raise SparkFailedError("run the query", reason_of(failure)) from failure
+    budget.check_interrupts()
 
 
 @contextmanager
-def _watched(jobs: Jobs, budget: Budget) -> Iterator[None]:
+def _watch_budget(jobs: JobGroup, budget: Budget) -> Iterator[None]:
     """Watch a budget in a thread of its own, if it can stop the query at all."""
     is_done = threading.Event()
     if budget.may_be_stopped:
         watch = threading.Thread(
-            target=_watch, args=(jobs, budget, is_done), name="omnigraph-timeout", daemon=True
+            target=_poll_budget, args=(jobs, budget, is_done), name="omnigraph-timeout", daemon=True
         )
         watch.start()
     try:
@@ -51,12 +51,12 @@ def _watched(jobs: Jobs, budget: Budget) -> Iterator[None]:
         is_done.set()
 
 
-def _watch(jobs: Jobs, budget: Budget, is_done: threading.Event) -> None:
+def _poll_budget(jobs: JobGroup, budget: Budget, is_done: threading.Event) -> None:
     while not budget.is_over:
         if is_done.wait(POLL_SECONDS):
             return
     # Again and again: a job may just have been about to start.
     while True:
-        jobs.stop()
+        jobs.cancel()
         if is_done.wait(STOP_SECONDS):
             return

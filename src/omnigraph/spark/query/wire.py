@@ -11,9 +11,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.exact import Values, flat
+from omnigraph.execution.exact import Values, flatten_chunks
 
-_CARRIED: Final = {
+_WIRE_TYPES: Final = {
     pa.uint32(): pa.int64(),
     pa.uint64(): pa.int64(),
     pa.date32(): pa.int32(),
@@ -23,35 +23,35 @@ _CARRIED: Final = {
 }
 
 
-def wire_type(kind: pa.DataType) -> pa.DataType:
+def wire_type_of(kind: pa.DataType) -> pa.DataType:
     """The type that carries values of a type."""
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.list_(wire_type(kind.value_type))
-    return _CARRIED.get(kind, kind)
+        return pa.list_(wire_type_of(kind.value_type))
+    return _WIRE_TYPES.get(kind, kind)
 
 
 def to_wire(values: Values) -> pa.Array:
     """Values as they are carried."""
-    found = flat(values)
+    found = flatten_chunks(values)
     if pa.types.is_fixed_size_list(found.type):
         found = found.cast(pa.list_(found.type.value_type))
-    return _cast(found, wire_type(found.type))
+    return _cast_values(found, wire_type_of(found.type))
 
 
 def from_wire(values: Values, kind: pa.DataType) -> pa.Array:
     """Carried values as those of their own type."""
-    found = flat(values)
+    found = flatten_chunks(values)
     if not pa.types.is_fixed_size_list(kind):
-        return _cast(found, kind)
-    return _vectors(_cast(found, pa.list_(kind.value_type)), kind)
+        return _cast_values(found, kind)
+    return _build_vectors(_cast_values(found, pa.list_(kind.value_type)), kind)
 
 
-def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def _cast_values(values: pa.Array, kind: pa.DataType) -> pa.Array:
     # Not safe, so that the bits of large unsigned integers pass as those of negative ones.
     return values if values.type == kind else values.cast(kind, safe=False)
 
 
-def _vectors(lists: pa.Array, kind: pa.DataType) -> pa.Array:
+def _build_vectors(lists: pa.Array, kind: pa.DataType) -> pa.Array:
     size = kind.list_size
     is_known = lists.is_valid()
     # Where there is no vector, there are components all the same.

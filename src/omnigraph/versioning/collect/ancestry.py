@@ -15,10 +15,10 @@ from typing import Final
 
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.first_parents import (
-    Place,
-    last_shared_place,
-    place_of,
-    streams_below,
+    RecordLocation,
+    find_last_shared_location,
+    iter_origin_streams,
+    location_of,
     tops_of,
 )
 from omnigraph.versioning.log import Log
@@ -32,7 +32,7 @@ _PAGE: Final = 64
 class Ancestry:
     """Records that merges walk along, commits that may be merge bases, and all their streams."""
 
-    records: frozenset[Place]
+    records: frozenset[RecordLocation]
     bases: tuple[tuple[Stream, int], ...]
     streams: tuple[Stream, ...] = ()
 
@@ -40,36 +40,36 @@ class Ancestry:
 NO_ANCESTRY: Final = Ancestry(frozenset(), ())
 
 
-def ancestry_of(heads: Sequence[Snapshot], log: Log, branches: Branches) -> Ancestry:
+def compute_ancestry(heads: Sequence[Snapshot], log: Log, branches: Branches) -> Ancestry:
     """What merges between heads need, as far as it is stored."""
-    if len({place_of(head) for head in heads}) < 2:
+    if len({location_of(head) for head in heads}) < 2:
         return NO_ANCESTRY
-    walk = _Walk(heads, log, branches)
+    walk = _AncestryWalk(heads, log, branches)
     walk.run()
     bases = [
         (stream, seq)
-        for stream_id, seq in sorted(walk.bases())
-        if (stream := walk.stream(stream_id)) is not None
+        for stream_id, seq in sorted(walk.find_bases())
+        if (stream := walk.find_stream(stream_id)) is not None
     ]
-    records = frozenset(walk.records() | _lines(heads))
-    return Ancestry(records, tuple(bases), tuple(walk.streams()))
+    records = frozenset(walk.collect_records() | _collect_lines(heads))
+    return Ancestry(records, tuple(bases), tuple(walk.list_streams()))
 
 
-def _lines(heads: Sequence[Snapshot]) -> set[Place]:
+def _collect_lines(heads: Sequence[Snapshot]) -> set[RecordLocation]:
     """The first parents of every head, down to where its line parts from the others."""
     lowest = {at: head.seq for at, head in enumerate(heads)}
     tops = [tops_of(head) for head in heads]
     for a, b in combinations(range(len(heads)), 2):
-        _, shared = last_shared_place(tops[a], tops[b])
+        _, shared = find_last_shared_location(tops[a], tops[b])
         lowest[a], lowest[b] = min(lowest[a], shared), min(lowest[b], shared)
     return {
-        (heads[at].stream.owner(seq).id, seq)
+        (heads[at].stream.owner_of(seq).id, seq)
         for at, low in lowest.items()
         for seq in range(low, heads[at].seq + 1)
     }
 
 
-class _Walk:
+class _AncestryWalk:
     """From all heads over both parents, the newest first, until everything is common to all.
 
     A commit carries the set of heads that descend from it, as bits of a number.
@@ -79,32 +79,32 @@ class _Walk:
         self._log = log
         self._branches = branches
         self._streams: dict[str, Stream | None] = {}
-        self._records: dict[Place, Record | None] = {}
-        self._masks: dict[Place, int] = {}
-        self._parents: dict[Place, tuple[Place, ...]] = {}
-        self._queue: list[tuple[int, Place]] = []
+        self._records: dict[RecordLocation, Record | None] = {}
+        self._masks: dict[RecordLocation, int] = {}
+        self._parents: dict[RecordLocation, tuple[RecordLocation, ...]] = {}
+        self._queue: list[tuple[int, RecordLocation]] = []
         self._everyone = (1 << len(heads)) - 1
         for at, head in enumerate(heads):
-            self._know(head.stream)
-            self._mark(place_of(head), 1 << at)
+            self._add_stream(head.stream)
+            self._mark(location_of(head), 1 << at)
 
     def run(self) -> None:
         """Walk."""
         while self._queue:
             place = heapq.heappop(self._queue)[1]
-            record = self._record(place)
+            record = self._read_record(place)
             if record is None or self._masks[place] == self._everyone:
                 continue
             self._parents[place] = tuple(self._parents_of(place, record))
             for parent in self._parents[place]:
                 self._mark(parent, self._masks[place])
 
-    def records(self) -> set[Place]:
+    def collect_records(self) -> set[RecordLocation]:
         """The stored records that are no ancestors of all heads, and the bases."""
         own = {place for place, mask in self._masks.items() if mask != self._everyone}
-        return {place for place in own | self.bases() if self._record(place) is not None}
+        return {place for place in own | self.find_bases() if self._read_record(place) is not None}
 
-    def bases(self) -> set[Place]:
+    def find_bases(self) -> set[RecordLocation]:
         """Common ancestors of several heads of which no child is an ancestor of as many."""
         common = {place for place, mask in self._masks.items() if mask & (mask - 1)}
         covered = {
@@ -115,43 +115,43 @@ class _Walk:
         }
         return common - covered
 
-    def stream(self, stream_id: str) -> Stream | None:
+    def find_stream(self, stream_id: str) -> Stream | None:
         """A stream that was met, with its origins; None if no name ever stood for it."""
         return self._streams.get(stream_id)
 
-    def streams(self) -> Iterator[Stream]:
+    def list_streams(self) -> Iterator[Stream]:
         """Every stream that was met, as far as a name ever stood for it."""
         return (stream for stream in self._streams.values() if stream is not None)
 
-    def _mark(self, place: Place, mask: int) -> None:
+    def _mark(self, place: RecordLocation, mask: int) -> None:
         known = self._masks.get(place, 0)
         if known | mask == known:
             return
         self._masks[place] = known | mask
-        record = self._record(place)
+        record = self._read_record(place)
         heapq.heappush(self._queue, (0 if record is None else -record.created_at, place))
 
-    def _parents_of(self, place: Place, record: Record) -> Iterator[Place]:
+    def _parents_of(self, place: RecordLocation, record: Record) -> Iterator[RecordLocation]:
         stream_id, seq = place
         if record.parent is not None:
-            stream = self._found(stream_id, record.branch)
-            yield (stream_id if stream is None else stream.owner(seq - 1).id), seq - 1
+            stream = self._resolve_stream(stream_id, record.branch)
+            yield (stream_id if stream is None else stream.owner_of(seq - 1).id), seq - 1
         if record.merged is not None:
-            self._found(record.merged.stream, record.merged.branch)
+            self._resolve_stream(record.merged.stream, record.merged.branch)
             yield record.merged.stream, record.merged.seq
 
-    def _found(self, stream_id: str, branch: str) -> Stream | None:
+    def _resolve_stream(self, stream_id: str, branch: str) -> Stream | None:
         if stream_id not in self._streams:
             self._streams[stream_id] = None
             found = self._branches.stream_of(branch, stream_id)
             if found is not None:
-                self._know(found)
+                self._add_stream(found)
         return self._streams[stream_id]
 
-    def _know(self, stream: Stream) -> None:
-        self._streams |= {each.id: each for each in streams_below(stream)}
+    def _add_stream(self, stream: Stream) -> None:
+        self._streams |= {each.id: each for each in iter_origin_streams(stream)}
 
-    def _record(self, place: Place) -> Record | None:
+    def _read_record(self, place: RecordLocation) -> Record | None:
         if place not in self._records:
             stream_id, seq = place
             # Most often the ones below are asked for next.

@@ -10,11 +10,11 @@ from typing import Final
 from omnigraph.storage import layout
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.paths import Entry
-from omnigraph.storage.temporaries import temporaries
+from omnigraph.storage.temporaries import list_temporaries
 from omnigraph.versioning.sweeps import is_before
 
 
-class Kind(StrEnum):
+class ObjectKind(StrEnum):
     """What can be collected."""
 
     RECORD = "records"
@@ -34,77 +34,83 @@ class Kind(StrEnum):
 
 # What a write that is still under way may have written, and may yet refer to in its record.
 PUBLISHABLE: Final = frozenset(
-    {Kind.CHANGE_SET, Kind.DATA, Kind.VERSION, Kind.DELETION, Kind.INDEX}
+    {
+        ObjectKind.CHANGE_SET,
+        ObjectKind.DATA,
+        ObjectKind.VERSION,
+        ObjectKind.DELETION,
+        ObjectKind.INDEX,
+    }
 )
 # What no record can ever refer to.
-UNREFERENCED: Final = frozenset({Kind.PROBE, Kind.STAGED, Kind.TEMPORARY})
+UNREFERENCED: Final = frozenset({ObjectKind.PROBE, ObjectKind.STAGED, ObjectKind.TEMPORARY})
 # What Lance keeps in a table, by folder. Anything else it may come to keep is left alone.
 _OF_TABLES: Final = {
-    "data": Kind.DATA,
-    "_versions": Kind.VERSION,
-    "_deletions": Kind.DELETION,
-    "_indices": Kind.INDEX,
-    "_transactions": Kind.TRANSACTION,
+    "data": ObjectKind.DATA,
+    "_versions": ObjectKind.VERSION,
+    "_deletions": ObjectKind.DELETION,
+    "_indices": ObjectKind.INDEX,
+    "_transactions": ObjectKind.TRANSACTION,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredObject:
     """An object that could be collected; `table` is the path of the table it belongs to."""
 
     path: str
     size: int
-    kind: Kind
+    kind: ObjectKind
     table: str | None = None
 
 
-def list_before(objects: Objects, cutoff_us: int) -> list[Stored]:
+def list_before(objects: Objects, cutoff_us: int) -> list[StoredObject]:
     """Every object of a kind that is collected, and that was written before a time (µs)."""
     found = [
         stored
-        for folder in _folders(objects)
+        for folder in _list_folders(objects)
         for entry in objects.list(folder)
-        if is_before(entry.modified, cutoff_us) and (stored := _stored(entry)) is not None
+        if is_before(entry.modified, cutoff_us) and (stored := _classify_entry(entry)) is not None
     ]
     return found + [
-        Stored(entry.path, entry.size, Kind.TEMPORARY)
-        for entry in temporaries(objects.uri)
+        StoredObject(entry.path, entry.size, ObjectKind.TEMPORARY)
+        for entry in list_temporaries(objects.uri)
         if is_before(entry.modified, cutoff_us)
     ]
 
 
-def _folders(objects: Objects) -> Iterable[str]:
+def _list_folders(objects: Objects) -> Iterable[str]:
     # Tables in memory are Lance's own and cannot be listed.
     is_memory = objects.uri.startswith("memory://")
     return (layout.MANIFEST,) if is_memory else (layout.MANIFEST, layout.TABLES)
 
 
-def _stored(entry: Entry) -> Stored | None:
+def _classify_entry(entry: Entry) -> StoredObject | None:
     path = entry.path
     if path.startswith(f"{layout.TABLES}/"):
         parts = path.split("/", 3)
         kind = _OF_TABLES.get(parts[2]) if len(parts) == 4 else None
-        return None if kind is None else Stored(path, entry.size, kind, "/".join(parts[:2]))
-    own = _kind_of_manifest(path)
-    return None if own is None else Stored(path, entry.size, own)
+        return None if kind is None else StoredObject(path, entry.size, kind, "/".join(parts[:2]))
+    own = _classify_manifest_object(path)
+    return None if own is None else StoredObject(path, entry.size, own)
 
 
-def _kind_of_manifest(path: str) -> Kind | None:
+def _classify_manifest_object(path: str) -> ObjectKind | None:
     """The kind of an object beside the tables; None for one that stays for good."""
     if path.startswith(f"{layout.CHANGES}/"):
-        return Kind.CHANGE_SET
+        return ObjectKind.CHANGE_SET
     if path.startswith(f"{layout.PROBES}/"):
-        return Kind.PROBE
+        return ObjectKind.PROBE
     if path.startswith(f"{layout.STAGING}/"):
-        return Kind.STAGED
-    if path.startswith(f"{layout.HOLDS}/"):
-        return Kind.HOLD
+        return ObjectKind.STAGED
+    if path.startswith(f"{layout.LEASES}/"):
+        return ObjectKind.HOLD
     stream = layout.stream_of(path)
     if stream is None:
         return None
-    if layout.seq_of_record(path) is not None:
-        return Kind.RECORD
-    if layout.seq_of_checkpoint(path) is not None:
-        return Kind.CHECKPOINT
+    if layout.parse_record_path(path) is not None:
+        return ObjectKind.RECORD
+    if layout.parse_checkpoint_path(path) is not None:
+        return ObjectKind.CHECKPOINT
     # Floors stay for good: they are how a process that slept for long finds out.
-    return Kind.STREAM if path == layout.hint(stream) else None
+    return ObjectKind.STREAM if path == layout.build_hint_path(stream) else None

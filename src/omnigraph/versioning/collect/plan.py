@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from omnigraph.errors import CommitNotFound, CorruptObject
+from omnigraph.errors import CommitNotFoundError, CorruptObjectError
 from omnigraph.storage import layout
 from omnigraph.storage.pins import Pin
-from omnigraph.storage.references import manifest_path
+from omnigraph.storage.references import build_manifest_path
 from omnigraph.versioning.branches import Branches
-from omnigraph.versioning.collect.ancestry import ancestry_of
-from omnigraph.versioning.collect.lines import Line, Lines, Roots
-from omnigraph.versioning.first_parents import Place
+from omnigraph.versioning.collect.ancestry import compute_ancestry
+from omnigraph.versioning.collect.lines import BranchLine, RootReader, Roots
+from omnigraph.versioning.first_parents import RecordLocation
 from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import GENESIS_SEQ, MAIN, Bulk, Record, Spilled, Stream
 from omnigraph.versioning.snapshot import Snapshot, encode_checkpoint
@@ -41,7 +41,7 @@ class Plan:
 class Planner:
     """Makes plans for one graph."""
 
-    def __init__(self, log: Log, branches: Branches, lines: Lines) -> None:
+    def __init__(self, log: Log, branches: Branches, lines: RootReader) -> None:
         self.log = log
         self._branches = branches
         self.lines = lines
@@ -49,73 +49,75 @@ class Planner:
     def plan(self, roots: Roots) -> Plan:
         """What is kept, given what holds commits."""
         plan = Plan(roots)
-        records: set[Place] = {(MAIN.id, GENESIS_SEQ)}
+        records: set[RecordLocation] = {(MAIN.id, GENESIS_SEQ)}
         for line in roots.lines:
             records.update(self._keep_line(plan, line))
-        plan.paths.update(hold.name for hold in roots.holds)
-        for tag in (*roots.tags, *roots.holds):
+        plan.paths.update(hold.name for hold in roots.leases)
+        for tag in (*roots.tags, *roots.leases):
             records.add((tag.snapshot.ref.stream, tag.snapshot.seq))
-            plan.pins.update(_pins(tag.snapshot))
-            _know(plan, tag.snapshot.stream)
+            plan.pins.update(_list_pins(tag.snapshot))
+            _add_stream(plan, tag.snapshot.stream)
         records.update(self._keep_ancestry(plan))
         self._keep_records(plan, records)
         self._keep_streams(plan, {stream_id for stream_id, _ in records})
-        self._begin_runs(plan, records)
+        self._plan_checkpoints(plan, records)
         return plan
 
-    def _keep_line(self, plan: Plan, line: Line) -> Iterator[Place]:
+    def _keep_line(self, plan: Plan, line: BranchLine) -> Iterator[RecordLocation]:
         stream = line.stream
-        _know(plan, stream)
+        _add_stream(plan, stream)
         pins = plan.pins if line.is_live else plan.bases
-        for snapshot in self.lines.snapshots(line):
-            pins.update(_pins(snapshot))
+        for snapshot in self.lines.read_snapshots(line):
+            pins.update(_list_pins(snapshot))
         for seq in line.seqs:
-            yield stream.owner(seq).id, seq
+            yield stream.owner_of(seq).id, seq
         if line.head.is_closed:
             yield stream.id, line.head.snapshot.seq + 1
         if stream.origins:
-            base = self._snapshot(stream, stream.first_seq - 1)
-            plan.bases.update(() if base is None else _pins(base))
+            base = self._find_snapshot(stream, stream.first_seq - 1)
+            plan.bases.update(() if base is None else _list_pins(base))
             yield stream.origins[0].stream, stream.origins[0].seq
 
-    def _keep_ancestry(self, plan: Plan) -> frozenset[Place]:
+    def _keep_ancestry(self, plan: Plan) -> frozenset[RecordLocation]:
         heads = [line.head.snapshot for line in plan.roots.lines if line.is_live]
-        found = ancestry_of(heads, self.log, self._branches)
+        found = compute_ancestry(heads, self.log, self._branches)
         for stream in found.streams:
-            _know(plan, stream)
+            _add_stream(plan, stream)
         for stream, seq in found.bases:
-            base = self._snapshot(stream, seq)
-            plan.bases.update(() if base is None else _pins(base))
+            base = self._find_snapshot(stream, seq)
+            plan.bases.update(() if base is None else _list_pins(base))
         return found.records
 
-    def _snapshot(self, stream: Stream, seq: int) -> Snapshot | None:
+    def _find_snapshot(self, stream: Stream, seq: int) -> Snapshot | None:
         """A snapshot that may have been let go."""
         try:
-            return self.log.at(stream, seq)
-        except (CommitNotFound, CorruptObject):
+            return self.log.read_snapshot(stream, seq)
+        except (CommitNotFoundError, CorruptObjectError):
             return None
 
-    def _keep_records(self, plan: Plan, places: set[Place]) -> None:
+    def _keep_records(self, plan: Plan, places: set[RecordLocation]) -> None:
         """The records, the checkpoints beside them, and the change sets that they name."""
         ordered = sorted(places)
         for start in range(0, len(ordered), _PAGE):
             page = ordered[start : start + _PAGE]
             for entry in self.log.read_many(page):
                 if isinstance(entry, Record):
-                    plan.paths.update(_files(entry))
-        plan.paths.update(layout.record(*place) for place in ordered)
-        plan.paths.update(layout.checkpoint(*place) for place in ordered)
+                    plan.paths.update(_list_change_set_files(entry))
+        plan.paths.update(layout.build_record_path(*place) for place in ordered)
+        plan.paths.update(layout.build_checkpoint_path(*place) for place in ordered)
 
     def _keep_streams(self, plan: Plan, stream_ids: set[str]) -> None:
         """What a branch has beside records: where it started, and where it ends."""
         lines = {line.stream.id: line.stream for line in plan.roots.lines}
-        plan.paths.update(map(layout.hint, lines))
+        plan.paths.update(map(layout.build_hint_path, lines))
         for stream_id in stream_ids | lines.keys():
             stream = plan.streams.get(stream_id)
             if stream is not None:
-                plan.paths.add(layout.checkpoint(stream_id, max(stream.first_seq - 1, 0)))
+                plan.paths.add(
+                    layout.build_checkpoint_path(stream_id, max(stream.first_seq - 1, 0))
+                )
 
-    def _begin_runs(self, plan: Plan, places: set[Place]) -> None:
+    def _plan_checkpoints(self, plan: Plan, places: set[RecordLocation]) -> None:
         """Records that later ones are folded from go: a checkpoint has to take their place."""
         for stream_id, seq in sorted(places):
             stream = plan.streams.get(stream_id)
@@ -123,31 +125,31 @@ class Planner:
                 continue
             record = self.log.read(stream_id, seq)
             if isinstance(record, Record) and not record.is_whole:
-                snapshot = self._snapshot(stream, seq)
+                snapshot = self._find_snapshot(stream, seq)
                 plan.checkpoints.extend([] if snapshot is None else [snapshot])
 
 
 def put_checkpoint(log: Log, snapshot: Snapshot) -> None:
     """Store the fold that later records start from, as durably as a record."""
-    path = layout.checkpoint(snapshot.stream.id, snapshot.seq)
+    path = layout.build_checkpoint_path(snapshot.stream.id, snapshot.seq)
     data = encode_checkpoint(snapshot)
     if not log.objects.put_new(path, data) and log.objects.get(path) != data:
         log.objects.delete([path])
         log.objects.put_new(path, data)
 
 
-def _know(plan: Plan, stream: Stream) -> None:
+def _add_stream(plan: Plan, stream: Stream) -> None:
     """Remember a stream and those it started from."""
     plan.streams[stream.id] = stream
     for origin in stream.origins:
-        plan.streams.setdefault(origin.stream, stream.owner(origin.seq))
+        plan.streams.setdefault(origin.stream, stream.owner_of(origin.seq))
 
 
-def _pins(snapshot: Snapshot) -> Iterable[tuple[Pin, str]]:
+def _list_pins(snapshot: Snapshot) -> Iterable[tuple[Pin, str]]:
     return ((pin, type_key) for type_key, pin in snapshot.pins.items())
 
 
-def _files(record: Record) -> Iterator[str]:
+def _list_change_set_files(record: Record) -> Iterator[str]:
     """What the change sets of a record are read from."""
     for type_key, change in record.changes.items():
         pin = record.pins.get(type_key)
@@ -155,5 +157,5 @@ def _files(record: Record) -> Iterator[str]:
             yield change.file
         elif isinstance(change, Bulk) and not change.replaces and pin is not None:
             # Its rows are read from its files, by the version that it made.
-            yield manifest_path(pin)
+            yield build_manifest_path(pin)
             yield from change.files

@@ -14,38 +14,44 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import KeyConflict, Violation
+from omnigraph.errors import KeyConflictError, Violation
 from omnigraph.execution.columns import SOURCE_COLUMN
 from omnigraph.execution.hashing import Hashes
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.bulk.examining import Examined
-from omnigraph.writers.bulk.gathering import NUMBER, UNIT, Gather, gather
-from omnigraph.writers.bulk.hashes import NONE, are_among, text_hashes, union, write_hashes
-from omnigraph.writers.bulk.notes import read_rows
-from omnigraph.writers.bulk.problems import Step
+from omnigraph.writers.bulk.examining import ConstraintCheckResult
+from omnigraph.writers.bulk.gathering import NUMBER, SPLIT, FetchTask, fetch_suspect_rows
+from omnigraph.writers.bulk.hashes import (
+    NO_HASHES,
+    are_among,
+    hash_any_texts,
+    union_hashes,
+    write_hashes,
+)
+from omnigraph.writers.bulk.notes import read_task_rows
+from omnigraph.writers.bulk.problems import CheckStage
 from omnigraph.writers.bulk.runner import Runner
 from omnigraph.writers.bulk.staged_load import StagedLoad
-from omnigraph.writers.bulk.stores import stores_of
-from omnigraph.writers.bulk.writing import IDS, SOURCES, ends_at
+from omnigraph.writers.bulk.stores import get_stores
+from omnigraph.writers.bulk.writing import IDS, SOURCES, ends_name_of
 from omnigraph.writers.change import NO_IDS, TypeChange, WriteMode
-from omnigraph.writers.committed import Committed
-from omnigraph.writers.keys import Keys
+from omnigraph.writers.committed import CommittedState
+from omnigraph.writers.keys import KeyCache
 from omnigraph.writers.load import LoadMode
-from omnigraph.writers.refusals import id_twice, key_twice
-from omnigraph.writers.validate.cardinality import counted
-from omnigraph.writers.validate.findings import Positions, Subject
-from omnigraph.writers.validate.groups import Group, groups_of
-from omnigraph.writers.validate.image import Image
-from omnigraph.writers.validate.references import dangling, ends_of
+from omnigraph.writers.refusals import build_duplicate_id, build_duplicate_key
+from omnigraph.writers.validate.cardinality import count_edges
+from omnigraph.writers.validate.findings import Positions, RuleSubject
+from omnigraph.writers.validate.groups import UniqueGroup, groups_of
+from omnigraph.writers.validate.image import ImageAfter
+from omnigraph.writers.validate.references import build_dangling_finding, ends_of
 from omnigraph.writers.validate.uniqueness import (
-    holds_any,
-    late_rows,
-    rows_held_by_others,
-    tuple_codes,
-    tuple_violation,
+    build_tuple_violation,
+    encode_tuples,
+    find_conflicting_rows,
+    match_codes,
+    select_late_rows,
 )
 
 # Suspected hashes of one name that are looked at; a load with more of them is refused anyway.
@@ -57,165 +63,172 @@ _MODES: Final = {
 }
 _EXEMPT: Final = -1
 # The unit of what no record of the load can be blamed for.
-NOWHERE: Final = -1
+NO_SPLIT: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RejectedRow:
     """A row that cannot be written: the unit, the number in it, and why.
 
     `lacks` is the node type and the id that an edge needs and nobody has.
     """
 
-    step: Step
-    unit: int
+    stage: CheckStage
+    split: int
     number: int
     violation: Violation
-    lacks: tuple[str, str] | None = None
+    missing_node: tuple[str, str] | None = None
 
 
 @dataclass
-class Judgement:
+class ValidationResult:
     """All rows that cannot be written, and those that a later record of their type replaces.
 
     `unseen` is how many suspected hashes were not looked at.
     """
 
-    judged: list[Judged] = field(default_factory=list)
+    rejected: list[RejectedRow] = field(default_factory=list)
     replaced: list[tuple[TypeKey, int, int]] = field(default_factory=list)
-    unseen: int = 0
+    unchecked: int = 0
 
 
 @dataclass(frozen=True)
-class Court:
+class Validation:
     """What judging needs; `is_complete` asks for every row to leave out, not for one per rule."""
 
     load: StagedLoad
     view: View
-    keys: Keys
+    keys: KeyCache
     runner: Runner
     is_complete: bool
 
 
-def explain(examined: Examined, court: Court) -> Judgement:
+def validate_suspects(examined: ConstraintCheckResult, court: Validation) -> ValidationResult:
     """Which suspected rows are wrong indeed, and what is wrong with them."""
-    judgement = Judgement()
-    wanted = _wanted(examined, judgement)
-    gathered = _gathered(wanted, court)
+    judgement = ValidationResult()
+    wanted = _select_hashes(examined, judgement)
+    gathered = _run_fetch_tasks(wanted, court)
     change = {
-        type_key: _change(gathered.get(type_key), type_key, court)
-        for type_key in court.load.types(court.view)
+        type_key: _build_change(gathered.get(type_key), type_key, court)
+        for type_key in court.load.list_types(court.view)
     }
     judges = {
-        type_key: _TypeJudge(court, examined, type_key, rows) for type_key, rows in gathered.items()
+        type_key: _TypeValidator(court, examined, type_key, rows)
+        for type_key, rows in gathered.items()
     }
     for type_key, judge in judges.items():
-        judgement.judged += judge.judge_ids()
+        judgement.rejected += judge.check_ids()
         judgement.replaced += [(type_key, *key) for key in judge.replaced]
-        change[type_key] = judge.change()
-    image = Image(change, Committed(court.view, court.keys, change))
+        change[type_key] = judge.build_change()
+    image = ImageAfter(change, CommittedState(court.view, court.keys, change))
     for judge in judges.values():
-        judgement.judged += judge.judge_rules(image)
+        judgement.rejected += judge.check_rules(image)
     return judgement
 
 
-def _wanted(examined: Examined, judgement: Judgement) -> dict[TypeKey, dict[str, Hashes]]:
+def _select_hashes(
+    examined: ConstraintCheckResult, judgement: ValidationResult
+) -> dict[TypeKey, dict[str, Hashes]]:
     wanted: dict[TypeKey, dict[str, Hashes]] = {}
     for type_key, by_name in examined.suspects.items():
         for name, hashes in by_name.items():
-            judgement.unseen += max(len(hashes) - SUSPECTS_MAX, 0)
+            judgement.unchecked += max(len(hashes) - SUSPECTS_MAX, 0)
             wanted.setdefault(type_key, {})[name] = hashes[:SUSPECTS_MAX]
     if wanted:
-        for type_key, hashes in examined.needed.items():
+        for type_key, hashes in examined.required_ids.items():
             of_type = wanted.setdefault(type_key, {})
-            of_type[IDS] = union([of_type.get(IDS, NONE), hashes])
+            of_type[IDS] = union_hashes([of_type.get(IDS, NO_HASHES), hashes])
     return wanted
 
 
-def _gathered(wanted: dict[TypeKey, dict[str, Hashes]], court: Court) -> dict[TypeKey, pa.Table]:
+def _run_fetch_tasks(
+    wanted: dict[TypeKey, dict[str, Hashes]], court: Validation
+) -> dict[TypeKey, pa.Table]:
     """The rows that share a wanted hash, in the order of the input."""
     load = court.load
-    notes = stores_of(load.job.place).notes
-    questions: list[Gather] = []
+    notes = get_stores(load.job.location).objects
+    questions: list[FetchTask] = []
     for type_key, by_name in wanted.items():
-        if not load.rows(type_key):
+        if not load.count_rows(type_key):
             continue
         files = {
             name: write_hashes(notes, load.job.folder, [hashes], parts=1, is_sorted=True)
             for name, hashes in by_name.items()
         }
-        version = load.version(type_key)
-        for number, written in enumerate(load.written):
+        version = load.build_version(type_key)
+        for number, written in enumerate(load.results):
             # Without the hashes, which are not asked for: every task is sent all questions.
             portions = tuple(
                 replace(portion, hashes={}) for portion in written.types.get(str(type_key), ())
             )
             if portions:
-                questions.append(Gather(load.job, number, type_key, portions, version, files))
-    answers = court.runner.run(questions, gather, stage="explain") if questions else []
+                questions.append(FetchTask(load.job, number, type_key, portions, version, files))
+    answers = court.runner.run(questions, fetch_suspect_rows, stage="explain") if questions else []
     found: dict[TypeKey, list[pa.Table]] = {}
     for question, path in zip(questions, answers, strict=True):
         if path is not None:
-            found.setdefault(question.type_key, []).append(read_rows(notes, path))
+            found.setdefault(question.type_key, []).append(read_task_rows(notes, path))
     order = [type_key for type_key in court.view.types if type_key in found]
     return {type_key: pa.concat_tables(found[type_key]).combine_chunks() for type_key in order}
 
 
-def _change(rows: pa.Table | None, type_key: TypeKey, court: Court) -> TypeChange:
-    shape, mode = court.view.shape(type_key), _MODES[court.load.job.mode]
+def _build_change(rows: pa.Table | None, type_key: TypeKey, court: Validation) -> TypeChange:
+    shape, mode = court.view.get_shape(type_key), _MODES[court.load.job.mode]
     if rows is None:
         return TypeChange(shape, mode, shape.schema.empty_table(), NO_IDS)
-    units, numbers = rows[UNIT].to_numpy(), rows[NUMBER].to_numpy()
-    origins = court.load.places.origins(units, numbers)
-    own = rows.select([name for name in rows.column_names if name not in (UNIT, NUMBER)])
+    units, numbers = rows[SPLIT].to_numpy(), rows[NUMBER].to_numpy()
+    origins = court.load.locations.build_origins(units, numbers)
+    own = rows.select([name for name in rows.column_names if name not in (SPLIT, NUMBER)])
     return TypeChange(shape, mode, own, NO_IDS, origins=origins)
 
 
-class _TypeJudge:
+class _TypeValidator:
     """The suspected rows of one type."""
 
-    def __init__(self, court: Court, examined: Examined, type_key: TypeKey, rows: pa.Table) -> None:
+    def __init__(
+        self, court: Validation, examined: ConstraintCheckResult, type_key: TypeKey, rows: pa.Table
+    ) -> None:
         self._court = court
         self._examined = examined
         self._type_key = type_key
         self._type = court.view.types[type_key]
         self._rows = rows
         self._is_kept = np.ones(rows.num_rows, np.bool_)
-        is_keyless = not court.view.shape(type_key).key
+        is_keyless = not court.view.get_shape(type_key).key
         self._may_repeat = is_keyless and court.load.job.mode is LoadMode.MERGE
         self.replaced: list[tuple[int, int]] = []
 
-    def judge_ids(self) -> Iterator[Judged]:
+    def check_ids(self) -> Iterator[RejectedRow]:
         """Ids that several rows have, and ids that an append meets in the table."""
-        yield from self._judge_repeated()
+        yield from self._check_repeated_ids()
         copies = self._examined.copies.get(self._type_key)
         if copies is None or self._court.load.job.mode is not LoadMode.APPEND:
             return
         is_there = pc.is_in(self._rows[ID_COLUMN], value_set=copies[ID_COLUMN].combine_chunks())
         for row in np.flatnonzero(is_there.to_numpy()).tolist():
-            entity_id, place = self._rows[ID_COLUMN][row].as_py(), self._place(row)
-            violation = KeyConflict.violation(self._type_key.name, entity_id, place)
-            yield self._judged(Step.EXISTS, row, violation)
+            entity_id, place = self._rows[ID_COLUMN][row].as_py(), self._location_of(row)
+            violation = KeyConflictError.build_violation(self._type_key.name, entity_id, place)
+            yield self._reject_row(CheckStage.EXISTS, row, violation)
 
-    def change(self) -> TypeChange:
+    def build_change(self) -> TypeChange:
         """The rows as the rules see them: of several with one id, the one that counts."""
         kept = self._rows.filter(pa.array(self._is_kept))
-        return _change(kept, self._type_key, self._court)
+        return _build_change(kept, self._type_key, self._court)
 
-    def judge_rules(self, image: Image) -> list[Judged]:
+    def check_rules(self, image: ImageAfter) -> list[RejectedRow]:
         """What the rules of the schema say of the rows."""
         change = image.change[self._type_key]
-        subject = Subject(self._type_key, self._type, change)
-        found: list[Judged] = []
+        subject = RuleSubject(self._type_key, self._type, change)
+        found: list[RejectedRow] = []
         for group in groups_of(change.shape, self._type):
             if not group.has_key and self._type.constraints.uniques:
-                found += self._judge_tuples(subject, group, image)
+                found += self._check_unique_group(subject, group, image)
         if isinstance(self._type, EdgeType):
-            found += self._judge_ends(subject, self._type)
-            found += self._judge_counts(subject, image)
+            found += self._check_ends(subject, self._type)
+            found += self._check_cardinality(subject, image)
         return found
 
-    def _judge_repeated(self) -> Iterator[Judged]:
+    def _check_repeated_ids(self) -> Iterator[RejectedRow]:
         ids = self._rows[ID_COLUMN].combine_chunks()
         codes = np.asarray(ids.dictionary_encode().indices.to_numpy(zero_copy_only=False), np.int64)
         places = np.arange(len(codes))
@@ -226,93 +239,104 @@ class _TypeJudge:
         others = np.flatnonzero(counts != places)
         self._is_kept[others] = False
         if self._may_repeat:
-            self.replaced = [self._key(row) for row in others.tolist()]
+            self.replaced = [self._key_of(row) for row in others.tolist()]
             return
         if not self._court.is_complete:
             _, firsts = np.unique(codes[others], return_index=True)
             others = np.sort(others[firsts])
         for row in others.tolist():
-            yield self._judged(Step.TWICE, row, self._twice(row, int(counts[row])))
+            yield self._reject_row(
+                CheckStage.DUPLICATE, row, self._build_duplicate_violation(row, int(counts[row]))
+            )
 
-    def _twice(self, row: int, first: int) -> Violation:
-        places = (self._place(first), self._place(row))
-        shape = self._court.view.shape(self._type_key)
+    def _build_duplicate_violation(self, row: int, first: int) -> Violation:
+        places = (self._location_of(first), self._location_of(row))
+        shape = self._court.view.get_shape(self._type_key)
         if shape.key:
-            return key_twice(self._type, shape, self._rows.slice(row, 1), places=places)
+            return build_duplicate_key(self._type, shape, self._rows.slice(row, 1), places=places)
         given = self._rows[ID_COLUMN][row].as_py()
-        return id_twice(self._type_key.name, given, places=places)
+        return build_duplicate_id(self._type_key.name, given, places=places)
 
-    def _judge_tuples(self, subject: Subject, group: Group, image: Image) -> Iterator[Judged]:
+    def _check_unique_group(
+        self, subject: RuleSubject, group: UniqueGroup, image: ImageAfter
+    ) -> Iterator[RejectedRow]:
         """Tuples that several records of the load have, or a committed entity keeps."""
-        change = _change(self._unique_scope(), self._type_key, self._court)
+        change = _build_change(self._select_unique_scope(), self._type_key, self._court)
         scope = replace(subject, change=change)
-        codes, kinds = tuple_codes([change.rows], group.columns)
+        codes, kinds = encode_tuples([change.rows], group.columns)
         is_shared = np.bincount(codes[codes != _EXEMPT], minlength=kinds) > 1
-        is_told = holds_any(codes, is_shared)
-        inside = late_rows(codes, is_shared)
+        is_told = match_codes(codes, is_shared)
+        inside = select_late_rows(codes, is_shared)
         if self._court.is_complete:
             holding = np.flatnonzero(is_told)
             _, firsts = np.unique(codes[holding], return_index=True)
             inside = np.delete(holding, firsts)
         held = np.empty(0, np.int64)
         if image.keeps_committed(self._type_key):
-            held = rows_held_by_others(scope, group, image)
+            held = find_conflicting_rows(scope, group, image)
             held = held if self._court.is_complete else held[~is_told[held]]
-        rows = self._unique_scope()
+        rows = self._select_unique_scope()
         for row in dict.fromkeys([*inside.tolist(), *held.tolist()]):
-            violation = tuple_violation(scope, group, change.rows, row)
-            unit, number = rows[UNIT][row].as_py(), rows[NUMBER][row].as_py()
-            yield Judged(Step.GRAPH, unit, number, violation)
+            violation = build_tuple_violation(scope, group, change.rows, row)
+            unit, number = rows[SPLIT][row].as_py(), rows[NUMBER][row].as_py()
+            yield RejectedRow(CheckStage.GRAPH, unit, number, violation)
 
-    def _unique_scope(self) -> pa.Table:
+    def _select_unique_scope(self) -> pa.Table:
         """Records that a later one replaces count too; those with a key of another one do not."""
         if self._may_repeat:
             return self._rows
         return self._rows.filter(pa.array(self._is_kept))
 
-    def _judge_ends(self, subject: Subject, type_: EdgeType) -> Iterator[Judged]:
+    def _check_ends(self, subject: RuleSubject, type_: EdgeType) -> Iterator[RejectedRow]:
         suspects = self._examined.suspects.get(self._type_key, {})
-        scope = replace(subject, change=_change(self._rows, self._type_key, self._court))
+        scope = replace(subject, change=_build_change(self._rows, self._type_key, self._court))
         for column, node_key in ends_of(type_).items():
-            missing = suspects.get(ends_at(node_key), NONE)
+            missing = suspects.get(ends_name_of(node_key), NO_HASHES)
             # Nobody has the hash, so nobody has the id.
-            is_missing = are_among(text_hashes(self._rows[column]), missing)
-            found = dangling(scope, column, node_key.name, np.flatnonzero(is_missing))
+            is_missing = are_among(hash_any_texts(self._rows[column]), missing)
+            found = build_dangling_finding(scope, column, node_key.name, np.flatnonzero(is_missing))
             for row in found.rows.tolist():
                 lacks = (node_key.name, self._rows[column][row].as_py())
-                yield replace(self._judged(Step.GRAPH, row, found.tell(row)), lacks=lacks)
+                yield replace(
+                    self._reject_row(CheckStage.GRAPH, row, found.build_violation(row)),
+                    missing_node=lacks,
+                )
 
-    def _judge_counts(self, subject: Subject, image: Image) -> Iterator[Judged]:
+    def _check_cardinality(self, subject: RuleSubject, image: ImageAfter) -> Iterator[RejectedRow]:
         suspects = self._examined.suspects.get(self._type_key, {})
         if SOURCES not in suspects:
             return
-        found = counted(subject, image)
+        found = count_edges(subject, image)
         assert found is not None, "only bounded types are counted"
         kept = np.flatnonzero(self._is_kept)
         sources = subject.change.rows[SOURCE_COLUMN]
         for place in np.flatnonzero(found.is_bad).tolist():
             name = found.sources[place]
-            is_suspected = are_among(text_hashes(pa.array([name.as_py()])), suspects[SOURCES])
+            is_suspected = are_among(hash_any_texts(pa.array([name.as_py()])), suspects[SOURCES])
             if not is_suspected.all():
                 continue
             own = kept[np.flatnonzero(pc.equal(sources, name).to_numpy())]
             if not len(own):
-                yield Judged(Step.GRAPH, NOWHERE, 0, found.violation(subject, place))
-            for row in self._excess(own, int(found.counts[place]), found.bounds.maximum).tolist():
-                yield self._judged(Step.GRAPH, row, found.violation(subject, place))
+                yield RejectedRow(
+                    CheckStage.GRAPH, NO_SPLIT, 0, found.build_violation(subject, place)
+                )
+            for row in self._select_excess(
+                own, int(found.counts[place]), found.bounds.maximum
+            ).tolist():
+                yield self._reject_row(CheckStage.GRAPH, row, found.build_violation(subject, place))
 
-    def _excess(self, own: Positions, count: int, maximum: int | None) -> Positions:
+    def _select_excess(self, own: Positions, count: int, maximum: int | None) -> Positions:
         """The edges of a source to leave out; one of them stands for all if not all are asked."""
         if not self._court.is_complete:
             return own[:1]
         return own[-(count - maximum) :] if maximum is not None and count > maximum else own
 
-    def _judged(self, step: Step, row: int, violation: Violation) -> Judged:
-        unit, number = self._key(row)
-        return Judged(step, unit, number, violation)
+    def _reject_row(self, step: CheckStage, row: int, violation: Violation) -> RejectedRow:
+        unit, number = self._key_of(row)
+        return RejectedRow(step, unit, number, violation)
 
-    def _key(self, row: int) -> tuple[int, int]:
-        return self._rows[UNIT][row].as_py(), self._rows[NUMBER][row].as_py()
+    def _key_of(self, row: int) -> tuple[int, int]:
+        return self._rows[SPLIT][row].as_py(), self._rows[NUMBER][row].as_py()
 
-    def _place(self, row: int) -> str:
-        return self._court.load.places.place(*self._key(row))
+    def _location_of(self, row: int) -> str:
+        return self._court.load.locations.location_of(*self._key_of(row))

@@ -16,13 +16,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.hashing import TEXT_BYTES_MAX, Hashes, hash_of, hashes_of
+from omnigraph.execution.hashing import TEXT_BYTES_MAX, Hashes, hash_text, hash_texts
 from omnigraph.storage.objects import Objects
-from omnigraph.writers.bulk.notes import read_note, require_note, write_note
+from omnigraph.writers.bulk.notes import read_task_object, require_task_object, write_note
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-NONE: Final[Hashes] = np.empty(0, np.uint64)
+NO_HASHES: Final[Hashes] = np.empty(0, np.uint64)
 _BITS: Final = 64
 # Hashes ordered by so many bits are looked up in places that are near each other.
 _ORDERED_BITS: Final = 8
@@ -57,30 +57,30 @@ class HashFile:
         return sum(self.counts[:place]), self.counts[place]
 
 
-def text_hashes(texts: pa.Array | pa.ChunkedArray) -> Hashes:
+def hash_any_texts(texts: pa.Array | pa.ChunkedArray) -> Hashes:
     """The hash of each text; none of them is null."""
-    found = hashes_of(texts)
+    found = hash_texts(texts)
     if found is not None:
         return found
     # Texts this long are rare, and are hashed one by one.
     is_long = pc.greater(pc.binary_length(texts), TEXT_BYTES_MAX)
-    short = hashes_of(pc.if_else(is_long, "", texts))
+    short = hash_texts(pc.if_else(is_long, "", texts))
     assert short is not None, "an empty text is short"
     places = np.flatnonzero(is_long.to_numpy(zero_copy_only=False))
-    short[places] = [_long_hash(text) for text in texts.filter(is_long).to_pylist()]
+    short[places] = [_hash_long_text(text) for text in texts.filter(is_long).to_pylist()]
     return short
 
 
-def text_hash(text: str) -> int:
+def hash_any_text(text: str) -> int:
     """The hash of one text, the same."""
-    return hash_of(text) if len(text.encode()) <= TEXT_BYTES_MAX else _long_hash(text)
+    return hash_text(text) if len(text.encode()) <= TEXT_BYTES_MAX else _hash_long_text(text)
 
 
-def tuple_hashes(members: Sequence[pa.Array | pa.ChunkedArray]) -> Hashes:
+def hash_tuples(members: Sequence[pa.Array | pa.ChunkedArray]) -> Hashes:
     """The hash of each tuple, given the texts of each member."""
-    found = text_hashes(members[0])
+    found = hash_any_texts(members[0])
     for texts in members[1:]:
-        found = (found ^ (found >> _TUPLE_SHIFT)) * _TUPLE_FACTOR ^ text_hashes(texts)
+        found = (found ^ (found >> _TUPLE_SHIFT)) * _TUPLE_FACTOR ^ hash_any_texts(texts)
     return found
 
 
@@ -88,38 +88,38 @@ def write_hashes(
     objects: Objects, folder: str, hashes: Iterable[Hashes], *, parts: int, is_sorted: bool
 ) -> HashFile:
     """Write hashes, sorted or only part by part: those that are merely looked up need no more."""
-    ordered = _joined(hashes)
+    ordered = _concatenate_hashes(hashes)
     if is_sorted:
         ordered.sort()
-        bounds = np.searchsorted(ordered, _lower_bounds(parts))
+        bounds = np.searchsorted(ordered, _compute_lower_bounds(parts))
         counts = np.diff([*bounds, len(ordered)])
     else:
-        ordered, counts = _partitioned(ordered, parts)
+        ordered, counts = _partition_hashes(ordered, parts)
     has_any = bool(len(ordered))
     path = write_note(objects, folder, ordered.tobytes(), kind="hashes") if has_any else ""
     return HashFile(path, tuple(counts.tolist()))
 
 
-def read_part(objects: Objects, files: Iterable[HashFile], part: int) -> list[Hashes]:
+def read_hash_part(objects: Objects, files: Iterable[HashFile], part: int) -> list[Hashes]:
     """The hashes of some files in one part of all hashes, each file's in its own order."""
     ranges = ((file, *file.range_of(part)) for file in files)
-    return [_read(objects, file, start, count) for file, start, count in ranges if count]
+    return [_read_range(objects, file, start, count) for file, start, count in ranges if count]
 
 
-def read_all(objects: Objects, files: Iterable[HashFile]) -> Hashes:
+def read_hashes(objects: Objects, files: Iterable[HashFile]) -> Hashes:
     """The hashes of some files, sorted."""
-    return in_order(_read(objects, file, 0, file.count) for file in files if file.count)
+    return merge_sorted(_read_range(objects, file, 0, file.count) for file in files if file.count)
 
 
-def in_order(runs: Iterable[Hashes]) -> Hashes:
+def merge_sorted(runs: Iterable[Hashes]) -> Hashes:
     """All hashes of some arrays, each of which is sorted, sorted."""
-    found = _joined(runs)
+    found = _concatenate_hashes(runs)
     # This kind of sort merges what is in order already.
     found.sort(kind="stable")
     return found
 
 
-def distinct(ordered: Hashes) -> Hashes:
+def deduplicate_sorted(ordered: Hashes) -> Hashes:
     """Sorted hashes, each of them once."""
     if not len(ordered):
         return ordered
@@ -127,12 +127,12 @@ def distinct(ordered: Hashes) -> Hashes:
     return found
 
 
-def repeated(ordered: Hashes) -> Hashes:
+def select_repeated(ordered: Hashes) -> Hashes:
     """Those of sorted hashes that are there more than once, each of them once."""
-    return distinct(ordered[1:][ordered[1:] == ordered[:-1]])
+    return deduplicate_sorted(ordered[1:][ordered[1:] == ordered[:-1]])
 
 
-def occurrences(hashes: Hashes, ordered: Hashes) -> npt.NDArray[np.int64]:
+def count_occurrences(hashes: Hashes, ordered: Hashes) -> npt.NDArray[np.int64]:
     """How often each of some hashes is among sorted ones."""
     return np.searchsorted(ordered, hashes, "right") - np.searchsorted(ordered, hashes)
 
@@ -146,7 +146,7 @@ def are_among(hashes: Hashes, ordered: Hashes) -> Mask:
     return found
 
 
-class Known:
+class HashIndex:
     """Sorted hashes among which very many others, in any order, are looked for.
 
     A table tells where those with the same highest bits begin: usually the next one or two.
@@ -161,7 +161,7 @@ class Known:
         # Narrow numbers: the table stays in the cache.
         self._starts = starts.astype(np.uint32 if len(ordered) <= _NARROW_MAX else np.int64)
 
-    def holds(self, hashes: Hashes) -> Mask:
+    def contains_each(self, hashes: Hashes) -> Mask:
         """Which of some hashes are among them."""
         if not len(self._ordered):
             return np.zeros(len(hashes), np.bool_)
@@ -178,25 +178,25 @@ class Known:
         return found
 
 
-def union(many: Iterable[Hashes]) -> Hashes:
+def union_hashes(many: Iterable[Hashes]) -> Hashes:
     """All hashes of some, sorted, each of them once."""
-    return distinct(np.sort(_joined(many)))
+    return deduplicate_sorted(np.sort(_concatenate_hashes(many)))
 
 
-def _joined(many: Iterable[Hashes]) -> Hashes:
+def _concatenate_hashes(many: Iterable[Hashes]) -> Hashes:
     found = [each for each in many if len(each)]
-    return np.concatenate([NONE, *found])
+    return np.concatenate([NO_HASHES, *found])
 
 
-def _read(objects: Objects, file: HashFile, start: int, count: int) -> Hashes:
+def _read_range(objects: Objects, file: HashFile, start: int, count: int) -> Hashes:
     if count == file.count:
-        return np.frombuffer(read_note(objects, file.path), np.uint64)
-    width = NONE.itemsize
-    data = require_note(objects.get_range(file.path, start * width, count * width))
+        return np.frombuffer(read_task_object(objects, file.path), np.uint64)
+    width = NO_HASHES.itemsize
+    data = require_task_object(objects.get_range(file.path, start * width, count * width))
     return np.frombuffer(data, np.uint64)
 
 
-def _partitioned(hashes: Hashes, parts: int) -> tuple[Hashes, npt.NDArray[np.int64]]:
+def _partition_hashes(hashes: Hashes, parts: int) -> tuple[Hashes, npt.NDArray[np.int64]]:
     """Hashes in the order of their parts, or at least of a few of their bits, and their counts."""
     bits = max(parts.bit_length() - 1, _ORDERED_BITS)
     width = np.uint8 if bits <= _ORDERED_BITS else np.uint16
@@ -206,12 +206,12 @@ def _partitioned(hashes: Hashes, parts: int) -> tuple[Hashes, npt.NDArray[np.int
     return hashes[np.argsort(highest, kind="stable")], counts
 
 
-def _lower_bounds(parts: int) -> Hashes:
+def _compute_lower_bounds(parts: int) -> Hashes:
     bits = parts.bit_length() - 1
     assert parts == 1 << bits, "parts are cut by the highest bits"
     numbers = np.arange(parts, dtype=np.uint64)
     return numbers << np.uint64(_BITS - bits) if bits else numbers
 
 
-def _long_hash(text: str) -> int:
+def _hash_long_text(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

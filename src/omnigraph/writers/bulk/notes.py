@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from omnigraph.errors import CorruptObject, StagingExpired
-from omnigraph.ids import new_ulid
+from omnigraph.errors import CorruptObjectError, StagingExpiredError
+from omnigraph.ids import generate_ulid
 from omnigraph.storage.digests import digest_of
 from omnigraph.storage.objects import Objects
 
@@ -23,22 +23,22 @@ _DIGEST: Final = re.compile(r"-([0-9a-f]{16})\.[a-z]+$")
 def write_note(notes: Objects, folder: str, data: bytes, *, kind: str) -> str:
     """Leave some bytes; the path of them."""
     digest = digest_of(data).partition(":")[2]
-    path = f"{folder}/{new_ulid()}-{digest}.{kind}"
+    path = f"{folder}/{generate_ulid()}-{digest}.{kind}"
     notes.put(path, data)
     return path
 
 
-def write_question(notes: Objects, folder: str, question: object) -> str:
+def write_task_input(notes: Objects, folder: str, question: object) -> str:
     """Leave a question that many tasks are asked, so that each is sent only the path of it."""
     return write_note(notes, folder, pickle.dumps(question), kind="question")
 
 
-def read_question(notes: Objects, path: str) -> Any:  # whatever the task is asked
+def read_task_input(notes: Objects, path: str) -> Any:  # whatever the task is asked
     """A question that was left."""
-    return pickle.loads(read_note(notes, path))  # noqa: S301 — written by who leads the load
+    return pickle.loads(read_task_object(notes, path))  # noqa: S301 — written by who leads the load
 
 
-def write_rows(notes: Objects, folder: str, rows: pa.Table) -> str:
+def write_task_rows(notes: Objects, folder: str, rows: pa.Table) -> str:
     """Leave rows as an Arrow stream; the path of it."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
@@ -46,25 +46,27 @@ def write_rows(notes: Objects, folder: str, rows: pa.Table) -> str:
     return write_note(notes, folder, bytes(sink.getvalue()), kind="rows")
 
 
-def read_rows(notes: Objects, path: str) -> pa.Table:
+def read_task_rows(notes: Objects, path: str) -> pa.Table:
     """Rows that were left."""
-    return pa.ipc.open_stream(read_note(notes, path)).read_all()
+    return pa.ipc.open_stream(read_task_object(notes, path)).read_all()
 
 
-def read_note(notes: Objects, path: str) -> bytes:
+def read_task_object(notes: Objects, path: str) -> bytes:
     """All bytes of a note, as they were written."""
-    data = require_note(notes.get(path))
+    data = require_task_object(notes.get(path))
     found = _DIGEST.search(path)
     if found and digest_of(data) != f"xxh3:{found[1]}":
         reason = "its digest is not the one in its name"
-        raise CorruptObject(path, reason, hint="run the load again: nothing of it was committed")
+        raise CorruptObjectError(
+            path, reason, hint="run the load again: nothing of it was committed"
+        )
     return data
 
 
-def require_note(data: bytes | None) -> bytes:
+def require_task_object(data: bytes | None) -> bytes:
     """What a note holds; notes stay until their load ends, unless a clean-up takes it for dead."""
     if data is None:
-        raise StagingExpired(
+        raise StagingExpiredError(
             "the notes of this load were removed meanwhile",
             hint="run it again, and clean up only what is older than the longest load takes",
         )

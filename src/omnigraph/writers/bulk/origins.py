@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 # A source, and two numbers that say which of its records.
-Origin: TypeAlias = tuple[int, int, int]
+RecordOrigin: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class OriginRecord:
     """A record where it was read: its place, its file or source, its number there, its text."""
 
-    place: str
+    location: str
     file: str
     number: int | None
     text: str
 
 
 # What finds records; those that it does not find are not in its answer.
-Locate: TypeAlias = Callable[[Sequence[Origin]], Mapping[Origin, Found]]
+LocateOrigins: TypeAlias = Callable[[Sequence[RecordOrigin]], Mapping[RecordOrigin, OriginRecord]]

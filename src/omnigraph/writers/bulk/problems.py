@@ -13,16 +13,16 @@ from omnigraph.errors import Violation
 from omnigraph.writers.validate.findings import Finding, Findings, Positions
 
 # A unit tells so many one by one; the others are counted.
-UNIT_TOLD_MAX: Final = 1_000
+SPLIT_PROBLEMS_MAX: Final = 1_000
 # A whole load keeps so many.
-TOLD_MAX: Final = 10_000
+LOAD_PROBLEMS_MAX: Final = 10_000
 
 
-class Step(IntEnum):
+class CheckStage(IntEnum):
     """Where a load of one process would have found it; an earlier step is told first."""
 
     READ = 0
-    TWICE = 1
+    DUPLICATE = 1
     EXISTS = 2
     FORM = 3
     RULES = 4
@@ -30,10 +30,10 @@ class Step(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RecordProblem:
     """A violation at a record, by its number in its unit; 0 stands for the file as a whole."""
 
-    step: Step
+    stage: CheckStage
     number: int
     violation: Violation
     hint: str | None = None
@@ -52,7 +52,7 @@ class RowFindings(Findings):
         self.count += len(finding.rows)
         self._bad.append(finding.rows)
         room = max(self._shown_max - len(self.told), 0)
-        self.told += [(row, finding.tell(row)) for row in finding.rows[:room].tolist()]
+        self.told += [(row, finding.build_violation(row)) for row in finding.rows[:room].tolist()]
 
     def add_by_row(self, findings: Sequence[Finding]) -> None:
         """Collect what several checks found in the same rows."""

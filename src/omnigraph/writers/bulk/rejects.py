@@ -10,17 +10,23 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from omnigraph.errors import KeyConflict, LoadError, Violation, WriteRefused, told
+from omnigraph.errors import (
+    KeyConflictError,
+    LoadError,
+    Violation,
+    WriteRefusedError,
+    format_violations,
+)
 from omnigraph.storage.objects import Objects
-from omnigraph.writers.bulk.origins import Found, Locate
-from omnigraph.writers.bulk.problems import TOLD_MAX, Step
-from omnigraph.writers.bulk.raw_texts import RAW_CHARS_MAX, Raw
+from omnigraph.writers.bulk.origins import LocateOrigins, OriginRecord
+from omnigraph.writers.bulk.problems import LOAD_PROBLEMS_MAX, CheckStage
+from omnigraph.writers.bulk.raw_texts import RAW_CHARS_MAX, RawRecord
 from omnigraph.writers.refusals import OWN_ID_HINT
-from omnigraph.writers.validate.findings import hint_for
+from omnigraph.writers.validate.findings import hint_of
 
 # A row that has the same key, or the same value, as the one that is told.
-_ALSO: Final = re.compile(r"\(also table row (\d+)\)$")
-_SCHEMA: Final = pa.schema(
+_OTHER_ROW: Final = re.compile(r"\(also table row (\d+)\)$")
+_REJECTS_SCHEMA: Final = pa.schema(
     [
         ("place", pa.utf8()),
         ("file", pa.utf8()),
@@ -36,20 +42,20 @@ _SCHEMA: Final = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
+class RejectedRecord:
     """A record that cannot be written: where it is, and why; `raw` is its text if it was read.
 
     `order` is its file and its number there; `key` its unit and its number there. `origin` is the
     record that the row was made of, if that is known.
     """
 
-    step: Step
+    stage: CheckStage
     key: tuple[int, int]
     order: tuple[int, int]
     file: str
     violation: Violation
     hint: str | None = None
-    origin: Found | None = None
+    origin: OriginRecord | None = None
 
     @property
     def number(self) -> int | None:
@@ -57,25 +63,25 @@ class Reject:
         return self.order[1] if self.origin is None else self.origin.number
 
     @property
-    def place(self) -> tuple[str, int, tuple[int, int]]:
+    def sort_key(self) -> tuple[str, int, tuple[int, int]]:
         """What to sort by: the file and the number there."""
         if self.origin is None:
             return "", 0, self.order
         return self.origin.file, self.origin.number or 0, self.order
 
 
-def other_rows(rejects: Iterable[Reject]) -> set[int]:
+def collect_other_rows(rejects: Iterable[RejectedRecord]) -> set[int]:
     """The rows that are named in what is told of rejected ones."""
-    found = (_ALSO.search(each.violation.message) for each in rejects)
+    found = (_OTHER_ROW.search(each.violation.message) for each in rejects)
     return {int(each[1]) for each in found if each is not None}
 
 
-def located(
-    rejects: Sequence[Reject],
-    raws: Mapping[tuple[int, int], Raw],
-    locate: Locate,
+def locate_rejects(
+    rejects: Sequence[RejectedRecord],
+    raws: Mapping[tuple[int, int], RawRecord],
+    locate: LocateOrigins,
     others: Mapping[int, tuple[int, int]],
-) -> list[Reject]:
+) -> list[RejectedRecord]:
     """Rejected rows with the records they were made of, as far as those are found.
 
     `others` are the keys of rows that are named with them.
@@ -85,60 +91,70 @@ def located(
     origins = {key: origin for key, origin in named.items() if origin is not None}
     found = locate(list(origins.values())) if origins else {}
     known = {key: found[origin] for key, origin in origins.items() if origin in found}
-    places = {row: known[key].place for row, key in others.items() if key in known}
-    return [_at(each, known[each.key], places) if each.key in known else each for each in rejects]
+    places = {row: known[key].location for row, key in others.items() if key in known}
+    return [
+        _with_origin(each, known[each.key], places) if each.key in known else each
+        for each in rejects
+    ]
 
 
-def _at(reject: Reject, origin: Found, places: Mapping[int, str]) -> Reject:
+def _with_origin(
+    reject: RejectedRecord, origin: OriginRecord, places: Mapping[int, str]
+) -> RejectedRecord:
     message = reject.violation.message
-    also = _ALSO.search(message)
+    also = _OTHER_ROW.search(message)
     if also is not None and int(also[1]) in places:
         message = f"{message[: also.start()]}(also {places[int(also[1])]})"
-    violation = replace(reject.violation, message=message, place=origin.place)
+    violation = replace(reject.violation, message=message, place=origin.location)
     return replace(reject, violation=violation, origin=origin)
 
 
-def refusal(rejects: Sequence[Reject], count: int) -> WriteRefused:
+def build_refusal(rejects: Sequence[RejectedRecord], count: int) -> WriteRefusedError:
     """The error that tells what is wrong with a load, what comes first in the input first."""
-    ordered = sorted(rejects, key=lambda each: (each.step, each.place))[:TOLD_MAX]
+    ordered = sorted(rejects, key=lambda each: (each.stage, each.sort_key))[:LOAD_PROBLEMS_MAX]
     violations = [each.violation for each in ordered]
     first = ordered[0]
-    match first.step:
-        case Step.READ:
+    match first.stage:
+        case CheckStage.READ:
             hints = dict.fromkeys(each.hint for each in ordered if each.hint)
             return LoadError(
-                told(violations, count),
+                format_violations(violations, count),
                 record=first.number or 0,
                 violations=violations,
                 count=count,
                 hint="; ".join(hints) or None,
             )
-        case Step.EXISTS:
+        case CheckStage.EXISTS:
             found, *others = violations
             assert found.type_name is not None, "an entity that exists has a type"
             assert found.entity_id is not None, "an entity that exists has an id"
-            return KeyConflict(
+            return KeyConflictError(
                 found.type_name, found.entity_id, place=found.place, others=others, count=count
             )
-    hint = hint_for(first.violation.rule)
-    if first.step is Step.TWICE:
+    hint = hint_of(first.violation.rule)
+    if first.stage is CheckStage.DUPLICATE:
         hint = OWN_ID_HINT if first.violation.rule == "id" else None
-    return WriteRefused(told(violations, count), violations=violations, count=count, hint=hint)
+    return WriteRefusedError(
+        format_violations(violations, count), violations=violations, count=count, hint=hint
+    )
 
 
 def write_rejects(
-    objects: Objects, name: str, rejects: Sequence[Reject], raws: Mapping[tuple[int, int], Raw]
+    objects: Objects,
+    name: str,
+    rejects: Sequence[RejectedRecord],
+    raws: Mapping[tuple[int, int], RawRecord],
 ) -> str:
     """Write rejected records as Parquet into a store; the address of the file."""
-    ordered = sorted(rejects, key=lambda each: (each.place, each.step))
-    rows = [_row(each, raws.get(each.key)) for each in ordered]
+    ordered = sorted(rejects, key=lambda each: (each.sort_key, each.stage))
+    rows = [_encode_reject(each, raws.get(each.key)) for each in ordered]
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), sink)
+    pq.write_table(pa.Table.from_pylist(rows, _REJECTS_SCHEMA), sink)
     objects.put(name, bytes(sink.getvalue()))
     return f"{objects.uri}/{name}"
 
 
-def _row(reject: Reject, raw: Raw | None) -> dict[str, object]:
+def _encode_reject(reject: RejectedRecord, raw: RawRecord | None) -> dict[str, object]:
     violation, origin = reject.violation, reject.origin
     text = None if raw is None else raw.text
     return {

@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeVar
 # Every unit under way holds its rows in memory.
 _THREADS_MAX: Final = 4
 
-Unit = TypeVar("Unit")
+Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
@@ -36,13 +36,13 @@ class Runner(Protocol):
     """
 
     def run(
-        self, units: Sequence[Unit], task: Callable[[Unit], Answer], *, stage: str
+        self, units: Sequence[Item], task: Callable[[Item], Answer], *, stage: str
     ) -> list[Answer]:
         """One answer per unit."""
         ...
 
 
-class InProcess:
+class LocalRunner:
     """Runs units in threads of this process: as many at once as there is memory for."""
 
     def __init__(
@@ -52,27 +52,27 @@ class InProcess:
         self._threads = threads or min(os.cpu_count() or 1, _THREADS_MAX)
 
     def run(
-        self, units: Sequence[Unit], task: Callable[[Unit], Answer], *, stage: str
+        self, units: Sequence[Item], task: Callable[[Item], Answer], *, stage: str
     ) -> list[Answer]:
         """One answer per unit; after a failure no further unit is begun."""
         answers: list[Answer] = []
         if len(units) < 2 or self._threads == 1:
             for answer in map(task, units):
                 answers.append(answer)
-                self._tell(Stage(stage, len(answers), len(units)))
+                self._report_progress(Stage(stage, len(answers), len(units)))
             return answers
         with ThreadPoolExecutor(self._threads, thread_name_prefix="omnigraph-bulk") as threads:
             begun = [threads.submit(task, unit) for unit in units]
             try:
                 for each in begun:
                     answers.append(each.result())
-                    self._tell(Stage(stage, len(answers), len(units)))
+                    self._report_progress(Stage(stage, len(answers), len(units)))
             except BaseException:
                 for each in begun:
                     each.cancel()
                 raise
         return answers
 
-    def _tell(self, stage: Stage) -> None:
+    def _report_progress(self, stage: Stage) -> None:
         if self._progress is not None:
             self._progress(stage)

@@ -11,17 +11,17 @@ import pyarrow as pa
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.source_files import SourceFile
 from omnigraph.writers.bulk.notes import write_note
-from omnigraph.writers.bulk.origins import Locate
-from omnigraph.writers.bulk.stores import stores_of
+from omnigraph.writers.bulk.origins import LocateOrigins
+from omnigraph.writers.bulk.stores import get_stores
 from omnigraph.writers.bulk.streams import STAGED
 from omnigraph.writers.bulk.units import (
-    UNIT_BYTES,
-    UNIT_ROWS,
+    SPLIT_BYTES,
+    SPLIT_ROWS,
+    FileRange,
     Format,
-    GraphPlace,
-    Piece,
-    pieces_of,
-    unusable,
+    GraphLocation,
+    build_input_error,
+    plan_file_ranges,
 )
 from omnigraph.writers.inputs.lines import LINE_BYTES_MAX
 
@@ -44,84 +44,86 @@ class BulkSource(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:
+    def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:
         """Its pieces; what has to be staged goes into the folder."""
 
     @property
-    def locate(self) -> Locate | None:
+    def locate(self) -> LocateOrigins | None:
         """What finds the records that its rows were made of, if they were made of any."""
         return None
 
-    def accept(self, counts: LoadCounts) -> None:
+    def accept_counts(self, counts: LoadCounts) -> None:
         """Refuse to commit a load of which too much was left out."""
         del counts
 
 
 @dataclass(frozen=True, slots=True)
-class Files(BulkSource):
+class FileSource(BulkSource):
     """Files at an address: one, all of a folder, or those that match a pattern."""
 
     uri: str
     type: str | None = None
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:  # noqa: ARG002 — as others
+    def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:  # noqa: ARG002 — as others
         """The files, cut where they can be."""
-        return pieces_of(self.uri, self.options, type_name=self.type)
+        return plan_file_ranges(self.uri, self.options, type_name=self.type)
 
 
 @dataclass(frozen=True, slots=True)
-class FilesByType(BulkSource):
+class TypedFileSource(BulkSource):
     """Files of tables, at an address for each type."""
 
     uris: Mapping[str, str]
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:  # noqa: ARG002 — as others
+    def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:  # noqa: ARG002 — as others
         """The files of all types, cut where they can be."""
         return tuple(
             piece
             for type_name, uri in self.uris.items()
-            for piece in pieces_of(uri, self.options, type_name=type_name)
+            for piece in plan_file_ranges(uri, self.options, type_name=type_name)
         )
 
 
 @dataclass(frozen=True, slots=True)
-class TextLines(BulkSource):
+class JsonLinesSource(BulkSource):
     """JSON lines in memory; the name stands for a file in messages."""
 
     data: bytes = field(repr=False)
     name: str
 
-    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:
+    def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:
         """The lines, staged a piece at a time."""
-        notes = stores_of(place).notes
+        notes = get_stores(place).objects
         return tuple(
-            _staged(notes, folder, block, Piece(_NOWHERE, Format.JSONL, self.name, end=len(block)))
-            for block in _blocks_of_lines(self.data)
+            _stage_object(
+                notes, folder, block, FileRange(_NO_FILE, Format.JSONL, self.name, end=len(block))
+            )
+            for block in _split_lines(self.data)
         )
 
 
 @dataclass(frozen=True, slots=True)
-class TableRows(BulkSource):
+class TableSource(BulkSource):
     """Rows of one type from a reader, which can be read once."""
 
     reader: pa.RecordBatchReader
     type: str
 
-    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:
+    def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:
         """The rows, staged a piece at a time."""
-        notes = stores_of(place).notes
+        notes = get_stores(place).objects
         try:
             return tuple(
                 stage_rows(notes, folder, portion, type_name=self.type)
-                for portion in portions(self.reader, self.reader.schema)
+                for portion in batch_rows(self.reader, self.reader.schema)
             )
         except (OSError, pa.ArrowException) as failure:
-            raise unusable("table", str(failure)) from failure
+            raise build_input_error("table", str(failure)) from failure
 
 
-def portions(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+def batch_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
     """Batches put together until they are as many rows or bytes as a piece may have.
 
     No batch at all is a portion without rows: a type of which there are none may be overwritten.
@@ -131,39 +133,39 @@ def portions(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[p
     for batch in batches:
         waiting.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows >= UNIT_ROWS or size >= UNIT_BYTES:
+        if rows >= SPLIT_ROWS or size >= SPLIT_BYTES:
             yield pa.Table.from_batches(waiting, schema)
             waiting, rows, size, given = [], 0, 0, given + 1
     if waiting or not given:
         yield pa.Table.from_batches(waiting, schema)
 
 
-def stage_rows(notes: Objects, folder: str, rows: pa.Table, *, type_name: str) -> Piece:
+def stage_rows(notes: Objects, folder: str, rows: pa.Table, *, type_name: str) -> FileRange:
     """Stage rows of a type as a piece."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)
-    piece = Piece(_NOWHERE, Format.ARROW, "table", type_name, rows=rows.num_rows)
-    return _staged(notes, folder, bytes(sink.getvalue()), piece)
+    piece = FileRange(_NO_FILE, Format.ARROW, "table", type_name, rows=rows.num_rows)
+    return _stage_object(notes, folder, bytes(sink.getvalue()), piece)
 
 
-_NOWHERE = SourceFile("", 0, "")
+_NO_FILE = SourceFile("", 0, "")
 
 
-def _staged(notes: Objects, folder: str, data: bytes, piece: Piece) -> Piece:
+def _stage_object(notes: Objects, folder: str, data: bytes, piece: FileRange) -> FileRange:
     path = write_note(notes, folder, data, kind="input")
     file = SourceFile(f"{STAGED}{path}", len(data), "")
-    return Piece(
+    return FileRange(
         file, piece.format, piece.name, piece.type, piece.start, piece.end, rows=piece.rows
     )
 
 
-def _blocks_of_lines(data: bytes) -> Iterator[bytes]:
+def _split_lines(data: bytes) -> Iterator[bytes]:
     start = 0
     while start < len(data) or not start:
-        end = data.rfind(b"\n", start, start + UNIT_BYTES) + 1
+        end = data.rfind(b"\n", start, start + SPLIT_BYTES) + 1
         if end <= start:
-            end = data.find(b"\n", start + UNIT_BYTES, start + UNIT_BYTES + LINE_BYTES_MAX) + 1
+            end = data.find(b"\n", start + SPLIT_BYTES, start + SPLIT_BYTES + LINE_BYTES_MAX) + 1
         yield data[start : end or len(data)]
         start = end or len(data)
         if not data:

@@ -13,39 +13,39 @@ from omnigraph.schema.accepted import TypeKey
 from omnigraph.storage.pins import Pin, Staged
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.bulk.hashes import HashFile
-from omnigraph.writers.bulk.places import Places, places_of
-from omnigraph.writers.bulk.stores import stores_of
-from omnigraph.writers.bulk.units import Job, Unit
-from omnigraph.writers.bulk.writing import Written
+from omnigraph.writers.bulk.places import RecordLocations, build_locations
+from omnigraph.writers.bulk.stores import get_stores
+from omnigraph.writers.bulk.units import InputSplit, LoadJob
+from omnigraph.writers.bulk.writing import SplitResult
 
 
 @dataclass(frozen=True)
 class StagedLoad:
     """The units of a load and what each of them wrote."""
 
-    job: Job
-    units: tuple[Unit, ...]
-    written: tuple[Written, ...]
+    job: LoadJob
+    splits: tuple[InputSplit, ...]
+    results: tuple[SplitResult, ...]
 
     @cached_property
-    def places(self) -> Places:
+    def locations(self) -> RecordLocations:
         """Where the records are."""
-        return places_of(self.units, [written.lines for written in self.written])
+        return build_locations(self.splits, [written.lines for written in self.results])
 
-    def types(self, view: View) -> list[TypeKey]:
+    def list_types(self, view: View) -> list[TypeKey]:
         """The types that occur, also without rows: nodes by name, then edges by name."""
-        found = {name for written in self.written for name in written.types}
+        found = {name for written in self.results for name in written.types}
         return [type_key for type_key in view.types if str(type_key) in found]
 
-    def rows(self, type_key: TypeKey) -> int:
+    def count_rows(self, type_key: TypeKey) -> int:
         """How many rows of a type there are."""
         name = str(type_key)
-        found = (portion for each in self.written for portion in each.types.get(name, ()))
+        found = (portion for each in self.results for portion in each.types.get(name, ()))
         return sum(portion.rows for portion in found)
 
-    def hashes(self, type_key: TypeKey, name: str) -> tuple[HashFile, ...]:
+    def list_hash_files(self, type_key: TypeKey, name: str) -> tuple[HashFile, ...]:
         """The files of the hashes of a name, one of each portion that has any."""
-        found = (each.types.get(str(type_key), ()) for each in self.written)
+        found = (each.types.get(str(type_key), ()) for each in self.results)
         return tuple(
             portion.hashes[name]
             for portions in found
@@ -53,32 +53,32 @@ class StagedLoad:
             if name in portion.hashes
         )
 
-    def staged(self, type_key: TypeKey) -> tuple[Staged, ...]:
+    def list_staged(self, type_key: TypeKey) -> tuple[Staged, ...]:
         """The rows of a type, in the order of the input."""
         return self._staged.get(str(type_key), ())
 
-    def version(self, type_key: TypeKey) -> Pin:
+    def build_version(self, type_key: TypeKey) -> Pin:
         """A version that nobody sees, in which the rows of a type can be read."""
         name = str(type_key)
         if name not in self._versions:
-            tables = stores_of(self.job.place).tables
-            self._versions[name] = tables.append(self.job.pins[name], self.staged(type_key))
+            tables = get_stores(self.job.location).tables
+            self._versions[name] = tables.append(self.job.pins[name], self.list_staged(type_key))
         return self._versions[name]
 
-    def read(self, type_key: TypeKey, columns: list[str]) -> pa.Table:
+    def read_columns(self, type_key: TypeKey, columns: list[str]) -> pa.Table:
         """Some columns of all rows of a type, in the order of the input."""
-        files = [name for part in self.staged(type_key) for name in part.files]
-        table = stores_of(self.job.place).tables.open(self.version(type_key))
-        return table.rows_of_files(files, columns=columns)
+        files = [name for part in self.list_staged(type_key) for name in part.list_files]
+        table = get_stores(self.job.location).tables.open(self.build_version(type_key))
+        return table.scan_files(files, columns=columns)
 
-    def ids(self, type_key: TypeKey) -> pa.Array:
+    def read_ids(self, type_key: TypeKey) -> pa.Array:
         """The ids of all rows of a type, as large strings: there may be gigabytes of them."""
-        return joined(self.read(type_key, [ID_COLUMN])[ID_COLUMN])
+        return join_texts(self.read_columns(type_key, [ID_COLUMN])[ID_COLUMN])
 
     @cached_property
     def _staged(self) -> Mapping[str, tuple[Staged, ...]]:
         found: dict[str, list[Staged]] = {}
-        for written in self.written:
+        for written in self.results:
             for name, portions in written.types.items():
                 parts = (Staged.from_json(portion.staged) for portion in portions)
                 found.setdefault(name, []).extend(parts)
@@ -89,6 +89,6 @@ class StagedLoad:
         return {}
 
 
-def joined(texts: pa.ChunkedArray) -> pa.Array:
+def join_texts(texts: pa.ChunkedArray) -> pa.Array:
     """Texts in one array of large strings, which may hold more than two gigabytes."""
     return texts.cast(pa.large_string()).combine_chunks()

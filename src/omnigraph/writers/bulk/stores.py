@@ -9,10 +9,10 @@ from typing import Final
 from omnigraph.storage.objects import Objects, open_objects
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.schemas import Schemas, StoredSchema
-from omnigraph.writers.bulk.units import GraphPlace, Job
+from omnigraph.writers.bulk.units import GraphLocation, LoadJob
 
 # Graphs that one worker keeps open.
-_OPEN_MAX: Final = 8
+_OPEN_STORES_MAX: Final = 8
 
 
 @dataclass(frozen=True)
@@ -21,33 +21,33 @@ class Stores:
 
     tables: Tables
     # What is written here is of no use after a crash.
-    notes: Objects
+    objects: Objects
     schemas: Schemas
 
-    def schema(self, job: Job) -> StoredSchema:
+    def get_schema(self, job: LoadJob) -> StoredSchema:
         """The schema that a load was planned with."""
         return self.schemas.get(job.schema)
 
 
-_open: dict[tuple[object, ...], Stores] = {}
-_opening: Final = threading.Lock()
+_stores_cache: dict[tuple[object, ...], Stores] = {}
+_cache_lock: Final = threading.Lock()
 
 
-def stores_of(place: GraphPlace) -> Stores:
+def get_stores(place: GraphLocation) -> Stores:
     """The stores of a graph in this process: those that it is open with, or others."""
-    if place.here is not None:
-        return place.here
+    if place.local_stores is not None:
+        return place.local_stores
     key = (place.uri, tuple(sorted(place.options.items())), place.is_durable)
-    with _opening:
-        found = _open.get(key)
+    with _cache_lock:
+        found = _stores_cache.get(key)
         if found is None:
-            while len(_open) >= _OPEN_MAX:
-                del _open[next(iter(_open))]
-            found = _open[key] = _opened(place)
+            while len(_stores_cache) >= _OPEN_STORES_MAX:
+                del _stores_cache[next(iter(_stores_cache))]
+            found = _stores_cache[key] = _open_stores(place)
         return found
 
 
-def _opened(place: GraphPlace) -> Stores:
+def _open_stores(place: GraphLocation) -> Stores:
     notes = open_objects(place.uri, is_durable=False, options=place.options)
     tables = Tables(place.uri, is_durable=place.is_durable, options=place.options)
     return Stores(tables, notes, Schemas(notes))

@@ -11,25 +11,25 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.source_files import opened
-from omnigraph.writers.bulk.notes import read_note
-from omnigraph.writers.bulk.units import Format, Job, Piece
-from omnigraph.writers.inputs.csv_ranges import RecordRange, Source
+from omnigraph.storage.source_files import open_source_file
+from omnigraph.writers.bulk.notes import read_task_object
+from omnigraph.writers.bulk.units import FileRange, Format, LoadJob
+from omnigraph.writers.inputs.csv_ranges import RecordRange, SeekableStream
 from omnigraph.writers.inputs.csv_records import CsvRecords
 from omnigraph.writers.inputs.lines import Stream
-from omnigraph.writers.inputs.reading import Reading
+from omnigraph.writers.inputs.reading import RowSink
 from omnigraph.writers.inputs.tables import BATCH_ROWS
 
 # The name of an object of the graph that a load reads.
 STAGED: Final = "staged:"
-_LOOK_BYTES: Final = 64 * 1024
+_PROBE_BYTES: Final = 64 * 1024
 _NEWLINE: Final = b"\n"
 
 
 class LineRange:
     """The lines that begin in a range of bytes; the last of them may end behind it."""
 
-    def __init__(self, source: Source, start: int, end: int) -> None:
+    def __init__(self, source: SeekableStream, start: int, end: int) -> None:
         self._source = source
         self._place = start
         self._end = end
@@ -42,11 +42,11 @@ class LineRange:
     def read(self, nbytes: int, /) -> bytes:
         """Up to so many of the next bytes; none at the end."""
         if self._place < self._end:
-            data = self._next(min(nbytes, self._end - self._place))
+            data = self._read_next(min(nbytes, self._end - self._place))
         elif self._is_at_start:
             return b""
         else:
-            data = self._next(_LOOK_BYTES)
+            data = self._read_next(_PROBE_BYTES)
             data = data[: data.find(_NEWLINE) + 1 or len(data)]
         self._place += len(data)
         self._is_at_start = data.endswith(_NEWLINE) or not data
@@ -54,7 +54,7 @@ class LineRange:
 
     def _skip_to_line(self, place: int) -> None:
         self._source.seek(place)
-        while data := self._source.read(_LOOK_BYTES):
+        while data := self._source.read(_PROBE_BYTES):
             end = data.find(_NEWLINE) + 1
             if end:
                 self._place, self._rest = place + end, data[end:]
@@ -62,7 +62,7 @@ class LineRange:
             place += len(data)
         self._place = max(place, self._end)
 
-    def _next(self, nbytes: int) -> bytes:
+    def _read_next(self, nbytes: int) -> bytes:
         if self._rest:
             data, self._rest = self._rest[:nbytes], self._rest[nbytes:]
             return data
@@ -70,14 +70,14 @@ class LineRange:
 
 
 @contextmanager
-def opened_piece(piece: Piece, job: Job, objects: Objects) -> Iterator[pa.NativeFile]:
+def open_range(piece: FileRange, job: LoadJob, objects: Objects) -> Iterator[pa.NativeFile]:
     """The file of a piece, unpacked if it is compressed."""
     uri = piece.file.uri
     if uri.startswith(STAGED):
-        with pa.BufferReader(read_note(objects, uri.removeprefix(STAGED))) as stream:
+        with pa.BufferReader(read_task_object(objects, uri.removeprefix(STAGED))) as stream:
             yield stream
         return
-    with opened(piece.file, job.place.options) as stream:
+    with open_source_file(piece.file, job.location.options) as stream:
         if not piece.is_compressed:
             yield stream
             return
@@ -85,7 +85,7 @@ def opened_piece(piece: Piece, job: Job, objects: Objects) -> Iterator[pa.Native
             yield unpacked
 
 
-def lines_of(stream: pa.NativeFile, piece: Piece) -> Stream:
+def open_lines(stream: pa.NativeFile, piece: FileRange) -> Stream:
     """The lines of a piece."""
     if piece.is_compressed:
         whole: Stream = stream
@@ -93,7 +93,7 @@ def lines_of(stream: pa.NativeFile, piece: Piece) -> Stream:
     return LineRange(stream, piece.start, piece.end)
 
 
-def records_of(stream: pa.NativeFile, piece: Piece, reading: Reading) -> CsvRecords:
+def open_csv_records(stream: pa.NativeFile, piece: FileRange, reading: RowSink) -> CsvRecords:
     """The records of a piece of a CSV file."""
     if not piece.start and piece.end == piece.file.size:
         return CsvRecords(stream, reading)
@@ -103,7 +103,9 @@ def records_of(stream: pa.NativeFile, piece: Piece, reading: Reading) -> CsvReco
     return CsvRecords(found, reading, header)
 
 
-def batches_of(stream: pa.NativeFile, piece: Piece) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+def read_batches(
+    stream: pa.NativeFile, piece: FileRange
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The columns and the rows of a piece of a table file."""
     match piece.format:
         case Format.PARQUET:

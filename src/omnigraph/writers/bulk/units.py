@@ -12,20 +12,20 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from omnigraph.diagnostics.shown import readable
-from omnigraph.errors import LoadError, Violation, told
+from omnigraph.diagnostics.shown import sanitize_message
+from omnigraph.errors import LoadError, Violation, format_violations
 from omnigraph.storage.pins import Pin
-from omnigraph.storage.source_files import SourceFile, opened, source_files
-from omnigraph.writers.bulk.problems import UNIT_TOLD_MAX
-from omnigraph.writers.inputs.csv_ranges import quoted_starts
+from omnigraph.storage.source_files import SourceFile, list_source_files, open_source_file
+from omnigraph.writers.bulk.problems import SPLIT_PROBLEMS_MAX
+from omnigraph.writers.inputs.csv_ranges import find_quoted_starts
 from omnigraph.writers.load import LoadMode
 
 if TYPE_CHECKING:
     from omnigraph.writers.bulk.stores import Stores
 
 # Smaller units cost more starts; larger ones more memory, and leave cores idle at the end.
-UNIT_BYTES: Final = 64 * 1024**2
-UNIT_ROWS: Final = 1024 * 1024
+SPLIT_BYTES: Final = 64 * 1024**2
+SPLIT_ROWS: Final = 1024 * 1024
 # Below so many hashes the keys of a load are compared in one place.
 PART_HASHES_MAX: Final = 100_000_000
 _PART_HASHES: Final = 8_000_000
@@ -34,7 +34,7 @@ _PARTS_MAX: Final = 4_096
 # parts costs little, and that there are too few costs memory.
 _LINE_BYTES: Final = 64
 _CSV_LINE_BYTES: Final = 24
-_PACKED: Final = 10
+_COMPRESSION_RATIO: Final = 10
 _COMPRESSED: Final = (".gz", ".zst", ".bz2")
 
 
@@ -65,7 +65,7 @@ def noun_of(format_: Format) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class GraphPlace:
+class GraphLocation:
     """Where a graph is, for any process: its address and how to get there.
 
     `here` is the graph as this process has it open. It does not cross processes: others open it by
@@ -75,15 +75,15 @@ class GraphPlace:
     uri: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_durable: bool = True
-    here: Stores | None = field(default=None, repr=False, compare=False)
+    local_stores: Stores | None = field(default=None, repr=False, compare=False)
 
-    def __reduce__(self) -> tuple[type[GraphPlace], tuple[str, dict[str, str], bool]]:
+    def __reduce__(self) -> tuple[type[GraphLocation], tuple[str, dict[str, str], bool]]:
         """The place for another process."""
-        return GraphPlace, (self.uri, dict(self.options), self.is_durable)
+        return GraphLocation, (self.uri, dict(self.options), self.is_durable)
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class LoadJob:
     """What every unit of a load needs to know: the graph, its schema and pins, and the terms.
 
     `folder` is where the units of this load leave what others read, `parts` is into how many parts
@@ -92,19 +92,19 @@ class Job:
     `after_sweep` is the newest sweep of a collector before the first unit began.
     """
 
-    place: GraphPlace
+    location: GraphLocation
     schema: str
     pins: Mapping[str, Pin]
     mode: LoadMode
     folder: str
     parts: int = 1
-    told_max: int = UNIT_TOLD_MAX
+    problems_max: int = SPLIT_PROBLEMS_MAX
     may_mark: bool = False
     after_sweep: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FileRange:
     """A part of an input file: bytes, row groups or stripes from `start` to before `end`.
 
     `name` stands for the file in messages, `type` is that of the rows of a table. A part of a CSV
@@ -123,33 +123,35 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class InputSplit:
     """A piece of a load; `left_out` are the numbers of records that were rejected before."""
 
-    job: Job
+    job: LoadJob
     number: int
-    piece: Piece
-    left_out: tuple[int, ...] = ()
+    file_range: FileRange
+    excluded: tuple[int, ...] = ()
 
 
-def pieces_of(uri: str, options: Mapping[str, str], *, type_name: str | None) -> tuple[Piece, ...]:
+def plan_file_ranges(
+    uri: str, options: Mapping[str, str], *, type_name: str | None
+) -> tuple[FileRange, ...]:
     """The pieces of all files that an address stands for, in the order of their names."""
     try:
-        files, problem = source_files(uri, options)
+        files, problem = list_source_files(uri, options)
     except OSError as failure:
-        raise unusable(uri, failure.strerror or str(failure)) from failure
+        raise build_input_error(uri, failure.strerror or str(failure)) from failure
     if not files:
-        raise unusable(uri, problem)
-    return tuple(piece for file in files for piece in _cut(file, options, type_name))
+        raise build_input_error(uri, problem)
+    return tuple(piece for file in files for piece in _split_file(file, options, type_name))
 
 
-def unusable(name: str, problem: str) -> LoadError:
+def build_input_error(name: str, problem: str) -> LoadError:
     """The error for an input that cannot be read at all."""
-    violation = Violation("source", readable(problem), place=readable(name))
-    return LoadError(told([violation], 1), record=0, violations=[violation])
+    violation = Violation("source", sanitize_message(problem), place=sanitize_message(name))
+    return LoadError(format_violations([violation], 1), record=0, violations=[violation])
 
 
-def parts_for(pieces: Sequence[Piece]) -> int:
+def compute_parts(pieces: Sequence[FileRange]) -> int:
     """Into how many parts the hashes of a load are cut, by its likely size."""
     # A row has up to three: an id and two ends.
     likely = 3 * sum(piece.rows for piece in pieces)
@@ -159,79 +161,87 @@ def parts_for(pieces: Sequence[Piece]) -> int:
     return parts
 
 
-def _cut(file: SourceFile, options: Mapping[str, str], type_name: str | None) -> Iterator[Piece]:
+def _split_file(
+    file: SourceFile, options: Mapping[str, str], type_name: str | None
+) -> Iterator[FileRange]:
     name, _, last = file.uri.rpartition(".")
     is_compressed = f".{last.lower()}" in _COMPRESSED
     ending = f".{(name.rpartition('.')[2] if is_compressed else last).lower()}"
     format_ = _FORMATS.get(ending)
     if format_ is None or (is_compressed and format_ in (Format.PARQUET, Format.ORC)):
-        raise unusable(file.uri, f"not a kind of file that can be loaded: {', '.join(_FORMATS)}")
+        raise build_input_error(
+            file.uri, f"not a kind of file that can be loaded: {', '.join(_FORMATS)}"
+        )
     if format_ is Format.JSONL and type_name is not None:
-        raise _with_rule(file.uri, "type", "every record names its own type: leave the type out")
+        raise _build_load_error(
+            file.uri, "type", "every record names its own type: leave the type out"
+        )
     if is_compressed:
-        size = file.size * _PACKED
+        size = file.size * _COMPRESSION_RATIO
         rows = size // (_CSV_LINE_BYTES if format_ is Format.CSV else _LINE_BYTES)
-        yield Piece(file, format_, file.uri, type_name, 0, file.size, is_compressed, rows)
+        yield FileRange(file, format_, file.uri, type_name, 0, file.size, is_compressed, rows)
     elif format_ is Format.CSV:
-        yield from _record_ranges(file, options, type_name)
+        yield from _iter_record_ranges(file, options, type_name)
     elif format_ is Format.JSONL:
-        yield from _byte_ranges(file)
+        yield from _iter_byte_ranges(file)
     else:
-        yield from _row_ranges(file, format_, options, type_name)
+        yield from _iter_row_ranges(file, format_, options, type_name)
 
 
-def _with_rule(name: str, rule: str, problem: str) -> LoadError:
-    violation = Violation(rule, problem, place=readable(name))
-    return LoadError(told([violation], 1), record=0, violations=[violation])
+def _build_load_error(name: str, rule: str, problem: str) -> LoadError:
+    violation = Violation(rule, problem, place=sanitize_message(name))
+    return LoadError(format_violations([violation], 1), record=0, violations=[violation])
 
 
-def _byte_ranges(file: SourceFile) -> Iterator[Piece]:
-    for start in range(0, max(file.size, 1), UNIT_BYTES):
-        end = min(start + UNIT_BYTES, file.size)
+def _iter_byte_ranges(file: SourceFile) -> Iterator[FileRange]:
+    for start in range(0, max(file.size, 1), SPLIT_BYTES):
+        end = min(start + SPLIT_BYTES, file.size)
         rows = (end - start) // _LINE_BYTES
-        yield Piece(file, Format.JSONL, file.uri, None, start, end, rows=rows)
+        yield FileRange(file, Format.JSONL, file.uri, None, start, end, rows=rows)
 
 
-def _record_ranges(
+def _iter_record_ranges(
     file: SourceFile, options: Mapping[str, str], type_name: str | None
-) -> Iterator[Piece]:
+) -> Iterator[FileRange]:
     """Ranges of bytes of a CSV file; one where nobody knows which quotes open and which close."""
-    borders = [*range(0, max(file.size, 1), UNIT_BYTES), file.size]
+    borders = [*range(0, max(file.size, 1), SPLIT_BYTES), file.size]
     starts: list[bool] | None = [False]
     if len(borders) > 2:
         try:
-            starts = quoted_starts(partial(opened, file, options), borders)
+            starts = find_quoted_starts(partial(open_source_file, file, options), borders)
         except (OSError, pa.ArrowException) as failure:
             reason = getattr(failure, "strerror", None) or str(failure)
-            raise unusable(file.uri, reason) from failure
+            raise build_input_error(file.uri, reason) from failure
     if starts is None:
         borders, starts = [0, file.size], [False]
     for start, end, is_within in zip(borders[:-1], borders[1:], starts, strict=True):
         rows = (end - start) // _CSV_LINE_BYTES
-        yield Piece(
+        yield FileRange(
             file, Format.CSV, file.uri, type_name, start, end, rows=rows, is_within_quotes=is_within
         )
 
 
-def _row_ranges(
+def _iter_row_ranges(
     file: SourceFile, format_: Format, options: Mapping[str, str], type_name: str | None
-) -> Iterator[Piece]:
+) -> Iterator[FileRange]:
     """Consecutive row groups or stripes of about as many rows as a unit may have."""
     try:
-        with opened(file, options) as stream:
-            counts = _group_rows(stream, format_)
+        with open_source_file(file, options) as stream:
+            counts = _count_group_rows(stream, format_)
     except (OSError, pa.ArrowException) as failure:
-        raise unusable(file.uri, getattr(failure, "strerror", None) or str(failure)) from failure
+        raise build_input_error(
+            file.uri, getattr(failure, "strerror", None) or str(failure)
+        ) from failure
     start, rows = 0, 0
     for number, count in enumerate(counts):
-        if rows and rows + count > UNIT_ROWS:
-            yield Piece(file, format_, file.uri, type_name, start, number, rows=rows)
+        if rows and rows + count > SPLIT_ROWS:
+            yield FileRange(file, format_, file.uri, type_name, start, number, rows=rows)
             start, rows = number, 0
         rows += count
-    yield Piece(file, format_, file.uri, type_name, start, len(counts), rows=rows)
+    yield FileRange(file, format_, file.uri, type_name, start, len(counts), rows=rows)
 
 
-def _group_rows(stream: pa.NativeFile, format_: Format) -> list[int]:
+def _count_group_rows(stream: pa.NativeFile, format_: Format) -> list[int]:
     if format_ is Format.PARQUET:
         metadata = pq.read_metadata(stream)
         return [metadata.row_group(each).num_rows for each in range(metadata.num_row_groups)]

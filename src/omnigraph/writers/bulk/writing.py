@@ -9,28 +9,28 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.execution.columns import SOURCE_COLUMN, table_shape
+from omnigraph.execution.columns import SOURCE_COLUMN, build_table_shape
 from omnigraph.execution.hashing import Hashes
-from omnigraph.execution.view import tabled_types
+from omnigraph.execution.view import table_types_of
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.catalog import Cardinality, EdgeType, NodeType
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.schemas import StoredSchema
-from omnigraph.writers.bulk.attending import require_wanted, tell_staged
-from omnigraph.writers.bulk.hashes import HashFile, text_hashes, tuple_hashes, write_hashes
-from omnigraph.writers.bulk.notes import read_note, write_note
-from omnigraph.writers.bulk.problems import Problem
-from omnigraph.writers.bulk.rows import Identified, RowChecks
-from omnigraph.writers.bulk.stores import Stores, stores_of
-from omnigraph.writers.bulk.unit_reading import PORTION_BYTES, read_unit
-from omnigraph.writers.bulk.units import Unit
-from omnigraph.writers.change import COPIES, in_one
+from omnigraph.writers.bulk.attending import record_staged, require_running_load
+from omnigraph.writers.bulk.hashes import HashFile, hash_any_texts, hash_tuples, write_hashes
+from omnigraph.writers.bulk.notes import read_task_object, write_note
+from omnigraph.writers.bulk.problems import RecordProblem
+from omnigraph.writers.bulk.rows import IdentifiedRows, RowChecks
+from omnigraph.writers.bulk.stores import Stores, get_stores
+from omnigraph.writers.bulk.unit_reading import PORTION_BYTES, read_split
+from omnigraph.writers.bulk.units import InputSplit
+from omnigraph.writers.change import COPIES, combine_column
 from omnigraph.writers.committed_values import with_committed_values
 from omnigraph.writers.inputs.data import AbsentColumns
-from omnigraph.writers.inputs.reading import Numbers
+from omnigraph.writers.inputs.reading import RowNumbers
 from omnigraph.writers.load import LoadMode
-from omnigraph.writers.validate.groups import Group, groups_of
+from omnigraph.writers.validate.groups import UniqueGroup, groups_of
 from omnigraph.writers.validate.references import ends_of
 
 # The names of hashes: of ids, of sources with all their repetitions, of ends at a node type, and
@@ -40,18 +40,18 @@ _ENDS: Final = "ends:"
 SOURCES: Final = "sources"
 
 
-def ends_at(node_key: TypeKey) -> str:
+def ends_name_of(node_key: TypeKey) -> str:
     """The name of the hashes of ends at a node type."""
     return f"{_ENDS}{node_key}"
 
 
-def tuples_of(group: Group) -> str:
+def tuples_name_of(group: UniqueGroup) -> str:
     """The name of the hashes of the tuples of a group."""
     return f"tuples:{','.join(group.columns)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class StagedRows:
     """Rows of one type that a unit wrote at once: `staged` as a text, and hashes of what they hold.
 
     `numbers` are those of the rows: the path of an object, or the first of consecutive ones.
@@ -64,7 +64,7 @@ class Portion:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class SplitResult:
     """What became of a unit. `lines` is how far the numbers of the next unit are shifted.
 
     `count` is how many problems there are, of which some are told. A unit that is not complete
@@ -74,57 +74,61 @@ class Written:
 
     lines: int
     is_complete: bool
-    types: Mapping[str, tuple[Portion, ...]]
-    problems: tuple[Problem, ...]
-    count: int
-    kept: frozenset[str] = frozenset()
+    types: Mapping[str, tuple[StagedRows, ...]]
+    problems: tuple[RecordProblem, ...]
+    problem_count: int
+    patched_types: frozenset[str] = frozenset()
 
 
-def write_unit(unit: Unit) -> Written:
+def write_split(unit: InputSplit) -> SplitResult:
     """Read a unit and write its good rows."""
-    stores = stores_of(unit.job.place)
-    sink = _UnitSink(unit, stores)
-    reading = read_unit(unit, stores, sink.keep, sink.examine)
+    stores = get_stores(unit.job.location)
+    sink = _SplitWriter(unit, stores)
+    reading = read_split(unit, stores, sink.write_rows, sink.check_rejected_rows)
     writers = sink.writers
     problems = [
         *reading.problems,
         *(problem for writer in writers.values() for problem in writer.checks.problems),
     ]
-    left_out = set(unit.left_out)
+    left_out = set(unit.excluded)
     told = [problem for problem in problems if problem.number not in left_out]
-    return Written(
+    return SplitResult(
         lines=reading.lines,
         is_complete=reading.is_complete,
         types={str(type_key): tuple(writer.portions) for type_key, writer in writers.items()},
-        problems=tuple(sorted(told, key=lambda each: each.number)[: unit.job.told_max]),
-        count=reading.refused
+        problems=tuple(sorted(told, key=lambda each: each.number)[: unit.job.problems_max]),
+        problem_count=reading.refused
         + sum(writer.checks.count for writer in writers.values())
         - (len(problems) - len(told)),
-        kept=frozenset(str(type_key) for type_key, writer in writers.items() if writer.keeps),
+        patched_types=frozenset(
+            str(type_key) for type_key, writer in writers.items() if writer.keeps
+        ),
     )
 
 
-class _UnitSink:
+class _SplitWriter:
     """The types of a unit, each with its writer."""
 
-    def __init__(self, unit: Unit, stores: Stores) -> None:
+    def __init__(self, unit: InputSplit, stores: Stores) -> None:
         self._unit = unit
         self._stores = stores
-        self._schema = stores.schema(unit.job)
-        self._types = tabled_types(self._schema.catalog)
+        self._schema = stores.get_schema(unit.job)
+        self._types = table_types_of(self._schema.catalog)
         self.writers: dict[TypeKey, _TypeWriter] = {}
 
-    def keep(
-        self, type_key: TypeKey, rows: pa.Table, numbers: Numbers, absent: AbsentColumns, /
+    def write_rows(
+        self, type_key: TypeKey, rows: pa.Table, numbers: RowNumbers, absent: AbsentColumns, /
     ) -> None:
         """Write the good ones of some rows."""
-        self._writer(type_key).write(rows, numbers, absent)
+        self._get_writer(type_key).write(rows, numbers, absent)
 
-    def examine(self, type_key: TypeKey, rows: pa.Table, numbers: Numbers, /) -> None:
+    def check_rejected_rows(
+        self, type_key: TypeKey, rows: pa.Table, numbers: RowNumbers, /
+    ) -> None:
         """Tell what else is wrong with refused records."""
-        self._writer(type_key).checks.tell_rules(rows, numbers)
+        self._get_writer(type_key).checks.check_rejected_rows(rows, numbers)
 
-    def _writer(self, type_key: TypeKey) -> _TypeWriter:
+    def _get_writer(self, type_key: TypeKey) -> _TypeWriter:
         if type_key not in self.writers:
             type_ = self._types[type_key]
             self.writers[type_key] = _TypeWriter(
@@ -138,7 +142,7 @@ class _TypeWriter:
 
     def __init__(
         self,
-        unit: Unit,
+        unit: InputSplit,
         stores: Stores,
         schema: StoredSchema,
         type_key: TypeKey,
@@ -148,87 +152,93 @@ class _TypeWriter:
         self._stores = stores
         self._type_key = type_key
         self._type = type_
-        self._shape = table_shape(schema.accepted, type_key)
-        self.checks = RowChecks(type_key, type_, self._shape, unit.job.told_max)
-        self._left_out = np.array(unit.left_out, np.int64)
-        self.portions: list[Portion] = []
+        self._shape = build_table_shape(schema.accepted, type_key)
+        self.checks = RowChecks(type_key, type_, self._shape, unit.job.problems_max)
+        self._left_out = np.array(unit.excluded, np.int64)
+        self.portions: list[StagedRows] = []
         # Whether committed values were asked for.
         self.keeps = False
 
-    def write(self, rows: pa.Table, numbers: Numbers, absent: AbsentColumns) -> None:
+    def write(self, rows: pa.Table, numbers: RowNumbers, absent: AbsentColumns) -> None:
         """Write the good ones of some rows; in a merge, absent columns keep committed values."""
         if len(self._left_out):
             is_kept = ~np.isin(numbers, self._left_out)
             rows, numbers = rows.filter(pa.array(is_kept)), numbers[is_kept]
         is_patch = self._unit.job.mode is LoadMode.MERGE
-        found = self.checks.identify(rows, numbers, absent)
-        for each in self._complete(found, absent) if is_patch and absent else (found,):
-            ready = self.checks.within_rules(each)
+        found = self.checks.identify_rows(rows, numbers, absent)
+        for each in self._fill_committed_values(found, absent) if is_patch and absent else (found,):
+            ready = self.checks.filter_valid(each)
             if ready.rows.num_rows:
-                self._write(ready)
+                self._stage_rows(ready)
 
     @property
     def _pin(self) -> Pin:
         return self._unit.job.pins[str(self._type_key)]
 
-    def _complete(self, found: Identified, absent: AbsentColumns) -> Iterator[Identified]:
+    def _fill_committed_values(
+        self, found: IdentifiedRows, absent: AbsentColumns
+    ) -> Iterator[IdentifiedRows]:
         """Rows with the committed values of absent columns, in parts that fit into memory."""
         self.keeps = True
         rows, table = found.rows, self._stores.tables.open(self._pin)
-        copies = table.find(ID_COLUMN, in_one(rows[ID_COLUMN]), columns=COPIES.names)
+        copies = table.find(ID_COLUMN, combine_column(rows[ID_COLUMN]), columns=COPIES.names)
         everywhere = np.ones(rows.num_rows, np.bool_)
         masks = dict.fromkeys(sorted(absent), everywhere)
         start = 0
-        for part in in_portions(with_committed_values(rows, masks, table, copies, spend=_ignore)):
+        for part in batch_tables(
+            with_committed_values(rows, masks, table, copies, spend=_ignore_size)
+        ):
             end = start + part.num_rows
-            yield Identified(part, found.numbers[start:end], found.is_fresh)
+            yield IdentifiedRows(part, found.numbers[start:end], found.is_fresh)
             start = end
 
-    def _write(self, ready: Identified) -> None:
-        notes, folder = self._stores.notes, self._unit.job.folder
-        require_wanted(notes, folder)
+    def _stage_rows(self, ready: IdentifiedRows) -> None:
+        notes, folder = self._stores.objects, self._unit.job.folder
+        require_running_load(notes, folder)
         staged = self._stores.tables.write(self._pin, ready.rows)
         staged = replace(staged, after_sweep=self._unit.job.after_sweep)
-        tell_staged(notes, folder, staged)
-        kept = self._kept(ready.numbers)
-        hashes = self._noted(ready.rows, is_fresh=ready.is_fresh)
-        self.portions.append(Portion(len(ready.numbers), staged.to_json(), kept, hashes))
+        record_staged(notes, folder, staged)
+        kept = self._encode_numbers(ready.numbers)
+        hashes = self._write_hashes(ready.rows, is_fresh=ready.is_fresh)
+        self.portions.append(StagedRows(len(ready.numbers), staged.to_json(), kept, hashes))
 
-    def _kept(self, numbers: Numbers) -> str | int:
+    def _encode_numbers(self, numbers: RowNumbers) -> str | int:
         if (np.diff(numbers) == 1).all():
             return int(numbers[0])
         data = numbers.astype(np.int64).tobytes()
-        return write_note(self._stores.notes, self._unit.job.folder, data, kind="numbers")
+        return write_note(self._stores.objects, self._unit.job.folder, data, kind="numbers")
 
-    def _noted(self, rows: pa.Table, *, is_fresh: bool) -> dict[str, HashFile]:
+    def _write_hashes(self, rows: pa.Table, *, is_fresh: bool) -> dict[str, HashFile]:
         """The hashes of what other rows, written anywhere, are compared with, in files."""
-        job, notes = self._unit.job, self._stores.notes
+        job, notes = self._unit.job, self._stores.objects
         return {
             name: write_hashes(
                 notes, job.folder, found, parts=job.parts, is_sorted=not name.startswith(_ENDS)
             )
-            for name, found in self._hashes(rows, is_fresh=is_fresh).items()
+            for name, found in self._compute_hashes(rows, is_fresh=is_fresh).items()
         }
 
-    def _hashes(self, rows: pa.Table, *, is_fresh: bool) -> dict[str, list[Hashes]]:
+    def _compute_hashes(self, rows: pa.Table, *, is_fresh: bool) -> dict[str, list[Hashes]]:
         type_ = self._type
         found: dict[str, list[Hashes]] = {}
         if not is_fresh:
-            found[IDS] = [text_hashes(rows[ID_COLUMN])]
+            found[IDS] = [hash_any_texts(rows[ID_COLUMN])]
         if isinstance(type_, EdgeType):
-            ends = {column: text_hashes(rows[column]) for column in ends_of(type_)}
+            ends = {column: hash_any_texts(rows[column]) for column in ends_of(type_)}
             for column, node_key in ends_of(type_).items():
-                found.setdefault(ends_at(node_key), []).append(ends[column])
+                found.setdefault(ends_name_of(node_key), []).append(ends[column])
             if type_.cardinality != Cardinality():
                 found[SOURCES] = [ends[SOURCE_COLUMN]]
         if type_.constraints.uniques:
             for group in groups_of(self._shape, type_):
                 if not group.has_key:
-                    found[tuples_of(group)] = [tuple_hashes(group.texts(group.bound(rows)))]
+                    found[tuples_name_of(group)] = [
+                        hash_tuples(group.format_texts(group.select_bound_columns(rows)))
+                    ]
         return found
 
 
-def in_portions(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def batch_tables(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Tables put together until they are as many bytes as may wait in memory."""
     waiting: list[pa.Table] = []
     for part in parts:
@@ -240,12 +250,12 @@ def in_portions(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield pa.concat_tables(waiting)
 
 
-def _ignore(_size: int) -> None:
+def _ignore_size(_size: int) -> None:
     """Portions bound what is in memory."""
 
 
-def read_numbers(stores: Stores, portion: Portion) -> Numbers:
+def read_row_numbers(stores: Stores, portion: StagedRows) -> RowNumbers:
     """The numbers of the rows of a portion in their unit."""
     if isinstance(portion.numbers, int):
         return np.arange(portion.numbers, portion.numbers + portion.rows, dtype=np.int64)
-    return np.frombuffer(read_note(stores.notes, portion.numbers), np.int64)
+    return np.frombuffer(read_task_object(stores.objects, portion.numbers), np.int64)

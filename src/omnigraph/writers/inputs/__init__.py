@@ -30,22 +30,22 @@ form of values is checked here.
 from omnigraph.writers.inputs.data import (
     Dialect,
     FileOrigins,
-    Incoming,
+    IncomingRows,
     Input,
     InputOptions,
     Progress,
     Text,
 )
-from omnigraph.writers.inputs.read import Source, read_input
+from omnigraph.writers.inputs.read import InputSource, read_input
 
 __all__ = [
     "Dialect",
     "FileOrigins",
-    "Incoming",
+    "IncomingRows",
     "Input",
     "InputOptions",
+    "InputSource",
     "Progress",
-    "Source",
     "Text",
     "read_input",
 ]

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.columns import arrow_type
+from omnigraph.execution.columns import arrow_type_of
 from omnigraph.schema.types import (
     FLOATS,
     INTEGER_RANGES,
@@ -24,11 +24,11 @@ from omnigraph.schema.types import (
     Scalar,
     ScalarType,
     VectorType,
-    scalar_type,
+    make_scalar_type,
 )
-from omnigraph.writers.inputs.fitted import Fitted, fitted, kept
-from omnigraph.writers.inputs.temporal_texts import dates_of, datetimes_of
-from omnigraph.writers.inputs.value_reading import TEMPORAL_RANGES, Misfit, decoded_blob
+from omnigraph.writers.inputs.fitted import CoercedColumn, build_coerced, select_fitting
+from omnigraph.writers.inputs.temporal_texts import parse_dates, parse_datetimes
+from omnigraph.writers.inputs.value_reading import TEMPORAL_RANGES, MisfitError, decode_blob
 
 Rows: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -36,48 +36,48 @@ _DAY_MS = 86_400_000
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
-class WrongArrowType(ValueError):
+class WrongArrowTypeError(ValueError):
     """A column whose Arrow type cannot be that of its property, whatever its values are."""
 
 
-def convert(values: pa.Array, type_: PropertyType, *, is_strict: bool) -> Fitted:
+def coerce_column(values: pa.Array, type_: PropertyType, *, is_strict: bool) -> CoercedColumn:
     """The values as the property keeps them; strict refuses nulls in lists and lost digits."""
-    values = plain(values)
-    target = arrow_type(type_)
+    values = decode_plain(values)
+    target = arrow_type_of(type_)
     if pa.types.is_null(values.type):
-        return Fitted(pa.nulls(len(values), target), None)
+        return CoercedColumn(pa.nulls(len(values), target), None)
     match type_.value:
         case ScalarType(scalar):
-            return _scalars(values, scalar, is_strict=is_strict)
+            return _coerce_scalars(values, scalar, is_strict=is_strict)
         case EnumType():
-            return _texts(values)
+            return _coerce_texts(values)
         case VectorType(dimension):
-            return _vectors(values, dimension, target)
+            return _coerce_vectors(values, dimension, target)
         case ListType(element):
-            return _lists(values, element, target, is_strict=is_strict)
+            return _coerce_lists(values, element, target, is_strict=is_strict)
     assert_never(type_.value)
 
 
-def id_texts(values: pa.Array) -> Fitted:
+def coerce_ids(values: pa.Array) -> CoercedColumn:
     """Ids given by a column: texts, or the integers of integer keys."""
-    values = plain(values)
+    values = decode_plain(values)
     if pa.types.is_null(values.type) or pa.types.is_integer(values.type):
-        return Fitted(values.cast(pa.utf8()), None)
-    return _texts(values)
+        return CoercedColumn(values.cast(pa.utf8()), None)
+    return _coerce_texts(values)
 
 
-def plain(values: pa.Array) -> pa.Array:
+def decode_plain(values: pa.Array) -> pa.Array:
     """The same values without dictionary, runs, views or extension around them."""
     kind = values.type
     if isinstance(values, pa.ExtensionArray):
-        return plain(values.storage)
+        return decode_plain(values.storage)
     # Arrow takes no values of views, so that what is within is made plain first.
     if pa.types.is_run_end_encoded(kind):
         runs = np.diff(values.run_ends.to_numpy(), prepend=0)
         rows = np.repeat(np.arange(len(runs)), runs)[values.offset :][: len(values)]
-        return plain(values.values).take(pa.array(rows))
+        return decode_plain(values.values).take(pa.array(rows))
     if pa.types.is_dictionary(kind):
-        return plain(values.dictionary).take(values.indices)
+        return decode_plain(values.dictionary).take(values.indices)
     if pa.types.is_string_view(kind):
         return values.cast(pa.utf8())
     if pa.types.is_binary_view(kind):
@@ -85,139 +85,146 @@ def plain(values: pa.Array) -> pa.Array:
     return values
 
 
-def _scalars(values: pa.Array, scalar: Scalar, *, is_strict: bool) -> Fitted:
+def _coerce_scalars(values: pa.Array, scalar: Scalar, *, is_strict: bool) -> CoercedColumn:
     if scalar in INTEGER_RANGES:
-        return _integers(values, scalar)
+        return _coerce_integers(values, scalar)
     if scalar in FLOATS:
-        return _floats(values, scalar)
+        return _coerce_floats(values, scalar)
     if scalar is Scalar.DATE:
-        return _dates(values)
+        return _coerce_dates(values)
     if scalar is Scalar.DATETIME:
-        return _datetimes(values, is_strict=is_strict)
+        return _coerce_datetimes(values, is_strict=is_strict)
     if scalar is Scalar.BLOB:
-        return _blobs(values)
+        return _coerce_blobs(values)
     if scalar is Scalar.STRING:
-        return _texts(values)
+        return _coerce_texts(values)
     assert scalar is Scalar.BOOL, scalar
     if not pa.types.is_boolean(values.type):
-        raise WrongArrowType
-    return Fitted(values, None)
+        raise WrongArrowTypeError
+    return CoercedColumn(values, None)
 
 
-def _texts(values: pa.Array) -> Fitted:
+def _coerce_texts(values: pa.Array) -> CoercedColumn:
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
-        raise WrongArrowType
+        raise WrongArrowTypeError
     raw = values.cast(pa.large_binary())
     try:
-        return Fitted(raw.cast(pa.large_utf8()).cast(pa.utf8()), None)
+        return CoercedColumn(raw.cast(pa.large_utf8()).cast(pa.utf8()), None)
     except pa.ArrowInvalid:
-        texts = [None if each is None else _text_or_none(each) for each in raw.to_pylist()]
-        return fitted(pa.array(texts, pa.utf8()), bad_of=values)
+        texts = [None if each is None else _decode_text(each) for each in raw.to_pylist()]
+        return build_coerced(pa.array(texts, pa.utf8()), bad_of=values)
 
 
-def _text_or_none(raw: bytes) -> str | None:
+def _decode_text(raw: bytes) -> str | None:
     try:
         return raw.decode()
     except UnicodeDecodeError:
         return None
 
 
-def _integers(values: pa.Array, scalar: Scalar) -> Fitted:
-    target = arrow_type(scalar_type(scalar))
+def _coerce_integers(values: pa.Array, scalar: Scalar) -> CoercedColumn:
+    target = arrow_type_of(make_scalar_type(scalar))
     low, high = INTEGER_RANGES[scalar]
     if pa.types.is_floating(values.type):
         numbers = values.cast(pa.float64())
         # The bound above is a power of two, which a float holds; the highest integer may not be.
-        fits = _both(
+        fits = _combine_masks(
             pc.equal(pc.floor(numbers), numbers),
             pc.greater_equal(numbers, float(low)),
             pc.less(numbers, float(high + 1)),
         )
-        return fitted(kept(numbers, fits).cast(target, safe=False), bad_of=values)
+        return build_coerced(select_fitting(numbers, fits).cast(target, safe=False), bad_of=values)
     if pa.types.is_decimal(values.type):
-        return _whole_decimals(values, scalar)
+        return _coerce_decimals(values, scalar)
     if not pa.types.is_integer(values.type):
-        raise WrongArrowType
-    return fitted(_within(values, low, high).cast(target), bad_of=values)
+        raise WrongArrowTypeError
+    return build_coerced(_are_within(values, low, high).cast(target), bad_of=values)
 
 
-def _within(values: pa.Array, low: int, high: int) -> pa.Array:
+def _are_within(values: pa.Array, low: int, high: int) -> pa.Array:
     """The integers between two bounds, which need not lie in the range of their type."""
     limits = np.iinfo(values.type.to_pandas_dtype())
     if low <= limits.min and limits.max <= high:
         return values
     least, most = pa.scalar(max(low, int(limits.min)), values.type), min(high, int(limits.max))
-    fits = _both(
+    fits = _combine_masks(
         pc.greater_equal(values, least), pc.less_equal(values, pa.scalar(most, values.type))
     )
-    return kept(values, fits)
+    return select_fitting(values, fits)
 
 
-def _whole_decimals(values: pa.Array, scalar: Scalar) -> Fitted:
-    target = arrow_type(scalar_type(scalar))
+def _coerce_decimals(values: pa.Array, scalar: Scalar) -> CoercedColumn:
+    target = arrow_type_of(make_scalar_type(scalar))
     try:
-        return Fitted(values.cast(target), None)
+        return CoercedColumn(values.cast(target), None)
     except pa.ArrowInvalid:
         low, high = INTEGER_RANGES[scalar]
         whole = [
             int(each) if each is not None and each == int(each) and low <= each <= high else None
             for each in values.to_pylist()
         ]
-        return fitted(pa.array(whole, target), bad_of=values)
+        return build_coerced(pa.array(whole, target), bad_of=values)
 
 
-def _floats(values: pa.Array, scalar: Scalar) -> Fitted:
+def _coerce_floats(values: pa.Array, scalar: Scalar) -> CoercedColumn:
     kind = values.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise WrongArrowType
+        raise WrongArrowTypeError
     numbers = values.cast(pa.float64(), safe=False)
-    numbers = numbers.cast(arrow_type(scalar_type(scalar)), safe=False)
-    return fitted(kept(numbers, pc.is_finite(numbers)), bad_of=values)
+    numbers = numbers.cast(arrow_type_of(make_scalar_type(scalar)), safe=False)
+    return build_coerced(select_fitting(numbers, pc.is_finite(numbers)), bad_of=values)
 
 
-def _dates(values: pa.Array) -> Fitted:
+def _coerce_dates(values: pa.Array) -> CoercedColumn:
     kind = values.type
     if pa.types.is_date32(kind):
-        return Fitted(values, None)
+        return CoercedColumn(values, None)
     if _is_text(kind):
-        days = after_texts(values, dates_of)
+        days = coerce_after_texts(values, parse_dates)
     elif pa.types.is_integer(kind):
-        days = fitted(
-            _within(values, *TEMPORAL_RANGES[Scalar.DATE]).cast(pa.int64()), bad_of=values
+        days = build_coerced(
+            _are_within(values, *TEMPORAL_RANGES[Scalar.DATE]).cast(pa.int64()), bad_of=values
         )
     elif pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
         per_day = _DAY_MS if pa.types.is_date64(kind) else 86_400 * _PER_SECOND[kind.unit]
-        whole, is_exact = _divided(values.cast(pa.int64()), per_day)
-        days = fitted(kept(_within(whole, *TEMPORAL_RANGES[Scalar.DATE]), is_exact), bad_of=values)
+        whole, is_exact = _divide_counts(values.cast(pa.int64()), per_day)
+        days = build_coerced(
+            select_fitting(_are_within(whole, *TEMPORAL_RANGES[Scalar.DATE]), is_exact),
+            bad_of=values,
+        )
     else:
-        raise WrongArrowType
-    return Fitted(days.values.cast(pa.int32()).cast(pa.date32()), days.bad)
+        raise WrongArrowTypeError
+    return CoercedColumn(days.values.cast(pa.int32()).cast(pa.date32()), days.bad)
 
 
-def _datetimes(values: pa.Array, *, is_strict: bool) -> Fitted:
+def _coerce_datetimes(values: pa.Array, *, is_strict: bool) -> CoercedColumn:
     kind = values.type
     if _is_text(kind):
-        found = after_texts(values, lambda texts: datetimes_of(texts, is_strict=is_strict))
-        return Fitted(found.values.view(pa.date64()), found.bad)
+        found = coerce_after_texts(
+            values, lambda texts: parse_datetimes(texts, is_strict=is_strict)
+        )
+        return CoercedColumn(found.values.view(pa.date64()), found.bad)
     low, high = TEMPORAL_RANGES[Scalar.DATETIME]
     if pa.types.is_timestamp(kind) and kind.unit in ("us", "ns"):
-        instants, is_exact = _divided(values.cast(pa.int64()), _PER_SECOND[kind.unit] // 1_000)
-        instants = kept(instants, is_exact) if is_strict else instants
+        instants, is_exact = _divide_counts(
+            values.cast(pa.int64()), _PER_SECOND[kind.unit] // 1_000
+        )
+        instants = select_fitting(instants, is_exact) if is_strict else instants
     elif pa.types.is_timestamp(kind) or pa.types.is_date32(kind):
         factor = _DAY_MS if pa.types.is_date32(kind) else 1_000 // _PER_SECOND[kind.unit]
         counts = values.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64())
         instants = pc.multiply(
-            _within(counts.cast(pa.int64()), low // factor, high // factor), factor
+            _are_within(counts.cast(pa.int64()), low // factor, high // factor), factor
         )
     elif pa.types.is_date64(kind) or pa.types.is_integer(kind):
         instants = values.cast(pa.int64()) if pa.types.is_date64(kind) else values
     else:
-        raise WrongArrowType
-    found = fitted(_within(instants, low, high).cast(pa.int64()), bad_of=values)
-    return Fitted(found.values.view(pa.date64()), found.bad)
+        raise WrongArrowTypeError
+    found = build_coerced(_are_within(instants, low, high).cast(pa.int64()), bad_of=values)
+    return CoercedColumn(found.values.view(pa.date64()), found.bad)
 
 
-def _divided(counts: pa.Array, divisor: int) -> tuple[pa.Array, pa.Array]:
+def _divide_counts(counts: pa.Array, divisor: int) -> tuple[pa.Array, pa.Array]:
     """Counts divided and rounded down, and a mask of those that divide without a rest."""
     numbers = counts.fill_null(0).to_numpy(zero_copy_only=False)
     whole, rest = np.divmod(numbers, divisor)
@@ -225,33 +232,39 @@ def _divided(counts: pa.Array, divisor: int) -> tuple[pa.Array, pa.Array]:
     return pa.array(whole, pa.int64(), mask=mask), pa.array(rest == 0)
 
 
-def _blobs(values: pa.Array) -> Fitted:
+def _coerce_blobs(values: pa.Array) -> CoercedColumn:
     kind = values.type
     if _is_text(kind):
-        texts, bad = _texts(values)
-        blobs = pa.array([_blob_or_none(text) for text in texts.to_pylist()], pa.large_binary())
-        return fitted(blobs, bad_of=texts) if bad is None else fitted(blobs, bad_of=values)
+        texts, bad = _coerce_texts(values)
+        blobs = pa.array([_decode_blob(text) for text in texts.to_pylist()], pa.large_binary())
+        return (
+            build_coerced(blobs, bad_of=texts)
+            if bad is None
+            else build_coerced(blobs, bad_of=values)
+        )
     if not (
         pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
         or pa.types.is_fixed_size_binary(kind)
     ):
-        raise WrongArrowType
-    return Fitted(values.cast(pa.large_binary()), None)
+        raise WrongArrowTypeError
+    return CoercedColumn(values.cast(pa.large_binary()), None)
 
 
-def _blob_or_none(text: str | None) -> bytes | None:
+def _decode_blob(text: str | None) -> bytes | None:
     try:
-        return None if text is None else decoded_blob(text)
-    except Misfit:
+        return None if text is None else decode_blob(text)
+    except MisfitError:
         return None
 
 
-def _lists(values: pa.Array, element: Scalar, target: pa.DataType, *, is_strict: bool) -> Fitted:
+def _coerce_lists(
+    values: pa.Array, element: Scalar, target: pa.DataType, *, is_strict: bool
+) -> CoercedColumn:
     lists = _as_lists(values)
-    lengths, parents = _lengths(lists), owners_of(lists)
+    lengths, parents = _count_elements(lists), owners_of(lists)
     items = lists.flatten()
-    found = convert(items, scalar_type(element, is_nullable=True), is_strict=is_strict)
+    found = coerce_column(items, make_scalar_type(element, is_nullable=True), is_strict=is_strict)
     unfit = found.values.is_null() if is_strict else found.bad
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
     made = pa.ListArray.from_arrays(
@@ -260,10 +273,12 @@ def _lists(values: pa.Array, element: Scalar, target: pa.DataType, *, is_strict:
     return _without_parents(made, parents, unfit)
 
 
-def _vectors(values: pa.Array, dimension: int, target: pa.DataType) -> Fitted:
+def _coerce_vectors(values: pa.Array, dimension: int, target: pa.DataType) -> CoercedColumn:
     lists = _as_lists(values)
-    lengths, parents = _lengths(lists), owners_of(lists)
-    found = convert(lists.flatten(), scalar_type(Scalar.F32, is_nullable=True), is_strict=True)
+    lengths, parents = _count_elements(lists), owners_of(lists)
+    found = coerce_column(
+        lists.flatten(), make_scalar_type(Scalar.F32, is_nullable=True), is_strict=True
+    )
     is_valid = lists.is_valid().to_numpy(zero_copy_only=False)
     fits = is_valid & (lengths == dimension)
     if found.values.null_count:
@@ -274,7 +289,7 @@ def _vectors(values: pa.Array, dimension: int, target: pa.DataType) -> Fitted:
     made = pa.FixedSizeListArray.from_arrays(
         pa.array(numbers.reshape(-1)), type=target, mask=pa.array(~fits)
     )
-    return fitted(made, bad_of=lists)
+    return build_coerced(made, bad_of=lists)
 
 
 def _as_lists(values: pa.Array) -> pa.Array:
@@ -287,38 +302,40 @@ def _as_lists(values: pa.Array) -> pa.Array:
         or pa.types.is_list_view(kind)
         or pa.types.is_large_list_view(kind)
     ):
-        raise WrongArrowType
+        raise WrongArrowTypeError
     return values.cast(pa.list_(kind.value_field))
 
 
 def owners_of(lists: pa.Array) -> Rows:
     """The row of each element, in the order of `flatten`, which leaves out what a null covers."""
-    return np.repeat(np.arange(len(lists)), _lengths(lists))
+    return np.repeat(np.arange(len(lists)), _count_elements(lists))
 
 
-def _lengths(lists: pa.Array) -> Rows:
+def _count_elements(lists: pa.Array) -> Rows:
     lengths = pc.list_value_length(lists).fill_null(0)
     return np.asarray(lengths.to_numpy(zero_copy_only=False), np.int64)
 
 
-def _without_parents(made: pa.Array, parents: Rows, unfit: pa.Array | None) -> Fitted:
+def _without_parents(made: pa.Array, parents: Rows, unfit: pa.Array | None) -> CoercedColumn:
     """Lists without those that own an unfit element."""
     if unfit is None or not pc.any(unfit).as_py():
-        return Fitted(made, None)
+        return CoercedColumn(made, None)
     bad = np.zeros(len(made), np.bool_)
     bad[parents[unfit.to_numpy(zero_copy_only=False)]] = True
     mask = pa.array(bad)
-    return Fitted(pc.if_else(mask, None, made), mask)
+    return CoercedColumn(pc.if_else(mask, None, made), mask)
 
 
-def after_texts(values: pa.Array, read: Callable[[pa.Array], Fitted]) -> Fitted:
+def coerce_after_texts(
+    values: pa.Array, read: Callable[[pa.Array], CoercedColumn]
+) -> CoercedColumn:
     """What is read from texts, where a value that is no text at all is bad too."""
-    texts = _texts(values)
+    texts = _coerce_texts(values)
     found = read(texts.values)
-    return found if texts.bad is None else fitted(found.values, bad_of=values)
+    return found if texts.bad is None else build_coerced(found.values, bad_of=values)
 
 
-def _both(*masks: pa.Array) -> pa.Array:
+def _combine_masks(*masks: pa.Array) -> pa.Array:
     """Where all masks hold; null where a value is."""
     joined = masks[0]
     for mask in masks[1:]:

@@ -24,33 +24,33 @@ from omnigraph.writers.inputs.lines import Stream
 _COUNTERS: Final = 4
 _COUNT_BYTES: Final = 4 * 1024**2
 # The end of most records is near.
-_LOOK_BYTES: Final = 64 * 1024
+_RECORD_PROBE_BYTES: Final = 64 * 1024
 _NEWLINE, _QUOTE = b'\n"'
 
 
-class Source(Stream, Protocol):
+class SeekableStream(Stream, Protocol):
     """A stream that can go on from elsewhere."""
 
     def seek(self, position: int, /) -> int:
         """Go on from another place."""
 
 
-Open = Callable[[], AbstractContextManager[Source]]
+OpenFile = Callable[[], AbstractContextManager[SeekableStream]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Quotes:
+class _QuoteCount:
     """How many quotes a range has, and whether they pair if it starts outside and if within."""
 
     count: int
     is_paired: tuple[bool, bool]
 
 
-def quoted_starts(open_file: Open, borders: Sequence[int]) -> list[bool] | None:
+def find_quoted_starts(open_file: OpenFile, borders: Sequence[int]) -> list[bool] | None:
     """For each range between two borders whether it starts within quotes; None if nobody knows."""
     ranges = list(pairwise(borders))
     with ThreadPoolExecutor(_COUNTERS) as pool:
-        found = list(pool.map(partial(_counted, open_file), ranges))
+        found = list(pool.map(partial(_count_range_quotes, open_file), ranges))
     starts, is_within = [], False
     for quotes in found:
         if quotes is None or not quotes.is_paired[is_within]:
@@ -60,7 +60,7 @@ def quoted_starts(open_file: Open, borders: Sequence[int]) -> list[bool] | None:
     return starts
 
 
-def _counted(open_file: Open, borders: tuple[int, int]) -> _Quotes | None:
+def _count_range_quotes(open_file: OpenFile, borders: tuple[int, int]) -> _QuoteCount | None:
     """The quotes of a range; None if a line of it ends with a return alone."""
     place, end = borders
     count, is_paired = 0, [True, True]
@@ -82,24 +82,24 @@ def _counted(open_file: Open, borders: tuple[int, int]) -> _Quotes | None:
                 count += len(quotes)
             place += len(data)
             last = data[-1:]
-    return _Quotes(count, (is_paired[0], is_paired[1]))
+    return _QuoteCount(count, (is_paired[0], is_paired[1]))
 
 
 class RecordRange:
     """The records that begin in a range of bytes; the last of them may end behind it."""
 
-    def __init__(self, source: Source, start: int, end: int, *, is_within: bool) -> None:
+    def __init__(self, source: SeekableStream, start: int, end: int, *, is_within: bool) -> None:
         self._source = source
         self._place = start
         self._end = end
         self._is_within = is_within
-        self._look_bytes = _LOOK_BYTES
+        self._look_bytes = _RECORD_PROBE_BYTES
         # Whether the next byte begins a record.
         self._is_at_start = True
         if start:
             source.seek(start - 1)
             self._is_at_start = source.read(1) == b"\n" and not is_within
-            while not self._is_at_start and self._to_next_record():
+            while not self._is_at_start and self._read_to_next_record():
                 pass
 
     def read(self, nbytes: int, /) -> bytes:
@@ -110,13 +110,13 @@ class RecordRange:
             self._is_within ^= bool(_count_quotes(data) % 2)
             self._is_at_start = not data or (data.endswith(b"\n") and not self._is_within)
             return data
-        return b"" if self._is_at_start else self._to_next_record()
+        return b"" if self._is_at_start else self._read_to_next_record()
 
-    def _to_next_record(self) -> bytes:
+    def _read_to_next_record(self) -> bytes:
         """The bytes up to the next record, or some of them; none at the end of the file."""
         data = self._source.read(self._look_bytes)
         self._look_bytes = min(2 * self._look_bytes, _COUNT_BYTES)
-        end = _record_end(data, is_within=self._is_within)
+        end = _find_record_end(data, is_within=self._is_within)
         if end:
             self._source.seek(self._place + end)
             data = data[:end]
@@ -130,7 +130,7 @@ def _count_quotes(data: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == _QUOTE))
 
 
-def _record_end(data: bytes, *, is_within: bool) -> int:
+def _find_record_end(data: bytes, *, is_within: bool) -> int:
     """Behind the first newline outside quotes; 0 if there is none."""
     raw = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(raw == _NEWLINE)

@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.writers.inputs.lines import Stream
-from omnigraph.writers.inputs.reading import Reading, Refused
+from omnigraph.writers.inputs.reading import RecordError, RowSink
 
 BLOCK_BYTES: Final = 4 * 1024**2
 # A record and what is made of it lie in memory together; most that are longer lack a quote.
 RECORD_BYTES_MAX: Final = 32 * 1024**2
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 # What to say of a record that has no end.
-NEVER_CLOSED: Final = Refused(
+NEVER_CLOSED: Final = RecordError(
     "a value opens with a quote that is never closed: all lines from here on belong to it",
     rule="csv",
     hint="close the quote; a quote within a value in quotes is written twice",
@@ -35,7 +35,7 @@ _NEWLINE, _RETURN, _COMMA, _QUOTE = b'\n\r,"'
 # A quoted value, which starts where a value starts; the last one may not be closed.
 _QUOTED: Final = re.compile(rb'(?:\A|(?<=[,\n\r]))"[^"]*(?:""[^"]*)*(?:("(?!"))|\Z)')
 
-Places = npt.NDArray[np.int64]
+Offsets = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 
@@ -45,18 +45,18 @@ MAY_OPEN[list(b',\n\r"')] = True
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class RecordFrame:
     """The records of a block: where each starts, its text ends, and the next one may start.
 
     `lines` are those they start on, `widths` how many values they have. `is_open` says that a quote
     of the last one is never closed.
     """
 
-    starts: Places
-    ends: Places
-    stops: Places
-    lines: Places
-    widths: Places
+    starts: Offsets
+    ends: Offsets
+    stops: Offsets
+    lines: Offsets
+    widths: Offsets
     is_open: bool
 
     def are_whole(self, width: int) -> Mask:
@@ -80,7 +80,7 @@ class CsvBlock:
     def line_count(self) -> int:
         """How many lines there are."""
         if not self.has_newlines_only:
-            return len(_line_ends(self.data))
+            return len(_find_line_ends(self.data))
         return int(np.count_nonzero(np.frombuffer(self.data, np.uint8) == _NEWLINE))
 
     @cached_property
@@ -89,11 +89,11 @@ class CsvBlock:
         return not self.data.endswith(b"\r") and not has_lone_return(self.data)
 
     @cached_property
-    def frame(self) -> Frame:
+    def frame(self) -> RecordFrame:
         """Where the records are."""
-        return _framed(self.data, self.first_line)
+        return _frame_records(self.data, self.first_line)
 
-    def of(self, is_wanted: Mask) -> bytes:
+    def select_records(self, is_wanted: Mask) -> bytes:
         """The text of some of the records."""
         frame = self.frame
         marks = np.zeros(len(self.data) + 1, np.int8)
@@ -102,15 +102,15 @@ class CsvBlock:
         is_kept = np.cumsum(marks[:-1], dtype=np.int8).astype(np.bool_)
         return np.frombuffer(self.data, np.uint8)[is_kept].tobytes()
 
-    def text(self, record: int, bytes_max: int = RECORD_BYTES_MAX) -> str:
+    def format_record(self, record: int, bytes_max: int = RECORD_BYTES_MAX) -> str:
         """The text of a record, without its line end, or the start of it."""
         start, end = int(self.frame.starts[record]), int(self.frame.ends[record])
         return self.data[start : min(end, start + bytes_max)].decode(errors="replace")
 
-    def lines_of(self, record: int) -> int:
+    def count_lines(self, record: int) -> int:
         """How many lines a record has."""
         start, end = int(self.frame.starts[record]), int(self.frame.ends[record])
-        return len(_line_ends(self.data[start:end])) + 1
+        return len(_find_line_ends(self.data[start:end])) + 1
 
 
 class CsvRecords:
@@ -119,31 +119,31 @@ class CsvRecords:
     The records of a part of a file come without the header, which is given.
     """
 
-    def __init__(self, stream: Stream, reading: Reading, header: bytes | None = None) -> None:
+    def __init__(self, stream: Stream, reading: RowSink, header: bytes | None = None) -> None:
         self._stream = stream
         self._reading = reading
         self._is_at_end = False
-        self._rest = self._next()
+        self._rest = self._read_next()
         # How many lines were given away so far, with the header.
         self.lines = 0
         if header is None:
             self._rest = self._rest.removeprefix(BYTE_ORDER_MARK)
-            header = self._header()
+            header = self._read_header()
         self.header = header
 
-    def blocks(self) -> Iterator[CsvBlock]:
+    def iter_blocks(self) -> Iterator[CsvBlock]:
         """The records after the header."""
         while True:
-            data = self._rest if self._is_at_end else self._rest + self._next()
-            end = len(data) if self._is_at_end else _cut(data)
+            data = self._rest if self._is_at_end else self._rest + self._read_next()
+            end = len(data) if self._is_at_end else _find_last_record_end(data)
             self._rest = data[end:]
             if end:
-                yield self._given(data[:end])
+                yield self._build_block(data[:end])
             if self._is_at_end:
                 return
             self._require_short(self._rest)
 
-    def _given(self, data: bytes) -> CsvBlock:
+    def _build_block(self, data: bytes) -> CsvBlock:
         is_open = self._is_at_end and _is_open(data)
         if self._is_at_end and not data.endswith((b"\n", b"\r")):
             data += b"\n"
@@ -151,44 +151,46 @@ class CsvRecords:
         self.lines += block.line_count
         return block
 
-    def _next(self) -> bytes:
+    def _read_next(self) -> bytes:
         data = self._stream.read(BLOCK_BYTES)
         self._is_at_end = not data
         return data
 
-    def _header(self) -> bytes:
+    def _read_header(self) -> bytes:
         """The first record; what comes after it is left."""
         while True:
             for size in (_HEADER_BYTES, len(self._rest)):
                 data = self._rest[:size]
-                found = _framed(data, 1)
+                found = _frame_records(data, 1)
                 if len(found.stops) and found.stops[0] < len(data):
-                    return self._split(data, found)
+                    return self._split_block(data, found)
             if self._is_at_end:
                 break
             self._require_short(self._rest)
-            self._rest += self._next()
+            self._rest += self._read_next()
         if not len(found.stops):
-            empty = Refused("Empty CSV file: its first line names the columns", rule="source")
-            raise self._reading.fail(0, empty)
+            empty = RecordError("Empty CSV file: its first line names the columns", rule="source")
+            raise self._reading.build_failure(0, empty)
         if found.is_open and len(found.stops) == 1:
-            raise self._reading.fail(1, NEVER_CLOSED)
-        return self._split(data, found)
+            raise self._reading.build_failure(1, NEVER_CLOSED)
+        return self._split_block(data, found)
 
-    def _split(self, data: bytes, found: Frame) -> bytes:
+    def _split_block(self, data: bytes, found: RecordFrame) -> bytes:
         start, end, stop = (int(each[0]) for each in (found.starts, found.ends, found.stops))
         self._rest = self._rest[stop:]
-        self.lines = max(len(_line_ends(data[:stop])), 1)
+        self.lines = max(len(_find_line_ends(data[:stop])), 1)
         return data[start:end]
 
     def _require_short(self, rest: bytes) -> None:
         if len(rest) > RECORD_BYTES_MAX:
             problem = f"a record starts here that does not end within {RECORD_BYTES_MAX:,} bytes"
             hint = "look for a value that opens with a quote and is not closed"
-            raise self._reading.fail(self.lines + 1, Refused(problem, rule="csv", hint=hint))
+            raise self._reading.build_failure(
+                self.lines + 1, RecordError(problem, rule="csv", hint=hint)
+            )
 
 
-def _cut(data: bytes) -> int:
+def _find_last_record_end(data: bytes) -> int:
     """Where the last complete record of a text ends; more of the text is to come."""
     end = data.rfind(b"\n") + 1
     if end and not has_lone_return(data):
@@ -199,7 +201,7 @@ def _cut(data: bytes) -> int:
         if _are_paired(raw, quotes) and not np.searchsorted(quotes, end) % 2:
             return end
     # A return at the end may be half of a line end.
-    found = _framed(data.removesuffix(b"\r"), 1, is_end=False)
+    found = _frame_records(data.removesuffix(b"\r"), 1, is_end=False)
     return int(found.stops[-1]) if len(found.stops) else 0
 
 
@@ -208,10 +210,10 @@ def _is_open(data: bytes) -> bool:
     quotes = np.flatnonzero(raw == _QUOTE)
     if _are_paired(raw, quotes):
         return bool(len(quotes) % 2)
-    return _framed(data, 1).is_open
+    return _frame_records(data, 1).is_open
 
 
-def _are_paired(raw: _Bytes, quotes: Places) -> bool:
+def _are_paired(raw: _Bytes, quotes: Offsets) -> bool:
     """Whether every other quote stands where a quote opens, so that the ones between close."""
     if not len(quotes):
         return True
@@ -229,7 +231,7 @@ def has_lone_return(text: bytes) -> bool:
     return bool(((raw[:-1] == _RETURN) & (raw[1:] != _NEWLINE)).any())
 
 
-def _line_ends(data: bytes) -> Places:
+def _find_line_ends(data: bytes) -> Offsets:
     """Where lines end: newlines, and returns that no newline follows."""
     raw = np.frombuffer(data, np.uint8)
     is_end = raw == _NEWLINE
@@ -240,11 +242,11 @@ def _line_ends(data: bytes) -> Places:
     return np.flatnonzero(is_end)
 
 
-def _framed(data: bytes, first_line: int, *, is_end: bool = True) -> Frame:
+def _frame_records(data: bytes, first_line: int, *, is_end: bool = True) -> RecordFrame:
     """The records of a text that starts with one; what has no line end counts at the end only."""
     raw = np.frombuffer(data, np.uint8)
-    opens, closes = _quoted_spans(data, raw)
-    lines = _line_ends(data)
+    opens, closes = _find_quoted_spans(data, raw)
+    lines = _find_line_ends(data)
     last = lines[~_are_within(lines, opens, closes)]
     stops = last + 1
     is_open = bool(len(closes)) and int(closes[-1]) == len(data)
@@ -260,7 +262,7 @@ def _framed(data: bytes, first_line: int, *, is_end: bool = True) -> Frame:
     commas = commas[~_are_within(commas, opens, closes)]
     widths = np.searchsorted(commas, ends) - np.searchsorted(commas, starts) + 1
     is_record = ends > starts
-    return Frame(
+    return RecordFrame(
         starts[is_record],
         ends[is_record],
         stops[is_record],
@@ -270,7 +272,7 @@ def _framed(data: bytes, first_line: int, *, is_end: bool = True) -> Frame:
     )
 
 
-def _quoted_spans(data: bytes, raw: _Bytes) -> tuple[Places, Places]:
+def _find_quoted_spans(data: bytes, raw: _Bytes) -> tuple[Offsets, Offsets]:
     """Where quotes open and close; one that is not closed reaches to the end."""
     quotes = np.flatnonzero(raw == _QUOTE)
     if _are_paired(raw, quotes):
@@ -283,7 +285,7 @@ def _quoted_spans(data: bytes, raw: _Bytes) -> tuple[Places, Places]:
     return pairs[:, 0], np.where(pairs[:, 1] < 0, len(data), pairs[:, 1])
 
 
-def _are_within(places: Places, opens: Places, closes: Places) -> Mask:
+def _are_within(places: Offsets, opens: Offsets, closes: Offsets) -> Mask:
     if not len(opens):
         return np.zeros(len(places), np.bool_)
     span = np.searchsorted(opens, places, side="right") - 1

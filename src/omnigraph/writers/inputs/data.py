@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from omnigraph.execution.columns import TableShape
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey
-from omnigraph.writers.change import AbsentRows, Origins
+from omnigraph.writers.change import AbsentRows, RowOrigins
 
 # The physical columns of a type that a table does not have.
 AbsentColumns: TypeAlias = frozenset[str]
@@ -53,44 +53,44 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class InputFile:
     """A file, or what stands for one in messages, and what is counted in it."""
 
     name: str
     # `line`, `record` or `row`.
     noun: str
 
-    def place(self, number: int) -> str:
+    def location_of(self, number: int) -> str:
         """Where a record is, for people; 0 stands for the file as a whole."""
         return f"{self.name} {self.noun} {number}" if number else self.name
 
 
 @dataclass(frozen=True)
-class FileOrigins(Origins):
+class FileOrigins(RowOrigins):
     """Origins in files: the number of each row counts in the file of that row."""
 
-    files: tuple[File, ...] = ()
+    files: tuple[InputFile, ...] = ()
     # One int32 per row, an index into the files; None when there is one.
     indexes: pa.Array | None = None
 
-    def place(self, row: int) -> str:
+    def location_of(self, row: int) -> str:
         """Where a row came from, for people."""
-        file, number = self.order(row)
-        return self.files[file].place(number)
+        file, number = self.order_of(row)
+        return self.files[file].location_of(number)
 
-    def order(self, row: int) -> tuple[int, int]:
+    def order_of(self, row: int) -> tuple[int, int]:
         """The file and the number of a row, to sort by."""
         file = 0 if self.indexes is None else self.indexes[row].as_py()
         return file, self.numbers[row].as_py()
 
-    def taken(self, rows: pa.Array) -> FileOrigins:
+    def select_rows(self, rows: pa.Array) -> FileOrigins:
         """The origins of some of the rows."""
         indexes = None if self.indexes is None else self.indexes.take(rows)
         return replace(self, numbers=self.numbers.take(rows), indexes=indexes)
 
 
 @dataclass(frozen=True)
-class Incoming:
+class IncomingRows:
     """The rows of one type: all columns of its shape, where `__id` is the given id or null.
 
     Every value has the form its property needs; no rule of the schema was checked. `absent` are the
@@ -109,4 +109,4 @@ class Input:
 
     accepted: AcceptedSchema
     dialect: Dialect
-    types: Mapping[TypeKey, Incoming]
+    types: Mapping[TypeKey, IncomingRows]

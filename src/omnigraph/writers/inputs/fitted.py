@@ -8,21 +8,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
-class Fitted(NamedTuple):
+class CoercedColumn(NamedTuple):
     """Converted values, null where a value is bad; `bad` is None when all fit."""
 
     values: pa.Array
     bad: pa.Array | None
 
 
-def fitted(values: pa.Array, *, bad_of: pa.Array) -> Fitted:
+def build_coerced(values: pa.Array, *, bad_of: pa.Array) -> CoercedColumn:
     """Values of which those that are null, and are not in what they came from, are bad."""
     if values.null_count == bad_of.null_count:
-        return Fitted(values, None)
-    return Fitted(values, pc.and_(values.is_null(), bad_of.is_valid()))
+        return CoercedColumn(values, None)
+    return CoercedColumn(values, pc.and_(values.is_null(), bad_of.is_valid()))
 
 
-def kept(values: pa.Array, fits: pa.Array) -> pa.Array:
+def select_fitting(values: pa.Array, fits: pa.Array) -> pa.Array:
     """The values that fit, and null for the others."""
     if pc.all(fits, skip_nulls=True).as_py() is not False:
         return values

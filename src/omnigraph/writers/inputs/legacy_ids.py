@@ -16,21 +16,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.execution.columns import TableShape
-from omnigraph.execution.entity_ids import canonical_texts
+from omnigraph.execution.entity_ids import format_canonical_texts
 from omnigraph.schema.types import INTEGER_RANGES, PropertyType, Scalar
-from omnigraph.writers.inputs.temporal_texts import dates_of, datetimes_of
-from omnigraph.writers.inputs.value_reading import Misfit, value_reader
+from omnigraph.writers.inputs.temporal_texts import parse_dates, parse_datetimes
+from omnigraph.writers.inputs.value_reading import MisfitError, make_coercer
 
 _Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-class Renames:
+class LegacyIds:
     """Which old ids stand for which derived ones, by node type."""
 
     def __init__(self) -> None:
         self._renames: dict[str, tuple[pa.Array, pa.Array]] = {}
 
-    def note(self, type_name: str, old: pa.Array, new: pa.Array) -> _Mask:
+    def add_renames(self, type_name: str, old: pa.Array, new: pa.Array) -> _Mask:
         """Remember old ids and what each stands for; the mask says which stand for several."""
         pairs = pa.table({"old": old, "new": new}).group_by(["old", "new"]).aggregate([])
         times = pairs.group_by("old").aggregate([([], "count_all")])
@@ -42,7 +42,7 @@ class Renames:
         found = pc.is_in(old, value_set=ambiguous.combine_chunks())
         return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
 
-    def applied(self, ends: pa.ChunkedArray, type_name: str) -> pa.ChunkedArray:
+    def rename_ends(self, ends: pa.ChunkedArray, type_name: str) -> pa.ChunkedArray:
         """The ends of edges at a node type, under the ids its nodes now have."""
         if type_name not in self._renames:
             return ends
@@ -51,19 +51,19 @@ class Renames:
         return pc.coalesce(new.take(places.combine_chunks()), ends)
 
 
-def spell_keys(
+def match_key_spellings(
     given: pa.Array, rows: pa.Table, shape: TableShape, types: Mapping[str, PropertyType]
 ) -> _Mask:
     """Which of the given ids are a member of their row's key, in any spelling of its value."""
     spells = np.zeros(len(given), np.bool_)
     for member, column in shape.key.items():
         values = rows[column].combine_chunks()
-        spells |= _spell_usually(given, values, types[member])
+        spells |= _match_usual_spelling(given, values, types[member])
     odd = np.flatnonzero(~spells)
     # What is left is spelled as no writer spells it, or wrong.
     for member, column in shape.key.items():
-        read = value_reader(types[member], is_strict=True)
-        values = _plain_numbers(rows[column].combine_chunks()).take(pa.array(odd)).to_pylist()
+        read = make_coercer(types[member], is_strict=True)
+        values = _to_integers(rows[column].combine_chunks()).take(pa.array(odd)).to_pylist()
         for row, text, value in zip(
             odd, given.take(pa.array(odd)).to_pylist(), values, strict=True
         ):
@@ -71,22 +71,22 @@ def spell_keys(
     return spells
 
 
-def _spell_usually(given: pa.Array, values: pa.Array, type_: PropertyType) -> _Mask:
-    spells = pc.equal(given, canonical_texts(values))
+def _match_usual_spelling(given: pa.Array, values: pa.Array, type_: PropertyType) -> _Mask:
+    spells = pc.equal(given, format_canonical_texts(values))
     if type_.scalar is Scalar.DATE:
-        texts = dates_of(given).values.cast(pa.int32())
-        spells = pc.or_(spells, pc.fill_null(pc.equal(texts, _plain_numbers(values)), False))
+        texts = parse_dates(given).values.cast(pa.int32())
+        spells = pc.or_(spells, pc.fill_null(pc.equal(texts, _to_integers(values)), False))
     elif type_.scalar in INTEGER_RANGES:
         # Writers pad numbers with zeros; JSON has no such numbers.
         padless = pc.replace_substring_regex(given, "^(-?)0+([0-9])", r"\1\2")
-        spells = pc.or_(spells, pc.equal(padless, canonical_texts(values)))
+        spells = pc.or_(spells, pc.equal(padless, format_canonical_texts(values)))
     elif type_.scalar is Scalar.DATETIME:
-        texts = datetimes_of(given, is_strict=True).values
-        spells = pc.or_(spells, pc.fill_null(pc.equal(texts, _plain_numbers(values)), False))
+        texts = parse_datetimes(given, is_strict=True).values
+        spells = pc.or_(spells, pc.fill_null(pc.equal(texts, _to_integers(values)), False))
     return np.asarray(pc.fill_null(spells, False).to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _plain_numbers(values: pa.Array) -> pa.Array:
+def _to_integers(values: pa.Array) -> pa.Array:
     if pa.types.is_date32(values.type):
         return values.cast(pa.int32())
     return values.cast(pa.int64()) if pa.types.is_date64(values.type) else values
@@ -97,7 +97,7 @@ def _is_spelling(text: str, value: Any, read: Any) -> bool:
     with suppress(ValueError, RecursionError):
         candidates.append(json.loads(text))
     for candidate in candidates:
-        with suppress(Misfit):
+        with suppress(MisfitError):
             if read(candidate) == value:
                 return True
     return False

@@ -10,14 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import ResourceLimit
-from omnigraph.writers.inputs.reading import Numbers, Reading, Refused
+from omnigraph.errors import ResourceLimitError
+from omnigraph.writers.inputs.reading import RecordError, RowNumbers, RowSink
 
 # A block and what is made of it lie in memory together.
 BLOCK_BYTES = 32 * 1024**2
 LINE_BYTES_MAX = 32 * 1024**2
 _NEWLINE, _RETURN, _OPENING, _CLOSING = b"\n\r{}"
-_MARKS = {
+_BYTE_ORDER_MARKS = {
     b"\xef\xbb\xbf": "starts with a byte order mark: save it as UTF-8 without one",
     b"\xff\xfe": "is UTF-16: save it as UTF-8",
     b"\xfe\xff": "is UTF-16: save it as UTF-8",
@@ -79,7 +79,7 @@ class Lines:
         return np.asarray(~self.is_blank & starts & ends)
 
     @property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> RowNumbers:
         """The number of each line."""
         count = len(self.offsets) - 1
         return np.arange(self.first_number, self.first_number + count, dtype=np.int64)
@@ -93,12 +93,12 @@ class Lines:
         return np.asarray(last - has_return, np.int32)
 
 
-def blocks_of_lines(stream: Stream, reading: Reading, *, block_bytes: int) -> Iterator[Lines]:
+def iter_line_blocks(stream: Stream, reading: RowSink, *, block_bytes: int) -> Iterator[Lines]:
     """The lines of a stream, a block at a time; the last one always ends with a newline."""
     number, rest, is_first = 1, [b""], True
     while data := stream.read(block_bytes):
         if is_first:
-            _refuse_mark(data, reading)
+            _reject_byte_order_mark(data, reading)
             is_first = False
         end = data.rfind(b"\n") + 1
         if end == 0:
@@ -115,22 +115,22 @@ def blocks_of_lines(stream: Stream, reading: Reading, *, block_bytes: int) -> It
         yield Lines(last + b"\n", number)
 
 
-def _refuse_mark(data: bytes, reading: Reading) -> None:
-    for mark, problem in _MARKS.items():
+def _reject_byte_order_mark(data: bytes, reading: RowSink) -> None:
+    for mark, problem in _BYTE_ORDER_MARKS.items():
         if data.startswith(mark):
-            raise reading.fail(1, Refused(f"the text {problem}", rule="encoding"))
+            raise reading.build_failure(1, RecordError(f"the text {problem}", rule="encoding"))
 
 
-def _require_short_lines(lines: Lines, reading: Reading) -> None:
+def _require_short_lines(lines: Lines, reading: RowSink) -> None:
     lengths = np.diff(lines.offsets)
     longest = int(lengths.argmax())
     _require_short(int(lengths[longest]) - 1, lines.first_number + longest, reading)
 
 
-def _require_short(length: int, number: int, reading: Reading) -> None:
+def _require_short(length: int, number: int, reading: RowSink) -> None:
     if length > LINE_BYTES_MAX:
-        raise ResourceLimit(
-            f"{reading.place(number)}: the length of a line in bytes",
+        raise ResourceLimitError(
+            f"{reading.location_of(number)}: the length of a line in bytes",
             limit=LINE_BYTES_MAX,
             actual=length,
             hint="write one record on each line",

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, arrow_type
+from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, arrow_type_of
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.types import (
     FLOATS,
@@ -32,14 +32,14 @@ from omnigraph.schema.types import (
     Scalar,
     ScalarType,
     VectorType,
-    scalar_type,
+    make_scalar_type,
 )
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.inputs.arrow_values import WrongArrowType, convert, owners_of
+from omnigraph.writers.inputs.arrow_values import WrongArrowTypeError, coerce_column, owners_of
 from omnigraph.writers.inputs.json_reading import decode_line
 from omnigraph.writers.inputs.lines import Lines
-from omnigraph.writers.inputs.reading import Numbers, Reading, Refused, incoming_schema
-from omnigraph.writers.inputs.records import resolve
+from omnigraph.writers.inputs.reading import RecordError, RowNumbers, RowSink, incoming_schema_of
+from omnigraph.writers.inputs.records import resolve_type
 from omnigraph.writers.inputs.required import type_of
 
 # Fewer lines are not worth the start of Arrow's reader.
@@ -62,52 +62,52 @@ _Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RecordPart:
     """Rows of one type and their numbers."""
 
     type_key: TypeKey
     rows: pa.Table
-    numbers: Numbers
+    numbers: RowNumbers
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _LineGroup:
     """Lines that seem to be records of one type, by the name they give it."""
 
     type_key: TypeKey
     member: str
     name: str
     texts: pa.Array
-    numbers: Numbers
+    numbers: RowNumbers
     # No `null` and no escape is anywhere in the block of the lines.
     is_plain: bool
 
-    def sliced(self, start: int, count: int) -> _Group:
+    def slice_lines(self, start: int, count: int) -> _LineGroup:
         """Some of the lines."""
         texts, numbers = self.texts.slice(start, count), self.numbers[start : start + count]
         return replace(self, texts=texts, numbers=numbers)
 
 
-def read_many(lines: Lines, reading: Reading) -> tuple[list[Part], Numbers]:
+def read_lines(lines: Lines, reading: RowSink) -> tuple[list[RecordPart], RowNumbers]:
     """The rows of most lines of a block, and the numbers of the lines left to be read exactly."""
-    parts: list[Part] = []
+    parts: list[RecordPart] = []
     is_left = ~lines.is_blank
-    for group in _groups(lines, reading):
+    for group in _iter_groups(lines, reading):
         for part in _read_group(group, reading):
             parts.append(part)
             is_left[part.numbers - lines.first_number] = False
     return parts, lines.numbers[is_left]
 
 
-def _groups(lines: Lines, reading: Reading) -> Iterator[_Group]:
+def _iter_groups(lines: Lines, reading: RowSink) -> Iterator[_LineGroup]:
     candidates = lines.is_framed
     if np.count_nonzero(candidates) < _LINES_MIN:
         return
     texts, numbers = lines.texts, lines.numbers
     if not candidates.all():
         texts, numbers = texts.filter(pa.array(candidates)), numbers[candidates]
-    texts, numbers = _valid_texts(texts, numbers)
-    members, names = _named(texts)
+    texts, numbers = _select_valid_texts(texts, numbers)
+    members, names = _guess_types(texts)
     labels = pc.binary_join_element_wise(members, names, " ").dictionary_encode()
     if len(labels.dictionary) > _NAMES_MAX:
         return
@@ -116,18 +116,18 @@ def _groups(lines: Lines, reading: Reading) -> Iterator[_Group]:
     for code, label in enumerate(labels.dictionary.to_pylist()):
         member, _, name = label.partition(" ")
         try:
-            type_key = resolve(reading, member, name)
-        except Refused:
+            type_key = resolve_type(reading, member, name)
+        except RecordError:
             continue
         chosen = codes == code
-        group = _Group(type_key, member, name, texts, numbers, is_plain)
+        group = _LineGroup(type_key, member, name, texts, numbers, is_plain)
         if not chosen.all():
             mask = pa.array(chosen)
             group = replace(group, texts=texts.filter(mask), numbers=numbers[chosen])
         yield group
 
 
-def _valid_texts(texts: pa.Array, numbers: Numbers) -> tuple[pa.Array, Numbers]:
+def _select_valid_texts(texts: pa.Array, numbers: RowNumbers) -> tuple[pa.Array, RowNumbers]:
     """The lines that are UTF-8, found by halving as long as there is a broken one."""
     try:
         return texts.cast(pa.utf8()), numbers
@@ -135,19 +135,19 @@ def _valid_texts(texts: pa.Array, numbers: Numbers) -> tuple[pa.Array, Numbers]:
         half = len(texts) // 2
         if half < _LINES_MIN:
             return pa.array([], pa.utf8()), numbers[:0]
-        left = _valid_texts(texts.slice(0, half), numbers[:half])
-        right = _valid_texts(texts.slice(half), numbers[half:])
+        left = _select_valid_texts(texts.slice(0, half), numbers[:half])
+        right = _select_valid_texts(texts.slice(half), numbers[half:])
         return pa.concat_arrays([left[0], right[0]]), np.concatenate([left[1], right[1]])
 
 
-def _named(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _guess_types(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Under which member each line names which type; a guess that the schema will check."""
     found = pc.extract_regex(texts, _NAMED)
     members, names = pc.struct_field(found, "kind"), pc.struct_field(found, "name")
     if not names.null_count:
         return members, names
     is_open = names.is_null()
-    parsed = _parsed(texts.filter(is_open), _NAMES, unexpected="ignore")
+    parsed = _parse_lines(texts.filter(is_open), _NAMES, unexpected="ignore")
     if parsed is None:
         return members, names
     types, edges = (parsed[name].combine_chunks() for name in ("type", "edge"))
@@ -156,11 +156,11 @@ def _named(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     return members, pc.replace_with_mask(names, is_open, pc.coalesce(types, edges))
 
 
-def _read_group(group: _Group, reading: Reading) -> Iterator[Part]:
+def _read_group(group: _LineGroup, reading: RowSink) -> Iterator[RecordPart]:
     count = len(group.texts)
     if count < _LINES_MIN:
         return
-    part = _read_whole(group, reading)
+    part = _read_all_lines(group, reading)
     if part is not None:
         yield part
         return
@@ -169,36 +169,38 @@ def _read_group(group: _Group, reading: Reading) -> Iterator[Part]:
         return
     step = -(-count // _PIECES)
     for start in range(0, count, step):
-        yield from _read_group(group.sliced(start, min(step, count - start)), reading)
+        yield from _read_group(group.slice_lines(start, min(step, count - start)), reading)
 
 
-def _read_whole(group: _Group, reading: Reading) -> Part | None:
+def _read_all_lines(group: _LineGroup, reading: RowSink) -> RecordPart | None:
     """The rows of all lines that are beyond doubt; None when Arrow refuses one of them."""
     type_ = type_of(reading.accepted, group.type_key)
     types = {name: property_.type for name, property_ in type_.properties.items()}
-    parsed = _parsed(group.texts, _schema_of(group, types), unexpected="error")
+    parsed = _parse_lines(group.texts, _schema_of(group, types), unexpected="error")
     if parsed is None:
         return None
-    doubts = [None if group.is_plain else _null_members(group.texts)]
+    doubts = [None if group.is_plain else _find_null_members(group.texts)]
     data = parsed["data"].combine_chunks()
-    shape = reading.shape(group.type_key)
+    shape = reading.shape_of(group.type_key)
     columns: dict[str, pa.Array] = {}
     for name, property_type in types.items():
         values = pc.struct_field(data, name)
         try:
-            found = convert(values, property_type, is_strict=reading.is_strict)
-        except WrongArrowType:
+            found = coerce_column(values, property_type, is_strict=reading.is_strict)
+        except WrongArrowTypeError:
             return None
         columns[shape.columns[name]] = found.values
-        doubts += [found.bad, _negative_zeros(values, property_type)]
-    fixed, more_doubts = _fixed_columns(parsed, data, group, types)
-    schema = incoming_schema(shape)
+        doubts += [found.bad, _find_negative_zeros(values, property_type)]
+    fixed, more_doubts = _build_fixed_columns(parsed, data, group, types)
+    schema = incoming_schema_of(shape)
     arrays = [(fixed | columns)[name] for name in schema.names]
     rows = pa.table(arrays, schema=schema)
-    return _beyond_doubt(group, rows, [*doubts, *more_doubts])
+    return _select_certain(group, rows, [*doubts, *more_doubts])
 
 
-def _beyond_doubt(group: _Group, rows: pa.Table, doubts: list[pa.Array | None]) -> Part | None:
+def _select_certain(
+    group: _LineGroup, rows: pa.Table, doubts: list[pa.Array | None]
+) -> RecordPart | None:
     numbers = group.numbers
     is_doubtful = np.zeros(len(numbers), np.bool_)
     for doubt in doubts:
@@ -206,14 +208,15 @@ def _beyond_doubt(group: _Group, rows: pa.Table, doubts: list[pa.Array | None]) 
             is_doubtful |= doubt.to_numpy(zero_copy_only=False)
     if is_doubtful.any():
         rows, numbers = rows.filter(pa.array(~is_doubtful)), numbers[~is_doubtful]
-    return Part(group.type_key, rows, numbers)
+    return RecordPart(group.type_key, rows, numbers)
 
 
-def _schema_of(group: _Group, types: dict[str, PropertyType]) -> pa.Schema:
+def _schema_of(group: _LineGroup, types: dict[str, PropertyType]) -> pa.Schema:
     """Exactly the members that a strict record of the type may have."""
-    counted = _counted(group.texts, types)
+    counted = _find_count_columns(group.texts, types)
     members = [
-        pa.field(name, _json_type(type_, is_count=name in counted)) for name, type_ in types.items()
+        pa.field(name, _json_type_of(type_, is_count=name in counted))
+        for name, type_ in types.items()
     ]
     if "id" not in types:
         members.append(pa.field("id", pa.utf8()))
@@ -222,12 +225,12 @@ def _schema_of(group: _Group, types: dict[str, PropertyType]) -> pa.Schema:
     return pa.schema([*texts, pa.field("data", pa.struct(members))])
 
 
-def _json_type(type_: PropertyType, *, is_count: bool) -> pa.DataType:
+def _json_type_of(type_: PropertyType, *, is_count: bool) -> pa.DataType:
     match type_.value:
         case VectorType():
             return pa.list_(pa.float64())
         case ListType(element):
-            return pa.list_(_json_type(scalar_type(element), is_count=is_count))
+            return pa.list_(_json_type_of(make_scalar_type(element), is_count=is_count))
         case ScalarType(scalar) if scalar in (Scalar.DATE, Scalar.DATETIME):
             return pa.int64() if is_count else pa.utf8()
         case ScalarType(scalar) if scalar in FLOATS:
@@ -235,12 +238,12 @@ def _json_type(type_: PropertyType, *, is_count: bool) -> pa.DataType:
             return pa.float64()
         case ScalarType(Scalar.BLOB) | EnumType():
             return pa.utf8()
-    return arrow_type(type_)
+    return arrow_type_of(type_)
 
 
-def _counted(texts: pa.Array, types: dict[str, PropertyType]) -> set[str]:
+def _find_count_columns(texts: pa.Array, types: dict[str, PropertyType]) -> set[str]:
     """Dates that the first lines give as counts; the schema will find out if others do not."""
-    temporal = [name for name, type_ in types.items() if _element(type_) in _TEMPORAL]
+    temporal = [name for name, type_ in types.items() if _element_of(type_) in _TEMPORAL]
     if not temporal:
         return set()
     counted: set[str] = set()
@@ -248,7 +251,7 @@ def _counted(texts: pa.Array, types: dict[str, PropertyType]) -> set[str]:
         try:
             data = decode_line(text)["data"]
             samples = {name: data.get(name) for name in temporal}
-        except (Refused, TypeError, KeyError, AttributeError):
+        except (RecordError, TypeError, KeyError, AttributeError):
             continue
         for name, value in samples.items():
             sample = value[0] if isinstance(value, list) and value else value
@@ -260,11 +263,11 @@ def _counted(texts: pa.Array, types: dict[str, PropertyType]) -> set[str]:
 _TEMPORAL = (Scalar.DATE, Scalar.DATETIME)
 
 
-def _element(type_: PropertyType) -> Scalar | None:
+def _element_of(type_: PropertyType) -> Scalar | None:
     return type_.value.element if isinstance(type_.value, ListType) else type_.scalar
 
 
-def _parsed(texts: pa.Array, schema: pa.Schema, *, unexpected: str) -> pa.Table | None:
+def _parse_lines(texts: pa.Array, schema: pa.Schema, *, unexpected: str) -> pa.Table | None:
     """The objects of lines, one of each; None when Arrow refuses, or finds more of them."""
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
     start, end = int(offsets[0]), int(offsets[-1])
@@ -282,18 +285,18 @@ def _parsed(texts: pa.Array, schema: pa.Schema, *, unexpected: str) -> pa.Table 
     return parsed if parsed.num_rows == len(texts) else None
 
 
-def _null_members(texts: pa.Array) -> pa.Array:
+def _find_null_members(texts: pa.Array) -> pa.Array:
     """Lines where a member that must be there with a value, or not at all, may be null."""
     has_null = pc.match_substring_regex(texts, _NULL_MEMBER)
     has_escape = pc.match_substring_regex(texts, _ESCAPED_LETTER)
     return pc.or_(has_null, has_escape)
 
 
-def _negative_zeros(values: pa.Array, type_: PropertyType) -> pa.Array | None:
+def _find_negative_zeros(values: pa.Array, type_: PropertyType) -> pa.Array | None:
     """Rows with a negative zero."""
     if pa.types.is_list(values.type) and pa.types.is_float64(values.type.value_type):
         elements = values.flatten()
-        is_negative = _is_negative_zero(elements)
+        is_negative = _are_negative_zeros(elements)
         if not is_negative.any():
             return None
         rows = np.zeros(len(values), np.bool_)
@@ -301,16 +304,16 @@ def _negative_zeros(values: pa.Array, type_: PropertyType) -> pa.Array | None:
         return pa.array(rows)
     if type_.scalar not in FLOATS:
         return None
-    return pa.array(_is_negative_zero(values))
+    return pa.array(_are_negative_zeros(values))
 
 
-def _is_negative_zero(values: pa.Array) -> _Mask:
+def _are_negative_zeros(values: pa.Array) -> _Mask:
     numbers = values.to_numpy(zero_copy_only=False)
     return np.asarray((numbers == 0) & np.signbit(numbers))
 
 
-def _fixed_columns(
-    parsed: pa.Table, data: pa.Array, group: _Group, types: dict[str, PropertyType]
+def _build_fixed_columns(
+    parsed: pa.Table, data: pa.Array, group: _LineGroup, types: dict[str, PropertyType]
 ) -> tuple[dict[str, pa.Array], list[pa.Array]]:
     """The ids and ends, and rows where something about them is in doubt."""
     ids = parsed["id"].combine_chunks()

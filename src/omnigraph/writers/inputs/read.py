@@ -12,12 +12,12 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 import pyarrow.dataset as pds
 
-from omnigraph.diagnostics.shown import readable
+from omnigraph.diagnostics.shown import sanitize_message
 from omnigraph.schema.accepted import AcceptedSchema
 from omnigraph.writers.inputs.data import Input, InputOptions, Text
 from omnigraph.writers.inputs.files import read_path
 from omnigraph.writers.inputs.json_input import read_json
-from omnigraph.writers.inputs.reading import Reading, Refused, require_no_type
+from omnigraph.writers.inputs.reading import RecordError, RowSink, require_no_type
 from omnigraph.writers.inputs.records import RecordReader
 from omnigraph.writers.inputs.tables import read_table
 
@@ -33,7 +33,7 @@ class ArrowStream(Protocol):
 
 # A path as a text or a `Path`; a table, reader, dataset or frame of one type; records as a text or
 # as mappings. Pandas frames are taken for what they are, though nothing here names pandas.
-Source: TypeAlias = (
+InputSource: TypeAlias = (
     str
     | os.PathLike[str]
     | Text
@@ -46,26 +46,26 @@ Source: TypeAlias = (
 )
 
 
-def read_input(source: Source, accepted: AcceptedSchema, options: InputOptions) -> Input:
+def read_input(source: InputSource, accepted: AcceptedSchema, options: InputOptions) -> Input:
     """The rows of a source by type, or a `LoadError` that tells up to 20 places and what is wrong.
 
     A table needs the type of its rows in the options; records name theirs.
     """
-    reading = Reading(accepted, options)
+    reading = RowSink(accepted, options)
     if isinstance(source, Text):
         _read_text(source, reading)
     elif isinstance(source, str | os.PathLike):
         read_path(Path(source), reading)
-    elif (reader := _reader_of(source, reading)) is not None:
-        reading.begin("table", noun="row")
-        read_table(_batches_of(reader, reading), reader.schema, reading)
+    elif (reader := _find_reader(source, reading)) is not None:
+        reading.begin_file("table", noun="row")
+        read_table(_iter_batches(reader, reading), reader.schema, reading)
     else:
         _read_records(source, reading)
-    return reading.finish()
+    return reading.finish_input()
 
 
-def _read_text(source: Text, reading: Reading) -> None:
-    reading.begin(source.name, noun="line" if reading.is_strict else "record")
+def _read_text(source: Text, reading: RowSink) -> None:
+    reading.begin_file(source.name, noun="line" if reading.is_strict else "record")
     require_no_type(reading)
     text = source.text
     # Half a surrogate pair becomes bytes that are no UTF-8, and is refused as such.
@@ -73,15 +73,17 @@ def _read_text(source: Text, reading: Reading) -> None:
     read_json(BytesIO(data), reading)
 
 
-def _reader_of(source: Any, reading: Reading) -> pa.RecordBatchReader | None:
+def _find_reader(source: Any, reading: RowSink) -> pa.RecordBatchReader | None:
     try:
-        return table_reader(source)
+        return find_table_reader(source)
     except (AttributeError, OSError, TypeError, ValueError) as failure:
-        reading.begin("table", noun="row")
-        raise reading.fail(0, Refused(readable(str(failure)), rule="source")) from failure
+        reading.begin_file("table", noun="row")
+        raise reading.build_failure(
+            0, RecordError(sanitize_message(str(failure)), rule="source")
+        ) from failure
 
 
-def table_reader(source: Any) -> pa.RecordBatchReader | None:
+def find_table_reader(source: Any) -> pa.RecordBatchReader | None:
     """A reader of a table or frame; None for anything else."""
     if isinstance(source, pa.RecordBatchReader):
         return source
@@ -97,24 +99,26 @@ def table_reader(source: Any) -> pa.RecordBatchReader | None:
     return None
 
 
-def _batches_of(reader: pa.RecordBatchReader, reading: Reading) -> Iterator[pa.RecordBatch]:
+def _iter_batches(reader: pa.RecordBatchReader, reading: RowSink) -> Iterator[pa.RecordBatch]:
     batches = iter(reader)
     while True:
         try:
             batch = next(batches, None)
         except (OSError, pa.ArrowException) as failure:
-            raise reading.fail(0, Refused(readable(str(failure)), rule="source")) from failure
+            raise reading.build_failure(
+                0, RecordError(sanitize_message(str(failure)), rule="source")
+            ) from failure
         if batch is None:
             return
         yield batch
 
 
-def _read_records(source: Any, reading: Reading) -> None:
-    reading.begin("records", noun="record")
+def _read_records(source: Any, reading: RowSink) -> None:
+    reading.begin_file("records", noun="record")
     if isinstance(source, Mapping | bytes | bytearray) or not isinstance(source, Iterable):
-        raise reading.fail(
+        raise reading.build_failure(
             0,
-            Refused(
+            RecordError(
                 f"cannot load a {type(source).__name__}: give a path, a table, a frame,"
                 " a list of records, or Text",
                 rule="source",
@@ -124,7 +128,7 @@ def _read_records(source: Any, reading: Reading) -> None:
     exact, numbered = RecordReader(reading), enumerate(source, start=1)
     while chunk := list(islice(numbered, _CHUNK_RECORDS)):
         for number, record in chunk:
-            exact.read(record, number)
-        for type_key, found in exact.drain().items():
-            reading.add(type_key, *found)
-        reading.count(len(chunk))
+            exact.read_record(record, number)
+        for type_key, found in exact.drain_rows().items():
+            reading.add_rows(type_key, *found)
+        reading.count_records(len(chunk))

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.errors import VIOLATIONS_SHOWN_MAX, LoadError, Violation, told
+from omnigraph.errors import VIOLATIONS_SHOWN_MAX, LoadError, Violation, format_violations
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.writers.inputs.data import Incoming
+from omnigraph.writers.inputs.data import IncomingRows
 
 _ENDS = {"from": SOURCE_COLUMN, "to": TARGET_COLUMN}
 
@@ -31,8 +31,8 @@ def type_of(accepted: AcceptedSchema, key: TypeKey) -> NodeType | EdgeType:
     return catalog.edges[key.name] if key.kind is TypeKind.EDGE else catalog.nodes[key.name]
 
 
-def missing_values(
-    types: Mapping[TypeKey, Incoming], accepted: AcceptedSchema
+def find_missing_values(
+    types: Mapping[TypeKey, IncomingRows], accepted: AcceptedSchema
 ) -> tuple[list[OrderedViolation], int]:
     """The first nulls of every column that must not have any, and how many there are.
 
@@ -41,10 +41,12 @@ def missing_values(
     found: list[OrderedViolation] = []
     count = 0
     for type_key, incoming in types.items():
-        for column, name, message in required_columns(type_of(accepted, type_key), incoming.shape):
+        for column, name, message in iter_required_columns(
+            type_of(accepted, type_key), incoming.shape
+        ):
             if not incoming.rows[column].null_count:
                 continue
-            nulls = _nulls(incoming, column)
+            nulls = _find_null_rows(incoming, column)
             count += len(nulls)
             for row in nulls[:VIOLATIONS_SHOWN_MAX].tolist():
                 violation = Violation(
@@ -53,18 +55,18 @@ def missing_values(
                     type_name=type_key.name,
                     property=name,
                     value="null",
-                    place=incoming.origins.place(row),
+                    place=incoming.origins.location_of(row),
                 )
-                found.append(OrderedViolation(incoming.origins.order(row), violation))
+                found.append(OrderedViolation(incoming.origins.order_of(row), violation))
     return found, count
 
 
-def load_error(found: Sequence[OrderedViolation], count: int) -> LoadError:
+def build_load_error(found: Sequence[OrderedViolation], count: int) -> LoadError:
     """The error that tells the first violations in the order of the records."""
     ordered = sorted(found, key=lambda each: each.order)[:VIOLATIONS_SHOWN_MAX]
     violations = [each.violation for each in ordered]
     return LoadError(
-        told(violations, count),
+        format_violations(violations, count),
         record=ordered[0].order[1],
         violations=violations,
         count=count,
@@ -72,7 +74,7 @@ def load_error(found: Sequence[OrderedViolation], count: int) -> LoadError:
     )
 
 
-def required_columns(
+def iter_required_columns(
     type_: NodeType | EdgeType, shape: TableShape
 ) -> Iterator[tuple[str, str | None, str]]:
     """The columns that must be full, the property of each, and what to say of a null."""
@@ -84,7 +86,7 @@ def required_columns(
             yield shape.columns[name], name, problem
 
 
-def _nulls(incoming: Incoming, column: str) -> npt.NDArray[np.int64]:
+def _find_null_rows(incoming: IncomingRows, column: str) -> npt.NDArray[np.int64]:
     """The rows that hold null; those whose table lacks the column may get a committed value yet."""
     is_null = np.asarray(incoming.rows[column].is_null().to_numpy(), np.bool_)
     if column in incoming.absent:

@@ -14,7 +14,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, TypeAlias, assert_never
 
-from omnigraph.diagnostics.shown import readable, shown
+from omnigraph.diagnostics.shown import sanitize_message, sanitize_text
 from omnigraph.schema import values
 from omnigraph.schema.types import (
     FLOATS,
@@ -28,7 +28,7 @@ from omnigraph.schema.types import (
 )
 
 # Any: a value as JSON or a caller gives it, and as a column takes it.
-Read: TypeAlias = Callable[[Any], Any]
+CoerceValue: TypeAlias = Callable[[Any], Any]
 
 BLOB_PREFIX = "base64:"
 PRECISION_HINT = (
@@ -49,7 +49,7 @@ _TYPES: dict[Scalar, tuple[type, ...]] = {
 }
 
 
-class Misfit(ValueError):
+class MisfitError(ValueError):
     """A value that its property cannot hold; the message says why, the hint what to do."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
@@ -57,34 +57,34 @@ class Misfit(ValueError):
         self.hint = hint
 
 
-def value_reader(type_: PropertyType, *, is_strict: bool) -> Read:
+def make_coercer(type_: PropertyType, *, is_strict: bool) -> CoerceValue:
     """What reads the values of a property; a value that does not fit raises `Misfit`.
 
     Not strict, a value of a wrong type becomes null, and lists may hold nulls.
     """
     match type_.value:
         case ScalarType(scalar):
-            return _scalar_reader(scalar, is_lenient=not is_strict)
+            return _make_scalar_coercer(scalar, is_lenient=not is_strict)
         case EnumType():
-            return _scalar_reader(Scalar.STRING, is_lenient=not is_strict)
+            return _make_scalar_coercer(Scalar.STRING, is_lenient=not is_strict)
         case VectorType(dimension):
-            return _vector_reader(dimension, str(type_))
+            return _make_vector_coercer(dimension, str(type_))
         case ListType(element):
-            return _list_reader(element, str(type_), is_lenient=not is_strict)
+            return _make_list_coercer(element, str(type_), is_lenient=not is_strict)
     assert_never(type_.value)
 
 
-def arrow_name(scalar: Scalar) -> str:
+def arrow_name_of(scalar: Scalar) -> str:
     """What messages call a base type: its name in Arrow where it has one."""
     return scalar.replace("I", "Int").replace("U", "UInt").replace("F", "Float")
 
 
-def spelled(value: object) -> str:
+def format_value(value: object) -> str:
     """A value as messages show it: short, on one line."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     try:
-        return shown(repr(value) if isinstance(value, str | bytes) else str(value))
+        return sanitize_text(repr(value) if isinstance(value, str | bytes) else str(value))
     except ValueError:
         return "an integer of thousands of digits"
 
@@ -95,94 +95,94 @@ def require_text(text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError as failure:
-            raise Misfit(f"surrogates not allowed at character {failure.start}") from failure
+            raise MisfitError(f"surrogates not allowed at character {failure.start}") from failure
     return text
 
 
-def decoded_blob(text: str) -> bytes:
+def decode_blob(text: str) -> bytes:
     """The bytes of a managed blob."""
     if not text.startswith(BLOB_PREFIX):
-        raise Misfit(
-            f"a blob must be base64 text; an external URI is not allowed, got {spelled(text)}"
+        raise MisfitError(
+            f"a blob must be base64 text; an external URI is not allowed, got {format_value(text)}"
         )
     try:
         return base64.b64decode(text[len(BLOB_PREFIX) :], validate=True)
     except (binascii.Error, ValueError) as failure:
-        raise Misfit(f"invalid base64: {failure}") from failure
+        raise MisfitError(f"invalid base64: {failure}") from failure
 
 
-def _scalar_reader(scalar: Scalar, *, is_lenient: bool) -> Read:
+def _make_scalar_coercer(scalar: Scalar, *, is_lenient: bool) -> CoerceValue:
     types = _TYPES[scalar]
     is_nullable_misfit = is_lenient and scalar not in TEMPORAL_RANGES
-    store = _store(scalar, is_lenient=is_lenient)
+    store = _make_store_coercer(scalar, is_lenient=is_lenient)
 
     def read(value: Any) -> Any:
         if value is None:
             return None
         if type(value) not in types:
-            value = _plain(value)
+            value = _to_plain_value(value)
             if type(value) not in types:
                 if is_nullable_misfit:
                     return None
-                raise Misfit(f"expects {arrow_name(scalar)}, got {spelled(value)}")
+                raise MisfitError(f"expects {arrow_name_of(scalar)}, got {format_value(value)}")
         return store(value)
 
     return read
 
 
-def _list_reader(element: Scalar, name: str, *, is_lenient: bool) -> Read:
-    read_element = _scalar_reader(element, is_lenient=is_lenient)
+def _make_list_coercer(element: Scalar, name: str, *, is_lenient: bool) -> CoerceValue:
+    read_element = _make_scalar_coercer(element, is_lenient=is_lenient)
 
     def read(value: Any) -> Any:
         if value is None:
             return None
-        items = _items(value, name)
+        items = _require_items(value, name)
         if not is_lenient and None in items:
-            raise Misfit("null is not allowed as an element")
+            raise MisfitError("null is not allowed as an element")
         return [read_element(item) for item in items]
 
     return read
 
 
-def _vector_reader(dimension: int, name: str) -> Read:
-    read_element = _scalar_reader(Scalar.F32, is_lenient=False)
+def _make_vector_coercer(dimension: int, name: str) -> CoerceValue:
+    read_element = _make_scalar_coercer(Scalar.F32, is_lenient=False)
 
     def read(value: Any) -> Any:
         if value is None:
             return None
-        items = _items(value, name)
+        items = _require_items(value, name)
         if None in items:
-            raise Misfit("null is not allowed as an element")
+            raise MisfitError("null is not allowed as an element")
         if len(items) != dimension:
-            raise Misfit(f"expects {dimension} numbers, got {len(items)}")
+            raise MisfitError(f"expects {dimension} numbers, got {len(items)}")
         return [read_element(item) for item in items]
 
     return read
 
 
-def _items(value: Any, name: str) -> list[Any]:
-    items = _plain(value)
+def _require_items(value: Any, name: str) -> list[Any]:
+    items = _to_plain_value(value)
     if isinstance(items, list | tuple):
         return list(items)
-    raise Misfit(f"expects {name}, got {spelled(items)}")
+    raise MisfitError(f"expects {name}, got {format_value(items)}")
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_value(value: Any) -> Any:
     """What NumPy holds as plain Python, and dates as texts."""
     to_list = getattr(value, "tolist", None)
     plain = value if to_list is None else to_list()
     return plain.isoformat() if isinstance(plain, date) else plain
 
 
-def _store(scalar: Scalar, *, is_lenient: bool) -> Read:
+def _make_store_coercer(scalar: Scalar, *, is_lenient: bool) -> CoerceValue:
     if scalar in FLOATS:
-        return _f32 if scalar is Scalar.F32 else _f64
+        return _coerce_f32 if scalar is Scalar.F32 else _coerce_f64
     if scalar is Scalar.STRING:
         return require_text
     if scalar is Scalar.BOOL:
         return bool
     if scalar is Scalar.BLOB:
-        return lambda value: value if isinstance(value, bytes) else decoded_blob(value)
+        return lambda value: value if isinstance(value, bytes) else decode_blob(value)
     low, high = _BOUNDS[scalar]
     parse = _PARSERS.get(scalar)
 
@@ -190,25 +190,25 @@ def _store(scalar: Scalar, *, is_lenient: bool) -> Read:
         if parse is not None and isinstance(value, str):
             value = parse(value, is_lenient)
         if not low <= value <= high:
-            raise Misfit(f"{spelled(value)} exceeds {arrow_name(scalar)} range")
+            raise MisfitError(f"{format_value(value)} exceeds {arrow_name_of(scalar)} range")
         return int(value)
 
     return read
 
 
-def _date(text: str, _is_lenient: bool) -> int:
+def _parse_date(text: str, _is_lenient: bool) -> int:
     try:
         return values.parse_date(text)
     except values.ValueTextError as failure:
-        raise Misfit(readable(str(failure))) from failure
+        raise MisfitError(sanitize_message(str(failure))) from failure
 
 
-def _datetime(text: str, is_lenient: bool) -> int:
+def _parse_datetime(text: str, is_lenient: bool) -> int:
     try:
         return values.parse_datetime(text, is_strict=not is_lenient)
     except values.ValueTextError as failure:
         hint = PRECISION_HINT if _is_only_too_precise(text, is_lenient) else None
-        raise Misfit(readable(str(failure)), hint=hint) from failure
+        raise MisfitError(sanitize_message(str(failure)), hint=hint) from failure
 
 
 def _is_only_too_precise(text: str, is_lenient: bool) -> bool:
@@ -220,27 +220,29 @@ def _is_only_too_precise(text: str, is_lenient: bool) -> bool:
 
 
 _PARSERS: dict[Scalar, Callable[[str, bool], int]] = {
-    Scalar.DATE: _date,
-    Scalar.DATETIME: _datetime,
+    Scalar.DATE: _parse_date,
+    Scalar.DATETIME: _parse_datetime,
 }
 
 
-def _f64(value: Any) -> float:
-    return _finite(_float(value), value, Scalar.F64)
+def _coerce_f64(value: Any) -> float:
+    return _require_finite(_coerce_float(value), value, Scalar.F64)
 
 
-def _f32(value: Any) -> float:
-    return _finite(values.round_to_f32(_float(value)), value, Scalar.F32)
+def _coerce_f32(value: Any) -> float:
+    return _require_finite(values.round_to_f32(_coerce_float(value)), value, Scalar.F32)
 
 
-def _float(value: Any) -> float:
+def _coerce_float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
         return math.inf
 
 
-def _finite(number: float, value: Any, scalar: Scalar) -> float:
+def _require_finite(number: float, value: Any, scalar: Scalar) -> float:
     if not math.isfinite(number):
-        raise Misfit(f"{spelled(value)} {values.float_problem(_plain(value), scalar)}")
+        raise MisfitError(
+            f"{format_value(value)} {values.describe_float_problem(_to_plain_value(value), scalar)}"
+        )
     return number

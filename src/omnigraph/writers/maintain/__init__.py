@@ -23,36 +23,36 @@ memory and in the cache of the machine (`execution.search`).
     keeper      builds and extends indexes after commits, in pieces
 """
 
-from omnigraph.writers.maintain.keeper import IndexKeeper
+from omnigraph.writers.maintain.keeper import IndexBuilder
 from omnigraph.writers.maintain.run import (
     BuiltIndex,
-    Ensured,
-    Newest,
-    Optimized,
+    EnsuredIndexes,
+    NewestView,
     OptimizedTable,
+    OptimizeResult,
     ensure_indices,
-    optimize,
+    optimize_tables,
 )
 from omnigraph.writers.maintain.status import (
     IndexState,
     IndexStatus,
     PendingIndex,
-    index_status,
+    list_index_status,
 )
-from omnigraph.writers.maintain.work import Workers
+from omnigraph.writers.maintain.work import MaintenanceWorkers
 
 __all__ = [
     "BuiltIndex",
-    "Ensured",
-    "IndexKeeper",
+    "EnsuredIndexes",
+    "IndexBuilder",
     "IndexState",
     "IndexStatus",
-    "Newest",
-    "Optimized",
+    "MaintenanceWorkers",
+    "NewestView",
+    "OptimizeResult",
     "OptimizedTable",
     "PendingIndex",
-    "Workers",
     "ensure_indices",
-    "index_status",
-    "optimize",
+    "list_index_status",
+    "optimize_tables",
 ]

@@ -22,9 +22,9 @@ from omnigraph.storage.index_files import IndexSpec
 from omnigraph.versioning.effects import ID_COLUMN
 
 # What stands for the id of an entity where a property is named.
-ID: Final = "@id"
+ID_PROPERTY: Final = "@id"
 # How documents call the one kind of index; the names of indexes end in it.
-KIND: Final = "btree"
+INDEX_KIND: Final = "btree"
 _TEXT: Final = ScalarType(Scalar.STRING)
 
 
@@ -43,9 +43,9 @@ class DeclaredIndex:
     by_default: bool = True
 
 
-def declared_indexes(view: View) -> Mapping[TypeKey, tuple[DeclaredIndex, ...]]:
+def list_declared_indexes(view: View) -> Mapping[TypeKey, tuple[DeclaredIndex, ...]]:
     """The indexes of every type with a table: those of ids and ends, then by property."""
-    return {key: tuple(_declared(view, key, type_)) for key, type_ in view.types.items()}
+    return {key: tuple(_iter_declared(view, key, type_)) for key, type_ in view.types.items()}
 
 
 def can_be_indexed(type_: PropertyType) -> bool:
@@ -61,12 +61,12 @@ def can_be_indexed(type_: PropertyType) -> bool:
     assert_never(type_.value)
 
 
-def _declared(view: View, key: TypeKey, type_: NodeType | EdgeType) -> Iterator[DeclaredIndex]:
-    columns = {ID: ID_COLUMN}
+def _iter_declared(view: View, key: TypeKey, type_: NodeType | EdgeType) -> Iterator[DeclaredIndex]:
+    columns = {ID_PROPERTY: ID_COLUMN}
     if isinstance(type_, EdgeType):
         columns |= {SOURCE: SOURCE_COLUMN, TARGET: TARGET_COLUMN}
     for name, column in columns.items():
-        yield DeclaredIndex(key, name, _spec(column))
+        yield DeclaredIndex(key, name, _build_spec(column))
     constraints = type_.constraints
     # Writes look for those who hold what must be unique, by any of its members.
     unique = {member for members in constraints.uniques for member in members}
@@ -80,12 +80,12 @@ def _declared(view: View, key: TypeKey, type_: NodeType | EdgeType) -> Iterator[
             yield DeclaredIndex(
                 key,
                 name,
-                _spec(view.shape(key).columns[name]),
+                _build_spec(view.get_shape(key).columns[name]),
                 serves_writes=name in unique,
                 by_default=name in unique | keys or property_type.value != _TEXT,
             )
 
 
-def _spec(column: str) -> IndexSpec:
+def _build_spec(column: str) -> IndexSpec:
     # The column has its name for life, so an index outlives every rename.
-    return IndexSpec(f"{column}.{KIND}", column)
+    return IndexSpec(f"{column}.{INDEX_KIND}", column)

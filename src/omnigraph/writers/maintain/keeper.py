@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
-from omnigraph.errors import BranchRefused, Conflict, CorruptObject, OmnigraphError
+from omnigraph.errors import BranchRefusedError, ConflictError, CorruptObjectError, OmnigraphError
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.storage.index_files import IndexPart
@@ -31,29 +31,29 @@ from omnigraph.versioning.record import (
     Stream,
 )
 from omnigraph.versioning.snapshot import Snapshot
-from omnigraph.writers.maintain.declared import ID, DeclaredIndex, declared_indexes
-from omnigraph.writers.maintain.run import publish
-from omnigraph.writers.maintain.work import TableWork, discarding_on_failure
+from omnigraph.writers.maintain.declared import ID_PROPERTY, DeclaredIndex, list_declared_indexes
+from omnigraph.writers.maintain.run import publish_work
+from omnigraph.writers.maintain.work import TableWork, discard_pieces_on_failure
 
 # Fewer rows are read as fast as an index is asked: 16,384 take 0.5 ms more than an index does.
 TAIL_ROWS_MIN: Final = 16_384
 # An index that is not built by default, with long values maybe, is extended by a tenth at a time.
 TAIL_SHARE_MIN: Final = 0.1
 # What other processes write is not counted here, so the tables are looked at every so often.
-LOOK_EVERY: Final = 64
+CHECK_EVERY_COMMITS: Final = 64
 # A piece takes a quarter of a second of one core: also a short process on a busy machine finishes
 # one, so that processes of one write each get on. It is the size of a fragment.
-PIECE_ROWS_MAX: Final = 1024 * 1024
+STEP_ROWS_MAX: Final = 1024 * 1024
 # More pieces than tables need in one run: 16 indexes of a billion rows.
-PIECES_MAX: Final = 16_384
+STEPS_PER_RUN_MAX: Final = 16_384
 # How many branches are watched; one that is forgotten is looked at once more.
 STREAMS_MAX: Final = 1_024
 
 # The newest view of a branch.
-NewestOf: TypeAlias = Callable[[Stream], View]
+NewestViewOf: TypeAlias = Callable[[Stream], View]
 
 
-class IndexKeeper:
+class IndexBuilder:
     """Builds and extends indexes on an executor: no writer waits for it.
 
     `has_time` says between two pieces whether there is time for another one: for any, or for one
@@ -63,7 +63,7 @@ class IndexKeeper:
     def __init__(
         self,
         publishers: Publishers,
-        newest: NewestOf,
+        newest: NewestViewOf,
         executor: Executor,
         has_time: Callable[[bool], bool] = lambda _: True,
     ) -> None:
@@ -78,16 +78,16 @@ class IndexKeeper:
         self._written: OrderedDict[str, Counter[str]] = OrderedDict()
         self.last_error: OmnigraphError | None = None
 
-    def consider(self, snapshot: Snapshot) -> None:
+    def consider_snapshot(self, snapshot: Snapshot) -> None:
         """Look at the tables of a branch if much was written since the last look."""
         large = {key for key, pin in snapshot.pins.items() if pin.rows >= TAIL_ROWS_MIN}
         if not large:
             return
         stream = snapshot.stream
-        written = self._rows_written(snapshot)
+        written = self._count_written_rows(snapshot)
         with self._lock:
             counts = self._written.get(stream.id)
-            is_due = counts is None or not snapshot.seq % LOOK_EVERY
+            is_due = counts is None or not snapshot.seq % CHECK_EVERY_COMMITS
             if counts is not None:
                 counts.update(written)
                 is_due |= any(counts[key] >= TAIL_ROWS_MIN for key in large)
@@ -102,48 +102,48 @@ class IndexKeeper:
                 return
             self._running[stream.id] = False
         try:
-            self._executor.submit(self._run, stream)
+            self._executor.submit(self._run_builds, stream)
         except RuntimeError:
             # The executor is shut down: the program is ending, and nothing depends on this.
-            self._is_finished(stream)
+            self._finish_if_idle(stream)
 
-    def _rows_written(self, snapshot: Snapshot) -> Counter[str]:
+    def _count_written_rows(self, snapshot: Snapshot) -> Counter[str]:
         """How many rows the newest commit of a snapshot wrote, by type."""
         try:
             record = self._publishers.committer.log.read(snapshot.stream.id, snapshot.seq)
-        except CorruptObject:
+        except CorruptObjectError:
             # If it is damage, `check` reports it.
             return Counter()
         changes = record.changes if isinstance(record, Record) else {}
-        return Counter({key: _written_rows(change) for key, change in changes.items()})
+        return Counter({key: _count_change_rows(change) for key, change in changes.items()})
 
-    def _run(self, stream: Stream) -> None:
+    def _run_builds(self, stream: Stream) -> None:
         try:
-            for _ in range(PIECES_MAX):
+            for _ in range(STEPS_PER_RUN_MAX):
                 if not self._has_time(True):
                     break
-                is_made = index_piece(
+                is_made = build_index_step(
                     self._newest(stream),
                     self._publishers,
                     tail_rows_min=TAIL_ROWS_MIN,
                     only_urgent=not self._has_time(False),
                 )
-                if not is_made and self._is_finished(stream):
+                if not is_made and self._finish_if_idle(stream):
                     return
-        except (Conflict, BranchRefused):
+        except (ConflictError, BranchRefusedError):
             pass  # A busy or deleted branch: a later commit asks again.
         except OmnigraphError as error:
             self.last_error = error
         except BaseException:
-            self._end(stream)
+            self._end_builds(stream)
             raise
-        self._end(stream)
+        self._end_builds(stream)
 
-    def _end(self, stream: Stream) -> None:
+    def _end_builds(self, stream: Stream) -> None:
         with self._lock:
             self._running.pop(stream.id, None)
 
-    def _is_finished(self, stream: Stream) -> bool:
+    def _finish_if_idle(self, stream: Stream) -> bool:
         """End the work on a branch, unless much was written since it was last looked at."""
         with self._lock:
             if self._running.get(stream.id):
@@ -153,72 +153,68 @@ class IndexKeeper:
             return True
 
 
-def index_piece(
+def build_index_step(
     view: View, publishers: Publishers, *, tail_rows_min: int, only_urgent: bool = False
 ) -> bool:
     """Build the next piece of the indexes of a view, in one commit; whether one was made."""
     chosen: dict[DeclaredIndex, IndexPart] = {}
     rows = 0
-    for due in sorted(_due(view, tail_rows_min), key=_Due.urgency):
+    for due in sorted(_iter_due_indexes(view, tail_rows_min), key=_DueIndex.compute_urgency):
         if only_urgent and not due.index.serves_writes:
             continue
         rows += due.part.rows
-        if chosen and rows > PIECE_ROWS_MAX:
+        if chosen and rows > STEP_ROWS_MAX:
             break
         chosen[due.index] = due.part
     works: dict[TypeKey, TableWork] = {}
-    with discarding_on_failure(view.tables) as made:
+    with discard_pieces_on_failure(view.tables) as made:
         for key in dict.fromkeys(index.type_key for index in chosen):
             parts = [part for index, part in chosen.items() if index.type_key == key]
-            built = view.tables.build_parts(view.table(key).pin, parts)
+            built = view.tables.build_parts(view.open_table(key).pin, parts)
             if built is not None:
                 works[key] = TableWork(pieces=(built,))
                 made.append(built)
-    return publish(view, works, publishers, message="index maintenance") is not None
+    return publish_work(view, works, publishers, message="index maintenance") is not None
 
 
 @dataclass(frozen=True, slots=True)
-class _Due:
+class _DueIndex:
     """An index that leaves many rows uncovered, and the first part of them."""
 
     index: DeclaredIndex
     part: IndexPart
 
-    def urgency(self) -> tuple[bool, bool]:
+    def compute_urgency(self) -> tuple[bool, bool]:
         """What every write looks for comes first, then what some writes look for."""
-        return self.index.property != ID, not self.index.serves_writes
+        return self.index.property != ID_PROPERTY, not self.index.serves_writes
 
 
-def _due(view: View, tail_rows_min: int) -> Iterator[_Due]:
+def _iter_due_indexes(view: View, tail_rows_min: int) -> Iterator[_DueIndex]:
     """The indexes of a view that leave many rows uncovered, built or not."""
-    for key, declared in declared_indexes(view).items():
+    for key, declared in list_declared_indexes(view).items():
         if view.snapshot.pins[str(key)].rows < tail_rows_min:
             continue
-        table = view.table(key)
+        table = view.open_table(key)
         known = {index.name: index for index in table.indexes}
         short = [
-            one
-            for one in declared
-            if _is_short(table, one, known.get(one.spec.name), tail_rows_min)
+            one for one in declared if _is_due(table, one, known.get(one.spec.name), tail_rows_min)
         ]
         first: dict[str, IndexPart] = {}
         specs = [one.spec for one in short]
-        for part in view.tables.cut_indexes(table.pin, specs, rows_max=PIECE_ROWS_MAX):
+        for part in view.tables.cut_indexes(table.pin, specs, rows_max=STEP_ROWS_MAX):
             first.setdefault(part.spec.name, part)
-        yield from (_Due(one, first[one.spec.name]) for one in short if one.spec.name in first)
+        yield from (_DueIndex(one, first[one.spec.name]) for one in short if one.spec.name in first)
 
 
-def _is_short(
-    table: Table, declared: DeclaredIndex, index: Index | None, tail_rows_min: int
-) -> bool:
+def _is_due(table: Table, declared: DeclaredIndex, index: Index | None, tail_rows_min: int) -> bool:
     if index is None:
         return declared.by_default
-    covered = table.covered_rows(index)
+    covered = table.count_covered_rows(index)
     least = 0 if declared.by_default else int(TAIL_SHARE_MIN * covered)
     return table.count() - covered >= max(tail_rows_min, least)
 
 
-def _written_rows(change: ChangeSet) -> int:
+def _count_change_rows(change: ChangeSet) -> int:
     match change:
         case Bulk():
             return change.rows

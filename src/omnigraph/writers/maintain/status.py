@@ -10,7 +10,7 @@ from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.shape import JsonObject
 from omnigraph.storage.table import Table
-from omnigraph.writers.maintain.declared import KIND, DeclaredIndex, declared_indexes
+from omnigraph.writers.maintain.declared import INDEX_KIND, DeclaredIndex, list_declared_indexes
 
 
 class IndexState(StrEnum):
@@ -55,7 +55,7 @@ class IndexStatus:
         return {
             "type_key": str(self.type_key),
             "property": self.property,
-            "kind": KIND,
+            "kind": INDEX_KIND,
             "covered_rows": self.covered_rows,
             "total_rows": self.total_rows,
             "state": self.state.value,
@@ -63,29 +63,29 @@ class IndexStatus:
         }
 
 
-def index_status(view: View) -> list[IndexStatus]:
+def list_index_status(view: View) -> list[IndexStatus]:
     """Every declared index: node types by name, then edge types, each in the order of its own."""
     return [
         status
-        for key, declared in declared_indexes(view).items()
-        for status in _of_table(view.table(key), declared)
+        for key, declared in list_declared_indexes(view).items()
+        for status in _iter_table_status(view.open_table(key), declared)
     ]
 
 
-def pending_reason(table: Table) -> str | None:
+def find_pending_reason(table: Table) -> str | None:
     """Why no index can be built on a version; None when they can."""
     return None if table.count() else "the type has no rows yet"
 
 
-def _of_table(table: Table, declared: tuple[DeclaredIndex, ...]) -> Iterator[IndexStatus]:
+def _iter_table_status(table: Table, declared: tuple[DeclaredIndex, ...]) -> Iterator[IndexStatus]:
     known = {index.name: index for index in table.indexes}
     for each in declared:
         index = known.get(each.spec.name)
         covered, reason = 0, None
         if index is not None:
-            covered = table.covered_rows(index)
+            covered = table.count_covered_rows(index)
             state = IndexState.STALE if index.uncovered else IndexState.FRESH
         else:
-            reason = pending_reason(table)
+            reason = find_pending_reason(table)
             state = IndexState.ABSENT if reason is None else IndexState.PENDING
         yield IndexStatus(each.type_key, each.property, covered, table.count(), state, reason)

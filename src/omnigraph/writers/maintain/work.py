@@ -15,15 +15,15 @@ from omnigraph.storage.pins import Pin
 from omnigraph.storage.table import Table
 from omnigraph.storage.tables import Compacted, Compaction, Indexed, IndexSpec, Tables
 from omnigraph.writers.maintain.declared import DeclaredIndex
-from omnigraph.writers.maintain.status import PendingIndex, pending_reason
+from omnigraph.writers.maintain.status import PendingIndex, find_pending_reason
 
 # Joining fragments makes indexes shorter, and merging indexes lets fragments be joined.
 STEPS_MAX: Final = 4
 
-Piece: TypeAlias = Compacted | Indexed
+WorkPiece: TypeAlias = Compacted | Indexed
 
 
-class Workers(Protocol):
+class MaintenanceWorkers(Protocol):
     """Who writes the files of maintenance: the tables themselves, or tasks elsewhere."""
 
     def compact(self, plan: Compaction) -> Compacted:
@@ -37,7 +37,7 @@ class Workers(Protocol):
 class TableWork:
     """What was prepared for one table: pieces in the order in which they apply."""
 
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[WorkPiece, ...] = ()
     pending: tuple[PendingIndex, ...] = ()
     # The indexes that are new or cover more.
     indexes: tuple[DeclaredIndex, ...] = ()
@@ -45,34 +45,37 @@ class TableWork:
     fragments_added: int = 0
 
 
-def missing_indexes(
-    view: View, declared: Sequence[DeclaredIndex], workers: Workers | None = None
+def build_missing_indexes(
+    view: View, declared: Sequence[DeclaredIndex], workers: MaintenanceWorkers | None = None
 ) -> TableWork:
     """The indexes that a table lacks, over all its rows."""
     if not declared:
         return TableWork()
-    table = view.table(declared[0].type_key)
+    table = view.open_table(declared[0].type_key)
     known = {index.name for index in table.indexes}
     missing = [one for one in declared if one.spec.name not in known]
-    return _indexed(workers or view.tables, table, missing)
+    return _build_index_work(workers or view.tables, table, missing)
 
 
-def everything(
-    view: View, declared: Sequence[DeclaredIndex], pin: Pin, workers: Workers | None = None
+def build_full_maintenance(
+    view: View,
+    declared: Sequence[DeclaredIndex],
+    pin: Pin,
+    workers: MaintenanceWorkers | None = None,
 ) -> TableWork:
     """Fragments joined as far as they can be, and every declared index over all rows."""
     tables, tip = view.tables, pin
     doing = workers or tables
-    with discarding_on_failure(tables) as made:
-        done = _Done({one.spec.name: one for one in declared}, made)
+    with discard_pieces_on_failure(tables) as made:
+        done = _WorkProgress({one.spec.name: one for one in declared}, made)
         for _ in range(STEPS_MAX):
             plan = tables.plan_compaction(tip, is_thorough=True)
             if plan is not None:
-                tip = done.add(tables, doing.compact(plan), tip)
-            work = _indexed(doing, tables.open(tip), declared)
+                tip = done.add_piece(tables, doing.compact(plan), tip)
+            work = _build_index_work(doing, tables.open(tip), declared)
             done.pending = work.pending
             for piece in work.pieces:
-                tip = done.add(tables, piece, tip)
+                tip = done.add_piece(tables, piece, tip)
             if plan is None and not work.pieces:
                 break
     return TableWork(
@@ -81,9 +84,9 @@ def everything(
 
 
 @contextmanager
-def discarding_on_failure(tables: Tables) -> Iterator[list[Piece]]:
+def discard_pieces_on_failure(tables: Tables) -> Iterator[list[WorkPiece]]:
     """Around work that makes several pieces: those in the list go if a later one fails."""
-    made: list[Piece] = []
+    made: list[WorkPiece] = []
     try:
         yield made
     except BaseException:
@@ -95,17 +98,17 @@ def discarding_on_failure(tables: Tables) -> Iterator[list[Piece]]:
 
 
 @dataclass(slots=True)
-class _Done:
+class _WorkProgress:
     """What was prepared so far for a table with these declared indexes."""
 
     declared: Mapping[str, DeclaredIndex]
-    pieces: list[Piece]
+    pieces: list[WorkPiece]
     pending: tuple[PendingIndex, ...] = ()
     indexes: dict[DeclaredIndex, None] = field(default_factory=dict)
     removed: int = 0
     added: int = 0
 
-    def add(self, tables: Tables, piece: Piece, tip: Pin) -> Pin:
+    def add_piece(self, tables: Tables, piece: WorkPiece, tip: Pin) -> Pin:
         """The version that a piece makes; only we can reach it."""
         indexed: Indexed | None = piece if isinstance(piece, Indexed) else piece.indexed
         if isinstance(piece, Compacted):
@@ -121,10 +124,12 @@ class _Done:
         return following
 
 
-def _indexed(workers: Workers, table: Table, wanted: Sequence[DeclaredIndex]) -> TableWork:
+def _build_index_work(
+    workers: MaintenanceWorkers, table: Table, wanted: Sequence[DeclaredIndex]
+) -> TableWork:
     """Segments for what the wanted indexes do not cover."""
     known = {index.name for index in table.indexes}
-    reason = pending_reason(table)
+    reason = find_pending_reason(table)
     reasons = {
         declared: reason
         for declared in wanted

@@ -14,17 +14,22 @@ from omnigraph.errors import EntityConflict, Violation
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import SOURCE, EdgeType
 from omnigraph.writers.change import NO_IDS, GraphChange, TypeChange
-from omnigraph.writers.committed import Committed
-from omnigraph.writers.merge.holders import holders
-from omnigraph.writers.merge.images import Image, differing_only, images_at
-from omnigraph.writers.merge.schemas import MergedSchema, MergedType, SchemaConflict, There
-from omnigraph.writers.merge.sides import Sides
-from omnigraph.writers.merge.verdicts import KINDS, Verdicts
-from omnigraph.writers.merge.wording import Action, holder_message, orphan_message, row_message
+from omnigraph.writers.committed import CommittedState
+from omnigraph.writers.merge.holders import find_unique_conflicts
+from omnigraph.writers.merge.images import EntityImage, read_images, select_differing
+from omnigraph.writers.merge.schemas import MergedSchema, MergedType, SchemaConflict, SideType
+from omnigraph.writers.merge.sides import MergeSides
+from omnigraph.writers.merge.verdicts import KINDS, RowOutcomes
+from omnigraph.writers.merge.wording import (
+    MergeAction,
+    format_orphan_message,
+    format_row_message,
+    format_unique_message,
+)
 from omnigraph.writers.validate import Findings
 
 # A report of more conflicts than this helps nobody; all of them are counted.
-LISTED_MAX: Final = 10_000
+CONFLICTS_LISTED_MAX: Final = 10_000
 # So many conflicts come with the states of their entities.
 IMAGES_MAX: Final = 1_000
 
@@ -37,14 +42,14 @@ _EDGE_RULES: Final = ("reference", "cardinality")
 
 
 @dataclass(frozen=True, slots=True)
-class Conflicts:
+class MergeConflicts:
     """The conflicts of a merge, the first of them one by one."""
 
     listed: tuple[EntityConflict, ...] = ()
     count: int = 0
 
 
-def schema_conflicts(found: Sequence[SchemaConflict]) -> Conflicts:
+def list_schema_conflicts(found: Sequence[SchemaConflict]) -> MergeConflicts:
     """Elements of the schema that both sides changed differently."""
     listed = tuple(
         EntityConflict(
@@ -53,36 +58,40 @@ def schema_conflicts(found: Sequence[SchemaConflict]) -> Conflicts:
             type_name=each.element,
             entity_id=None,
             message=each.message,
-            base=_definition(each.base),
-            ours=_definition(each.ours),
-            theirs=_definition(each.theirs),
+            base=_parse_definition(each.base),
+            ours=_parse_definition(each.ours),
+            theirs=_parse_definition(each.theirs),
         )
         for each in found
     )
-    return Conflicts(listed, len(listed))
+    return MergeConflicts(listed, len(listed))
 
 
-def row_conflicts(verdicts: Iterable[Verdicts], action: Action) -> Conflicts:
+def list_row_conflicts(verdicts: Iterable[RowOutcomes], action: MergeAction) -> MergeConflicts:
     """Entities that both sides changed differently, and for which no side is preferred."""
     listed: list[EntityConflict] = []
     count = 0
     for each in verdicts:
         places = np.flatnonzero(each.is_open)
         count += len(places)
-        listed += _row_conflicts(each, places[: max(LISTED_MAX - len(listed), 0)], action)
-    return Conflicts(tuple(listed), count)
+        listed += _iter_row_conflicts(
+            each, places[: max(CONFLICTS_LISTED_MAX - len(listed), 0)], action
+        )
+    return MergeConflicts(tuple(listed), count)
 
 
-def rule_conflicts(
+def list_rule_conflicts(
     change: GraphChange,
-    committed: Committed,
+    committed: CommittedState,
     findings: Findings,
     merged: MergedSchema,
-    sides: Sides,
-) -> Conflicts:
+    sides: MergeSides,
+) -> MergeConflicts:
     """Rules of the schema that the merged state would break."""
-    keys = [_type_of(change, each) for each in findings.violations]
-    told = [_rule_conflict(key, each) for key, each in zip(keys, findings.violations, strict=True)]
+    keys = [_violation_type_of(change, each) for each in findings.violations]
+    told = [
+        _build_rule_conflict(key, each) for key, each in zip(keys, findings.violations, strict=True)
+    ]
     orphans: dict[TypeKey, list[tuple[int, Violation]]] = {}
     taken: dict[TypeKey, list[tuple[int, Violation]]] = {}
     for place, (key, each) in enumerate(zip(keys, findings.violations, strict=True)):
@@ -91,21 +100,23 @@ def rule_conflicts(
         elif each.rule == "unique" and place < IMAGES_MAX:
             taken.setdefault(key, []).append((place, each))
     for key, broken in orphans.items():
-        for place, message in _orphans(committed, key, change.get(key), broken, sides.action):
+        for place, message in _iter_orphan_messages(
+            committed, key, change.get(key), broken, sides.action
+        ):
             told[place] = replace(told[place], message=message)
     for key, broken in taken.items():
-        found = _holders(committed, key, change[key], broken)
+        found = _find_holders_by_row(committed, key, change[key], broken)
         ids = pa.array(sorted(set(found.values())), pa.utf8())
-        images = images_at(sides.ours, _key(merged.types[key].ours), ids)
+        images = read_images(sides.ours, _key_of(merged.types[key].ours), ids)
         for place, other in found.items():
             holder = f"{key.name} '{other}'"
-            message = holder_message(sides.action, told[place].message, holder)
+            message = format_unique_message(sides.action, told[place].message, holder)
             told[place] = replace(told[place], message=message, ours=images[other])
-    return Conflicts(tuple(told), findings.count)
+    return MergeConflicts(tuple(told), findings.count)
 
 
-def _holders(
-    committed: Committed, key: TypeKey, change: TypeChange, broken: list[tuple[int, Violation]]
+def _find_holders_by_row(
+    committed: CommittedState, key: TypeKey, change: TypeChange, broken: list[tuple[int, Violation]]
 ) -> dict[int, str]:
     """The places of broken unique groups whose values somebody of ours holds, with their ids."""
     asked = {
@@ -113,16 +124,16 @@ def _holders(
         for place, each in broken
         if each.entity_id is not None and each.property is not None
     }
-    found = holders(committed, key, change, list(asked.values()))
+    found = find_unique_conflicts(committed, key, change, list(asked.values()))
     return {place: found[pair] for place, pair in asked.items() if pair in found}
 
 
-def _orphans(
-    committed: Committed,
+def _iter_orphan_messages(
+    committed: CommittedState,
     key: TypeKey,
     change: TypeChange | None,
     broken: list[tuple[int, Violation]],
-    action: Action,
+    action: MergeAction,
 ) -> Iterator[tuple[int, str]]:
     """What is said of edges without one of their nodes, by place."""
     type_ = committed.view.types[key]
@@ -135,40 +146,43 @@ def _orphans(
         node, end = (type_.source, "source") if is_source else (type_.target, "target")
         edge = f"edge {key.name} '{each.entity_id}'"
         end_node = f"{node} '{each.value}' as its {end}"
-        yield place, orphan_message(action, edge, end_node, is_edge_theirs=is_theirs)
+        yield place, format_orphan_message(action, edge, end_node, is_edge_theirs=is_theirs)
 
 
-def joined(parts: Sequence[Conflicts]) -> Conflicts:
+def join_conflicts(parts: Sequence[MergeConflicts]) -> MergeConflicts:
     """Several reports as one."""
     listed = [conflict for part in parts for conflict in part.listed]
-    return Conflicts(tuple(listed[:LISTED_MAX]), sum(part.count for part in parts))
+    return MergeConflicts(tuple(listed[:CONFLICTS_LISTED_MAX]), sum(part.count for part in parts))
 
 
-def with_images(conflicts: Conflicts, merged: MergedSchema, sides: Sides) -> Conflicts:
+def with_images(
+    conflicts: MergeConflicts, merged: MergedSchema, sides: MergeSides
+) -> MergeConflicts:
     """The conflicts with the states of their entities on all three sides, as far as they go."""
     first, rest = conflicts.listed[:IMAGES_MAX], conflicts.listed[IMAGES_MAX:]
     ids: dict[TypeKey, list[str]] = {}
     for each in first:
-        type_key = _type_key(each)
+        type_key = _conflict_type_of(each)
         if type_key is not None and type_key in merged.types and each.entity_id is not None:
             ids.setdefault(type_key, []).append(each.entity_id)
-    known = {key: _Images(merged.types[key], sides, found) for key, found in ids.items()}
+    known = {key: _TypeImages(merged.types[key], sides, found) for key, found in ids.items()}
     told = [
-        known[key].add_to(each) if (key := _type_key(each)) in known else each for each in first
+        known[key].add_images(each) if (key := _conflict_type_of(each)) in known else each
+        for each in first
     ]
-    return Conflicts((*told, *rest), conflicts.count)
+    return MergeConflicts((*told, *rest), conflicts.count)
 
 
-class _Images:
+class _TypeImages:
     """The entities of one type that are in conflict, on all three sides."""
 
-    def __init__(self, type_: MergedType, sides: Sides, ids: list[str]) -> None:
+    def __init__(self, type_: MergedType, sides: MergeSides, ids: list[str]) -> None:
         wanted = pa.array(sorted(set(ids)), pa.utf8())
-        self._base = images_at(sides.base, _key(type_.base), wanted)
-        self._ours = images_at(sides.ours, _key(type_.ours), wanted)
-        self._theirs = images_at(sides.theirs, _key(type_.theirs), wanted)
+        self._base = read_images(sides.base, _key_of(type_.base), wanted)
+        self._ours = read_images(sides.ours, _key_of(type_.ours), wanted)
+        self._theirs = read_images(sides.theirs, _key_of(type_.theirs), wanted)
 
-    def add_to(self, conflict: EntityConflict) -> EntityConflict:
+    def add_images(self, conflict: EntityConflict) -> EntityConflict:
         """The conflict with the states of its entity."""
         id_ = conflict.entity_id
         if id_ is None:
@@ -176,31 +190,31 @@ class _Images:
         if conflict.ours is not None:
             # It is told already: another entity of ours holds what this one wants.
             return replace(conflict, base=self._base.get(id_), theirs=self._theirs.get(id_))
-        images = differing_only((self._base.get(id_), self._ours.get(id_), self._theirs.get(id_)))
+        images = select_differing((self._base.get(id_), self._ours.get(id_), self._theirs.get(id_)))
         base, ours, theirs = images
         message = conflict.message
         if conflict.kind in KINDS and ours is not None and theirs is not None:
-            message += f": {', '.join(sorted(_differing(ours, theirs)))}"
+            message += f": {', '.join(sorted(_iter_differing_names(ours, theirs)))}"
         return replace(conflict, base=base, ours=ours, theirs=theirs, message=message)
 
 
-def _differing(ours: Image, theirs: Image) -> Iterator[str]:
+def _iter_differing_names(ours: EntityImage, theirs: EntityImage) -> Iterator[str]:
     return (name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name))
 
 
-def _row_conflicts(
-    verdicts: Verdicts, places: np.ndarray[tuple[int], np.dtype[np.intp]], action: Action
+def _iter_row_conflicts(
+    verdicts: RowOutcomes, places: np.ndarray[tuple[int], np.dtype[np.intp]], action: MergeAction
 ) -> Iterator[EntityConflict]:
     key = verdicts.type_.key
     ids = verdicts.ids.take(pa.array(places)).to_pylist()
     for place, id_ in zip(places.tolist(), ids, strict=True):
         kind = KINDS[verdicts.kinds[place]]
         is_gone = not verdicts.ours.is_there[place]
-        message = row_message(action, kind, f"{key.name} '{id_}'", is_ours_gone=is_gone)
+        message = format_row_message(action, kind, f"{key.name} '{id_}'", is_ours_gone=is_gone)
         yield EntityConflict(kind, str(key.kind), key.name, id_, message)
 
 
-def _rule_conflict(key: TypeKey, violation: Violation) -> EntityConflict:
+def _build_rule_conflict(key: TypeKey, violation: Violation) -> EntityConflict:
     return EntityConflict(
         kind=_KIND_OF_RULE.get(violation.rule, "value_constraint_violation"),
         entity_kind=str(key.kind),
@@ -210,7 +224,7 @@ def _rule_conflict(key: TypeKey, violation: Violation) -> EntityConflict:
     )
 
 
-def _type_of(change: GraphChange, violation: Violation) -> TypeKey:
+def _violation_type_of(change: GraphChange, violation: Violation) -> TypeKey:
     """The type of a violation, which tells its name: a node and an edge type may share one."""
     assert violation.type_name is not None, "rules are about types"
     node = TypeKey(TypeKind.NODE, violation.type_name)
@@ -223,15 +237,15 @@ def _type_of(change: GraphChange, violation: Violation) -> TypeKey:
     return node if is_node[0].as_py() else edge
 
 
-def _type_key(conflict: EntityConflict) -> TypeKey | None:
+def _conflict_type_of(conflict: EntityConflict) -> TypeKey | None:
     if conflict.entity_kind == "schema":
         return None
     return TypeKey(TypeKind(conflict.entity_kind), conflict.type_name)
 
 
-def _key(there: There | None) -> TypeKey | None:
+def _key_of(there: SideType | None) -> TypeKey | None:
     return None if there is None else there.key
 
 
-def _definition(text: str | None) -> Image | None:
+def _parse_definition(text: str | None) -> EntityImage | None:
     return None if text is None else {"definition": text}

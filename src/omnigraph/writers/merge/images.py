@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from omnigraph.execution.changes import rows_at
+from omnigraph.execution.changes import fetch_rows
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
-from omnigraph.execution.json_values import json_values
+from omnigraph.execution.json_values import encode_json_values
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.schema.catalog import SOURCE, TARGET
@@ -20,22 +20,22 @@ from omnigraph.versioning.effects import ID_COLUMN
 # A blob may be large, and is told by its size and hash.
 _BLOBS_MAX: Final = 16
 
-Image: TypeAlias = Mapping[str, object]
+EntityImage: TypeAlias = Mapping[str, object]
 # An entity at the base, on ours and on theirs; None where it does not exist.
-Images: TypeAlias = tuple[Image | None, Image | None, Image | None]
+SideImages: TypeAlias = tuple[EntityImage | None, EntityImage | None, EntityImage | None]
 
 
-def images_at(view: View, type_key: TypeKey | None, ids: pa.Array) -> dict[str, Image]:
+def read_images(view: View, type_key: TypeKey | None, ids: pa.Array) -> dict[str, EntityImage]:
     """The properties of some entities, by id; nulls are left out, ends are `@src` and `@dst`."""
     if type_key is None or type_key not in view.types or not len(ids):
         return {}
-    shape = view.shape(type_key)
+    shape = view.get_shape(type_key)
     blobs = {field.name for field in shape.schema if is_blob(field)}
     light = [name for name in shape.schema.names if name not in blobs]
     chosen = light if len(ids) > _BLOBS_MAX else None
-    rows = rows_at(view, type_key, ids, columns=chosen)
+    rows = fetch_rows(view, type_key, ids, columns=chosen)
     columns = {
-        name: _blob_values(rows[column]) if column in blobs else json_values(rows[column])
+        name: _describe_blobs(rows[column]) if column in blobs else encode_json_values(rows[column])
         for name, column in shape.columns.items()
         if column in rows.column_names
     }
@@ -50,7 +50,7 @@ def images_at(view: View, type_key: TypeKey | None, ids: pa.Array) -> dict[str, 
     }
 
 
-def differing_only(images: Images) -> Images:
+def select_differing(images: SideImages) -> SideImages:
     """The images of an entity that is on all sides without what is the same on all of them."""
     base, ours, theirs = images
     if base is None or ours is None or theirs is None:
@@ -60,14 +60,14 @@ def differing_only(images: Images) -> Images:
         for name in {**base, **ours, **theirs}
         if not base.get(name) == ours.get(name) == theirs.get(name)
     }
-    return _only(base, names), _only(ours, names), _only(theirs, names)
+    return _select_names(base, names), _select_names(ours, names), _select_names(theirs, names)
 
 
-def _only(image: Image, names: set[str]) -> Image:
+def _select_names(image: EntityImage, names: set[str]) -> EntityImage:
     return {name: value for name, value in image.items() if name in names}
 
 
-def _blob_values(values: pa.ChunkedArray) -> list[object]:
+def _describe_blobs(values: pa.ChunkedArray) -> list[object]:
     return [
         None if blob is None else {"bytes": len(blob), "sha256": hashlib.sha256(blob).hexdigest()}
         for blob in values.to_pylist()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from omnigraph.diagnostics import did_you_mean
-from omnigraph.errors import InvalidArgument
+from omnigraph.diagnostics import suggest_similar
+from omnigraph.errors import InvalidArgumentError
 
 DIVERGENT_INSERT: Final = "divergent_insert"
 DIVERGENT_UPDATE: Final = "divergent_update"
@@ -19,33 +19,33 @@ THEIRS: Final = "theirs"
 _SIDES: Final = (OURS, THEIRS)
 
 
-def preferences(prefer: str | Mapping[str, str] | None) -> dict[str, str]:
+def parse_preferences(prefer: str | Mapping[str, str] | None) -> dict[str, str]:
     """The preferred side by kind of conflict; one side for all kinds, or a side for each."""
     if prefer is None:
         return {}
     if isinstance(prefer, str):
-        return dict.fromkeys(PREFERABLE, _side(prefer))
+        return dict.fromkeys(PREFERABLE, _require_side(prefer))
     if not isinstance(prefer, Mapping):
-        raise InvalidArgument(
+        raise InvalidArgumentError(
             "prefer",
             f"a {type(prefer).__name__} is no side",
             hint="pass 'ours', 'theirs', or a side for each kind of conflict",
         )
-    return {_kind(kind): _side(side) for kind, side in prefer.items()}
+    return {_require_kind(kind): _require_side(side) for kind, side in prefer.items()}
 
 
-def _kind(kind: object) -> str:
+def _require_kind(kind: object) -> str:
     if isinstance(kind, str) and kind in PREFERABLE:
         return kind
     known = ", ".join(f"'{each}'" for each in PREFERABLE)
-    raise InvalidArgument(
+    raise InvalidArgumentError(
         "prefer",
         f"no side can be preferred in conflicts of kind '{kind}', only in {known}",
-        hint=did_you_mean(str(kind), PREFERABLE),
+        hint=suggest_similar(str(kind), PREFERABLE),
     )
 
 
-def _side(side: object) -> str:
+def _require_side(side: object) -> str:
     if isinstance(side, str) and side in _SIDES:
         return side
-    raise InvalidArgument("prefer", f"'{side}' is neither 'ours' nor 'theirs'")
+    raise InvalidArgumentError("prefer", f"'{side}' is neither 'ours' nor 'theirs'")

@@ -12,47 +12,47 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from omnigraph.execution.columns import TableShape, table_shape
-from omnigraph.execution.view import View, tabled_types
+from omnigraph.execution.columns import TableShape, build_table_shape
+from omnigraph.execution.view import View, table_types_of
 from omnigraph.schema.accepted import AcceptedSchema, TypeKey
-from omnigraph.schema.continuity import continuity
+from omnigraph.schema.continuity import map_identities
 from omnigraph.schema.merging import (
-    Dropped,
+    DroppedElement,
     NewNumbers,
     SchemaConflict,
     SchemaMerge,
-    Untouched,
+    UntouchedTypes,
     WrittenSchema,
-    merge_written,
+    merge_written_schemas,
 )
-from omnigraph.schema.migration import Step, steps_between
+from omnigraph.schema.migration import Step, plan_steps
 from omnigraph.storage.blobs import is_blob
 from omnigraph.storage.pins import Pin
-from omnigraph.versioning.effects import AddColumns, Effect, Register, Rename, Workbench
+from omnigraph.versioning.effects import AddColumns, Effect, EffectApplier, Register, Rename
 from omnigraph.versioning.first_parents import is_on_line
-from omnigraph.versioning.footprint import union
+from omnigraph.versioning.footprint import unite_footprints
 from omnigraph.versioning.schemas import Schemas, StoredSchema
 from omnigraph.versioning.transaction import Transaction
-from omnigraph.writers.migrate import created_table, new_numbers, schema_effects
+from omnigraph.writers.migrate import build_schema_effects, choose_first_number, create_type_table
 
 __all__ = [
-    "Bridge",
-    "Dropped",
+    "DroppedElement",
     "MergedSchema",
     "MergedType",
     "NewNumbers",
+    "SchemaBridge",
     "SchemaConflict",
-    "There",
-    "Untouched",
-    "bridge",
-    "in_shape",
+    "SideType",
+    "UntouchedTypes",
+    "build_bridge",
+    "conform_rows",
     "merge_schemas",
     "merge_view_schemas",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class There:
+class SideType:
     """Where a merged type lies on one side: its name there, and the columns of its properties.
 
     `columns` has, for columns of the merged table, those of the table there; a property that the
@@ -69,9 +69,9 @@ class MergedType:
 
     key: TypeKey
     shape: TableShape
-    base: There | None
-    ours: There | None
-    theirs: There | None
+    base: SideType | None
+    ours: SideType | None
+    theirs: SideType | None
 
     @property
     def is_adoptable(self) -> bool:
@@ -93,13 +93,13 @@ class MergedSchema:
     accepted: AcceptedSchema
     is_ours: bool
     types: Mapping[TypeKey, MergedType]
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedElement, ...] = ()
     conflicts: tuple[SchemaConflict, ...] = ()
     steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True)
-class Bridge:
+class SchemaBridge:
     """Ours as if the merged schema were in force already, and the way there.
 
     Prepare on `view`; `settled` makes of the result a transaction on ours itself.
@@ -111,29 +111,29 @@ class Bridge:
     schema: StoredSchema | None = None
     effects: tuple[Effect, ...] = field(default=())
 
-    def old_key(self, key: TypeKey) -> TypeKey:
+    def old_key_of(self, key: TypeKey) -> TypeKey:
         """The name of a merged type on ours, or its only name if it is new there."""
         ours = self.merged.types[key].ours
         return key if ours is None else ours.key
 
-    def settled(self, transaction: Transaction) -> Transaction:
+    def settle_transaction(self, transaction: Transaction) -> Transaction:
         """The transaction with the changes of the schema, and names as ours has them before it."""
         if self.schema is None:
             return transaction
         new = {str(key) for key, type_ in self.merged.types.items() if type_.ours is None}
-        rows = [(each.type_key in new, self._renamed(each)) for each in transaction.effects]
+        rows = [(each.type_key in new, self._rename_effect(each)) for each in transaction.effects]
         return replace(
             transaction,
             snapshot=self.target.snapshot,
-            effects=tuple(self._ordered(rows)),
-            footprint=union(
+            effects=tuple(self._sort_effects(rows)),
+            footprint=unite_footprints(
                 {self._old_names.get(key, key): reads}
                 for key, reads in transaction.footprint.items()
             ),
             schema=self.schema.digest,
         )
 
-    def _ordered(self, rows: list[tuple[bool, Effect]]) -> Iterator[Effect]:
+    def _sort_effects(self, rows: list[tuple[bool, Effect]]) -> Iterator[Effect]:
         """What happens to types of ours, then new types, which may take over a name, then names."""
         yield from (each for each in self.effects if not isinstance(each, Register | Rename))
         yield from (each for is_new, each in rows if not is_new)
@@ -141,12 +141,12 @@ class Bridge:
         yield from (each for is_new, each in rows if is_new)
         yield from (each for each in self.effects if isinstance(each, Rename))
 
-    def _renamed(self, effect: Effect) -> Effect:
+    def _rename_effect(self, effect: Effect) -> Effect:
         return replace(effect, type_key=self._old_names.get(effect.type_key, effect.type_key))
 
     @cached_property
     def _old_names(self) -> dict[str, str]:
-        return {str(key): str(self.old_key(key)) for key in self.merged.types}
+        return {str(key): str(self.old_key_of(key)) for key in self.merged.types}
 
 
 def merge_view_schemas(
@@ -162,11 +162,13 @@ def merge_view_schemas(
         ours.schema,
         theirs.schema,
         numbers=NewNumbers(
-            new_numbers(ours.snapshot, ours.accepted, theirs.accepted),
+            choose_first_number(ours.snapshot, ours.accepted, theirs.accepted),
             # What is undone on a branch gets back what it had.
             is_past=is_on_line(ours.snapshot, theirs.snapshot.ref),
         ),
-        untouched=Untouched(_untouched(base, ours), _untouched(base, theirs)),
+        untouched=UntouchedTypes(
+            _list_untouched_types(base, ours), _list_untouched_types(base, theirs)
+        ),
         by_name=by_name,
     )
 
@@ -177,7 +179,7 @@ def merge_schemas(
     theirs: StoredSchema,
     *,
     numbers: NewNumbers | None = None,
-    untouched: Untouched | None = None,
+    untouched: UntouchedTypes | None = None,
     by_name: bool = False,
 ) -> MergedSchema:
     """The schema of the merged state: ours with what theirs changed since the base.
@@ -188,20 +190,20 @@ def merge_schemas(
     # A schema of theirs that is still the base's is looked at too: entities of theirs may be of
     # types that ours dropped, or dropped and added again.
     if theirs.digest == ours.digest:
-        merge = SchemaMerge(_written(ours))
+        merge = SchemaMerge(_to_written_schema(ours))
     else:
-        merge = merge_written(
-            _written(base),
-            _written(ours),
-            _written(theirs),
+        merge = merge_written_schemas(
+            _to_written_schema(base),
+            _to_written_schema(ours),
+            _to_written_schema(theirs),
             numbers=numbers,
             untouched=untouched,
             is_descended=not by_name,
         )
-    return _described(merge, (base.accepted, ours, theirs.accepted), by_name=by_name)
+    return _build_merged_schema(merge, (base.accepted, ours, theirs.accepted), by_name=by_name)
 
 
-def in_shape(rows: pa.Table, there: There, shape: TableShape) -> pa.Table:
+def conform_rows(rows: pa.Table, there: SideType, shape: TableShape) -> pa.Table:
     """Rows that were read on a side as rows of the merged table.
 
     Ids, ends and what belongs to the table itself stay; properties the side lacks are null.
@@ -218,42 +220,44 @@ def in_shape(rows: pa.Table, there: There, shape: TableShape) -> pa.Table:
     return pa.table({name: columns[name] for name in (*names, *extra)})
 
 
-def bridge(
+def build_bridge(
     merged: MergedSchema,
     target: View,
     *,
     schemas: Schemas,
     adopted: Mapping[TypeKey, Pin] | None = None,
-) -> Bridge:
+) -> SchemaBridge:
     """Bring ours to the merged schema, as far as that can be done before a commit.
 
     Types that are `adopted` get their tables from theirs; a new one of them is empty in the view.
     """
     if merged.is_ours:
-        return Bridge(target, merged, target)
+        return SchemaBridge(target, merged, target)
     elsewhere = adopted or {}
     # Until a record names them, tables and schema are garbage.
-    found = schema_effects(target.accepted, merged.accepted, target.tables, elsewhere=elsewhere)
-    effects = tuple(_missing(found, target))
+    found = build_schema_effects(
+        target.accepted, merged.accepted, target.tables, elsewhere=elsewhere
+    )
+    effects = tuple(_iter_missing_effects(found, target))
     stored = schemas.put(merged.source, merged.accepted)
-    touched = Workbench(target.tables, effects).apply(target.snapshot.pins)
+    touched = EffectApplier(target.tables, effects).apply(target.snapshot.pins)
     pins = {**target.snapshot.pins, **touched}
     for key in elsewhere:
         if merged.types[key].ours is None:
-            pins[str(key)] = created_table(merged.accepted, key, target.tables)
+            pins[str(key)] = create_type_table(merged.accepted, key, target.tables)
     snapshot = replace(
         target.snapshot,
         schema=stored.digest,
         pins={key: pin for key, pin in pins.items() if pin is not None},
     )
-    return Bridge(View(snapshot, stored, target.tables), merged, target, stored, effects)
+    return SchemaBridge(View(snapshot, stored, target.tables), merged, target, stored, effects)
 
 
-def _written(stored: StoredSchema) -> WrittenSchema:
+def _to_written_schema(stored: StoredSchema) -> WrittenSchema:
     return WrittenSchema(stored.source, stored.accepted)
 
 
-def _missing(effects: Iterable[Effect], target: View) -> Iterator[Effect]:
+def _iter_missing_effects(effects: Iterable[Effect], target: View) -> Iterator[Effect]:
     """Effects without columns that tables still have: a property that was dropped is back."""
     for effect in effects:
         if not isinstance(effect, AddColumns):
@@ -265,15 +269,15 @@ def _missing(effects: Iterable[Effect], target: View) -> Iterator[Effect]:
             yield AddColumns(effect.type_key, pa.schema(fields))
 
 
-def _untouched(base: View, side: View) -> frozenset[TypeKey]:
-    now = continuity(base.accepted, side.accepted).types
+def _list_untouched_types(base: View, side: View) -> frozenset[TypeKey]:
+    now = map_identities(base.accepted, side.accepted).types
     before, after = base.snapshot.pins, side.snapshot.pins
     return frozenset(
         key for key in base.types if key in now and after.get(str(now[key])) == before.get(str(key))
     )
 
 
-def _described(
+def _build_merged_schema(
     merge: SchemaMerge,
     schemas: tuple[AcceptedSchema, StoredSchema, AcceptedSchema],
     *,
@@ -282,14 +286,14 @@ def _described(
     base, ours, theirs = schemas
     accepted = merge.schema.accepted
     sides = [
-        _places(base, accepted, by_name=by_name),
-        _places(ours.accepted, accepted, by_name=False),
-        _places(theirs, accepted, by_name=by_name),
+        _index_side_shapes(base, accepted, by_name=by_name),
+        _index_side_shapes(ours.accepted, accepted, by_name=False),
+        _index_side_shapes(theirs, accepted, by_name=by_name),
     ]
     types = {}
-    for key in tabled_types(accepted.catalog):
-        shape = table_shape(accepted, key)
-        found = (_there(places.get(key), shape) for places in sides)
+    for key in table_types_of(accepted.catalog):
+        shape = build_table_shape(accepted, key)
+        found = (_build_side_type(places.get(key), shape) for places in sides)
         types[key] = MergedType(key, shape, *found)
     is_ours = merge.schema.source == ours.source and accepted == ours.accepted
     return MergedSchema(
@@ -299,44 +303,44 @@ def _described(
         types=types,
         dropped=merge.dropped,
         conflicts=merge.conflicts,
-        steps=() if is_ours else tuple(steps_between(ours.accepted, accepted)),
+        steps=() if is_ours else tuple(plan_steps(ours.accepted, accepted)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _SideShape:
     """A type of a side, with the names of its properties by their merged names."""
 
     shape: TableShape
     names: Mapping[str, str]
 
 
-def _places(
+def _index_side_shapes(
     side: AcceptedSchema, merged: AcceptedSchema, *, by_name: bool
-) -> dict[TypeKey, _Place]:
-    known = continuity(side, merged, by_name=by_name)
+) -> dict[TypeKey, _SideShape]:
+    known = map_identities(side, merged, by_name=by_name)
     return {
-        known.types[key]: _Place(
-            table_shape(side, key),
-            {new: old for old, new in known.properties(key).items()},
+        known.types[key]: _SideShape(
+            build_table_shape(side, key),
+            {new: old for old, new in known.properties_of(key).items()},
         )
-        for key in tabled_types(side.catalog)
+        for key in table_types_of(side.catalog)
         if key in known.types
     }
 
 
-def _there(place: _Place | None, shape: TableShape) -> There | None:
+def _build_side_type(place: _SideShape | None, shape: TableShape) -> SideType | None:
     if place is None:
         return None
     columns = {
         column: place.shape.columns[place.names[name]]
         for name, column in shape.columns.items()
-        if name in place.names and _holds_the_same(place, place.names[name], shape, column)
+        if name in place.names and _has_same_values(place, place.names[name], shape, column)
     }
-    return There(place.shape.type_key, columns)
+    return SideType(place.shape.type_key, columns)
 
 
-def _holds_the_same(place: _Place, name: str, shape: TableShape, column: str) -> bool:
+def _has_same_values(place: _SideShape, name: str, shape: TableShape, column: str) -> bool:
     """Whether values of a side fit a merged column: what has one name only may be another thing."""
     ours = place.shape.schema.field(place.shape.columns[name])
     merged = shape.schema.field(column)

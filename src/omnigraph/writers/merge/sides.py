@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from omnigraph.errors import HistoryGone
+from omnigraph.errors import HistoryGoneError
 from omnigraph.execution.view import View
 from omnigraph.storage.pins import Pin
 from omnigraph.versioning import changes as change_sets
@@ -15,14 +15,14 @@ from omnigraph.versioning.first_parents import is_on_line
 from omnigraph.versioning.idset import IdSet
 from omnigraph.versioning.lineage import Lineage
 from omnigraph.versioning.record import Changed, Maintenance, Record
-from omnigraph.writers.merge.wording import Action
+from omnigraph.writers.merge.wording import MergeAction
 
 # More records of ours than this cost more to read than the look into its table that they save.
 _RECORDS_MAX: Final = 64
 
 
 @dataclass(frozen=True)
-class Sides:
+class MergeSides:
     """A base, ours that is merged into, and theirs that is merged.
 
     Of a merge the base is an ancestor of both; otherwise ours may be of any other line.
@@ -32,7 +32,7 @@ class Sides:
     ours: View
     theirs: View
     lineage: Lineage
-    action: Action = Action.MERGE
+    action: MergeAction = MergeAction.MERGE
 
     @cached_property
     def do_theirs_descend(self) -> bool:
@@ -48,7 +48,7 @@ class Sides:
         """The same of ours."""
         return is_on_line(self.ours.snapshot, self.base.snapshot.ref)
 
-    def written_by_ours(self, path: str) -> IdSet | None:
+    def find_written_ids(self, path: str) -> IdSet | None:
         """The ids that ours wrote in a table of the base: all others lie as the base has them.
 
         None where it is not so, or dear to know. A table that a merge brought may have given an
@@ -63,7 +63,7 @@ class Sides:
             for change in (record.changes[key] for key in keys if key in record.changes):
                 if isinstance(change, Maintenance):
                     continue
-                loaded = change_sets.load(log.objects, change)
+                loaded = change_sets.load_change_set(log.objects, change)
                 if not isinstance(loaded, Changed):
                     return None
                 found += [loaded.inserted, loaded.updated, loaded.deleted]
@@ -76,12 +76,12 @@ class Sides:
         if not self.do_ours_descend or ours.seq - start > _RECORDS_MAX:
             return None
         try:
-            records = self.lineage.between(ours, start)
-        except HistoryGone:
+            records = self.lineage.read_between(ours, start)
+        except HistoryGoneError:
             return None
         return None if any(record.merged is not None for record in records) else records
 
-    def may_begin(self, pin: Pin) -> bool:
+    def may_adopt_table(self, pin: Pin) -> bool:
         """Whether a type that is new on ours may begin with a table of theirs.
 
         Not with an older version of one that the line of ours has had: the next rows would get the
@@ -100,14 +100,14 @@ class Sides:
         """
         ours = self.ours.snapshot
         try:
-            start = self.lineage.last_shared(ours, self.theirs.snapshot)
-            records = self.lineage.between(ours, start.seq)
-        except HistoryGone:
+            start = self.lineage.find_last_shared(ours, self.theirs.snapshot)
+            records = self.lineage.read_between(ours, start.seq)
+        except HistoryGoneError:
             return None
         found = [start.pins, *(record.pins for record in records), ours.pins]
         return {pin.path: pin for pins in found for pin in pins.values()}
 
     @property
-    def are_strangers(self) -> bool:
+    def is_matched_by_name(self) -> bool:
         """Whether ours may know by name only what the base and theirs know by number."""
-        return self.action is not Action.MERGE and not self.do_ours_descend
+        return self.action is not MergeAction.MERGE and not self.do_ours_descend

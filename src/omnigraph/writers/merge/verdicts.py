@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.changes import ColumnPair, is_heavy, keys_at
-from omnigraph.execution.changes.comparison import compare_stored
+from omnigraph.execution.changes import ColumnPair, fetch_keys, is_heavy
+from omnigraph.execution.changes.comparison import compare_stored_rows
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
-from omnigraph.execution.exact import numpy_of
+from omnigraph.execution.exact import to_numpy
 from omnigraph.execution.view import View
 from omnigraph.schema.accepted import TypeKind
 from omnigraph.storage.row_ids import ROW_ID
@@ -30,8 +30,8 @@ from omnigraph.writers.merge.preference import (
     DIVERGENT_UPDATE,
     THEIRS,
 )
-from omnigraph.writers.merge.schemas import MergedType, There
-from omnigraph.writers.merge.sides import Sides
+from omnigraph.writers.merge.schemas import MergedType, SideType
+from omnigraph.writers.merge.sides import MergeSides
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 RowIds: TypeAlias = npt.NDArray[np.uint64]
@@ -43,31 +43,31 @@ KINDS: Final = (DIVERGENT_INSERT, DIVERGENT_UPDATE, DELETE_VS_UPDATE)
 
 
 @dataclass(frozen=True)
-class Located:
+class LocatedRows:
     """Some ids on one side: who is there, and the row ids of those; 0 of the others."""
 
     view: View
-    there: There | None
+    side_type: SideType | None
     is_there: Mask
     row_ids: RowIds
 
     @property
     def table(self) -> Table:
         """The table of the type on this side."""
-        assert self.there is not None, "nobody is there without a table"
-        return self.view.table(self.there.key)
+        assert self.side_type is not None, "nobody is there without a table"
+        return self.view.open_table(self.side_type.key)
 
-    def rows(self, places: npt.NDArray[np.intp]) -> pa.Array:
+    def select_row_ids(self, places: npt.NDArray[np.intp]) -> pa.Array:
         """The row ids at some places."""
         return pa.array(self.row_ids[places])
 
-    def only(self, places: npt.NDArray[np.intp]) -> Located:
+    def select_rows(self, places: npt.NDArray[np.intp]) -> LocatedRows:
         """The same for some of the ids."""
         return replace(self, is_there=self.is_there[places], row_ids=self.row_ids[places])
 
 
 @dataclass(frozen=True)
-class Verdicts:
+class RowOutcomes:
     """What becomes of the entities of a type that theirs changed, in the order of ids.
 
     `is_taken` are those that become what theirs made of them. `kinds` has for every conflict the
@@ -76,9 +76,9 @@ class Verdicts:
 
     type_: MergedType
     ids: pa.Array
-    base: Located
-    ours: Located
-    theirs: Located
+    base: LocatedRows
+    ours: LocatedRows
+    theirs: LocatedRows
     is_taken: Mask
     is_open: Mask
     kinds: npt.NDArray[np.int8]
@@ -93,30 +93,34 @@ class Verdicts:
         """Those that end on ours."""
         return self.is_taken & ~self.theirs.is_there & self.ours.is_there
 
-    def preferred(self, preferences: Mapping[str, str]) -> set[str]:
+    def list_preferred(self, preferences: Mapping[str, str]) -> set[str]:
         """The kinds of conflicts that a preference decided."""
         decided = {KINDS[kind] for kind in np.unique(self.kinds[self.kinds >= 0]).tolist()}
         return decided & preferences.keys()
 
 
-def judge(
-    type_: MergedType, sides: Sides, ids: pa.Array, preferences: Mapping[str, str]
-) -> Verdicts:
+def resolve_rows(
+    type_: MergedType, sides: MergeSides, ids: pa.Array, preferences: Mapping[str, str]
+) -> RowOutcomes:
     """The verdicts on the candidates of one type; those that theirs did not change have none."""
     ordered = ids.take(pc.sort_indices(ids)).cast(pa.utf8())
-    base = _located(sides.base, type_.base, ordered)
-    theirs = _located_on_theirs(type_, sides, ordered)
-    is_changed = differ(type_, base, theirs, shares_copies=sides.do_theirs_descend)
+    base = _locate_rows(sides.base, type_.base, ordered)
+    theirs = _locate_on_theirs(type_, sides, ordered)
+    is_changed = compare_rows(type_, base, theirs, shares_copies=sides.do_theirs_descend)
     places = np.flatnonzero(is_changed)
-    changed, base, theirs = ordered.take(pa.array(places)), base.only(places), theirs.only(places)
-    ours = _located_on_ours(type_, sides, changed, base)
-    is_ours_changed = differ(type_, base, ours, shares_copies=sides.do_ours_descend)
+    changed, base, theirs = (
+        ordered.take(pa.array(places)),
+        base.select_rows(places),
+        theirs.select_rows(places),
+    )
+    ours = _locate_on_ours(type_, sides, changed, base)
+    is_ours_changed = compare_rows(type_, base, ours, shares_copies=sides.do_ours_descend)
     is_conflict = is_ours_changed.copy()
     both = np.flatnonzero(is_ours_changed)
-    is_conflict[both] = differ(type_, ours.only(both), theirs.only(both))
-    kinds = _kinds(base, ours, theirs, is_conflict)
+    is_conflict[both] = compare_rows(type_, ours.select_rows(both), theirs.select_rows(both))
+    kinds = _classify_conflicts(base, ours, theirs, is_conflict)
     sides_of = np.array([preferences.get(kind, "") for kind in (*KINDS, "")])[kinds]
-    return Verdicts(
+    return RowOutcomes(
         type_,
         changed,
         base,
@@ -128,8 +132,8 @@ def judge(
     )
 
 
-def differ(
-    type_: MergedType, left: Located, right: Located, *, shares_copies: bool = False
+def compare_rows(
+    type_: MergedType, left: LocatedRows, right: LocatedRows, *, shares_copies: bool = False
 ) -> Mask:
     """Which of the ids are not in the same state on two sides."""
     found: Mask = left.is_there != right.is_there
@@ -139,22 +143,25 @@ def differ(
     places = np.flatnonzero(is_open)
     if not len(places):
         return found
-    pairs, lost = column_pairs(type_, left, right)
-    ours, theirs = (left.table, left.rows(places)), (right.table, right.rows(places))
-    found[places] = compare_stored(ours, theirs, pairs)
+    pairs, lost = pair_columns(type_, left, right)
+    ours, theirs = (
+        (left.table, left.select_row_ids(places)),
+        (right.table, right.select_row_ids(places)),
+    )
+    found[places] = compare_stored_rows(ours, theirs, pairs)
     if lost:
         # A property that only the left side knows: it differs where it holds a value.
-        found[places] |= compare_stored(theirs, ours, lost)
+        found[places] |= compare_stored_rows(theirs, ours, lost)
     return found
 
 
-def column_pairs(
-    type_: MergedType, left: Located, right: Located
+def pair_columns(
+    type_: MergedType, left: LocatedRows, right: LocatedRows
 ) -> tuple[list[ColumnPair], list[ColumnPair]]:
     """The columns of both sides that mean the same, and those that only the left side has."""
-    assert left.there is not None
-    assert right.there is not None
-    ours, theirs = left.there.columns, right.there.columns
+    assert left.side_type is not None
+    assert right.side_type is not None
+    ours, theirs = left.side_type.columns, right.side_type.columns
     ends = (SOURCE_COLUMN, TARGET_COLUMN) if type_.key.kind is TypeKind.EDGE else ()
     pairs = [ColumnPair(end, end) for end in ends]
     lost: list[ColumnPair] = []
@@ -167,60 +174,62 @@ def column_pairs(
     return pairs, lost
 
 
-def _located(view: View, there: There | None, ids: pa.Array) -> Located:
+def _locate_rows(view: View, there: SideType | None, ids: pa.Array) -> LocatedRows:
     if there is None or not len(ids):
-        return Located(view, there, np.zeros(len(ids), np.bool_), np.zeros(len(ids), np.uint64))
-    return _placed(view, there, ids, keys_at(view, there.key, ids))
+        return LocatedRows(view, there, np.zeros(len(ids), np.bool_), np.zeros(len(ids), np.uint64))
+    return _locate_found(view, there, ids, fetch_keys(view, there.key, ids))
 
 
-def _placed(view: View, there: There, ids: pa.Array, found: pa.Table) -> Located:
+def _locate_found(view: View, there: SideType, ids: pa.Array, found: pa.Table) -> LocatedRows:
     """Where the ids are, given the rows of those that were found."""
     found = found.combine_chunks()
     places = pc.index_in(ids, value_set=found[ID_COLUMN].cast(ids.type))
-    is_there: Mask = numpy_of(places.is_valid())
+    is_there: Mask = to_numpy(places.is_valid())
     row_ids = found[ROW_ID].combine_chunks().cast(pa.uint64()).take(places)
-    return Located(view, there, is_there, numpy_of(row_ids.fill_null(0)).astype(np.uint64))
+    return LocatedRows(view, there, is_there, to_numpy(row_ids.fill_null(0)).astype(np.uint64))
 
 
-def _located_on_theirs(type_: MergedType, sides: Sides, ids: pa.Array) -> Located:
+def _locate_on_theirs(type_: MergedType, sides: MergeSides, ids: pa.Array) -> LocatedRows:
     """The ids on theirs: a copy written since the base is in a fragment that the base lacks."""
     if type_.base is None or type_.theirs is None or not sides.do_theirs_descend:
-        return _located(sides.theirs, type_.theirs, ids)
-    before, now = sides.base.table(type_.base.key), sides.theirs.table(type_.theirs.key)
+        return _locate_rows(sides.theirs, type_.theirs, ids)
+    before, now = sides.base.open_table(type_.base.key), sides.theirs.open_table(type_.theirs.key)
     new = set(now.fragment_ids).difference(before.fragment_ids)
-    if before.pin.path != now.pin.path or now.rows_in(new) > NEW_ROWS_MAX:
-        return _located(sides.theirs, type_.theirs, ids)
-    rows = now.rows_of_fragments(new, columns=[ID_COLUMN, ROW_ID])
-    located = _placed(sides.theirs, type_.theirs, ids, rows)
+    if before.pin.path != now.pin.path or now.count_rows_in(new) > NEW_ROWS_MAX:
+        return _locate_rows(sides.theirs, type_.theirs, ids)
+    rows = now.scan_fragments(new, columns=[ID_COLUMN, ROW_ID])
+    located = _locate_found(sides.theirs, type_.theirs, ids, rows)
     return _with_others(located, ids, np.flatnonzero(~located.is_there))
 
 
-def _with_others(known: Located, ids: pa.Array, places: npt.NDArray[np.intp]) -> Located:
+def _with_others(known: LocatedRows, ids: pa.Array, places: npt.NDArray[np.intp]) -> LocatedRows:
     """The same with the ids at some places looked for in the whole table."""
-    others = _located(known.view, known.there, ids.take(pa.array(places)))
+    others = _locate_rows(known.view, known.side_type, ids.take(pa.array(places)))
     is_there, row_ids = known.is_there.copy(), known.row_ids.copy()
     is_there[places], row_ids[places] = others.is_there, others.row_ids
     return replace(known, is_there=is_there, row_ids=row_ids)
 
 
-def _located_on_ours(type_: MergedType, sides: Sides, ids: pa.Array, base: Located) -> Located:
+def _locate_on_ours(
+    type_: MergedType, sides: MergeSides, ids: pa.Array, base: LocatedRows
+) -> LocatedRows:
     """The ids on ours: looked for only if ours may have them elsewhere than the base."""
     if type_.base is None or type_.ours is None:
-        return _located(sides.ours, type_.ours, ids)
+        return _locate_rows(sides.ours, type_.ours, ids)
     before = sides.base.snapshot.pins[str(type_.base.key)]
     now = sides.ours.snapshot.pins[str(type_.ours.key)]
-    alike = replace(base, view=sides.ours, there=type_.ours)
+    alike = replace(base, view=sides.ours, side_type=type_.ours)
     if now == before:
         return alike
-    written = sides.written_by_ours(now.path) if now.path == before.path else None
+    written = sides.find_written_ids(now.path) if now.path == before.path else None
     if written is None:
-        return _located(sides.ours, type_.ours, ids)
-    places = np.flatnonzero(numpy_of(pc.is_in(ids, value_set=written.to_array().cast(ids.type))))
+        return _locate_rows(sides.ours, type_.ours, ids)
+    places = np.flatnonzero(to_numpy(pc.is_in(ids, value_set=written.to_array().cast(ids.type))))
     return _with_others(alike, ids, places)
 
 
-def _kinds(
-    base: Located, ours: Located, theirs: Located, is_conflict: Mask
+def _classify_conflicts(
+    base: LocatedRows, ours: LocatedRows, theirs: LocatedRows, is_conflict: Mask
 ) -> npt.NDArray[np.int8]:
     is_delete = ~(ours.is_there & theirs.is_there)
     kinds = np.where(~base.is_there, 0, np.where(is_delete, 2, 1))

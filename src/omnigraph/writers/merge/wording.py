@@ -12,7 +12,7 @@ from omnigraph.writers.merge.preference import (
 )
 
 
-class Action(StrEnum):
+class MergeAction(StrEnum):
     """What brings a change to a branch."""
 
     MERGE = "merge"
@@ -22,8 +22,8 @@ class Action(StrEnum):
 
 # Of each action and kind of conflict: what happened if both have the entity or theirs has not, and
 # if ours has not.
-_ROWS: Final = {
-    Action.MERGE: {
+_ROW_MESSAGES: Final = {
+    MergeAction.MERGE: {
         DIVERGENT_INSERT: ("was inserted on both sides with different values", ""),
         DIVERGENT_UPDATE: ("was changed on both sides", ""),
         DELETE_VS_UPDATE: (
@@ -31,7 +31,7 @@ _ROWS: Final = {
             "was deleted by ours and changed by theirs",
         ),
     },
-    Action.REVERT: {
+    MergeAction.REVERT: {
         DIVERGENT_INSERT: ("was deleted by the commit, and is there again with other values", ""),
         DIVERGENT_UPDATE: ("was changed by the commit, and again since", ""),
         DELETE_VS_UPDATE: (
@@ -39,7 +39,7 @@ _ROWS: Final = {
             "was changed by the commit, and deleted since",
         ),
     },
-    Action.CHERRY_PICK: {
+    MergeAction.CHERRY_PICK: {
         DIVERGENT_INSERT: (
             "was inserted by the commit, and is on this branch with other values",
             "",
@@ -56,31 +56,33 @@ _ROWS: Final = {
 }
 
 
-def row_message(action: Action, kind: str, entity: str, *, is_ours_gone: bool) -> str:
+def format_row_message(action: MergeAction, kind: str, entity: str, *, is_ours_gone: bool) -> str:
     """An entity that was left in two states."""
-    return f"{entity} {_ROWS[action][kind][is_ours_gone]}"
+    return f"{entity} {_ROW_MESSAGES[action][kind][is_ours_gone]}"
 
 
-def orphan_message(action: Action, edge: str, node: str, *, is_edge_theirs: bool) -> str:
+def format_orphan_message(
+    action: MergeAction, edge: str, node: str, *, is_edge_theirs: bool
+) -> str:
     """An edge whose node the merged state does not have; ours or theirs has brought the edge."""
     match action:
-        case Action.MERGE if is_edge_theirs:
+        case MergeAction.MERGE if is_edge_theirs:
             return f"{edge} of theirs needs {node}, which ours deleted"
-        case Action.MERGE:
+        case MergeAction.MERGE:
             return f"{edge} of ours needs {node}, which theirs deleted"
-        case Action.REVERT if is_edge_theirs:
+        case MergeAction.REVERT if is_edge_theirs:
             return f"{edge} would come back and needs {node}, which is not on this branch"
-        case Action.REVERT:
+        case MergeAction.REVERT:
             return f"{edge} needs {node}, which the commit inserted and the revert would delete"
-        case Action.CHERRY_PICK if is_edge_theirs:
+        case MergeAction.CHERRY_PICK if is_edge_theirs:
             return f"{edge} of the commit needs {node}, which is not on this branch"
-        case Action.CHERRY_PICK:
+        case MergeAction.CHERRY_PICK:
             return f"{edge} of this branch needs {node}, which the commit deleted"
         case _:
             assert_never(action)
 
 
-def holder_message(action: Action, message: str, holder: str) -> str:
+def format_unique_message(action: MergeAction, message: str, holder: str) -> str:
     """A unique value that another entity of ours holds."""
-    ours = "ours" if action is Action.MERGE else "this branch"
+    ours = "ours" if action is MergeAction.MERGE else "this branch"
     return f"{message}, which {ours} has in {holder}"

@@ -9,8 +9,8 @@ from typing import Final, Never, TypeAlias, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.errors import Violation, WriteRefused
-from omnigraph.execution.expressions import Params, constant
+from omnigraph.errors import Violation, WriteRefusedError
+from omnigraph.execution.expressions import Params, evaluate_constant
 from omnigraph.query import typed
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.schema.types import (
@@ -23,7 +23,7 @@ from omnigraph.schema.types import (
     ScalarType,
     VectorType,
 )
-from omnigraph.schema.values import NumberMisfit, fit, float_problem
+from omnigraph.schema.values import InvalidNumberError, coerce_number, describe_float_problem
 
 # What Arrow makes a cell of; a vector is an array of its numbers.
 Cell: TypeAlias = typed.Value | bytes | npt.NDArray[np.float32]
@@ -41,116 +41,118 @@ _ARROW_NAMES = {
 }
 
 
-class ExternalBlob(WriteRefused):
+class ExternalBlobError(WriteRefusedError):
     """A blob that is named by its address; it matters only where there is an entity to have it."""
 
 
-def assigned(
+def evaluate_assignments(
     type_: NodeType | EdgeType, assignments: Iterable[typed.Assign], params: Params
 ) -> dict[str, Cell]:
     """The value of each assigned property, by its name; whatever does not fit is refused."""
     cells: dict[str, Cell] = {}
     for assign in assignments:
         name, property_type = assign.property, type_.properties[assign.property].type
-        value = constant(assign.value, params)
+        value = evaluate_constant(assign.value, params)
         if value is None and not property_type.is_nullable:
             message = f"cannot assign null to non-nullable property '{name}' of {type_.name}"
-            _refuse(message, rule="required", type_name=type_.name, property_=name)
+            _raise_refused(message, rule="required", type_name=type_.name, property_=name)
         try:
-            cells[name] = None if value is None else _cell(value, property_type)
-        except _External as misfit:
+            cells[name] = None if value is None else _coerce_cell(value, property_type)
+        except _ExternalBlobValueError as misfit:
             message = f"{type_.name}.{name}: {misfit}"
             violation = Violation("value", message, type_name=type_.name, property=name)
-            raise ExternalBlob(message, violations=[violation], hint=_HINTS["value"]) from misfit
+            raise ExternalBlobError(
+                message, violations=[violation], hint=_HINTS["value"]
+            ) from misfit
         except ValueError as misfit:
             message = f"{type_.name}.{name}: {misfit}"
-            _refuse(message, rule="value", type_name=type_.name, property_=name)
+            _raise_refused(message, rule="value", type_name=type_.name, property_=name)
     return cells
 
 
-def inserted(
+def evaluate_insert(
     type_: NodeType | EdgeType, assignments: Iterable[typed.Assign], params: Params
 ) -> dict[str, Cell]:
     """The same for a new entity, which needs a value for every required property."""
-    cells = assigned(type_, assignments, params)
+    cells = evaluate_assignments(type_, assignments, params)
     for name, property_ in type_.properties.items():
         # The checker lets a vector be left out that could be embedded; nothing embeds it here.
         if name not in cells and not property_.type.is_nullable:
             message = f"missing required property '{name}' of {type_.name}"
-            _refuse(message, rule="required", type_name=type_.name, property_=name)
+            _raise_refused(message, rule="required", type_name=type_.name, property_=name)
     return cells
 
 
-def end(type_name: str, name: str, expr: typed.Expr, params: Params) -> str:
+def evaluate_end(type_name: str, name: str, expr: typed.Expr, params: Params) -> str:
     """The id of the node at one end of a new edge, `from` or `to`."""
-    value = constant(expr, params)
+    value = evaluate_constant(expr, params)
     if value is None:
         message = f"cannot assign null to an end of {type_name}"
-        _refuse(message, rule="required", type_name=type_name, property_=name)
+        _raise_refused(message, rule="required", type_name=type_name, property_=name)
     assert isinstance(value, str), "the checker lets nothing else through"
     return value
 
 
-class _External(ValueError):
+class _ExternalBlobValueError(ValueError):
     """A text that would be the address of a blob."""
 
 
-def _refuse(message: str, *, rule: str, type_name: str, property_: str) -> Never:
+def _raise_refused(message: str, *, rule: str, type_name: str, property_: str) -> Never:
     violation = Violation(rule, message, type_name=type_name, property=property_)
-    raise WriteRefused(message, violations=[violation], hint=_HINTS[rule])
+    raise WriteRefusedError(message, violations=[violation], hint=_HINTS[rule])
 
 
-def _cell(value: typed.Value, type_: PropertyType) -> Cell:
+def _coerce_cell(value: typed.Value, type_: PropertyType) -> Cell:
     """A value as a property keeps it; ValueError if it does not fit."""
     match type_.value:
         case ScalarType(Scalar.BLOB):
-            return _blob(value)
+            return _decode_blob(value)
         case ScalarType(scalar):
-            return _scalar(value, scalar)
+            return _coerce_scalar(value, scalar)
         case EnumType():
-            return _scalar(value, Scalar.STRING)
+            return _coerce_scalar(value, Scalar.STRING)
         case ListType(element):
-            return tuple(_scalar(item, element) for item in _items(value))
+            return tuple(_coerce_scalar(item, element) for item in _require_items(value))
         case VectorType(dimension):
-            return _vector(_items(value), dimension)
+            return _coerce_vector(_require_items(value), dimension)
     assert_never(type_.value)
 
 
-def _items(value: typed.Value) -> tuple[typed.Value, ...]:
+def _require_items(value: typed.Value) -> tuple[typed.Value, ...]:
     assert isinstance(value, tuple), "the checker lets nothing else through"
     if None in value:
         raise ValueError("null is not allowed as an element")
     return value
 
 
-def _scalar(value: typed.Value, scalar: Scalar) -> typed.Value:
+def _coerce_scalar(value: typed.Value, scalar: Scalar) -> typed.Value:
     if scalar not in NUMERIC:
         return value
     assert isinstance(value, int | float), "the checker lets nothing else through"
     try:
-        return fit(value, scalar)
-    except NumberMisfit as misfit:
+        return coerce_number(value, scalar)
+    except InvalidNumberError as misfit:
         if scalar in FLOATS or value != value // 1:
             raise ValueError(f"{value} {misfit}") from misfit
         raise ValueError(f"{value} exceeds {_ARROW_NAMES[scalar]} range") from misfit
 
 
-def _blob(text: typed.Value) -> bytes:
+def _decode_blob(text: typed.Value) -> bytes:
     assert isinstance(text, str), "the checker lets nothing else through"
     if not text.startswith(_BLOB_PREFIX):
-        raise _External("a blob must be base64 text; an external URI is not allowed")
+        raise _ExternalBlobValueError("a blob must be base64 text; an external URI is not allowed")
     try:
         return base64.b64decode(text.removeprefix(_BLOB_PREFIX), validate=True)
     except ValueError as failure:
         raise ValueError(f"invalid base64: {failure}") from failure
 
 
-def _vector(items: tuple[typed.Value, ...], dimension: int) -> npt.NDArray[np.float32]:
+def _coerce_vector(items: tuple[typed.Value, ...], dimension: int) -> npt.NDArray[np.float32]:
     assert len(items) == dimension, "the checker and the binding of parameters compare lengths"
     with np.errstate(over="ignore"):
         numbers = np.asarray(items, np.float64).astype(np.float32)
     is_finite = np.isfinite(numbers)
     if not is_finite.all():
         bad = items[int(np.argmin(is_finite))]
-        raise ValueError(f"{bad} {float_problem(bad, Scalar.F32)}")
+        raise ValueError(f"{bad} {describe_float_problem(bad, Scalar.F32)}")
     return numbers

@@ -11,54 +11,59 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.execution.expressions import Params
-from omnigraph.execution.scan import matching_batches, physical_names, pinned_ids, rows_schema
+from omnigraph.execution.scan import (
+    build_rows_schema,
+    find_type_candidate_ids,
+    list_physical_columns,
+    scan_matching_batches,
+)
 from omnigraph.execution.view import View
 from omnigraph.query import typed
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.storage.blobs import is_blob
 from omnigraph.storage.row_ids import ROW_ID
 from omnigraph.storage.table import Table
-from omnigraph.versioning.footprint import WHOLE, Reads
+from omnigraph.versioning.footprint import WHOLE, ReadSet
 from omnigraph.versioning.idset import IdSet
 from omnigraph.writers.committed_values import read_values
-from omnigraph.writers.mutations.budget import Budget
+from omnigraph.writers.mutations.budget import MutationBudget
 
-_Places = np.ndarray[Any, np.dtype[np.int64]]
+_Positions = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def looked_at(
+def build_condition_reads(
     view: View, type_key: TypeKey, conditions: Sequence[typed.Expr], params: Params
-) -> Reads:
+) -> ReadSet:
     """The entities that could change the answer of conditions, whether or not they exist."""
-    ids = pinned_ids(view, type_key, conditions, params)
-    return WHOLE if ids is None else Reads(ids=IdSet(ids))
+    ids = find_type_candidate_ids(view, type_key, conditions, params)
+    return WHOLE if ids is None else ReadSet(ids=IdSet(ids))
 
 
-def matched(
+def find_matching_rows(
     view: View,
     type_key: TypeKey,
     conditions: Sequence[typed.Expr],
     params: Params,
     *,
     columns: Sequence[str],
-    budget: Budget,
+    budget: MutationBudget,
 ) -> pa.Table:
     """The committed rows that satisfy conditions: ids, ends, some columns, and `_rowid`."""
-    shape = view.shape(type_key)
-    names = [*physical_names(shape, columns), ROW_ID]
+    shape = view.get_shape(type_key)
+    names = [*list_physical_columns(shape, columns), ROW_ID]
     batches = []
-    for batch in matching_batches(view, type_key, conditions, params, names=names):
-        budget.spend(batch.nbytes)
+    for batch in scan_matching_batches(view, type_key, conditions, params, names=names):
+        budget.spend_bytes(batch.nbytes)
         batches.append(batch)
-    return pa.Table.from_batches(batches, schema=rows_schema(shape, names))
+    return pa.Table.from_batches(batches, schema=build_rows_schema(shape, names))
 
 
 class SharedRows:
     """Committed rows that several statements ask for by values of one column, read together."""
 
-    def __init__(self, view: View, type_key: TypeKey, column: str, budget: Budget) -> None:
+    def __init__(self, view: View, type_key: TypeKey, column: str, budget: MutationBudget) -> None:
         self._view = view
-        self._shape = view.shape(type_key)
+        self._shape = view.get_shape(type_key)
         self._column = column
         self._budget = budget
         # The values by the order in which they are asked for.
@@ -69,7 +74,7 @@ class SharedRows:
         """Whether there is anything to share."""
         return len(self.values) > 1
 
-    def ask(self, value: str | int) -> None:
+    def add_value(self, value: str | int) -> None:
         """Note a value that a statement will want the rows of."""
         self.values.setdefault(value, len(self.values))
 
@@ -77,20 +82,20 @@ class SharedRows:
         number = self.values[value]
         return bool(self._borders[number] < self._borders[number + 1])
 
-    def rows(self, values: Iterable[str | int], *, blobs: Sequence[str] = ()) -> pa.Table:
+    def select_rows(self, values: Iterable[str | int], *, blobs: Sequence[str] = ()) -> pa.Table:
         """The rows of some values in that order: all columns, of blobs only these, and `_rowid`."""
         numbers = [self.values[value] for value in values]
         borders, order = self._borders, self._order
         places = np.concatenate([order[borders[at] : borders[at + 1]] for at in numbers])
-        table = self._view.table(self._shape.type_key)
-        return with_blobs(self._rows.take(pa.array(places)), table, blobs, budget=self._budget)
+        table = self._view.open_table(self._shape.type_key)
+        return read_with_blobs(self._rows.take(pa.array(places)), table, blobs, budget=self._budget)
 
     @cached_property
     def _rows(self) -> pa.Table:
         plain = [field.name for field in self._shape.schema if not is_blob(field)]
-        table = self._view.table(self._shape.type_key)
+        table = self._view.open_table(self._shape.type_key)
         rows = table.find(self._column, self._wanted, columns=[*plain, ROW_ID])
-        self._budget.spend(rows.nbytes)
+        self._budget.spend_bytes(rows.nbytes)
         return rows.combine_chunks()
 
     @property
@@ -98,28 +103,30 @@ class SharedRows:
         return pa.array(self.values, self._shape.schema.field(self._column).type)
 
     @cached_property
-    def _numbers(self) -> _Places:
+    def _value_numbers(self) -> _Positions:
         """The number of the value of every row."""
         numbers = pc.index_in(self._rows[self._column], value_set=self._wanted)
         return np.asarray(numbers.to_numpy(), np.int64)
 
     @cached_property
-    def _order(self) -> _Places:
-        return np.argsort(self._numbers, kind="stable")
+    def _order(self) -> _Positions:
+        return np.argsort(self._value_numbers, kind="stable")
 
     @cached_property
-    def _borders(self) -> _Places:
+    def _borders(self) -> _Positions:
         """Where the rows of each value begin in that order, and where those of the last one end."""
-        numbers = self._numbers[self._order]
+        numbers = self._value_numbers[self._order]
         return np.searchsorted(numbers, np.arange(len(self.values) + 1))
 
 
-def with_blobs(rows: pa.Table, table: Table, columns: Sequence[str], *, budget: Budget) -> pa.Table:
+def read_with_blobs(
+    rows: pa.Table, table: Table, columns: Sequence[str], *, budget: MutationBudget
+) -> pa.Table:
     """Committed rows with columns of blobs, which are read for these rows alone."""
     if not columns:
         return rows
     row_ids = rows[ROW_ID].combine_chunks()
-    parts = list(read_values(table, row_ids, columns, spend=budget.spend))
+    parts = list(read_values(table, row_ids, columns, spend=budget.spend_bytes))
     fields = [table.schema.field(name) for name in columns]
     blobs = pa.concat_tables([pa.schema(fields).empty_table(), *parts])
     for field in fields:

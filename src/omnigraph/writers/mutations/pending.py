@@ -11,12 +11,19 @@ import pyarrow.compute as pc
 
 from omnigraph.execution.columns import TableShape
 from omnigraph.execution.expressions import Params
-from omnigraph.execution.scan import satisfying
+from omnigraph.execution.scan import evaluate_conditions
 from omnigraph.query import typed
 from omnigraph.storage.blobs import is_blob
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.change import COPIES, NO_COPIES, NO_IDS, TypeChange, WriteMode, in_one
-from omnigraph.writers.committed import Committed
+from omnigraph.writers.change import (
+    COPIES,
+    NO_COPIES,
+    NO_IDS,
+    TypeChange,
+    WriteMode,
+    combine_column,
+)
+from omnigraph.writers.committed import CommittedState
 from omnigraph.writers.mutations.assigned import Cell
 from omnigraph.writers.mutations.looking import SharedRows
 
@@ -44,7 +51,7 @@ class PendingRows:
         self._batches: list[pa.Table] = []
         self._replaced_batches: list[pa.Table] = []
 
-    def insert(self, entity_id: str, cells: Mapping[str, Cell]) -> None:
+    def insert_row(self, entity_id: str, cells: Mapping[str, Cell]) -> None:
         """Write one row, given by column; columns left out are null."""
         self._inserted[entity_id] = {ID_COLUMN: entity_id, **cells}
         self._assigned.pop(entity_id, None)
@@ -56,7 +63,7 @@ class PendingRows:
         """Whether only single rows were written, so that another one is found by its id."""
         return self._rows is None
 
-    def assign(self, entity_id: str, cells: Mapping[str, Cell], shared: SharedRows) -> int:
+    def assign_cells(self, entity_id: str, cells: Mapping[str, Cell], shared: SharedRows) -> int:
         """Assign cells to one entity, as it is now; how many there are of it: one or none."""
         assert self.are_single
         if entity_id in self._inserted:
@@ -68,14 +75,14 @@ class PendingRows:
             return 0
         return 1
 
-    def unwritten(self, committed: pa.Table) -> pa.Table:
+    def filter_unwritten(self, committed: pa.Table) -> pa.Table:
         """The committed rows that no statement has written: others are seen in their new form."""
-        self._flush()
+        self._flush_inserted()
         if self._rows is None:
             return committed
-        return committed.filter(pc.invert(_is_in(committed[ID_COLUMN], self._rows)))
+        return committed.filter(pc.invert(_are_in(committed[ID_COLUMN], self._rows)))
 
-    def update(
+    def update_matching(
         self,
         committed: pa.Table,
         conditions: Sequence[typed.Expr],
@@ -83,19 +90,19 @@ class PendingRows:
         params: Params,
     ) -> int:
         """Assign cells to all matching rows: `unwritten` ones with their row ids, and pending."""
-        self._flush()
+        self._flush_inserted()
         matched = [committed]
         if self._rows is not None:
-            is_touched = satisfying(self._rows, self._shape, conditions, params)
+            is_touched = evaluate_conditions(self._rows, self._shape, conditions, params)
             matched = [committed, self._rows.filter(is_touched)]
             if matched[1].num_rows:
-                self._supersede(self._rows.filter(pc.invert(is_touched)))
+                self._supersede_rows(self._rows.filter(pc.invert(is_touched)))
         schema = self._shape.schema
-        parts = [_assigned(rows, cells, schema) for rows in matched if rows.num_rows]
+        parts = [_assign_columns(rows, cells, schema) for rows in matched if rows.num_rows]
         if not parts:
             return 0
         written = pa.concat_tables(parts)
-        self._add(written)
+        self._add_rows(written)
         # A single row is unique in itself.
         if written.num_rows > 1:
             self._batches.append(written)
@@ -103,9 +110,9 @@ class PendingRows:
             self._found.append(committed.select(COPIES.names).cast(COPIES))
         return int(written.num_rows)
 
-    def change(self, committed: Committed) -> TypeChange | None:
+    def build_change(self, committed: CommittedState) -> TypeChange | None:
         """What was done to the type; None if nothing was."""
-        self._flush()
+        self._flush_inserted()
         if self._rows is None:
             return None
         is_only_new = not self._shape.key and not self._found
@@ -114,11 +121,11 @@ class PendingRows:
             mode=WriteMode.INSERT if is_only_new else WriteMode.UPSERT,
             rows=self._rows,
             deleted=NO_IDS,
-            known=self._known(committed),
+            known_copies=self._find_known_copies(committed),
             batches=tuple(self._replaced_batches),
         )
 
-    def _known(self, committed: Committed) -> pa.Table | None:
+    def _find_known_copies(self, committed: CommittedState) -> pa.Table | None:
         """The committed copies of all rows; None leaves it to whoever needs them to look."""
         if not self._keyed:
             # A fresh id has no committed copy.
@@ -127,21 +134,21 @@ class PendingRows:
             return None
         found = pa.concat_tables(self._found)
         inserted = pa.array(sorted(self._keyed), pa.utf8())
-        unknown = inserted.filter(pc.invert(_is_in(inserted, found)))
-        copies = committed.copies(self._shape.type_key, unknown)
+        unknown = inserted.filter(pc.invert(_are_in(inserted, found)))
+        copies = committed.find_copies(self._shape.type_key, unknown)
         return pa.concat_tables([found, copies.select(COPIES.names).cast(COPIES)])
 
-    def _flush(self) -> None:
+    def _flush_inserted(self) -> None:
         self._flush_assigned()
         if not self._inserted:
             return
-        inserted = _table(self._inserted.values(), self._shape.schema)
+        inserted = _build_table(self._inserted.values(), self._shape.schema)
         self._inserted = {}
         if self._rows is not None:
-            is_replaced = _is_in(self._rows[ID_COLUMN], inserted)
+            is_replaced = _are_in(self._rows[ID_COLUMN], inserted)
             if pc.any(is_replaced).as_py():
-                self._supersede(self._rows.filter(pc.invert(is_replaced)))
-        self._add(inserted)
+                self._supersede_rows(self._rows.filter(pc.invert(is_replaced)))
+        self._add_rows(inserted)
 
     def _flush_assigned(self) -> None:
         if not self._assigned or self._shared is None:
@@ -149,17 +156,17 @@ class PendingRows:
         assigned, self._assigned = self._assigned, {}
         schema, cells = self._shape.schema, list(assigned.values())
         blobs = [f.name for f in schema if is_blob(f) and any(f.name not in each for each in cells)]
-        committed = self._shared.rows(assigned, blobs=blobs)
-        columns = [_overlaid(committed, cells, field) for field in schema]
-        self._add(pa.Table.from_arrays(columns, schema=schema))
+        committed = self._shared.select_rows(assigned, blobs=blobs)
+        columns = [_overlay_column(committed, cells, field) for field in schema]
+        self._add_rows(pa.Table.from_arrays(columns, schema=schema))
         self._found.append(committed.select(COPIES.names).cast(COPIES))
 
-    def _supersede(self, kept: pa.Table) -> None:
+    def _supersede_rows(self, kept: pa.Table) -> None:
         self._rows = kept
         self._replaced_batches += self._batches
         self._batches = []
 
-    def _add(self, rows: pa.Table) -> None:
+    def _add_rows(self, rows: pa.Table) -> None:
         if self._rows is None:
             self._rows = rows
             return
@@ -169,11 +176,11 @@ class PendingRows:
             self._rows = self._rows.combine_chunks()
 
 
-def _is_in(ids: pa.Array | pa.ChunkedArray, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
+def _are_in(ids: pa.Array | pa.ChunkedArray, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
     return pc.is_in(ids, value_set=rows[ID_COLUMN])
 
 
-def _table(rows: Collection[Mapping[str, Cell]], schema: pa.Schema) -> pa.Table:
+def _build_table(rows: Collection[Mapping[str, Cell]], schema: pa.Schema) -> pa.Table:
     """Rows given by column."""
     if len(rows) == 1:
         # Each array that is made lets other threads in between, which costs more than the array.
@@ -184,7 +191,7 @@ def _table(rows: Collection[Mapping[str, Cell]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _overlaid(
+def _overlay_column(
     rows: pa.Table, cells: Sequence[Mapping[str, Cell]], field: pa.Field
 ) -> pa.Array | pa.ChunkedArray:
     """A column of rows where each may be given another cell."""
@@ -195,14 +202,14 @@ def _overlaid(
     if given.all():
         return assigned
     count = len(cells)
-    both = pa.concat_arrays([assigned, in_one(rows[field.name])])
+    both = pa.concat_arrays([assigned, combine_column(rows[field.name])])
     return both.take(pa.array(np.where(given, 0, count) + np.arange(count)))
 
 
-def _assigned(rows: pa.Table, cells: Mapping[str, Cell], schema: pa.Schema) -> pa.Table:
+def _assign_columns(rows: pa.Table, cells: Mapping[str, Cell], schema: pa.Schema) -> pa.Table:
     """The rows with some columns replaced by one cell each."""
     columns = [
-        _repeated(cells[field.name], field.type, rows.num_rows)
+        _repeat_cell(cells[field.name], field.type, rows.num_rows)
         if field.name in cells
         else rows[field.name]
         for field in schema
@@ -210,7 +217,7 @@ def _assigned(rows: pa.Table, cells: Mapping[str, Cell], schema: pa.Schema) -> p
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _repeated(cell: Cell, type_: pa.DataType, count: int) -> pa.ChunkedArray:
+def _repeat_cell(cell: Cell, type_: pa.DataType, count: int) -> pa.ChunkedArray:
     """A column of equal cells; it takes the memory of one chunk."""
     one = pa.array([cell], type_)
     chunk_rows = max(1, min(count, _CHUNK_ROWS, _CHUNK_BYTES // max(one.nbytes, 1)))

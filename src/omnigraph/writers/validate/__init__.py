@@ -19,7 +19,7 @@ violations, in the order of the checks, and with how many there are.
 """
 
 from omnigraph.writers.validate.findings import Findings
-from omnigraph.writers.validate.marks import edges_looked_at, marks_of
-from omnigraph.writers.validate.validation import examine, validate
+from omnigraph.writers.validate.marks import build_edge_reads, marks_of
+from omnigraph.writers.validate.validation import check_change, validate_change
 
-__all__ = ["Findings", "edges_looked_at", "examine", "marks_of", "validate"]
+__all__ = ["Findings", "build_edge_reads", "check_change", "marks_of", "validate_change"]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import VIOLATIONS_SHOWN_MAX, Violation, WriteRefused, told
+from omnigraph.errors import VIOLATIONS_SHOWN_MAX, Violation, WriteRefusedError, format_violations
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
@@ -35,14 +35,14 @@ Positions: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Subject:
+class RuleSubject:
     """A type under validation, with what the write does to it."""
 
     type_key: TypeKey
     type_: NodeType | EdgeType
     change: TypeChange
 
-    def violation(
+    def build_violation(
         self,
         rule: str,
         message: str,
@@ -61,7 +61,7 @@ class Subject:
             property=property,
             value=value,
             entity_id=entity_id,
-            place=None if row is None or origins is None else origins.place(row),
+            place=None if row is None or origins is None else origins.location_of(row),
         )
 
 
@@ -70,7 +70,7 @@ class Finding:
     """The rows, in rising order, that break one rule, and how to tell one of them."""
 
     rows: Positions
-    tell: Callable[[int], Violation]
+    build_violation: Callable[[int], Violation]
 
 
 class Findings:
@@ -84,7 +84,9 @@ class Findings:
     def add(self, finding: Finding) -> None:
         """Collect what one check found, in the order it was found."""
         self.count += len(finding.rows)
-        self.violations += [finding.tell(row) for row in finding.rows[: self._room].tolist()]
+        self.violations += [
+            finding.build_violation(row) for row in finding.rows[: self._room].tolist()
+        ]
 
     def add_by_row(self, findings: Sequence[Finding]) -> None:
         """Collect what several checks found in the same rows, row by row."""
@@ -97,16 +99,16 @@ class Findings:
             for row in finding.rows[: self._room].tolist()
         ]
         shown = sorted(first)[: self._room]
-        self.violations += [findings[order].tell(row) for row, order in shown]
+        self.violations += [findings[order].build_violation(row) for row, order in shown]
 
-    def refuse_any(self) -> None:
+    def raise_if_any(self) -> None:
         """Raise what was found, if anything was."""
         if self.count:
-            raise WriteRefused(
-                told(self.violations, self.count),
+            raise WriteRefusedError(
+                format_violations(self.violations, self.count),
                 violations=self.violations,
                 count=self.count,
-                hint=hint_for(self.violations[0].rule),
+                hint=hint_of(self.violations[0].rule),
             )
 
     @property
@@ -114,19 +116,19 @@ class Findings:
         return self._shown_max - len(self.violations)
 
 
-def hint_for(rule: str) -> str | None:
+def hint_of(rule: str) -> str | None:
     """What to do about a broken rule of the schema."""
     return _HINTS.get(rule)
 
 
-def positions(mask: pa.Array | pa.ChunkedArray) -> Positions:
+def to_positions(mask: pa.Array | pa.ChunkedArray) -> Positions:
     """Where a mask is true; nulls are not."""
     found: Positions = pc.indices_nonzero(mask).to_numpy().astype(np.int64)
     return found
 
 
 # Any: a property value of whatever type.
-def shortened(value: Any) -> str:
+def shorten_value(value: Any) -> str:
     """A value for people, cut where it would fill the screen."""
     text = str(value)
     return text if len(text) <= VALUE_CHARS_MAX else f"{text[: VALUE_CHARS_MAX - 1]}…"

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
-from omnigraph.execution.entity_ids import canonical_texts
+from omnigraph.execution.entity_ids import format_canonical_texts
 from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType, NodeType
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class UniqueGroup:
     """Members that no two entities may share.
 
     `has_key` says that the key is among them: then entities that share them have one id, and only
@@ -34,39 +34,39 @@ class Group:
         """What the marks of its tuples are about; a rename does not change it."""
         return f"unique:{','.join(sorted(self.columns))}"
 
-    def texts(self, bound: pa.Table) -> list[pa.Array]:
+    def format_texts(self, bound: pa.Table) -> list[pa.Array]:
         """The canonical texts of each member, for rows that are bound by the group."""
-        return [canonical_texts(bound[column].combine_chunks()) for column in self.columns]
+        return [format_canonical_texts(bound[column].combine_chunks()) for column in self.columns]
 
-    def mark_texts(self, bound: pa.Table) -> list[pa.Array]:
+    def format_mark_texts(self, bound: pa.Table) -> list[pa.Array]:
         """The same, in the order that marks list them."""
-        by_column = dict(zip(self.columns, self.texts(bound), strict=True))
+        by_column = dict(zip(self.columns, self.format_texts(bound), strict=True))
         return [by_column[column] for column in sorted(self.columns)]
 
-    def bound(self, rows: pa.Table) -> pa.Table:
+    def select_bound_columns(self, rows: pa.Table) -> pa.Table:
         """The columns of the group without exempt rows."""
-        return self.bound_rows(rows.select(self.columns))
+        return self.filter_bound_rows(rows.select(self.columns))
 
-    def bound_rows(self, rows: pa.Table) -> pa.Table:
+    def filter_bound_rows(self, rows: pa.Table) -> pa.Table:
         """All columns without exempt rows: a member is null, or no usable number."""
         for column in self.columns:
-            if (is_usable := _usable(rows[column])) is not None:
+            if (is_usable := _find_usable(rows[column])) is not None:
                 rows = rows.filter(is_usable)
         return rows
 
 
-def groups_of(shape: TableShape, type_: NodeType | EdgeType) -> tuple[Group, ...]:
+def groups_of(shape: TableShape, type_: NodeType | EdgeType) -> tuple[UniqueGroup, ...]:
     """The uniques of a type and then its key; a group of the same members appears once."""
     key = frozenset(type_.key or ())
     columns = {SOURCE: SOURCE_COLUMN, TARGET: TARGET_COLUMN} | dict(shape.columns)
     members = dict.fromkeys((*type_.constraints.uniques, *filter(None, [type_.key])))
     return tuple(
-        Group(each, tuple(columns[name] for name in each), bool(key) and key <= set(each))
+        UniqueGroup(each, tuple(columns[name] for name in each), bool(key) and key <= set(each))
         for each in members
     )
 
 
-def _usable(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+def _find_usable(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Which values can be compared as texts; None means all of them."""
     if pa.types.is_floating(values.type):
         return pc.fill_null(pc.is_finite(values), fill_value=False)

@@ -8,17 +8,17 @@ import pyarrow.compute as pc
 from omnigraph.schema.accepted import TypeKey
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.change import NO_IDS, GraphChange, WriteMode
-from omnigraph.writers.committed import Committed
-from omnigraph.writers.validate.reads import ReadsMade
+from omnigraph.writers.committed import CommittedState
+from omnigraph.writers.validate.reads import ReadCollector
 
 
-class Image:
+class ImageAfter:
     """What is committed, seen through a change that is not."""
 
-    def __init__(self, change: GraphChange, committed: Committed) -> None:
+    def __init__(self, change: GraphChange, committed: CommittedState) -> None:
         self.change = change
         self.committed = committed
-        self.reads = ReadsMade()
+        self.reads = ReadCollector()
         self._ended: dict[TypeKey, pa.Array] = {}
 
     def keeps_committed(self, type_key: TypeKey) -> bool:
@@ -31,35 +31,35 @@ class Image:
         change = self.change.get(type_key)
         return change is not None and change.is_cascade
 
-    def written(self, type_key: TypeKey, ids: pa.ChunkedArray) -> pa.ChunkedArray:
+    def are_written(self, type_key: TypeKey, ids: pa.ChunkedArray) -> pa.ChunkedArray:
         """Which of the ids the write writes, as a mask."""
         change = self.change.get(type_key)
         own = NO_IDS if change is None else change.rows[ID_COLUMN]
         return pc.is_in(ids, value_set=own)
 
-    def kept(self, type_key: TypeKey, ids: pa.Array) -> pa.Array:
+    def are_kept(self, type_key: TypeKey, ids: pa.Array) -> pa.Array:
         """Which of some ids the write does not write are committed and survive it, as a mask."""
         if not self.keeps_committed(type_key):
             return pc.is_in(ids, value_set=NO_IDS)
-        is_there = self.committed.existing(type_key, ids)
+        is_there = self.committed.find_existing(type_key, ids)
         change = self.change.get(type_key)
         if change is None or not len(change.deleted):
             return is_there
         return pc.and_not(is_there, pc.is_in(ids, value_set=change.deleted))
 
-    def ended(self, type_key: TypeKey) -> pa.Array:
+    def get_ended(self, type_key: TypeKey) -> pa.Array:
         """The ids of committed entities that no longer exist after the write."""
         if type_key not in self._ended:
             self._ended[type_key] = self._find_ended(type_key)
         return self._ended[type_key]
 
-    def surviving(self, type_key: TypeKey, found: pa.Table) -> pa.Table:
+    def filter_surviving(self, type_key: TypeKey, found: pa.Table) -> pa.Table:
         """The committed rows among some that the write neither replaces nor deletes."""
         change = self.change.get(type_key)
         if change is None or found.num_rows == 0:
             return found
         is_touched = pc.or_(
-            self.written(type_key, found[ID_COLUMN]),
+            self.are_written(type_key, found[ID_COLUMN]),
             pc.is_in(found[ID_COLUMN], value_set=change.deleted),
         )
         return found.filter(pc.invert(is_touched))
@@ -69,8 +69,8 @@ class Image:
         if change is None:
             return NO_IDS
         is_overwrite = change.mode is WriteMode.OVERWRITE
-        gone = self.committed.ending(type_key)[ID_COLUMN] if is_overwrite else change.deleted
+        gone = self.committed.get_ending(type_key)[ID_COLUMN] if is_overwrite else change.deleted
         if len(gone) == 0:
             return NO_IDS
-        left = gone.filter(pc.invert(self.written(type_key, gone)))
+        left = gone.filter(pc.invert(self.are_written(type_key, gone)))
         return left.combine_chunks() if isinstance(left, pa.ChunkedArray) else left

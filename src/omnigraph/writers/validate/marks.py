@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.versioning.footprint import WHOLE, Reads, mark
+from omnigraph.versioning.footprint import WHOLE, ReadSet, make_mark
 from omnigraph.versioning.idset import EMPTY, IdSet
 from omnigraph.writers.limits import DEFERRED_MARKS_MAX, MARKS_MAX
 from omnigraph.writers.validate.groups import groups_of
@@ -28,24 +28,26 @@ def marks_of(shape: TableShape, type_: NodeType | EdgeType, rows: pa.Table) -> I
     marks: list[str] = []
     if isinstance(type_, EdgeType):
         for column, kind in END_KINDS.items():
-            marks += marks_for(kind, [rows[column]])
+            marks += encode_marks(kind, [rows[column]])
     # The key is no mark: who shares it shares the id.
     if type_.constraints.uniques:
         for group in groups_of(shape, type_):
             if not group.has_key and set(group.columns) <= set(rows.column_names):
-                marks += marks_for(group.mark_kind, group.mark_texts(group.bound(rows)))
+                marks += encode_marks(
+                    group.mark_kind, group.format_mark_texts(group.select_bound_columns(rows))
+                )
     return IdSet(marks) if marks else EMPTY
 
 
-def edges_looked_at(column: str, nodes: pa.Array) -> Reads:
+def build_edge_reads(column: str, nodes: pa.Array) -> ReadSet:
     """Every edge that has one of the nodes at an end column, whether or not it exists."""
     if len(nodes) > MARKS_MAX:
         return WHOLE
-    return Reads(marks=IdSet(marks_for(END_KINDS[column], [nodes])))
+    return ReadSet(marks=IdSet(encode_marks(END_KINDS[column], [nodes])))
 
 
-def marks_for(kind: str, texts: Sequence[pa.Array | pa.ChunkedArray]) -> list[str]:
+def encode_marks(kind: str, texts: Sequence[pa.Array | pa.ChunkedArray]) -> list[str]:
     """The marks of tuples, given the texts of each member."""
     assert len(texts[0]) <= DEFERRED_MARKS_MAX
     columns = [each.to_pylist() for each in texts]
-    return [mark(kind, *members) for members in zip(*columns, strict=True)]
+    return [make_mark(kind, *members) for members in zip(*columns, strict=True)]

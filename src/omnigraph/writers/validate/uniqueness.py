@@ -19,10 +19,16 @@ from omnigraph.errors import Violation
 from omnigraph.execution.distinct import are_distinct
 from omnigraph.execution.membership import with_both_zeros
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.validate.findings import Finding, Findings, Positions, Subject, shortened
-from omnigraph.writers.validate.groups import Group, groups_of
-from omnigraph.writers.validate.image import Image
-from omnigraph.writers.validate.marks import marks_for
+from omnigraph.writers.validate.findings import (
+    Finding,
+    Findings,
+    Positions,
+    RuleSubject,
+    shorten_value,
+)
+from omnigraph.writers.validate.groups import UniqueGroup, groups_of
+from omnigraph.writers.validate.image import ImageAfter
+from omnigraph.writers.validate.marks import encode_marks
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -31,7 +37,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 _EXEMPT: Final = -1
 
 
-def check_unique(subject: Subject, image: Image, findings: Findings) -> None:
+def check_unique(subject: RuleSubject, image: ImageAfter, findings: Findings) -> None:
     """Every group of a type, each inside the write and then against committed entities."""
     if not subject.type_.constraints.uniques and not subject.change.batches:
         # Rows have one id each, hence one key.
@@ -39,11 +45,13 @@ def check_unique(subject: Subject, image: Image, findings: Findings) -> None:
     for group in groups_of(subject.change.shape, subject.type_):
         is_told = _check_inside(subject, group, findings)
         if not group.has_key and image.keeps_committed(subject.type_key):
-            rows = rows_held_by_others(subject, group, image)
-            _tell(subject, group, findings, scope=subject.change.rows, rows=rows[~is_told[rows]])
+            rows = find_conflicting_rows(subject, group, image)
+            _add_finding(
+                subject, group, findings, scope=subject.change.rows, rows=rows[~is_told[rows]]
+            )
 
 
-def _check_inside(subject: Subject, group: Group, findings: Findings) -> Mask:
+def _check_inside(subject: RuleSubject, group: UniqueGroup, findings: Findings) -> Mask:
     """Tell the tuples shared in one batch or among all rows; which rows hold one, as a mask."""
     change = subject.change
     batches = [each for each in change.batches if each is not change.rows and each.num_rows > 1]
@@ -51,7 +59,7 @@ def _check_inside(subject: Subject, group: Group, findings: Findings) -> Mask:
     scopes = batches if group.has_key else [*batches, change.rows]
     if all(_is_surely_unique(scope, group.columns) for scope in scopes) and len(scopes) < 2:
         return np.zeros(change.rows.num_rows, np.bool_)
-    codes, kinds = tuple_codes(scopes, group.columns)
+    codes, kinds = encode_tuples(scopes, group.columns)
     is_told = np.zeros(kinds, np.bool_)
     start = 0
     for scope in scopes:
@@ -60,10 +68,10 @@ def _check_inside(subject: Subject, group: Group, findings: Findings) -> Mask:
         is_shared = np.bincount(own[own != _EXEMPT], minlength=kinds) > 1
         is_shared &= ~is_told
         is_told |= is_shared
-        _tell(subject, group, findings, scope=scope, rows=late_rows(own, is_shared))
+        _add_finding(subject, group, findings, scope=scope, rows=select_late_rows(own, is_shared))
     if group.has_key:
         return np.zeros(change.rows.num_rows, np.bool_)
-    return holds_any(codes[start - change.rows.num_rows :], is_told)
+    return match_codes(codes[start - change.rows.num_rows :], is_told)
 
 
 def _is_surely_unique(scope: pa.Table, columns: Sequence[str]) -> bool:
@@ -72,16 +80,16 @@ def _is_surely_unique(scope: pa.Table, columns: Sequence[str]) -> bool:
     return len(columns) == 1 and pa.types.is_string(values.type) and are_distinct(values)
 
 
-def late_rows(codes: Codes, is_shared: Mask) -> Positions:
+def select_late_rows(codes: Codes, is_shared: Mask) -> Positions:
     """The last row of each shared tuple, which came too late, in the order of the first rows."""
-    rows = np.flatnonzero(holds_any(codes, is_shared))
+    rows = np.flatnonzero(match_codes(codes, is_shared))
     shared = codes[rows]
     _, firsts = np.unique(shared, return_index=True)
     _, lasts = np.unique(shared[::-1], return_index=True)
     return rows[::-1][lasts][np.argsort(firsts)]
 
 
-def holds_any(codes: Codes, is_wanted: Mask) -> Mask:
+def match_codes(codes: Codes, is_wanted: Mask) -> Mask:
     """Which rows hold one of the wanted tuples."""
     if not is_wanted.any():
         return np.zeros(len(codes), np.bool_)
@@ -89,44 +97,49 @@ def holds_any(codes: Codes, is_wanted: Mask) -> Mask:
     return holds
 
 
-def rows_held_by_others(subject: Subject, group: Group, image: Image) -> Positions:
+def find_conflicting_rows(subject: RuleSubject, group: UniqueGroup, image: ImageAfter) -> Positions:
     """The rows whose tuple a committed entity has and keeps."""
     rows = subject.change.rows
-    bound = group.bound(rows)
+    bound = group.select_bound_columns(rows)
     if bound.num_rows == 0:
         return np.empty(0, np.int64)
-    image.reads.looked_up_many(
+    image.reads.add_lookups(
         subject.type_key,
         bound.num_rows,
-        lambda: marks_for(group.mark_kind, group.mark_texts(bound)),
+        lambda: encode_marks(group.mark_kind, group.format_mark_texts(bound)),
     )
-    columns = _most_telling_first(bound, group.columns)
+    columns = _sort_by_selectivity(bound, group.columns)
     # Look-ups tell the zeros of floats apart, uniqueness does not.
     wanted = with_both_zeros(bound[columns[0]].combine_chunks())
-    found = image.committed.holders(subject.type_key, columns, wanted)
-    holders = image.surviving(subject.type_key, found)
+    found = image.committed.find_value_rows(subject.type_key, columns, wanted)
+    holders = image.filter_surviving(subject.type_key, found)
     if holders.num_rows == 0:
         return np.empty(0, np.int64)
-    codes, kinds = tuple_codes([rows, holders], group.columns)
+    codes, kinds = encode_tuples([rows, holders], group.columns)
     theirs = codes[rows.num_rows :]
     is_held = np.bincount(theirs[theirs != _EXEMPT], minlength=kinds) > 0
-    return np.flatnonzero(holds_any(codes[: rows.num_rows], is_held))
+    return np.flatnonzero(match_codes(codes[: rows.num_rows], is_held))
 
 
-def _tell(
-    subject: Subject, group: Group, findings: Findings, *, scope: pa.Table, rows: Positions
+def _add_finding(
+    subject: RuleSubject,
+    group: UniqueGroup,
+    findings: Findings,
+    *,
+    scope: pa.Table,
+    rows: Positions,
 ) -> None:
-    findings.add(Finding(rows, lambda row: tuple_violation(subject, group, scope, row)))
+    findings.add(Finding(rows, lambda row: build_tuple_violation(subject, group, scope, row)))
 
 
-def tuple_codes(tables: Sequence[pa.Table], columns: Sequence[str]) -> tuple[Codes, int]:
+def encode_tuples(tables: Sequence[pa.Table], columns: Sequence[str]) -> tuple[Codes, int]:
     """A number per row of all tables, equal for equal tuples, and how many numbers there are."""
     codes, kinds = np.zeros(sum(each.num_rows for each in tables), np.int64), 1
     if not len(codes):
         return codes, 0
     for column in columns:
         values = pa.chunked_array([chunk for each in tables for chunk in each[column].chunks])
-        member, member_kinds = _value_codes(values)
+        member, member_kinds = _encode_values(values)
         is_exempt = (codes == _EXEMPT) | (member == _EXEMPT)
         codes, kinds = codes * member_kinds + member, kinds * member_kinds
         codes[is_exempt] = _EXEMPT
@@ -138,7 +151,7 @@ def tuple_codes(tables: Sequence[pa.Table], columns: Sequence[str]) -> tuple[Cod
     return codes, kinds
 
 
-def _value_codes(values: pa.ChunkedArray) -> tuple[Codes, int]:
+def _encode_values(values: pa.ChunkedArray) -> tuple[Codes, int]:
     if pa.types.is_floating(values.type):
         # Both zeros are one value, and what is not finite is told elsewhere.
         values = pc.add(values, pa.scalar(0.0, values.type))
@@ -150,21 +163,25 @@ def _value_codes(values: pa.ChunkedArray) -> tuple[Codes, int]:
     return np.concatenate(indices).astype(np.int64), len(encoded.chunk(0).dictionary)
 
 
-def _most_telling_first(bound: pa.Table, columns: Sequence[str]) -> list[str]:
+def _sort_by_selectivity(bound: pa.Table, columns: Sequence[str]) -> list[str]:
     """The columns with the most varied first: fewest committed rows share one of its values."""
     if len(columns) == 1:
         return list(columns)
     return sorted(columns, key=lambda column: -pc.count_distinct(bound[column]).as_py())
 
 
-def tuple_violation(subject: Subject, group: Group, scope: pa.Table, row: int) -> Violation:
+def build_tuple_violation(
+    subject: RuleSubject, group: UniqueGroup, scope: pa.Table, row: int
+) -> Violation:
     """What is said of a row of a scope whose tuple another entity has."""
-    texts = [texts[0] for texts in group.texts(scope.slice(row, 1))]
-    value = ", ".join(shortened(text) for text in texts)
+    texts = [texts[0] for texts in group.format_texts(scope.slice(row, 1))]
+    value = ", ".join(shorten_value(text) for text in texts)
     message = f"@unique violation on {subject.type_.name}.{group.spelling}: {value}"
     # A batch may hold rows that the write replaced later; an entity is found by its id.
     own = row
     if scope is not subject.change.rows:
         own = pc.index(subject.change.rows[ID_COLUMN], scope[ID_COLUMN][row]).as_py()
     place = None if own < 0 else own
-    return subject.violation("unique", message, row=place, property=group.spelling, value=value)
+    return subject.build_violation(
+        "unique", message, row=place, property=group.spelling, value=value
+    )

@@ -5,35 +5,35 @@ from __future__ import annotations
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.versioning.footprint import Footprint
 from omnigraph.writers.change import GraphChange
-from omnigraph.writers.committed import Committed
+from omnigraph.writers.committed import CommittedState
 from omnigraph.writers.validate.cardinality import check_cardinality
-from omnigraph.writers.validate.findings import Findings, Subject
-from omnigraph.writers.validate.image import Image
+from omnigraph.writers.validate.findings import Findings, RuleSubject
+from omnigraph.writers.validate.image import ImageAfter
 from omnigraph.writers.validate.references import check_kept_edges, check_written_edges
 from omnigraph.writers.validate.uniqueness import check_unique
 from omnigraph.writers.validate.values import check_form, check_rules
 
 
-def validate(change: GraphChange, committed: Committed) -> Footprint:
+def validate_change(change: GraphChange, committed: CommittedState) -> Footprint:
     """Refuse a change that breaks rules of the schema; else, what that answer depends on.
 
     Strict inserts of ids that exist are not looked for here: they are told by themselves.
     """
     findings = Findings()
-    reads = examine(change, committed, findings)
-    findings.refuse_any()
+    reads = check_change(change, committed, findings)
+    findings.raise_if_any()
     return reads
 
 
-def examine(change: GraphChange, committed: Committed, findings: Findings) -> Footprint:
+def check_change(change: GraphChange, committed: CommittedState, findings: Findings) -> Footprint:
     """Collect the rules of the schema that a change breaks; what that answer depends on."""
     types = committed.view.types
     subjects = {
-        key: Subject(key, type_, change[key]) for key, type_ in types.items() if key in change
+        key: RuleSubject(key, type_, change[key]) for key, type_ in types.items() if key in change
     }
     # Whoever wrote adopted rows has checked them by themselves.
     own = {key: subject for key, subject in subjects.items() if subject.change.adopted is None}
-    image = Image(change, committed)
+    image = ImageAfter(change, committed)
     for subject in own.values():
         check_form(subject, findings)
     for subject in own.values():
@@ -47,4 +47,4 @@ def examine(change: GraphChange, committed: Committed, findings: Findings) -> Fo
             check_kept_edges(key, type_, image, findings)
             if key in own:
                 check_cardinality(own[key], image, findings)
-    return image.reads.footprint()
+    return image.reads.build_footprint()

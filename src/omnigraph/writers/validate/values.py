@@ -16,95 +16,95 @@ from omnigraph.errors import Violation
 from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.schema.catalog import Check, EdgeType, Property, Range
 from omnigraph.schema.types import EnumType, ListType, Scalar, VectorType
-from omnigraph.schema.values import float_problem
+from omnigraph.schema.values import describe_float_problem
 from omnigraph.writers.validate.findings import (
     Finding,
     Findings,
     Positions,
-    Subject,
-    positions,
-    shortened,
+    RuleSubject,
+    shorten_value,
+    to_positions,
 )
 
 
-def check_form(subject: Subject, findings: Findings) -> None:
+def check_form(subject: RuleSubject, findings: Findings) -> None:
     """Every required value is there, and every number is finite."""
     found = []
     if isinstance(subject.type_, EdgeType):
-        found += [_missing_end(subject, column) for column in (SOURCE_COLUMN, TARGET_COLUMN)]
+        found += [_find_missing_end(subject, column) for column in (SOURCE_COLUMN, TARGET_COLUMN)]
     for property_ in subject.type_.properties.values():
         if not property_.type.is_nullable:
-            found += _missing(subject, property_)
-        found += _infinite(subject, property_)
+            found += _find_missing_values(subject, property_)
+        found += _find_infinite_values(subject, property_)
     findings.add_by_row(found)
 
 
-def check_rules(subject: Subject, findings: Findings) -> None:
+def check_rules(subject: RuleSubject, findings: Findings) -> None:
     """Every value is in its enum, within its range, and matched by its pattern."""
     constraints = subject.type_.constraints
     findings.add_by_row(
         [
             *(
-                _outside_enum(subject, property_, property_.type.value)
+                _find_outside_enum(subject, property_, property_.type.value)
                 for property_ in subject.type_.properties.values()
                 if isinstance(property_.type.value, EnumType)
             ),
-            *(_outside_range(subject, bounds) for bounds in constraints.ranges),
-            *(_unmatched(subject, check) for check in constraints.checks),
+            *(_find_outside_range(subject, bounds) for bounds in constraints.ranges),
+            *(_find_unmatched(subject, check) for check in constraints.checks),
         ]
     )
 
 
-def _missing_end(subject: Subject, column: str) -> Finding:
+def _find_missing_end(subject: RuleSubject, column: str) -> Finding:
     def tell(row: int) -> Violation:
         message = f"cannot assign null to an end of {subject.type_.name}"
-        return subject.violation("required", message, row=row)
+        return subject.build_violation("required", message, row=row)
 
-    return Finding(positions(pc.is_null(subject.change.rows[column])), tell)
+    return Finding(to_positions(pc.is_null(subject.change.rows[column])), tell)
 
 
-def _missing(subject: Subject, property_: Property) -> list[Finding]:
-    values, name = _column(subject, property_.name), property_.name
+def _find_missing_values(subject: RuleSubject, property_: Property) -> list[Finding]:
+    values, name = _column_of(subject, property_.name), property_.name
     if not values.null_count:
         return []
 
     def tell(row: int) -> Violation:
         message = f"non-nullable property '{name}' has null or invalid values"
         full = f"{subject.type_.name}: {message}"
-        return subject.violation("required", full, row=row, property=name)
+        return subject.build_violation("required", full, row=row, property=name)
 
-    return [Finding(positions(pc.is_null(values)), tell)]
+    return [Finding(to_positions(pc.is_null(values)), tell)]
 
 
-def _infinite(subject: Subject, property_: Property) -> list[Finding]:
+def _find_infinite_values(subject: RuleSubject, property_: Property) -> list[Finding]:
     """Rows whose number, or an element of whose list or vector, is not finite."""
-    values, name = _column(subject, property_.name), property_.name
+    values, name = _column_of(subject, property_.name), property_.name
     match property_.type.value:
         case VectorType():
-            rows = _rows_of_bad_elements(values, may_hold_null=False)
+            rows = _find_bad_element_rows(values, may_hold_null=False)
             scalar = Scalar.F32
         case ListType(Scalar.F32 | Scalar.F64 as scalar):
-            rows = _rows_of_bad_elements(values, may_hold_null=True)
+            rows = _find_bad_element_rows(values, may_hold_null=True)
         case _ if pa.types.is_floating(values.type):
-            rows = positions(pc.invert(pc.is_finite(values)))
+            rows = to_positions(pc.invert(pc.is_finite(values)))
             scalar = Scalar.F32 if values.type == pa.float32() else Scalar.F64
         case _:
             return []
 
     def tell(row: int) -> Violation:
-        bad = _first_bad(
+        bad = _find_bad_element(
             values[row], may_hold_null=not isinstance(property_.type.value, VectorType)
         )
         problem = "null is not allowed as an element"
         if bad is not None:
-            problem = f"{bad} {float_problem(bad, scalar)}"
+            problem = f"{bad} {describe_float_problem(bad, scalar)}"
         message = f"{subject.type_.name}.{name}: {problem}"
-        return subject.violation("finite", message, row=row, property=name, value=str(bad))
+        return subject.build_violation("finite", message, row=row, property=name, value=str(bad))
 
     return [Finding(rows, tell)]
 
 
-def _rows_of_bad_elements(lists: pa.ChunkedArray, *, may_hold_null: bool) -> Positions:
+def _find_bad_element_rows(lists: pa.ChunkedArray, *, may_hold_null: bool) -> Positions:
     is_good = pc.fill_null(pc.is_finite(pc.list_flatten(lists)), may_hold_null)
     if pc.all(is_good).as_py() is not False:
         return np.empty(0, np.int64)
@@ -112,7 +112,7 @@ def _rows_of_bad_elements(lists: pa.ChunkedArray, *, may_hold_null: bool) -> Pos
     return np.unique(owners.to_numpy()).astype(np.int64)
 
 
-def _first_bad(value: pa.Scalar, *, may_hold_null: bool) -> float | None:
+def _find_bad_element(value: pa.Scalar, *, may_hold_null: bool) -> float | None:
     held = value.as_py()
     elements: list[float | None] = held if isinstance(held, list) else [held]
     return next(
@@ -122,33 +122,37 @@ def _first_bad(value: pa.Scalar, *, may_hold_null: bool) -> float | None:
     )
 
 
-def _outside_enum(subject: Subject, property_: Property, enum: EnumType) -> Finding:
-    values, name = _column(subject, property_.name), property_.name
+def _find_outside_enum(subject: RuleSubject, property_: Property, enum: EnumType) -> Finding:
+    values, name = _column_of(subject, property_.name), property_.name
     is_known = pc.is_in(values, value_set=pa.array(enum.values, values.type))
 
     def tell(row: int) -> Violation:
-        value = shortened(values[row])
-        allowed = shortened(", ".join(enum.values))
+        value = shorten_value(values[row])
+        allowed = shorten_value(", ".join(enum.values))
         message = f"invalid enum value '{value}' for {subject.type_.name}.{name} ({allowed})"
-        return subject.violation("enum", message, row=row, property=name, value=value)
+        return subject.build_violation("enum", message, row=row, property=name, value=value)
 
-    return Finding(positions(pc.and_not(values.is_valid(), is_known)), tell)
+    return Finding(to_positions(pc.and_not(values.is_valid(), is_known)), tell)
 
 
-def _outside_range(subject: Subject, bounds: Range) -> Finding:
-    values, name = _column(subject, bounds.property), bounds.property
+def _find_outside_range(subject: RuleSubject, bounds: Range) -> Finding:
+    values, name = _column_of(subject, bounds.property), bounds.property
     is_integer = pa.types.is_integer(values.type)
-    is_within = _integers_within(values, bounds) if is_integer else _floats_within(values, bounds)
+    is_within = (
+        _are_integers_within(values, bounds) if is_integer else _are_floats_within(values, bounds)
+    )
 
     def tell(row: int) -> Violation:
-        value = shortened(values[row].as_py())
-        message = f"@range violation on {subject.type_.name}.{name}: {value} ({_spelled(bounds)})"
-        return subject.violation("range", message, row=row, property=name, value=value)
+        value = shorten_value(values[row].as_py())
+        message = (
+            f"@range violation on {subject.type_.name}.{name}: {value} ({_format_bounds(bounds)})"
+        )
+        return subject.build_violation("range", message, row=row, property=name, value=value)
 
-    return Finding(positions(pc.invert(is_within)), tell)
+    return Finding(to_positions(pc.invert(is_within)), tell)
 
 
-def _spelled(bounds: Range) -> str:
+def _format_bounds(bounds: Range) -> str:
     """The bounds for people."""
     if bounds.minimum is None:
         return f"at most {bounds.maximum}"
@@ -157,7 +161,7 @@ def _spelled(bounds: Range) -> str:
     return f"{bounds.minimum} to {bounds.maximum}"
 
 
-def _integers_within(values: pa.ChunkedArray, bounds: Range) -> pa.ChunkedArray:
+def _are_integers_within(values: pa.ChunkedArray, bounds: Range) -> pa.ChunkedArray:
     """Which integers lie within bounds, compared exactly: bounds become integers of their type."""
     limits = np.iinfo(values.type.to_pandas_dtype())
     least, most = int(limits.min), int(limits.max)
@@ -173,14 +177,18 @@ def _integers_within(values: pa.ChunkedArray, bounds: Range) -> pa.ChunkedArray:
     )
 
 
-def _floats_within(values: pa.ChunkedArray, bounds: Range) -> pa.ChunkedArray:
+def _are_floats_within(values: pa.ChunkedArray, bounds: Range) -> pa.ChunkedArray:
     """Which floats lie within bounds, compared exactly; NaN never does."""
-    low = -math.inf if bounds.minimum is None else _double(bounds.minimum, towards=math.inf)
-    high = math.inf if bounds.maximum is None else _double(bounds.maximum, towards=-math.inf)
+    low = (
+        -math.inf if bounds.minimum is None else _round_to_double(bounds.minimum, towards=math.inf)
+    )
+    high = (
+        math.inf if bounds.maximum is None else _round_to_double(bounds.maximum, towards=-math.inf)
+    )
     return pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
 
 
-def _double(bound: int | float, *, towards: float) -> float:
+def _round_to_double(bound: int | float, *, towards: float) -> float:
     """The nearest double on one side of a bound: large integers lie between doubles."""
     try:
         nearest = float(bound)
@@ -190,19 +198,19 @@ def _double(bound: int | float, *, towards: float) -> float:
     return nearest if is_beyond else math.nextafter(nearest, towards)
 
 
-def _unmatched(subject: Subject, check: Check) -> Finding:
-    values, name = _column(subject, check.property), check.property
+def _find_unmatched(subject: RuleSubject, check: Check) -> Finding:
+    values, name = _column_of(subject, check.property), check.property
     # Arrow searches with RE2, the engine that admitted the pattern.
     is_matched = pc.match_substring_regex(values, check.pattern)
 
     def tell(row: int) -> Violation:
-        value = shortened(values[row])
-        pattern = shortened(check.pattern)
+        value = shorten_value(values[row])
+        pattern = shorten_value(check.pattern)
         message = f"@check violation on {subject.type_.name}.{name}: '{value}' (/{pattern}/)"
-        return subject.violation("check", message, row=row, property=name, value=value)
+        return subject.build_violation("check", message, row=row, property=name, value=value)
 
-    return Finding(positions(pc.invert(is_matched)), tell)
+    return Finding(to_positions(pc.invert(is_matched)), tell)
 
 
-def _column(subject: Subject, name: str) -> pa.ChunkedArray:
+def _column_of(subject: RuleSubject, name: str) -> pa.ChunkedArray:
     return subject.change.rows[subject.change.shape.columns[name]]

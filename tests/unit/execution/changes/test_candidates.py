@@ -15,12 +15,12 @@ from omnigraph.execution.changes import (
     ColumnPair,
     Op,
     are_copies_shared,
-    candidates,
-    compare,
-    difference,
+    collect_writes,
+    compare_rows,
+    compute_difference,
+    fetch_rows,
+    find_candidates,
     pair_types,
-    rows_at,
-    touched,
 )
 from omnigraph.schema.accepted import TypeKey, TypeKind
 from omnigraph.versioning import Lineage
@@ -57,8 +57,8 @@ def _load(branch: Branch, names: range, mode: str = "append", age: int = 1) -> N
 
 def _touched(branch: Branch, lineage: Lineage, seq: int) -> dict[str, tuple[int, bool]]:
     snapshot = branch.snapshot()
-    records = lineage.between(snapshot.at, seq)
-    found = touched(records, lineage.log.objects, snapshot.view.tables)
+    records = lineage.read_between(snapshot.at, seq)
+    found = collect_writes(records, lineage.log.objects, snapshot.view.tables)
     return {path: (len(each.ids), each.is_all) for path, each in found.items()}
 
 
@@ -99,9 +99,9 @@ def test_a_type_keeps_its_ids_through_a_rename_and_not_through_a_drop(
 
 def test_types_whose_tables_are_the_same_are_not_looked_at(main: Branch, lineage: Lineage) -> None:
     start = main.snapshot().view
-    assert list(candidates(start, main.snapshot().view, lineage)) == []
+    assert list(find_candidates(start, main.snapshot().view, lineage)) == []
     _load(main, range(3))
-    ((pair, ids),) = candidates(start, main.snapshot().view, lineage)
+    ((pair, ids),) = find_candidates(start, main.snapshot().view, lineage)
     assert (pair.type_key, ids.to_pylist()) == (PERSON, ["p000000", "p000001", "p000002"])
 
 
@@ -112,7 +112,7 @@ def test_candidates_across_branches_are_those_of_both(
     review = graph.create_branch("review")
     _load(main, range(2, 4), "merge", age=2)
     _load(review, range(2), "merge", age=3)
-    ((_, ids),) = candidates(main.snapshot().view, review.snapshot().view, lineage)
+    ((_, ids),) = find_candidates(main.snapshot().view, review.snapshot().view, lineage)
     assert sorted(ids.to_pylist()) == ["p000000", "p000001", "p000002", "p000003"]
 
 
@@ -127,7 +127,7 @@ def test_row_ids_prove_something_only_along_a_line_without_merges(
     _load(review, range(20, 22))
     ours, theirs = main.snapshot().view, review.snapshot().view
     rows = [
-        rows_at(view, PERSON, pa.array([f"p0000{n}"]), with_row_ids=True)["_rowid"].to_pylist()
+        fetch_rows(view, PERSON, pa.array([f"p0000{n}"]), with_row_ids=True)["_rowid"].to_pylist()
         for view, n in ((ours, 10), (theirs, 20))
     ]
     assert rows[0] == rows[1]
@@ -149,31 +149,31 @@ def test_everybody_may_be_a_candidate_and_only_changes_are_told(
     (pair,) = [each for each in pair_types(start, now, lineage) if each.type_key == PERSON]
     ids = pa.array([f"p{n:06}" for n in range(9)])
     for shares_copies in (False, True):
-        found = difference(start, now, pair, ids, shares_copies=shares_copies)
+        found = compute_difference(start, now, pair, ids, shares_copies=shares_copies)
         assert [id_[-1] for id_ in found.ids.to_pylist()] == list("14567")
         assert found.ops.tolist() == [Op.DELETE, Op.UPDATE, Op.UPDATE, Op.INSERT, Op.INSERT]
         assert found.before.num_rows == 3
         assert found.after.num_rows == 4
         part = found.slice(1, 2)
         assert part.before["__id"].to_pylist() == part.after["__id"].to_pylist()
-        assert found.only(frozenset({Op.DELETE})).after.num_rows == 0
+        assert found.filter_ops(frozenset({Op.DELETE})).after.num_rows == 0
     # Nobody asked for is nobody told of.
-    assert len(difference(start, now, pair, ids.slice(2, 2))) == 0
+    assert len(compute_difference(start, now, pair, ids.slice(2, 2))) == 0
 
 
 def test_rows_come_in_the_order_of_ids_without_those_who_are_not_there(main: Branch) -> None:
     _load(main, range(5))
     view = main.snapshot().view
     ids = pa.array(["p000003", "nobody", "p000001", "p000003"])
-    rows = rows_at(view, PERSON, ids, columns=[])
+    rows = fetch_rows(view, PERSON, ids, columns=[])
     assert rows.column_names == ["__id"]
     assert rows["__id"].to_pylist() == ["p000001", "p000003"]
-    assert rows_at(view, PERSON, ids).column_names == view.shape(PERSON).schema.names
+    assert fetch_rows(view, PERSON, ids).column_names == view.get_shape(PERSON).schema.names
 
 
 def test_a_column_that_is_new_differs_where_it_holds_a_value() -> None:
     old = pa.table({"a": [1, 2, 3]})
     new = pa.table({"a": [1, 2, 4], "b": ["", None, None]})
     pairs = [ColumnPair("a", "a"), ColumnPair(None, "b")]
-    assert compare(old, new, pairs).tolist() == [True, False, True]
-    assert not np.any(compare(old, new, []))
+    assert compare_rows(old, new, pairs).tolist() == [True, False, True]
+    assert not np.any(compare_rows(old, new, []))

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.execution.changes.equality import differing
+from omnigraph.execution.changes.equality import compare_columns
 
 NAN, ZERO = float("nan"), 0.0
 
@@ -44,16 +44,16 @@ def test_rows_that_are_not_the_same_are_found(
     kind: pa.DataType, ours: list[Any], theirs: list[Any], expected: str
 ) -> None:
     left, right = pa.array(ours, kind), pa.array(theirs, kind)
-    assert "".join(str(int(each)) for each in differing(left, right)) == expected
+    assert "".join(str(int(each)) for each in compare_columns(left, right)) == expected
     chunked = pa.chunked_array([left[:1], left[1:]])
-    assert "".join(str(int(each)) for each in differing(chunked, right)) == expected
+    assert "".join(str(int(each)) for each in compare_columns(chunked, right)) == expected
 
 
 def test_columns_of_other_types_or_lengths_are_not_compared() -> None:
     with pytest.raises(AssertionError, match="int32 and int64"):
-        differing(pa.array([1], pa.int32()), pa.array([1], pa.int64()))
+        compare_columns(pa.array([1], pa.int32()), pa.array([1], pa.int64()))
     with pytest.raises(AssertionError, match="1 and 2 rows"):
-        differing(pa.array([1]), pa.array([1, 2]))
+        compare_columns(pa.array([1]), pa.array([1, 2]))
 
 
 def test_a_nan_is_a_nan_whatever_its_bits() -> None:
@@ -63,4 +63,4 @@ def test_a_nan_is_a_nan_whatever_its_bits() -> None:
     ):
         left = pa.array(np.array([odd, 0], bits).view(kind))
         right = pa.array(np.array([np.nan, 1], kind))
-        assert differing(left, right).tolist() == [False, True]
+        assert compare_columns(left, right).tolist() == [False, True]

@@ -11,9 +11,9 @@ import places
 from omnigraph import Graph
 from omnigraph.engine.graph import create_on
 from omnigraph.engine.resources import Environment
-from omnigraph.errors import QueryTimeout, ResourceLimit
+from omnigraph.errors import QueryTimeoutError, ResourceLimitError
 from omnigraph.execution.budget import Budget
-from omnigraph.execution.lookups import LookupSource
+from omnigraph.execution.lookups import IndexSource
 from omnigraph.execution.options import Access
 
 PEOPLE = 2_000
@@ -46,17 +46,19 @@ def graph() -> Graph:
     return made
 
 
-def _ids(source: LookupSource) -> object:
-    return source.nodes("Person").all()
+def _ids(source: IndexSource) -> object:
+    return source.get_nodes("Person").list_all()
 
 
-def _values(source: LookupSource) -> object:
-    nodes = source.nodes("Person")
-    return nodes.values("bio", nodes.all())
+def _values(source: IndexSource) -> object:
+    nodes = source.get_nodes("Person")
+    return nodes.fetch_values("bio", nodes.list_all())
 
 
-def _neighbours(source: LookupSource) -> object:
-    return source.edges("Knows").reach(source.nodes("Person").all(), is_reversed=False)
+def _neighbours(source: IndexSource) -> object:
+    return source.get_edges("Knows").expand_neighbours(
+        source.get_nodes("Person").list_all(), is_reversed=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,23 +72,23 @@ def _neighbours(source: LookupSource) -> object:
     ],
 )
 def test_all_that_is_kept_is_held_by_the_budget(
-    graph: Graph, use: Callable[[LookupSource], object], bytes_min: int
+    graph: Graph, use: Callable[[IndexSource], object], bytes_min: int
 ) -> None:
     view = graph.branch().snapshot().view
-    with pytest.raises(ResourceLimit) as refused:
-        use(LookupSource(view, Budget(memory_bytes=bytes_min)))
+    with pytest.raises(ResourceLimitError) as refused:
+        use(IndexSource(view, Budget(memory_bytes=bytes_min)))
     assert refused.value.resource == "query_memory_bytes"
     enough = 8 * bytes_min
     budget = Budget(memory_bytes=enough)
-    use(LookupSource(view, budget))
-    budget.require(0)
-    with pytest.raises(ResourceLimit):
-        budget.require(enough - bytes_min)
+    use(IndexSource(view, budget))
+    budget.require_memory(0)
+    with pytest.raises(ResourceLimitError):
+        budget.require_memory(enough - bytes_min)
 
 
 def test_what_was_read_before_is_not_held_twice(graph: Graph) -> None:
     budget = Budget(memory_bytes=100 * PEOPLE)
-    source = LookupSource(graph.branch().snapshot().view, budget)
+    source = IndexSource(graph.branch().snapshot().view, budget)
     for _ in range(50):
         _neighbours(source)
 
@@ -95,7 +97,7 @@ def test_a_query_of_a_little_memory_is_refused_and_the_same_one_of_enough_is_not
     graph: Graph,
 ) -> None:
     text = "query q() { match { $a: Person $a knows $b } return { max($b.bio) as b } }"
-    with pytest.raises(ResourceLimit) as refused:
+    with pytest.raises(ResourceLimitError) as refused:
         graph.branch().query(text, memory=PEOPLE * BIO_BYTES)
     assert refused.value.resource == "query_memory_bytes"
     found = graph.branch().query(text, memory=PEOPLE * BIO_BYTES * 20)
@@ -104,5 +106,5 @@ def test_a_query_of_a_little_memory_is_refused_and_the_same_one_of_enough_is_not
 
 def test_reading_a_whole_type_stops_when_the_time_is_over(graph: Graph) -> None:
     late = Budget(deadline=time.monotonic())
-    with pytest.raises(QueryTimeout):
-        _ids(LookupSource(graph.branch().snapshot().view, late))
+    with pytest.raises(QueryTimeoutError):
+        _ids(IndexSource(graph.branch().snapshot().view, late))

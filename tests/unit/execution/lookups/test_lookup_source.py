@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model import ModelGraph
-from omnigraph.errors import CorruptObject
-from omnigraph.execution.lookups import LookupSource
+from omnigraph.errors import CorruptObjectError
+from omnigraph.execution.lookups import IndexSource
 from omnigraph.execution.view import View
 from omnigraph.query.plan import Filter, Project
 from omnigraph.query.typed import Expr
@@ -29,7 +29,7 @@ def test_lookups_say_what_the_entities_say_in_whatever_order_they_are_asked(seed
     random = Random(seed)
     graph = random_graph(random)
     view = view_of(graph)
-    source = LookupSource(indexed(view) if random.random() < 0.5 else view)
+    source = IndexSource(indexed(view) if random.random() < 0.5 else view)
     told, plain = Told(source), Plain(graph)
     for _ in range(12):
         method, arguments, options = random_question(random, graph)
@@ -49,55 +49,57 @@ def test_lookups_say_what_the_entities_say_in_whatever_order_they_are_asked(seed
 )
 def test_nodes_are_found_by_conditions(condition: str, expected: list[str]) -> None:
     graph = people()
-    nodes = LookupSource(view_of(graph)).nodes("Person")
-    found = nodes.where([condition_of(graph, condition)], {})
+    nodes = IndexSource(view_of(graph)).get_nodes("Person")
+    found = nodes.filter_nodes([condition_of(graph, condition)], {})
     assert found.tolist() == sorted(found.tolist())
-    assert sorted(nodes.ids(found).to_pylist()) == expected
+    assert sorted(nodes.fetch_ids(found).to_pylist()) == expected
 
 
 def test_no_condition_means_every_node() -> None:
-    nodes = LookupSource(view_of(people())).nodes("Person")
-    assert sorted(nodes.ids(nodes.where([], {})).to_pylist()) == ["a", "b", "c"]
+    nodes = IndexSource(view_of(people())).get_nodes("Person")
+    assert sorted(nodes.fetch_ids(nodes.filter_nodes([], {})).to_pylist()) == ["a", "b", "c"]
 
 
 def test_rows_and_numbers_lead_to_each_other() -> None:
-    source = LookupSource(view_of(people()))
-    nodes = source.nodes("Person")
-    reached = source.edges("Knows").reach(nodes.find(pa.array(["a"])), is_reversed=False)
+    source = IndexSource(view_of(people()))
+    nodes = source.get_nodes("Person")
+    reached = source.get_edges("Knows").expand_neighbours(
+        nodes.find(pa.array(["a"])), is_reversed=False
+    )
     at = np.concatenate([reached.ends, reached.ends])
-    assert nodes.at_rows(nodes.row_ids(at)).tolist() == at.tolist()
+    assert nodes.find_by_row_ids(nodes.fetch_row_ids(at)).tolist() == at.tolist()
 
 
 def test_rows_that_nobody_met_get_numbers_and_absent_rows_get_none() -> None:
     view = view_of(people())
-    rows = view.table(TypeKey(TypeKind.NODE, "Person")).scan(columns=["__id", "_rowid"])
+    rows = view.open_table(TypeKey(TypeKind.NODE, "Person")).scan(columns=["__id", "_rowid"])
     wanted = np.append(rows["_rowid"].to_numpy(), [np.uint64(10**9)])
-    nodes = LookupSource(view).nodes("Person")
-    found = nodes.at_rows(wanted)
+    nodes = IndexSource(view).get_nodes("Person")
+    found = nodes.find_by_row_ids(wanted)
     assert found[-1] == -1
-    assert nodes.ids(found[:-1]).to_pylist() == rows["__id"].to_pylist()
+    assert nodes.fetch_ids(found[:-1]).to_pylist() == rows["__id"].to_pylist()
 
 
 def test_only_what_is_met_gets_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     view = view_of(people())
     monkeypatch.setattr("omnigraph.storage.table.Table.scan", _refused)
-    source = LookupSource(view)
-    nodes = source.nodes("Person")
+    source = IndexSource(view)
+    nodes = source.get_nodes("Person")
     start = nodes.find(pa.array(["a", "no"]))
     assert start.tolist() == [0, -1]
-    ends = source.edges("Knows").reach(start[:1], is_reversed=False).ends
-    assert nodes.values("age", ends).to_pylist() == [30]
-    assert len(nodes.ids(np.arange(2, dtype=np.int32))) == 2
+    ends = source.get_edges("Knows").expand_neighbours(start[:1], is_reversed=False).ends
+    assert nodes.fetch_values("age", ends).to_pylist() == [30]
+    assert len(nodes.fetch_ids(np.arange(2, dtype=np.int32))) == 2
     assert nodes.count == 3
 
 
 def test_values_that_were_read_once_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    nodes = LookupSource(view_of(people())).nodes("Person")
+    nodes = IndexSource(view_of(people())).get_nodes("Person")
     at = nodes.find(pa.array(["a", "b"]))
     monkeypatch.setattr("omnigraph.storage.table.Table.take", _refused)
     monkeypatch.setattr("omnigraph.storage.table.Table.find", _refused)
     # The few rows of the look-up came with their plain columns.
-    assert nodes.values("age", at).to_pylist() == [10, 30]
+    assert nodes.fetch_values("age", at).to_pylist() == [10, 30]
     assert nodes.find(pa.array(["b", "a"])).tolist() == at[::-1].tolist()
 
 
@@ -105,28 +107,32 @@ def test_an_edge_to_a_node_that_is_gone_is_reported_as_damage() -> None:
     graph = people()
     view = view_of(graph)
     person = str(TypeKey(TypeKind.NODE, "Person"))
-    empty = view.tables.create("t/other.lance", view.shape(TypeKey(TypeKind.NODE, "Person")).schema)
-    a = view.table(TypeKey(TypeKind.NODE, "Person")).find("__id", pa.array(["a"]), columns=None)
+    empty = view.tables.create(
+        "t/other.lance", view.get_shape(TypeKey(TypeKind.NODE, "Person")).schema
+    )
+    a = view.open_table(TypeKey(TypeKind.NODE, "Person")).find(
+        "__id", pa.array(["a"]), columns=None
+    )
     assert a.num_rows == 1
     pins = {**view.snapshot.pins, person: empty}
-    source = LookupSource(replace(view, snapshot=replace(view.snapshot, pins=pins)))
-    edges, nodes = source.edges("Knows"), source.nodes("Person")
-    start = nodes.expect(pa.array(["a"]))
-    ends = edges.reach(start, is_reversed=False).ends
-    with pytest.raises(CorruptObject, match="lacks 1 nodes that edges name"):
-        nodes.values("age", ends)
+    source = IndexSource(replace(view, snapshot=replace(view.snapshot, pins=pins)))
+    edges, nodes = source.get_edges("Knows"), source.get_nodes("Person")
+    start = nodes.assign_dense_ids(pa.array(["a"]))
+    ends = edges.expand_neighbours(start, is_reversed=False).ends
+    with pytest.raises(CorruptObjectError, match="lacks 1 nodes that edges name"):
+        nodes.fetch_values("age", ends)
 
 
 def test_the_answers_have_the_types_of_the_properties() -> None:
-    source = LookupSource(view_of(people()))
-    nodes, none = source.nodes("Person"), np.empty(0, np.int32)
-    assert nodes.values("age", none).type == pa.int32()
-    assert nodes.values("vec", none).type == pa.list_(pa.field("item", pa.float32()), 2)
-    assert nodes.ids(none).type == pa.utf8()
+    source = IndexSource(view_of(people()))
+    nodes, none = source.get_nodes("Person"), np.empty(0, np.int32)
+    assert nodes.fetch_values("age", none).type == pa.int32()
+    assert nodes.fetch_values("vec", none).type == pa.list_(pa.field("item", pa.float32()), 2)
+    assert nodes.fetch_ids(none).type == pa.utf8()
     assert nodes.find(pa.array([], pa.utf8())).dtype == np.int32
-    reached = source.edges("Knows").match(none, is_reversed=True)
+    reached = source.get_edges("Knows").expand_edges(none, is_reversed=True)
     assert [part.dtype for part in reached] == [np.int64, np.int32, np.int32]
-    assert source.edges("Knows").values("since", none).type == pa.int32()
+    assert source.get_edges("Knows").fetch_values("since", none).type == pa.int32()
 
 
 def indexed(view: View) -> View:

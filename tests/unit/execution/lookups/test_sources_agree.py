@@ -7,8 +7,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.execution.lookups import LookupSource
-from omnigraph.execution.sources import Sources
+from omnigraph.execution.lookups import IndexSource
+from omnigraph.execution.sources import SourceCache
 from unit.execution.lookups.walks import Told, random_graph, random_question
 from unit.execution.model_views import view_of
 
@@ -19,7 +19,7 @@ def test_both_sources_give_the_same_answers(seed: int) -> None:
     random = Random(seed)
     graph = random_graph(random)
     view = view_of(graph)
-    lookups, topology = Told(LookupSource(view)), Told(Sources().topology(view))
+    lookups, topology = Told(IndexSource(view)), Told(SourceCache().get_topology(view))
     for _ in range(12):
         method, arguments, options = random_question(random, graph)
         answer = getattr(lookups, method)(*arguments, **options)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from model import ModelGraph
-from omnigraph.execution.source import Edges, Nodes, Numbers, Source
+from omnigraph.execution.source import DenseIds, Edges, Nodes, Source
 from unit.execution.model_views import add_edges, add_nodes, model_graph
 
 SCHEMA = """
@@ -45,28 +45,30 @@ class Told:
         self.source = source
 
     def all(self, type_name: str) -> list[str]:
-        nodes = self.source.nodes(type_name)
-        return self._ascending(nodes, nodes.all())
+        nodes = self.source.get_nodes(type_name)
+        return self._ascending(nodes, nodes.list_all())
 
     def found(self, type_name: str, ids: list[str]) -> list[str | None]:
-        nodes = self.source.nodes(type_name)
+        nodes = self.source.get_nodes(type_name)
         numbers = nodes.find(pa.array(ids, pa.utf8()))
-        known = iter(nodes.ids(numbers[numbers >= 0]).to_pylist())
+        known = iter(nodes.fetch_ids(numbers[numbers >= 0]).to_pylist())
         return [next(known) if number >= 0 else None for number in numbers]
 
     def values(self, type_name: str, name: str, ids: list[str]) -> list[Any]:
-        nodes = self.source.nodes(type_name)
-        return list(nodes.values(name, self.numbers(type_name, ids)).to_pylist())
+        nodes = self.source.get_nodes(type_name)
+        return list(nodes.fetch_values(name, self.numbers(type_name, ids)).to_pylist())
 
     def ranked(self, type_name: str, ids: list[str]) -> list[str]:
         """The ids in the order of their ranks."""
-        ranks = self.source.nodes(type_name).ranks(self.numbers(type_name, ids))
+        ranks = self.source.get_nodes(type_name).rank_ids(self.numbers(type_name, ids))
         return [ids[place] for place in np.argsort(ranks, kind="stable")]
 
     def reached(self, edge: str, ids: list[str], *, is_reversed: bool) -> list[tuple[int, str]]:
         starts, ends = self._ends(edge, is_reversed=is_reversed)
         numbers = self.numbers(starts, ids)
-        places, found = self.source.edges(edge).reach(numbers, is_reversed=is_reversed)
+        places, found = self.source.get_edges(edge).expand_neighbours(
+            numbers, is_reversed=is_reversed
+        )
         assert _is_increasing(places, found), "ordered by place, then by end, without repetition"
         return sorted(zip(places.tolist(), self._ids(ends, found), strict=True))
 
@@ -75,35 +77,35 @@ class Told:
     ) -> list[tuple[Any, ...]]:
         """Each match: place, end, source, target, edge id, and a property of the edge."""
         starts, ends = self._ends(edge, is_reversed=is_reversed)
-        edges: Edges = self.source.edges(edge)
+        edges: Edges = self.source.get_edges(edge)
         numbers = self.numbers(starts, ids)
-        places, found, matches = edges.match(numbers, is_reversed=is_reversed)
+        places, found, matches = edges.expand_edges(numbers, is_reversed=is_reversed)
         assert _is_increasing(places, found, matches)
         return sorted(
             zip(
                 places.tolist(),
                 self._ids(ends, found),
-                self._ids(ENDS[edge][0], edges.sources(matches)),
-                self._ids(ENDS[edge][1], edges.targets(matches)),
-                edges.ids(matches).to_pylist(),
-                edges.values(name, matches).to_pylist(),
+                self._ids(ENDS[edge][0], edges.fetch_sources(matches)),
+                self._ids(ENDS[edge][1], edges.fetch_targets(matches)),
+                edges.fetch_ids(matches).to_pylist(),
+                edges.fetch_values(name, matches).to_pylist(),
                 strict=True,
             ),
             key=str,
         )
 
-    def numbers(self, type_name: str, ids: list[str]) -> Numbers:
-        numbers = self.source.nodes(type_name).find(pa.array(ids, pa.utf8()))
+    def numbers(self, type_name: str, ids: list[str]) -> DenseIds:
+        numbers = self.source.get_nodes(type_name).find(pa.array(ids, pa.utf8()))
         assert len(numbers) == 0 or numbers.min() >= 0
         return numbers
 
-    def _ids(self, type_name: str, numbers: Numbers) -> list[str]:
-        return list(self.source.nodes(type_name).ids(numbers).to_pylist())
+    def _ids(self, type_name: str, numbers: DenseIds) -> list[str]:
+        return list(self.source.get_nodes(type_name).fetch_ids(numbers).to_pylist())
 
     @staticmethod
-    def _ascending(nodes: Nodes, numbers: Numbers) -> list[str]:
+    def _ascending(nodes: Nodes, numbers: DenseIds) -> list[str]:
         assert _is_increasing(numbers)
-        return sorted(nodes.ids(numbers).to_pylist())
+        return sorted(nodes.fetch_ids(numbers).to_pylist())
 
     @staticmethod
     def _ends(edge: str, *, is_reversed: bool) -> tuple[str, str]:

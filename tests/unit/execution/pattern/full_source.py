@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from model.expressions import At
 from omnigraph.execution.expressions import Params
-from omnigraph.execution.source import Numbers, Places, Reached, ReachedEdges
+from omnigraph.execution.source import DenseIds, NeighbourEdges, Neighbours, RowIndices
 from omnigraph.query.typed import Expr
 from omnigraph.query.walk import variables_of
 
@@ -23,32 +23,32 @@ class FullNodes:
 
     count: int
 
-    def all(self) -> Numbers:
+    def list_all(self) -> DenseIds:
         return np.arange(self.count, dtype=np.int32)
 
-    def ids(self, at: Numbers) -> pa.Array:
+    def fetch_ids(self, at: DenseIds) -> pa.Array:
         return pa.array([f"n{number}" for number in at], pa.utf8())
 
-    def ranks(self, at: Numbers) -> npt.NDArray[np.int64]:
+    def rank_ids(self, at: DenseIds) -> npt.NDArray[np.int64]:
         return at.astype(np.int64)
 
-    def values(self, name: str, at: Numbers) -> pa.Array:
-        return pa.array(at.astype(np.int64)) if name == "age" else self.ids(at)
+    def fetch_values(self, name: str, at: DenseIds) -> pa.Array:
+        return pa.array(at.astype(np.int64)) if name == "age" else self.fetch_ids(at)
 
-    def find(self, ids: pa.Array) -> Numbers:
+    def find(self, ids: pa.Array) -> DenseIds:
         return np.array([int(id_[1:]) for id_ in ids.to_pylist()], np.int32)
 
-    def where(self, conditions: Sequence[Expr], params: Params) -> Numbers:
+    def filter_nodes(self, conditions: Sequence[Expr], params: Params) -> DenseIds:
         names = frozenset().union(*map(variables_of, conditions))
         people = [{"@id": f"n{age}", "name": f"n{age}", "age": age} for age in range(self.count)]
         rows = [dict.fromkeys(names, person) for person in people]
         is_kept = [all(At(row, params)(each) is True for each in conditions) for row in rows]
         return np.flatnonzero(is_kept).astype(np.int32)
 
-    def row_ids(self, at: Numbers) -> npt.NDArray[np.uint64]:
+    def fetch_row_ids(self, at: DenseIds) -> npt.NDArray[np.uint64]:
         return at.astype(np.uint64)
 
-    def at_rows(self, row_ids: npt.NDArray[np.uint64]) -> Numbers:
+    def find_by_row_ids(self, row_ids: npt.NDArray[np.uint64]) -> DenseIds:
         return row_ids.astype(np.int32)
 
 
@@ -56,12 +56,12 @@ class FullNodes:
 class FullAdjacency:
     """Every node has every node for a neighbour."""
 
-    degrees: Numbers
+    degrees: DenseIds
 
-    def degrees_at(self, nodes: Numbers) -> Numbers:
+    def degrees_at(self, nodes: DenseIds) -> DenseIds:
         return self.degrees.take(nodes)
 
-    offsets: Places
+    offsets: RowIndices
 
 
 @dataclass(frozen=True)
@@ -76,33 +76,33 @@ class FullEdges:
     def count(self) -> int:
         return self.nodes.count**2
 
-    def ids(self, at: Numbers) -> pa.Array:
+    def fetch_ids(self, at: DenseIds) -> pa.Array:
         return pa.array([f"e{number}" for number in at], pa.utf8())
 
-    def ranks(self, at: Numbers) -> npt.NDArray[np.int64]:
+    def rank_ids(self, at: DenseIds) -> npt.NDArray[np.int64]:
         return at.astype(np.int64)
 
-    def values(self, _name: str, at: Numbers) -> pa.Array:
+    def fetch_values(self, _name: str, at: DenseIds) -> pa.Array:
         return pa.array(at.astype(np.int64))
 
-    def reach(self, nodes: Numbers, *, is_reversed: bool) -> Reached:
-        found = self.match(nodes, is_reversed=is_reversed)
-        return Reached(found.places, found.ends)
+    def expand_neighbours(self, nodes: DenseIds, *, is_reversed: bool) -> Neighbours:
+        found = self.expand_edges(nodes, is_reversed=is_reversed)
+        return Neighbours(found.start_indices, found.ends)
 
-    def match(self, nodes: Numbers, *, is_reversed: bool) -> ReachedEdges:
+    def expand_edges(self, nodes: DenseIds, *, is_reversed: bool) -> NeighbourEdges:
         time.sleep(self.pause_s)
         self.walked.append(len(nodes))
         size = self.nodes.count
         places = np.repeat(np.arange(len(nodes)), size)
-        ends = np.tile(self.nodes.all(), len(nodes))
+        ends = np.tile(self.nodes.list_all(), len(nodes))
         starts = nodes.take(places)
         pairs = (ends, starts) if is_reversed else (starts, ends)
-        return ReachedEdges(places, ends, (pairs[0] * size + pairs[1]).astype(np.int32))
+        return NeighbourEdges(places, ends, (pairs[0] * size + pairs[1]).astype(np.int32))
 
-    def sources(self, at: Numbers) -> Numbers:
+    def fetch_sources(self, at: DenseIds) -> DenseIds:
         return (at // self.nodes.count).astype(np.int32)
 
-    def targets(self, at: Numbers) -> Numbers:
+    def fetch_targets(self, at: DenseIds) -> DenseIds:
         return (at % self.nodes.count).astype(np.int32)
 
     def adjacency(self, _is_reversed: bool) -> FullAdjacency:
@@ -121,10 +121,10 @@ class FullSource:
     pause_s: float = 0
     edges_: list[FullEdges] = field(default_factory=list)
 
-    def nodes(self, _type_name: str) -> FullNodes:
+    def get_nodes(self, _type_name: str) -> FullNodes:
         return FullNodes(self.size)
 
-    def edges(self, _type_name: str) -> FullEdges:
+    def get_edges(self, _type_name: str) -> FullEdges:
         if not self.edges_:
             self.edges_.append(FullEdges(FullNodes(self.size), self.pause_s))
         return self.edges_[0]

@@ -15,10 +15,10 @@ from model import ModelGraph
 from model.expressions import At, Entity
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.budget import Budget
-from omnigraph.execution.columns import arrow_type
+from omnigraph.execution.columns import arrow_type_of
 from omnigraph.execution.expressions import Params
-from omnigraph.execution.reading import Reading
-from omnigraph.execution.source import Numbers, Reached, ReachedEdges
+from omnigraph.execution.reading import ExecutionContext
+from omnigraph.execution.source import DenseIds, NeighbourEdges, Neighbours
 from omnigraph.execution.view import View
 from omnigraph.query import plan, walk
 from omnigraph.query.typed import NOW_NAME, Expr
@@ -31,7 +31,7 @@ NOW = 1_700_000_000_000
 _places = count()
 
 
-def numbers(values: Sequence[int]) -> Numbers:
+def numbers(values: Sequence[int]) -> DenseIds:
     """Numbers of entities."""
     return np.array(values, np.int32)
 
@@ -48,40 +48,40 @@ class ModelEntities:
     def count(self) -> int:
         return len(self.entities)
 
-    def ids(self, at: Numbers) -> pa.Array:
+    def fetch_ids(self, at: DenseIds) -> pa.Array:
         return pa.array([self.entities[place]["@id"] for place in at], pa.utf8())
 
-    def ranks(self, at: Numbers) -> npt.NDArray[np.int64]:
+    def rank_ids(self, at: DenseIds) -> npt.NDArray[np.int64]:
         order = sorted(self.place_of, key=str.encode)
         rank_of = {id_: rank for rank, id_ in enumerate(order)}
         return np.array([rank_of[self.entities[place]["@id"]] for place in at], np.int64)
 
-    def values(self, name: str, at: Numbers) -> pa.Array:
+    def fetch_values(self, name: str, at: DenseIds) -> pa.Array:
         found = [self.entities[place][name] for place in at]
         plain = [list(each) if isinstance(each, tuple) else each for each in found]
-        return pa.array(plain, arrow_type(self.properties[name].type))
+        return pa.array(plain, arrow_type_of(self.properties[name].type))
 
 
 class ModelNodes(ModelEntities):
     """The nodes of one type."""
 
-    def all(self) -> Numbers:
+    def list_all(self) -> DenseIds:
         return numbers(range(self.count))
 
-    def find(self, ids: pa.Array) -> Numbers:
+    def find(self, ids: pa.Array) -> DenseIds:
         return numbers([self.place_of.get(id_, -1) for id_ in ids.to_pylist()])
 
-    def where(self, conditions: Sequence[Expr], params: Params) -> Numbers:
+    def filter_nodes(self, conditions: Sequence[Expr], params: Params) -> DenseIds:
         names = frozenset().union(*map(walk.variables_of, conditions))
         assert len(names) <= 1
         rows = [dict.fromkeys(names, entity) for entity in self.entities]
         hold = [all(At(row, params)(each) is True for each in conditions) for row in rows]
         return numbers(np.flatnonzero(hold).tolist())
 
-    def row_ids(self, at: Numbers) -> npt.NDArray[np.uint64]:
+    def fetch_row_ids(self, at: DenseIds) -> npt.NDArray[np.uint64]:
         return at.astype(np.uint64)
 
-    def at_rows(self, row_ids: npt.NDArray[np.uint64]) -> Numbers:
+    def find_by_row_ids(self, row_ids: npt.NDArray[np.uint64]) -> DenseIds:
         return row_ids.astype(np.int32)
 
 
@@ -97,14 +97,16 @@ class ModelEdges(ModelEntities):
         super().__init__(table, properties)
         self._source_nodes, self._target_nodes = ends
 
-    def reach(self, nodes: Numbers, *, is_reversed: bool) -> Reached:
-        found = self.match(nodes, is_reversed=is_reversed)
-        pairs = sorted(set(zip(found.places.tolist(), found.ends.tolist(), strict=True)))
+    def expand_neighbours(self, nodes: DenseIds, *, is_reversed: bool) -> Neighbours:
+        found = self.expand_edges(nodes, is_reversed=is_reversed)
+        pairs = sorted(set(zip(found.start_indices.tolist(), found.ends.tolist(), strict=True)))
         places, ends = zip(*pairs, strict=True) if pairs else ((), ())
-        return Reached(np.array(places, np.int64), numbers(ends))
+        return Neighbours(np.array(places, np.int64), numbers(ends))
 
-    def match(self, nodes: Numbers, *, is_reversed: bool) -> ReachedEdges:
-        pairs = list(zip(self.sources(self._all()), self.targets(self._all()), strict=True))
+    def expand_edges(self, nodes: DenseIds, *, is_reversed: bool) -> NeighbourEdges:
+        pairs = list(
+            zip(self.fetch_sources(self._all()), self.fetch_targets(self._all()), strict=True)
+        )
         found = [
             (place, int(end), edge)
             for place, node in enumerate(nodes)
@@ -113,18 +115,18 @@ class ModelEdges(ModelEntities):
             if start == node
         ]
         places, ends, edges = zip(*sorted(found), strict=True) if found else ((), (), ())
-        return ReachedEdges(np.array(places, np.int64), numbers(ends), numbers(edges))
+        return NeighbourEdges(np.array(places, np.int64), numbers(ends), numbers(edges))
 
-    def sources(self, at: Numbers) -> Numbers:
+    def fetch_sources(self, at: DenseIds) -> DenseIds:
         return self._ends("@src", self._source_nodes, at)
 
-    def targets(self, at: Numbers) -> Numbers:
+    def fetch_targets(self, at: DenseIds) -> DenseIds:
         return self._ends("@dst", self._target_nodes, at)
 
-    def _ends(self, name: str, nodes: ModelNodes, at: Numbers) -> Numbers:
+    def _ends(self, name: str, nodes: ModelNodes, at: DenseIds) -> DenseIds:
         return numbers([nodes.place_of[self.entities[place][name]] for place in at])
 
-    def _all(self) -> Numbers:
+    def _all(self) -> DenseIds:
         return numbers(range(self.count))
 
 
@@ -132,9 +134,9 @@ class ModelEdges(ModelEntities):
 class Degrees:
     """What an adjacency knows of its size."""
 
-    degrees: Numbers
+    degrees: DenseIds
 
-    def degrees_at(self, nodes: Numbers) -> Numbers:
+    def degrees_at(self, nodes: DenseIds) -> DenseIds:
         return self.degrees.take(nodes)
 
 
@@ -143,7 +145,7 @@ class CountedEdges(ModelEdges):
 
     def adjacency(self, is_reversed: bool) -> Degrees:
         nodes = self._target_nodes if is_reversed else self._source_nodes
-        places = self.reach(nodes.all(), is_reversed=is_reversed).places
+        places = self.expand_neighbours(nodes.list_all(), is_reversed=is_reversed).start_indices
         return Degrees(np.bincount(places, minlength=nodes.count).astype(np.int32))
 
 
@@ -165,10 +167,10 @@ class ModelSource:
             for type_ in [catalog.edges[name]]
         }
 
-    def nodes(self, type_name: str) -> ModelNodes:
+    def get_nodes(self, type_name: str) -> ModelNodes:
         return self._nodes[type_name]
 
-    def edges(self, type_name: str) -> ModelEdges:
+    def get_edges(self, type_name: str) -> ModelEdges:
         return self._edges[type_name]
 
 
@@ -179,14 +181,14 @@ def reading_of(
     *,
     budget: Budget | None = None,
     is_counted: bool = False,
-) -> Reading:
+) -> ExecutionContext:
     """A reading of a model graph; its view knows the schema, and no tables."""
     tables = Tables(f"memory://model-source-{next(_places)}")
     snapshot = Snapshot(MAIN, 0, "commit", 0, "sha256:schema", {})
     view = View(snapshot, StoredSchema("sha256:schema", "", graph.accepted), tables)
     values = {**(params or {}), NOW_NAME: NOW}
     source = ModelSource(graph, is_counted=is_counted)
-    return Reading(view, source, values, budget or Budget()).about(root)
+    return ExecutionContext(view, source, values, budget or Budget()).with_variables(root)
 
 
 def pattern_of(root: plan.Operator) -> plan.Operator:
@@ -196,21 +198,21 @@ def pattern_of(root: plan.Operator) -> plan.Operator:
     return root
 
 
-def shown(reading: Reading, batch: Batch) -> list[dict[str, Any]]:
+def shown(reading: ExecutionContext, batch: Batch) -> list[dict[str, Any]]:
     """What each row binds: a node is its id, an edge its type and its id."""
     columns: dict[str, list[Any]] = {}
     for name, at in batch.nodes.items():
         assert at.dtype == np.int32
         assert len(at) == batch.num_rows
-        columns[name] = reading.source.nodes(reading.nodes_of[name]).ids(at).to_pylist()
+        columns[name] = reading.source.get_nodes(reading.nodes_of[name]).fetch_ids(at).to_pylist()
     for name, bound in batch.edges.items():
-        assert len(bound.members) == len(bound.numbers) == batch.num_rows
+        assert len(bound.type_indices) == len(bound.dense_ids) == batch.num_rows
         columns[name] = [
             (
                 bound.types[member],
-                reading.source.edges(bound.types[member]).ids(numbers([at]))[0].as_py(),
+                reading.source.get_edges(bound.types[member]).fetch_ids(numbers([at]))[0].as_py(),
             )
-            for member, at in zip(bound.members, bound.numbers, strict=True)
+            for member, at in zip(bound.type_indices, bound.dense_ids, strict=True)
         ]
     return [
         {name: values[row] for name, values in columns.items()} for row in range(batch.num_rows)

@@ -136,13 +136,13 @@ def test_a_block_about_one_variable_runs_once_for_each_node(
     graph: ModelGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    passes = blocks.ExistsStep.passes
+    passes = blocks.SemiJoinOperator.evaluate_mask
 
-    def noted(step: blocks.ExistsStep, outer: Batch) -> Mask:
+    def noted(step: blocks.SemiJoinOperator, outer: Batch) -> Mask:
         asked.append(outer.num_rows)
         return passes(step, outer)
 
-    monkeypatch.setattr(blocks.ExistsStep, "passes", noted)
+    monkeypatch.setattr(blocks.SemiJoinOperator, "evaluate_mask", noted)
     monkeypatch.setattr(run, "MORSEL_ROWS", 2)
     _names(graph, "$a: Person  $a knows $b  exists { $b knows $c  $c.size = 1 }")
     assert len(asked) > 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from model import ModelGraph
 from model.reading import Reader
-from omnigraph.errors import ResourceLimit
+from omnigraph.errors import ResourceLimitError
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.pattern import run_pattern
 from omnigraph.query.ast import CompareOp
@@ -120,7 +120,7 @@ def test_the_work_of_a_selection_is_that_of_the_model(drawn: Drawn, is_counted: 
     if work:
         few = Budget(work_limit=work - 1)
         reading = reading_of(drawn.graph, drawn.root, budget=few, is_counted=is_counted)
-        with pytest.raises(ResourceLimit, match="traversal_work_limit"):
+        with pytest.raises(ResourceLimitError, match="traversal_work_limit"):
             run_pattern(drawn.root, reading)
 
 

@@ -12,7 +12,7 @@ from model.reading import Reader
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.pattern import components, run_pattern
-from omnigraph.execution.pattern.components import FindStep, JoinStep
+from omnigraph.execution.pattern.components import HashJoinOperator, LookupOperator
 from unit.execution.items import items_graph
 from unit.execution.model_views import model_graph, plan_of
 from unit.execution.pattern.full_source import FullSource
@@ -78,14 +78,14 @@ def test_a_block_is_joined_with_the_rows_around_it() -> None:
 
 def test_an_id_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[int] = []
-    looked_up = FindStep.run
+    looked_up = LookupOperator.run
 
-    def noted(step: FindStep, batch: Batch) -> Batch:
+    def noted(step: LookupOperator, batch: Batch) -> Batch:
         rows = looked_up(step, batch)
         found.append(rows.num_rows)
         return rows
 
-    monkeypatch.setattr(FindStep, "run", noted)
+    monkeypatch.setattr(LookupOperator, "run", noted)
     assert _agrees("$a: Item  $b: Item  $b.@id = $a.text") == sum(found) > 0
     assert _agrees('$a: Item  $b: Item { kind: "big" }  $a.text = $b.@id') > 0
 
@@ -102,7 +102,9 @@ def test_a_join_makes_no_pairs_that_it_drops() -> None:
 
 def test_without_rows_the_other_component_is_not_matched(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
-    monkeypatch.setattr(JoinStep, "_made", lambda _, conditions: made.append(conditions))
+    monkeypatch.setattr(
+        HashJoinOperator, "_make_build_side", lambda _, conditions: made.append(conditions)
+    )
     clauses = '$a: Item  $a.@id = "nobody"  $b: Item  $b $e:link $c'
     root = plan_of(GRAPH, f"query q() {{ match {{ {clauses} }} return {{ $a.name }} }}").root
     reading = reading_of(GRAPH, root)

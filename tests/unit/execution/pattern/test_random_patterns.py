@@ -13,13 +13,13 @@ from omnigraph.execution import numbers, reading
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.options import Access
 from omnigraph.execution.pattern import closing, components, run, run_pattern
-from omnigraph.execution.reading import Reading
-from omnigraph.execution.sources import Sources
+from omnigraph.execution.reading import ExecutionContext
+from omnigraph.execution.sources import SourceCache
 from omnigraph.query.compile import compile_query
-from omnigraph.query.lower import lower
+from omnigraph.query.lower import lower_query
 from omnigraph.query.plan import Operator, ReadPlan
 from omnigraph.query.typed import NOW_NAME
-from omnigraph.query.walk import bound_variables, chain_of
+from omnigraph.query.walk import bound_variables_of, chain_of
 from unit.execution.model_views import view_of
 from unit.execution.pattern.model_source import (
     NOW,
@@ -53,17 +53,20 @@ def test_random_patterns_give_the_rows_of_the_model_on_tables(
     _vary_bounds(random, monkeypatch)
     graph, plan = _graph_and_plan(random)
     view = view_of(graph)
-    source = Sources().source(view, access)
+    source = SourceCache().get_source(view, access)
     values = {**VALUES, NOW_NAME: NOW}
     _assert_agrees(
-        random, graph, plan.root, Reading(view, source, values, Budget()).about(plan.root)
+        random,
+        graph,
+        plan.root,
+        ExecutionContext(view, source, values, Budget()).with_variables(plan.root),
     )
 
 
 def _graph_and_plan(random: Random) -> tuple[ModelGraph, ReadPlan]:
     graph, text = random_graph(random), PatternWriter(random).query()
     compiled = compile_query(text, CATALOG)
-    plan = random.choice([compiled.plan, lower(compiled.checked)])
+    plan = random.choice([compiled.plan, lower_query(compiled.checked)])
     assert isinstance(plan, ReadPlan)
     return graph, plan
 
@@ -80,9 +83,11 @@ def _vary_bounds(random: Random, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(components, "_NARROWED_ROWS_MAX", random.choice([0, 2, 64]))
 
 
-def _assert_agrees(random: Random, graph: ModelGraph, root: Operator, reading_: Reading) -> None:
+def _assert_agrees(
+    random: Random, graph: ModelGraph, root: Operator, reading_: ExecutionContext
+) -> None:
     pattern = pattern_of(root)
-    names = sorted(frozenset().union(*map(bound_variables, chain_of(pattern))))
+    names = sorted(frozenset().union(*map(bound_variables_of, chain_of(pattern))))
     needed = random.choice([None, frozenset(names), frozenset(random.sample(names, k=1))])
     reader = Reader(graph, reading_.params, None, WORK_MAX)
     expected = in_order(model_rows(iter(reader.rows(pattern, {})), needed))

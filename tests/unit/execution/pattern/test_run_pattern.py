@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from omnigraph.errors import QueryCancelled, QueryTimeout, ResourceLimit
+from omnigraph.errors import QueryCancelledError, QueryTimeoutError, ResourceLimitError
 from omnigraph.execution.budget import Budget, Cancellation
 from omnigraph.execution.pattern import run, run_pattern, stream_pattern
-from omnigraph.execution.reading import Reading
+from omnigraph.execution.reading import ExecutionContext
 from omnigraph.query.plan import Operator
 from unit.execution.model_views import model_graph, plan_of
 from unit.execution.pattern.full_source import FullSource
@@ -30,7 +30,7 @@ MEGABYTE = 2**20
 
 def _full(
     clauses: str, size: int, *, budget: Budget | None = None, pause_s: float = 0
-) -> tuple[Operator, Reading, FullSource]:
+) -> tuple[Operator, ExecutionContext, FullSource]:
     text = f"query q() {{ match {{ {clauses} }} return {{ $a.name }} }}"
     root = plan_of(GRAPH, text).root
     source = FullSource(size, pause_s)
@@ -64,7 +64,7 @@ def test_rows_that_need_too_much_memory_are_refused_before_they_are_made(clauses
     pattern, reading, _ = _full(clauses, 1_000, budget=Budget(memory_bytes=64 * MEGABYTE))
     tracemalloc.start()
     try:
-        with pytest.raises(ResourceLimit, match="query_memory_bytes"):
+        with pytest.raises(ResourceLimitError, match="query_memory_bytes"):
             run_pattern(pattern, reading)
         assert tracemalloc.get_traced_memory()[1] < 128 * MEGABYTE
     finally:
@@ -74,9 +74,9 @@ def test_rows_that_need_too_much_memory_are_refused_before_they_are_made(clauses
 def test_a_refused_query_gives_its_memory_back() -> None:
     budget = Budget(memory_bytes=64 * MEGABYTE)
     pattern, reading, _ = _full(TWO_HOPS, 1_000, budget=budget)
-    with pytest.raises(ResourceLimit):
+    with pytest.raises(ResourceLimitError):
         run_pattern(pattern, reading)
-    budget.require(64 * MEGABYTE)
+    budget.require_memory(64 * MEGABYTE)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_query_stops_between_morsels_when_its_time_is_over() -> None:
     budget = Budget(deadline=time.monotonic() + 0.2)
     pattern, reading, _ = _full(TWO_HOPS, 2_000, budget=budget, pause_s=0.05)
     started = time.monotonic()
-    with pytest.raises(QueryTimeout) as stopped:
+    with pytest.raises(QueryTimeoutError) as stopped:
         for _ in stream_pattern(pattern, reading):
             pass
     assert time.monotonic() - started < 2
@@ -121,7 +121,7 @@ def test_a_query_stops_between_morsels_when_its_time_is_over() -> None:
 def test_hops_stop_between_hops_when_the_time_is_over() -> None:
     budget = Budget(deadline=time.monotonic())
     pattern, reading, source = _full("$a: Person  $a knows{1,3} $b", 10, budget=budget)
-    with pytest.raises(QueryTimeout):
+    with pytest.raises(QueryTimeoutError):
         run_pattern(pattern, reading)
     assert not source.edges_ or not source.edges_[0].walked
 
@@ -132,7 +132,7 @@ def test_another_thread_may_cancel_a_query() -> None:
     pattern, reading, _ = _full(TWO_HOPS, 2_000, budget=budget, pause_s=0.02)
     cancelling = threading.Timer(0.1, cancellation.cancel)
     cancelling.start()
-    with pytest.raises(QueryCancelled):
+    with pytest.raises(QueryCancelledError):
         for _ in stream_pattern(pattern, reading):
             pass
     cancelling.join()

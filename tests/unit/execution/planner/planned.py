@@ -10,9 +10,9 @@ from model import ModelGraph, to_json
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.options import Access
 from omnigraph.execution.planner import Planner
-from omnigraph.execution.planner.run import Planned
-from omnigraph.execution.reading import Reading
-from omnigraph.execution.sources import Sources
+from omnigraph.execution.planner.run import CachedPlan
+from omnigraph.execution.reading import ExecutionContext
+from omnigraph.execution.sources import SourceCache
 from omnigraph.execution.view import View
 from omnigraph.query.plan import ReadPlan
 from omnigraph.query.typed import NOW_NAME
@@ -27,15 +27,17 @@ def reading_of(
     params: Mapping[str, Any] | None = None,
     *,
     access: Access = Access.TOPOLOGY,
-    sources: Sources | None = None,
-) -> Reading:
+    sources: SourceCache | None = None,
+) -> ExecutionContext:
     """A reading of a view for a plan, from one kind of source."""
-    source = (sources or Sources()).source(view, access)
+    source = (sources or SourceCache()).get_source(view, access)
     known = {**bound(plan, params), NOW_NAME: NOW}
-    return Reading(view, source, known, Budget()).about(plan.root)
+    return ExecutionContext(view, source, known, Budget()).with_variables(plan.root)
 
 
-def planned_rows(plan: ReadPlan, reading: Reading, planner: Planner | None = None) -> list[Row]:
+def planned_rows(
+    plan: ReadPlan, reading: ExecutionContext, planner: Planner | None = None
+) -> list[Row]:
     """The rows that a planner finds, in an order if the plan has none."""
     return in_order((planner or Planner()).run(plan, reading).to_json_rows(), plan)
 
@@ -64,11 +66,11 @@ def row_text(value: Any) -> str:
     return json.dumps(value).replace("-0.0", "0.0")
 
 
-def planned(graph: ModelGraph, view: View, text: str) -> tuple[Planned, list[Row]]:
+def planned(graph: ModelGraph, view: View, text: str) -> tuple[CachedPlan, list[Row]]:
     """How a read of whole types was planned, and its rows, which are those of the model."""
     plan = plan_of(graph, text)
     planner = Planner()
     reading = reading_of(view, plan)
     rows = planned_rows(plan, reading, planner)
     assert row_text(rows) == row_text(model_rows(graph, plan)), text
-    return planner.planned(plan, reading), rows
+    return planner.get_plan(plan, reading), rows

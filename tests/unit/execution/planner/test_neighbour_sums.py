@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.planner import neighbours
-from omnigraph.execution.planner.amounts import Amount
+from omnigraph.execution.planner.amounts import CheckedInts
 from omnigraph.execution.topology.adjacency import PlainAdjacency
 
 
@@ -28,6 +28,6 @@ def test_sums_are_those_of_a_loop_before_and_after_the_import(
         ends = pick.integers(0, nodes, int(offsets[-1])).astype(np.int32)
         values = pick.integers(-9, 9, nodes)
         adjacency = PlainAdjacency(offsets, ends, np.zeros(0, np.int64))
-        found = neighbours.neighbour_sums(adjacency, Amount(values, 9), Budget())
+        found = neighbours.sum_neighbours(adjacency, CheckedInts(values, 9), Budget())
         expected = [int(values[ends[start:end]].sum()) for start, end in pairwise(offsets)]
         assert found.values.tolist() == expected

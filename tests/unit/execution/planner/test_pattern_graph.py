@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.execution.planner.graph import PatternGraph, pattern_graph
-from omnigraph.execution.tail import split
+from omnigraph.execution.planner.graph import PatternGraph, build_pattern_graph
+from omnigraph.execution.tail import split_plan
 from omnigraph.query.compile import compile_query
 from omnigraph.query.plan import ReadPlan
 from omnigraph.query.typed import ParameterValue
@@ -20,7 +20,7 @@ def graph_of(clauses: str, *, parameters: str = "") -> PatternGraph:
     text = f"query q({parameters}) {{ match {{ {clauses} }} return {{ count($a) as n }} }}"
     plan = compile_query(text, CATALOG).plan
     assert isinstance(plan, ReadPlan)
-    return pattern_graph(split(plan.root).pattern, CATALOG)
+    return build_pattern_graph(split_plan(plan.root).pattern, CATALOG)
 
 
 def test_a_pattern_is_its_variables_and_the_traversals_between_them() -> None:
@@ -61,28 +61,28 @@ def test_ends_of_traversals_that_are_no_sets_of_pairs_are_entangled(traversal: s
 def test_a_condition_on_the_id_or_on_a_key_of_one_text_gives_the_id() -> None:
     by_key = graph_of("$a: Person { name: $x } $a.age > 1", parameters="$x: String")
     (variable,) = by_key.variables.values()
-    assert isinstance(variable.given_id, ParameterValue)
-    assert len(variable.others) == 1
+    assert isinstance(variable.required_id, ParameterValue)
+    assert len(variable.other_conditions) == 1
     by_id = graph_of('$a: Place "q1" = $a.@id')
-    assert by_id.variables["a"].given_id is not None
-    assert graph_of('$a: Place $a.title = "q1"').variables["a"].given_id is None
+    assert by_id.variables["a"].required_id is not None
+    assert graph_of('$a: Place $a.title = "q1"').variables["a"].required_id is None
 
 
 def test_leaves_that_are_not_needed_are_stripped() -> None:
     graph = graph_of("$a: Person $a knows $b $b knows $c $c lives $d")
-    assert graph.core({"a"}) == {"a"}
-    assert graph.core({"a", "c"}) == {"a", "b", "c"}
-    assert graph.core(()) == frozenset()
+    assert graph.find_core({"a"}) == {"a"}
+    assert graph.find_core({"a", "c"}) == {"a", "b", "c"}
+    assert graph.find_core(()) == frozenset()
 
 
 def test_a_cycle_is_never_stripped() -> None:
     graph = graph_of("$a: Person $a knows $b $b knows $c $c knows $a $c lives $d")
-    assert graph.core({"a"}) == {"a", "b", "c"}
+    assert graph.find_core({"a"}) == {"a", "b", "c"}
 
 
 def test_variables_that_no_traversal_connects_are_different_components() -> None:
     graph = graph_of("$a: Person $b: Place $a knows $c")
-    assert graph.components(graph.variables) == [{"a", "c"}, {"b"}]
+    assert graph.find_components(graph.variables) == [{"a", "c"}, {"b"}]
 
 
 def test_a_selection_anywhere_keeps_the_order_as_it_is_written() -> None:

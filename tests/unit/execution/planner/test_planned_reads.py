@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from omnigraph.execution.options import Access
 from omnigraph.execution.planner import Planner, core, neighbours, run, weights
-from omnigraph.execution.sources import Sources
+from omnigraph.execution.sources import SourceCache
 from unit.execution.model_views import plan_of
 from unit.execution.planner.planned import model_rows, planned_rows, reading_of, row_text
 from unit.execution.planner.random_reads import random_read, world
@@ -47,10 +47,10 @@ def test_a_read_by_look_ups_gives_the_rows_of_the_model(seed: int) -> None:
 
 def test_most_random_reads_are_weighed() -> None:
     graph, view = world(3)
-    planner, sources = Planner(), Sources()
+    planner, sources = Planner(), SourceCache()
     reads = [plan_of(graph, random_read(seed)) for seed in range(100)]
-    known = [planner.planned(each, reading_of(view, each, sources=sources)) for each in reads]
-    assert sum(each.is_weighable for each in known) > 80
+    known = [planner.get_plan(each, reading_of(view, each, sources=sources)) for each in reads]
+    assert sum(each.is_factorizable for each in known) > 80
     assert sum(each.query.aggregation is not None for each in known) > 50
 
 
@@ -59,22 +59,22 @@ def test_an_order_is_chosen_once_and_kept() -> None:
     plan = plan_of(
         graph, "query q() { match { $a: Person $a knows $b } return { count($b) as n } }"
     )
-    planner, sources = Planner(), Sources()
+    planner, sources = Planner(), SourceCache()
     planned_rows(plan, reading_of(view, plan, sources=sources), planner)
     reading = reading_of(view, plan, sources=sources)
-    first = planner.planned(plan, reading).physical
+    first = planner.get_plan(plan, reading).physical
     planned_rows(plan, reading, planner)
     assert first is not None
-    assert planner.planned(plan, reading).physical is first
+    assert planner.get_plan(plan, reading).physical is first
 
 
 def test_only_so_many_plans_are_kept() -> None:
     graph, view = world(3)
     planner = Planner(plans_max=2)
     plans = [plan_of(graph, random_read(seed)) for seed in range(3)]
-    first = [planner.planned(each, reading_of(view, each)) for each in plans]
-    assert planner.planned(plans[2], reading_of(view, plans[2])) is first[2]
-    assert planner.planned(plans[0], reading_of(view, plans[0])) is not first[0]
+    first = [planner.get_plan(each, reading_of(view, each)) for each in plans]
+    assert planner.get_plan(plans[2], reading_of(view, plans[2])) is first[2]
+    assert planner.get_plan(plans[0], reading_of(view, plans[0])) is not first[0]
 
 
 def test_parameters_that_find_far_more_make_another_order_be_tried(
@@ -86,9 +86,9 @@ def test_parameters_that_find_far_more_make_another_order_be_tried(
         " return { $a.name, count($b) as n } }"
     )
     plan = plan_of(graph, text)
-    planner, sources = Planner(), Sources()
+    planner, sources = Planner(), SourceCache()
     monkeypatch.setattr(run, "SKEW", 0.01)
     reading = reading_of(view, plan, {"age": 0}, sources=sources)
     rows = planned_rows(plan, reading, planner)
     assert row_text(rows) == row_text(model_rows(graph, plan, {"age": 0}))
-    assert planner.planned(plan, reading).physical is None
+    assert planner.get_plan(plan, reading).physical is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.execution.planner.statistics import nodes_within
+from omnigraph.execution.planner.statistics import estimate_nodes_within
 from omnigraph.query.parser.patterns import HOPS_MAX
 from unit.execution.planner.planned import planned
 from unit.execution.planner.random_reads import world
@@ -25,13 +25,13 @@ def test_an_estimate_is_the_capped_sum_over_the_hops(
 ) -> None:
     maximum = minimum + more
     expected = min(sum(degree**hop for hop in range(minimum, maximum + 1)), most)
-    found = nodes_within(degree, minimum, maximum, most)
+    found = estimate_nodes_within(degree, minimum, maximum, most)
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
 @given(degree=st.floats(0, 1e9), minimum=st.integers(1, HOPS_MAX), most=st.integers(1, 2**62))
 def test_an_estimate_saturates_at_any_bound(degree: float, minimum: int, most: int) -> None:
-    found = nodes_within(degree, minimum, HOPS_MAX, most)
+    found = estimate_nodes_within(degree, minimum, HOPS_MAX, most)
     assert 0 <= found <= most
     assert math.isfinite(found)
 

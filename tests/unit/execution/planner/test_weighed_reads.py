@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from model import ModelGraph
-from omnigraph.errors import ExecutionError, QueryTimeout, ResourceLimit
+from omnigraph.errors import ExecutionError, QueryTimeoutError, ResourceLimitError
 from omnigraph.execution.budget import Budget
 from omnigraph.execution.planner import Planner
 from omnigraph.execution.planner.amounts import (
-    AMOUNT_MAX,
-    Amount,
-    AmountTooLarge,
-    CountTooLarge,
+    CHECKED_MAX,
+    CheckedInts,
+    CountOverflowError,
+    IntOverflowError,
     Weights,
-    added_at,
-    product,
+    add_at,
+    multiply_checked,
 )
-from omnigraph.execution.planner.run import Planned
+from omnigraph.execution.planner.run import CachedPlan
 from omnigraph.execution.view import View
 from unit.execution.model_views import add_edges, add_nodes, model_graph, plan_of, view_of
 from unit.execution.planner.planned import model_rows, planned, planned_rows, reading_of
@@ -61,10 +61,10 @@ def counted(hops: int) -> int:
     return found
 
 
-def enumerated(known: Planned) -> list[frozenset[str]]:
+def enumerated(known: CachedPlan) -> list[frozenset[str]]:
     """The variables that a plan enumerates, by component."""
     assert known.physical is not None
-    return [choice.core for choice in known.physical.choices]
+    return [choice.core for choice in known.physical.join_orders]
 
 
 def test_paths_are_counted_without_enumerating_them() -> None:
@@ -179,7 +179,7 @@ def test_a_read_that_needs_too_much_memory_is_refused_before_it_takes_it() -> No
     text = f"query q() {{ {path(5)} return {{ $v0.name, $v5.name }} }}"
     plan = plan_of(graph, text)
     reading = replace(reading_of(view, plan), budget=Budget(memory_bytes=100_000))
-    with pytest.raises(ResourceLimit, match="query_memory_bytes"):
+    with pytest.raises(ResourceLimitError, match="query_memory_bytes"):
         Planner().run(plan, reading)
     counting = plan_of(graph, f"query q() {{ {path(5)} return {{ $v0.name, count($v5) as n }} }}")
     reading = replace(reading_of(view, counting), budget=Budget(memory_bytes=100_000))
@@ -191,7 +191,7 @@ def test_a_read_whose_time_is_over_is_stopped() -> None:
     graph, view = crowd()
     plan = plan_of(graph, f"query q() {{ {path(5)} return {{ count($v0) as n }} }}")
     reading = replace(reading_of(view, plan), budget=Budget(deadline=time.monotonic() - 1))
-    with pytest.raises(QueryTimeout):
+    with pytest.raises(QueryTimeoutError):
         Planner().run(plan, reading)
 
 
@@ -222,24 +222,24 @@ def test_blocks_whose_variables_share_a_name_are_apart() -> None:
 
 
 def test_a_product_that_might_wrap_is_looked_at_in_floats_first() -> None:
-    left = Amount(np.array([2**40, 1]), 2**40)
-    right = Amount(np.array([1, 2**40]), 2**40)
-    found = product(left, right)
+    left = CheckedInts(np.array([2**40, 1]), 2**40)
+    right = CheckedInts(np.array([1, 2**40]), 2**40)
+    found = multiply_checked(left, right)
     assert found.values.tolist() == [2**40, 2**40]
     assert found.bound < 2**41
-    with pytest.raises(AmountTooLarge):
-        product(left, left)
+    with pytest.raises(IntOverflowError):
+        multiply_checked(left, left)
 
 
 def test_a_sum_that_might_wrap_is_looked_at_in_floats_first() -> None:
-    amount = Amount(np.array([2**61, -(2**61), 2**61]), 2**61)
-    with pytest.raises(AmountTooLarge):
-        added_at(amount, np.zeros(3, np.int64), 1, 3)
-    apart = added_at(amount, np.array([0, 1, 2]), 3, 3)
+    amount = CheckedInts(np.array([2**61, -(2**61), 2**61]), 2**61)
+    with pytest.raises(IntOverflowError):
+        add_at(amount, np.zeros(3, np.int64), 1, 3)
+    apart = add_at(amount, np.array([0, 1, 2]), 3, 3)
     assert apart.values.tolist() == [2**61, -(2**61), 2**61]
 
 
 def test_counts_that_are_too_large_are_told_from_sums_that_are() -> None:
-    large = Weights(Amount(np.array([AMOUNT_MAX - 1]), AMOUNT_MAX - 1))
-    with pytest.raises(CountTooLarge):
-        large.times(large)
+    large = Weights(CheckedInts(np.array([CHECKED_MAX - 1]), CHECKED_MAX - 1))
+    with pytest.raises(CountOverflowError):
+        large.multiply(large)

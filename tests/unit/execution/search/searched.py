@@ -14,11 +14,11 @@ from model.expressions import SCORE
 from model.reading import Reader
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.budget import Budget
-from omnigraph.execution.lookups import LookupSource
-from omnigraph.execution.reading import Embedder, Reading
-from omnigraph.execution.search import rank
+from omnigraph.execution.lookups import IndexSource
+from omnigraph.execution.reading import Embedder, ExecutionContext
+from omnigraph.execution.search import rank_rows
 from omnigraph.execution.source import Source
-from omnigraph.execution.sources import Sources
+from omnigraph.execution.sources import SourceCache
 from omnigraph.execution.view import View
 from omnigraph.query import plan as plans
 from omnigraph.query.typed import NOW_NAME
@@ -74,7 +74,7 @@ def graph_of(nodes: list[dict[str, Any]]) -> ModelGraph:
 
 def sources_of(view: View) -> list[Source]:
     """A view through every source."""
-    return [Sources().topology(view), LookupSource(view)]
+    return [SourceCache().get_topology(view), IndexSource(view)]
 
 
 def reading_of(
@@ -83,10 +83,10 @@ def reading_of(
     params: Mapping[str, Any] | None = None,
     *,
     embed: Embedder | None = None,
-) -> Reading:
+) -> ExecutionContext:
     """A reading of documents `$d`."""
     known = {**(params or {}), NOW_NAME: NOW}
-    return Reading(view, source, known, Budget(), embed, nodes_of={"d": "Doc"})
+    return ExecutionContext(view, source, known, Budget(), embed, nodes_of={"d": "Doc"})
 
 
 def rank_of(graph: ModelGraph, text: str) -> plans.Rank:
@@ -106,16 +106,16 @@ def query(order: str, params: str = "", limit: int = 5, clauses: str = "") -> st
 
 
 def ranked(
-    op: plans.Rank, reading: Reading, ids: list[str], *, limit: int | None = None
+    op: plans.Rank, reading: ExecutionContext, ids: list[str], *, limit: int | None = None
 ) -> list[tuple[str, float]]:
     """The ids and scores of the rows that a rank keeps of rows with these ids."""
-    nodes = reading.source.nodes("Doc")
+    nodes = reading.source.get_nodes("Doc")
     numbers = nodes.find(pa.array(ids, pa.utf8()))
     assert (numbers >= 0).all()
-    found = rank(op, Batch(len(ids), {"d": numbers}), reading, limit=limit)
+    found = rank_rows(op, Batch(len(ids), {"d": numbers}), reading, limit=limit)
     assert found.scores is not None
     assert found.num_rows == len(found.scores) == len(found.nodes["d"])
-    names = nodes.ids(found.nodes["d"]).to_pylist()
+    names = nodes.fetch_ids(found.nodes["d"]).to_pylist()
     return list(zip(names, found.scores.to_pylist(), strict=True))
 
 

@@ -15,13 +15,13 @@ from model.search import squared_distance
 from omnigraph.execution.search import nearest as module
 from omnigraph.execution.search import sketch as sketches
 from omnigraph.execution.search import vector_segment as segments
-from omnigraph.execution.search.field import Field, extended, whole
-from omnigraph.execution.search.nearest import VectorField, nearest
+from omnigraph.execution.search.field import FieldIndex, extend_index, make_single_segment
+from omnigraph.execution.search.nearest import VectorField, find_nearest
 from omnigraph.execution.search.sketch import Sketch
 from omnigraph.execution.search.vector_segment import (
     VectorSegment,
-    merged_vectors,
-    vector_segment,
+    build_vector_segment,
+    merge_vector_segments,
 )
 
 Matrix = npt.NDArray[np.float32]
@@ -33,9 +33,9 @@ def field_of(*parts: Matrix) -> VectorField:
     for part in parts:
         rows = np.arange(start, start + len(part), dtype=np.uint64)
         vectors = pa.FixedSizeListArray.from_arrays(pa.array(part.ravel()), part.shape[1])
-        made.append(vector_segment(rows, vectors))
+        made.append(build_vector_segment(rows, vectors))
         start += len(part)
-    return Field(tuple(made), (None,) * len(made))
+    return FieldIndex(tuple(made), (None,) * len(made))
 
 
 def expected_of(matrix: Matrix, query: Matrix, limit: int) -> dict[int, float]:
@@ -47,9 +47,9 @@ def expected_of(matrix: Matrix, query: Matrix, limit: int) -> dict[int, float]:
 
 
 def assert_nearest(field: VectorField, matrix: Matrix, query: Matrix, limit: int) -> None:
-    found = nearest(field, np.arange(len(matrix)), query, limit=limit)
+    found = find_nearest(field, np.arange(len(matrix)), query, limit=limit)
     assert found.scores.dtype == np.float32
-    got = dict(zip(found.places.tolist(), found.scores.tolist(), strict=True))
+    got = dict(zip(found.indices.tolist(), found.scores.tolist(), strict=True))
     assert got == expected_of(matrix, query, limit)
 
 
@@ -91,7 +91,7 @@ def test_a_sketch_leaves_no_near_vector_out(kind: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(sketches, "ROWS_MIN", 100)
     monkeypatch.setattr(sketches, "DIMENSION_MIN", 8)
     monkeypatch.setattr(sketches, "_USEFUL_SHARE", 1.0)
-    monkeypatch.setattr(segments, "_ASKED_MIN", 0)
+    monkeypatch.setattr(segments, "_USES_MIN", 0)
     monkeypatch.setattr(module, "_FEW_LEFT", 0)
     matrix = vectors(kind, 2_000, 24)
     field = field_of(matrix)
@@ -114,14 +114,14 @@ def test_no_search_waits_for_a_sketch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sketches, "ROWS_MIN", 100)
     monkeypatch.setattr(sketches, "DIMENSION_MIN", 8)
     is_begun, may_end = threading.Event(), threading.Event()
-    original = sketches.sketch_of
+    original = sketches.build_sketch
 
     def slow(matrix: Matrix, poll: Callable[[], None]) -> Sketch | None:
         is_begun.set()
         assert may_end.wait(60)
         return original(matrix, poll)
 
-    monkeypatch.setattr(sketches, "sketch_of", slow)
+    monkeypatch.setattr(sketches, "build_sketch", slow)
     matrix = vectors("groups", 2_000, 24)
     field = field_of(matrix)
     for _ in range(6):
@@ -142,19 +142,19 @@ def test_a_sketch_of_vectors_that_are_gone_is_abandoned(monkeypatch: pytest.Monk
         assert is_gone.wait(60)
         try:
             poll()
-        except sketches.Abandoned as end:
+        except sketches.SketchAbandonedError as end:
             ends.append(end)
             raise
         finally:
             is_done.set()
         return None
 
-    monkeypatch.setattr(sketches, "sketch_of", slow)
+    monkeypatch.setattr(sketches, "build_sketch", slow)
     matrix = vectors("groups", 200, 24)
-    owner = sketches.SketchInBackground()
+    owner = sketches.BackgroundSketch()
     until = time.monotonic() + 60
     while not owner._is_begun.locked() and time.monotonic() < until:
-        owner.get(matrix)
+        owner.get_sketch(matrix)
     del owner
     is_gone.set()
     assert is_done.wait(60)
@@ -165,11 +165,11 @@ def test_a_sketch_bounds_distances_from_below(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sketches, "ROWS_MIN", 100)
     monkeypatch.setattr(sketches, "DIMENSION_MIN", 8)
     matrix = vectors("groups", 3_000, 32)
-    sketch = sketches.sketch_of(matrix)
+    sketch = sketches.build_sketch(matrix)
     assert sketch is not None
     query = matrix[7].astype(np.float64) + 0.01
     exact = ((matrix - query) ** 2).sum(axis=1)
-    bounds = sketch.bounds(query)
+    bounds = sketch.compute_bounds(query)
     assert (bounds <= exact + 1e-3).all()
     assert np.count_nonzero(bounds < exact[7]) < 300, "and tells most vectors apart"
 
@@ -184,32 +184,32 @@ def test_memory_is_counted_with_the_sketch_that_vectors_may_get(
     monkeypatch.setattr(sketches, "ROWS_MIN", 100)
     monkeypatch.setattr(sketches, "DIMENSION_MIN", 8)
     monkeypatch.setattr(sketches, "_USEFUL_SHARE", 1.0)
-    sketch = sketches.sketch_of(matrix)
+    sketch = sketches.build_sketch(matrix)
     assert sketch is not None
-    arrays = (sketch.coordinates, sketch.squares, sketch.groups, sketch.rests)
+    arrays = (sketch.coordinates, sketch.squares, sketch.groups, sketch.residuals)
     assert segment.nbytes == bare + sum(each.nbytes for each in arrays)
 
 
 def test_a_sketch_that_tells_nothing_apart_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sketches, "ROWS_MIN", 100)
     monkeypatch.setattr(sketches, "DIMENSION_MIN", 8)
-    assert sketches.sketch_of(vectors("random", 2_000, 64)) is None
+    assert sketches.build_sketch(vectors("random", 2_000, 64)) is None
 
 
 def test_only_some_vectors_may_be_asked_for() -> None:
     matrix = vectors("random", 500, 6)
     field = field_of(matrix[:200], matrix[200:])
     for at in (np.arange(0, 500, 7), np.arange(499, -1, -1), np.array([3, 450, 7])):
-        found = nearest(field, at, matrix[3], limit=2)
+        found = find_nearest(field, at, matrix[3], limit=2)
         some = expected_of(matrix[at], matrix[3], 2)
-        assert dict(zip(found.places.tolist(), found.scores.tolist(), strict=True)) == some
+        assert dict(zip(found.indices.tolist(), found.scores.tolist(), strict=True)) == some
 
 
 @pytest.mark.parametrize("limit", [None, 0, 3, 10])
 def test_few_vectors(limit: int | None) -> None:
     matrix = vectors("random", 3, 4)
-    found = nearest(field_of(matrix), np.arange(3), matrix[1], limit=limit)
-    assert found.places.tolist() == ([] if limit == 0 else [0, 1, 2])
+    found = find_nearest(field_of(matrix), np.arange(3), matrix[1], limit=limit)
+    assert found.indices.tolist() == ([] if limit == 0 else [0, 1, 2])
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e19, 3e38])
@@ -223,21 +223,26 @@ def test_very_small_and_very_large_vectors_are_measured_exactly(size: float) -> 
 def test_distances_have_the_bits_of_the_model() -> None:
     matrix = vectors("random", 50, 7)
     query = vectors("random", 1, 7, seed=9)[0]
-    found = nearest(field_of(matrix), np.arange(50), query, limit=None)
+    found = find_nearest(field_of(matrix), np.arange(50), query, limit=None)
     model = [squared_distance(row.tolist(), query.tolist()) for row in matrix]
     assert found.scores.tolist() == model
 
 
 def test_rows_without_a_vector_are_left_out_and_segments_merge() -> None:
     kind = pa.list_(pa.float32(), 2)
-    first = vector_segment(np.array([1, 2, 5], np.uint64), pa.array([[0, 1], None, [2, 3]], kind))
+    first = build_vector_segment(
+        np.array([1, 2, 5], np.uint64), pa.array([[0, 1], None, [2, 3]], kind)
+    )
     assert first.row_ids.tolist() == [1, 5]
 
     def make(rows: npt.NDArray[np.uint64]) -> VectorSegment:
-        return vector_segment(rows, pa.array([[row, 0] for row in rows.tolist()], kind))
+        return build_vector_segment(rows, pa.array([[row, 0] for row in rows.tolist()], kind))
 
-    later = extended(
-        whole(first), np.array([9, 3, 2, 5], np.uint64), make=make, merge=merged_vectors
+    later = extend_index(
+        make_single_segment(first),
+        np.array([9, 3, 2, 5], np.uint64),
+        make=make,
+        merge=merge_vector_segments,
     )
     (segment,) = later.segments
     assert segment.row_ids.tolist() == [3, 5, 9]

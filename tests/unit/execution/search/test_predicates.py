@@ -11,23 +11,23 @@ import pytest
 from model import search as model
 from omnigraph.errors import ExecutionError
 from omnigraph.execution.search import (
-    Asked,
-    fields_of,
+    FieldRef,
+    field_cache_of,
+    find_text_candidates,
+    match_texts,
     predicates,
-    searched,
+    search_nodes,
     share_memory,
-    text_candidates,
-    text_mask,
 )
 from omnigraph.execution.text_predicates import matches
-from omnigraph.execution.topology.memory import Memory
+from omnigraph.execution.topology.memory import MemoryCache
 from omnigraph.query import typed
 from omnigraph.query.ast import TextFunction
-from omnigraph.schema.types import Scalar, scalar_type
+from omnigraph.schema.types import Scalar, make_scalar_type
 from unit.execution.model_views import view_of
 from unit.execution.search.searched import WORDS, documents, graph_of, reading_of, sources_of
 
-I64 = scalar_type(Scalar.I64)
+I64 = make_scalar_type(Scalar.I64)
 
 
 def predicate(function: TextFunction, query: str | None, edits: int | None) -> typed.TextMatch:
@@ -65,9 +65,9 @@ def test_a_predicate_holds_where_the_model_says(
         expected = [model.matches(text, query, meant) for text in texts]
         assert matches(pa.array(texts, pa.utf8()), query, meant).to_pylist() == expected
         for source in sources_of(view):
-            nodes = source.nodes("Doc")
-            row_ids = nodes.row_ids(nodes.find(pa.array(ids)))
-            found = text_mask(Asked(view, "Doc", "t"), match, {}, row_ids=row_ids)
+            nodes = source.get_nodes("Doc")
+            row_ids = nodes.fetch_row_ids(nodes.find(pa.array(ids)))
+            found = match_texts(FieldRef(view, "Doc", "t"), match, {}, row_ids=row_ids)
             assert found.tolist() == expected
 
 
@@ -77,18 +77,18 @@ def test_candidates_satisfy_every_text_predicate(seed: int) -> None:
     graph = graph_of(documents(random, 60))
     view = view_of(graph)
     other = typed.IsNull(typed.PropertyValue("d", "n", I64), is_negated=True)
-    asked = Asked(view, "Doc", "t")
-    assert text_candidates(view, "Doc", [other], {}) == (None, [other])
-    assert not fields_of(view).has(asked), "nothing is made for nothing"
+    asked = FieldRef(view, "Doc", "t")
+    assert find_text_candidates(view, "Doc", [other], {}) == (None, [other])
+    assert not field_cache_of(view).has_field(asked), "nothing is made for nothing"
     for edits in (0, 1):
         first, second = (random.choice(WORDS) for _ in range(2))
         matches_both = [predicate(TextFunction.FUZZY, each, edits) for each in (first, second)]
-        row_ids, left = text_candidates(view, "Doc", [typed.AllOf((*matches_both, other))], {})
+        row_ids, left = find_text_candidates(view, "Doc", [typed.AllOf((*matches_both, other))], {})
         assert left == [other]
         assert row_ids is not None
         for source in sources_of(view):
-            nodes = source.nodes("Doc")
-            found = nodes.ids(nodes.at_rows(row_ids)).to_pylist()
+            nodes = source.get_nodes("Doc")
+            found = nodes.fetch_ids(nodes.find_by_row_ids(row_ids)).to_pylist()
             assert sorted(found) == sorted(
                 id_
                 for id_, node in graph.nodes["Doc"].items()
@@ -106,14 +106,14 @@ def test_nodes_are_searched_by_the_field_if_they_are_many_or_it_is_there(
     match = predicate(TextFunction.SEARCH, "sea", None)
     for source in sources_of(view):
         reading = reading_of(view, source)
-        numbers = source.nodes("Doc").all()
-        texts = source.nodes("Doc").values("t", numbers).to_pylist()
+        numbers = source.get_nodes("Doc").list_all()
+        texts = source.get_nodes("Doc").fetch_values("t", numbers).to_pylist()
         expected = [model.matches(text, "sea", 0) for text in texts]
-        share_memory(view.tables, Memory())
-        found = searched(match, numbers, reading)
+        share_memory(view.tables, MemoryCache())
+        found = search_nodes(match, numbers, reading)
         assert (found is None) == (few > 0)
-        fields_of(view).text(Asked(view, "Doc", "t"))
-        found = searched(match, numbers, reading)
+        field_cache_of(view).get_texts(FieldRef(view, "Doc", "t"))
+        found = search_nodes(match, numbers, reading)
         assert found is not None
         assert found.tolist() == expected
 
@@ -122,7 +122,7 @@ def test_no_rows_satisfy_nothing() -> None:
     view = view_of(graph_of([]))
     match = predicate(TextFunction.SEARCH, "sea", None)
     nothing = np.empty(0, np.uint64)
-    assert text_mask(Asked(view, "Doc", "t"), match, {}, row_ids=nothing).tolist() == []
+    assert match_texts(FieldRef(view, "Doc", "t"), match, {}, row_ids=nothing).tolist() == []
     assert matches(pa.array([], pa.utf8()), "sea", 1).to_pylist() == []
     assert matches(pa.array([None, None], pa.utf8()), "sea", 1).to_pylist() == [False, False]
 
@@ -132,7 +132,7 @@ def test_a_bad_option_is_refused_even_without_rows(edits: int) -> None:
     view = view_of(graph_of([]))
     match = predicate(TextFunction.FUZZY, "sea", edits)
     with pytest.raises(ExecutionError, match="search option"):
-        text_mask(Asked(view, "Doc", "t"), match, {}, row_ids=np.empty(0, np.uint64))
+        match_texts(FieldRef(view, "Doc", "t"), match, {}, row_ids=np.empty(0, np.uint64))
 
 
 def test_texts_may_come_in_chunks_and_repeat() -> None:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.embedding import MockEmbedder
-from omnigraph.embedding.mock import mock_embedding
-from omnigraph.errors import EmbeddingError, ExecutionError, QueryTimeout, ResourceLimit
+from omnigraph.embedding.mock import compute_mock_embedding
+from omnigraph.errors import EmbeddingError, ExecutionError, QueryTimeoutError, ResourceLimitError
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.budget import Budget
-from omnigraph.execution.search import Asked, fields_of, rank, ranking, share_memory
-from omnigraph.execution.topology.memory import Memory
+from omnigraph.execution.search import FieldRef, field_cache_of, rank_rows, ranking, share_memory
+from omnigraph.execution.topology.memory import MemoryCache
 from unit.execution.model_views import view_of
 from unit.execution.search.searched import (
     documents,
@@ -92,12 +92,12 @@ def test_distances_are_the_same_from_memory_from_the_table_and_one_by_one(
     for source in sources_of(view):
         reading = reading_of(view, source)
         one_by_one = ranked(op, reading, ids, limit=limit)
-        share_memory(view.tables, Memory(bytes_max))
+        share_memory(view.tables, MemoryCache(bytes_max))
         with monkeypatch.context() as patched:
             patched.setattr(ranking, "FEW_VECTORS", 0)
             assert sorted(ranked(op, reading, ids, limit=limit)) == sorted(one_by_one)
-        asked = Asked(view, "Doc", "v")
-        assert fields_of(view).has(asked) == (bytes_max is None)
+        asked = FieldRef(view, "Doc", "v")
+        assert field_cache_of(view).has_field(asked) == (bytes_max is None)
         # What is in memory is used for a few vectors, too.
         expected = ranked_by_model(graph, op, ids[:5])
         if limit is not None:
@@ -144,8 +144,8 @@ def test_scores_have_the_types_of_their_columns() -> None:
         op = rank_of(graph, query(order))
         for source in sources_of(view):
             reading = reading_of(view, source)
-            for numbers in (source.nodes("Doc").all(), np.empty(0, np.int32)):
-                found = rank(op, Batch(len(numbers), {"d": numbers}), reading)
+            for numbers in (source.get_nodes("Doc").list_all(), np.empty(0, np.int32)):
+                found = rank_rows(op, Batch(len(numbers), {"d": numbers}), reading)
                 assert found.scores is not None
                 assert found.scores.type == kind
 
@@ -155,12 +155,12 @@ def test_a_text_is_embedded_by_the_model_that_made_the_vectors() -> None:
     view = view_of(graph)
     ids = list(graph.nodes["Doc"])
     by_text = rank_of(graph, query('nearest($d.v, "hello")'))
-    vector = ", ".join(str(abs(each)) for each in mock_embedding("hello", 3))
+    vector = ", ".join(str(abs(each)) for each in compute_mock_embedding("hello", 3))
     by_vector = rank_of(graph, query(f"nearest($d.v, [{vector}])"))
     for source in sources_of(view):
 
         def embed(text: str, dimension: int) -> list[float]:
-            return [abs(each) * 7 for each in mock_embedding(text, dimension)]
+            return [abs(each) * 7 for each in compute_mock_embedding(text, dimension)]
 
         assert ranked(by_text, reading_of(view, source, embed=embed), ids) == ranked(
             by_vector, reading_of(view, source), ids
@@ -194,7 +194,7 @@ def test_a_rank_needs_memory_for_its_nodes() -> None:
     op = rank_of(graph, query(ORDERS[1]))
     for source in sources_of(view):
         reading = replace(reading_of(view, source), budget=Budget(memory_bytes=100))
-        with pytest.raises(ResourceLimit):
+        with pytest.raises(ResourceLimitError):
             ranked(op, reading, list(graph.nodes["Doc"]))
 
 
@@ -204,5 +204,5 @@ def test_a_rank_stops_when_its_time_is_over() -> None:
     op = rank_of(graph, query(ORDERS[1]))
     for source in sources_of(view):
         reading = replace(reading_of(view, source), budget=Budget(deadline=0.0))
-        with pytest.raises(QueryTimeout):
+        with pytest.raises(QueryTimeoutError):
             ranked(op, reading, list(graph.nodes["Doc"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from omnigraph.execution.search.scored import Scores, in_order, least
+from omnigraph.execution.search.scored import Scores, select_least, sort_scores
 
 
 def kinds(count: int, seed: int) -> list[Scores]:
@@ -21,7 +21,7 @@ def kinds(count: int, seed: int) -> list[Scores]:
 @pytest.mark.parametrize("limit", [None, 0, 1, 7, 5_000])
 def test_the_least_are_there_with_their_equals(count: int, limit: int | None) -> None:
     for scores in kinds(count, seed=count):
-        found = least(scores, limit)
+        found = select_least(scores, limit)
         if limit is None or limit >= count:
             assert found.tolist() == list(range(count))
         elif not limit:
@@ -43,9 +43,9 @@ def test_equal_scores_are_ordered_by_id(count: int, spread: int) -> None:
         if np.isnan(scores).any():
             continue
         for each in (scores, -scores, np.zeros_like(scores), -np.zeros_like(scores)):
-            assert in_order(each, ids).tolist() == np.lexsort([ids, each]).tolist()
+            assert sort_scores(each, ids).tolist() == np.lexsort([ids, each]).tolist()
 
 
 def test_both_zeros_are_equal() -> None:
     scores = np.array([0.0, -0.0, 0.0, -0.0], np.float32)
-    assert in_order(scores, np.array([3, 2, 1, 0])).tolist() == [3, 2, 1, 0]
+    assert sort_scores(scores, np.array([3, 2, 1, 0])).tolist() == [3, 2, 1, 0]

@@ -16,8 +16,8 @@ from omnigraph.engine.resources import Environment
 from omnigraph.execution import scan as scan_module
 from omnigraph.execution import sources as sources_module
 from omnigraph.execution.options import Access
+from omnigraph.execution.search import field_cache_of, predicates
 from omnigraph.execution.search import fields as fields_module
-from omnigraph.execution.search import fields_of, predicates
 from places import fresh_uri, storage_of
 from unit.execution.search.searched import WORDS, some_text
 
@@ -126,7 +126,7 @@ def test_an_index_keeps_the_rows_that_a_look_at_every_text_keeps(
     assert_agrees(branch, docs)
     load(branch, random, docs, [f"d{number}" for number in range(30, 50)])
     assert_agrees(branch, docs)
-    fields = fields_of(branch.snapshot().view)
+    fields = field_cache_of(branch.snapshot().view)
     assert bool(fields._parts.names) == is_indexed
 
 
@@ -145,7 +145,7 @@ def test_text_predicates_hold_at_the_ends_of_edges_and_in_blocks(
         assert found(branch, clauses, query, "$o") == sorted(b for _, b in pairs)
         clauses = "$d: Doc  not { $d cites $o  search($o.t, $q) }"
         assert found(branch, clauses, query) == sorted(docs.keys() - {a for a, _ in pairs})
-    assert bool(fields_of(branch.snapshot().view)._parts.names) == is_indexed
+    assert bool(field_cache_of(branch.snapshot().view)._parts.names) == is_indexed
 
 
 def test_a_filter_says_that_it_looks_words_up(branch: Branch, is_indexed: bool) -> None:

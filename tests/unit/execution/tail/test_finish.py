@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.errors import QueryTimeout, ResourceLimit
+from omnigraph.errors import QueryTimeoutError, ResourceLimitError
 from omnigraph.execution.budget import Budget
-from omnigraph.execution.lookups.nodes import LookupNodes
+from omnigraph.execution.lookups.nodes import IndexNodes
 from omnigraph.execution.options import Access, ReadOptions
-from omnigraph.execution.read import Reads
-from omnigraph.execution.sources import Sources
+from omnigraph.execution.read import QueryExecutor
+from omnigraph.execution.sources import SourceCache
 from omnigraph.execution.tail import columns as tail_columns
 from omnigraph.execution.view import View
 from unit.execution.model_views import (
@@ -114,7 +114,7 @@ def test_empty_results_have_typed_columns(view: View, pattern: str) -> None:
         for each in (text, groups):
             plan = plan_of(GRAPH, each)
             options = ReadOptions(access)
-            result = Reads(sources()).run(plan, view, {}, now=NOW, options=options)
+            result = QueryExecutor(sources()).run(plan, view, {}, now=NOW, options=options)
             found = result.to_arrow()
             assert found.num_rows == 0
             assert pa.types.is_struct(found.schema.field("p").type)
@@ -157,16 +157,16 @@ def test_grouping_by_a_node_fetches_nothing_of_it_before_the_cut(view: View) -> 
 def _fetched(view: View, text: str) -> dict[str, list[int]]:
     """How many values of which property a read fetches, each time."""
     asked: dict[str, list[int]] = {}
-    original = LookupNodes.values
+    original = IndexNodes.fetch_values
 
-    def values(self: LookupNodes, name: str, at: object) -> object:
+    def values(self: IndexNodes, name: str, at: object) -> object:
         asked.setdefault(f"Person.{name}", []).append(len(at))  # type: ignore[arg-type]
         return original(self, name, at)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LookupNodes, "values", values)
+        patch.setattr(IndexNodes, "fetch_values", values)
         options = ReadOptions(Access.LOOKUPS)
-        Reads(Sources()).run(plan_of(GRAPH, text), view, {}, now=NOW, options=options)
+        QueryExecutor(SourceCache()).run(plan_of(GRAPH, text), view, {}, now=NOW, options=options)
     return asked
 
 
@@ -175,11 +175,11 @@ CROSS = "query q() { match { $p: Person  $q: Person  $r: Person } return { $p.na
 
 @pytest.mark.parametrize(("access", "sources"), PATHS)
 def test_a_result_that_needs_too_much_memory_is_refused(
-    view: View, access: Access, sources: type[Sources]
+    view: View, access: Access, sources: type[SourceCache]
 ) -> None:
     options = ReadOptions(access, Budget(memory_bytes=2_000))
-    with pytest.raises(ResourceLimit) as refused:
-        Reads(sources()).run(plan_of(GRAPH, CROSS), view, {}, now=NOW, options=options)
+    with pytest.raises(ResourceLimitError) as refused:
+        QueryExecutor(sources()).run(plan_of(GRAPH, CROSS), view, {}, now=NOW, options=options)
     assert refused.value.resource == "query_memory_bytes"
     assert refused.value.limit == 2_000
     assert refused.value.actual > 2_000
@@ -187,9 +187,9 @@ def test_a_result_that_needs_too_much_memory_is_refused(
 
 @pytest.mark.parametrize(("access", "sources"), PATHS)
 def test_a_query_without_time_is_stopped(
-    view: View, access: Access, sources: type[Sources]
+    view: View, access: Access, sources: type[SourceCache]
 ) -> None:
     options = ReadOptions(access, Budget(deadline=0.0))
     for text in (CROSS, "query q() { match { $p: Person } return { $p.name } }"):
-        with pytest.raises(QueryTimeout):
-            Reads(sources()).run(plan_of(GRAPH, text), view, {}, now=NOW, options=options)
+        with pytest.raises(QueryTimeoutError):
+            QueryExecutor(sources()).run(plan_of(GRAPH, text), view, {}, now=NOW, options=options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.execution.tail import split
+from omnigraph.execution.tail import split_plan
 from omnigraph.query.plan import Aggregate, Expand, Limit, Project, Rank, Sort
 from unit.execution.model_views import plan_of
 from unit.execution.tail.network import network
@@ -25,7 +25,7 @@ MATCH = "match { $p: Person  $p $e:knows $q }"
     ],
 )
 def test_steps_come_in_the_order_in_which_they_run(rest: str, steps: list[type]) -> None:
-    parts = split(plan_of(GRAPH, f"query q() {{ {MATCH} {rest} }}").root)
+    parts = split_plan(plan_of(GRAPH, f"query q() {{ {MATCH} {rest} }}").root)
     assert [type(step) for step in parts.steps] == steps
     assert isinstance(parts.pattern, Expand)
     assert parts.rows_max == (3 if steps[0] is Limit else None)
@@ -33,7 +33,7 @@ def test_steps_come_in_the_order_in_which_they_run(rest: str, steps: list[type])
 
 def test_a_rank_belongs_to_the_pattern() -> None:
     text = 'query q() { match { $p: Person } return { $p.name } order { bm25($p.city, "x") } }'
-    assert isinstance(split(plan_of(GRAPH, text).root).pattern, Rank)
+    assert isinstance(split_plan(plan_of(GRAPH, text).root).pattern, Rank)
 
 
 @pytest.mark.parametrize(
@@ -46,5 +46,5 @@ def test_a_rank_belongs_to_the_pattern() -> None:
     ],
 )
 def test_only_variables_whose_values_matter_are_needed(rest: str, needed: set[str]) -> None:
-    parts = split(plan_of(GRAPH, f"query q() {{ {MATCH} {rest} }}", is_rewritten=False).root)
+    parts = split_plan(plan_of(GRAPH, f"query q() {{ {MATCH} {rest} }}", is_rewritten=False).root)
     assert parts.needed == needed

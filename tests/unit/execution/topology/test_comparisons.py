@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from model.expressions import At
 from omnigraph.execution.options import Access
-from omnigraph.execution.sources import Sources
+from omnigraph.execution.sources import SourceCache
 from omnigraph.execution.topology import DenseNodes, TopologySource
-from omnigraph.execution.topology.comparisons import FEW_TEXTS, compared
+from omnigraph.execution.topology.comparisons import FEW_TEXTS, compare_property
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_query
 from omnigraph.query.parameters import bind_parameters
@@ -37,9 +37,9 @@ PAIRS = [(name, given_) for name, several in GIVEN.items() for given_ in several
 
 @pytest.fixture(scope="module")
 def nodes() -> DenseNodes:
-    source = Sources().source(view_of(GRAPH), Access.TOPOLOGY)
+    source = SourceCache().get_source(view_of(GRAPH), Access.TOPOLOGY)
     assert isinstance(source, TopologySource)
-    return source.nodes("Item")
+    return source.get_nodes("Item")
 
 
 @settings(max_examples=400)
@@ -50,9 +50,9 @@ def test_numbers_and_equal_texts_are_compared_as_the_model_compares_them(
     name, given_ = pair
     text = f"${given_} {op} {name}" if is_mirrored else f"{name} {op} ${given_}"
     condition, params = _where(text, seed)
-    everywhere = compared(nodes, condition, params, None)
+    everywhere = compare_property(nodes, condition, params, None)
     at = np.array(Random(seed).choices(range(nodes.size), k=9), np.int32)
-    somewhere = compared(nodes, condition, params, at)
+    somewhere = compare_property(nodes, condition, params, at)
     if name in Conditions.STRINGS and op not in ("=", "!="):
         assert everywhere is None
         assert somewhere is None
@@ -68,29 +68,29 @@ def test_numbers_and_equal_texts_are_compared_as_the_model_compares_them(
 def test_flags_are_compared_as_the_model_compares_them(nodes: DenseNodes, op: str) -> None:
     for seed in range(4):
         condition, params = _where(f"flag {op} $b", seed)
-        found = compared(nodes, condition, params, None)
+        found = compare_property(nodes, condition, params, None)
         assert found is not None
         assert found.tolist() == _truth(nodes, condition, params)
 
 
 @pytest.mark.parametrize("text", ["i64 = u64", "not i64 = $i", "i64 in $is", "text contains $s"])
 def test_nothing_else_is_a_comparison_with_a_constant(nodes: DenseNodes, text: str) -> None:
-    assert compared(nodes, *_where(text, 1), None) is None
+    assert compare_property(nodes, *_where(text, 1), None) is None
 
 
 def test_an_index_of_many_texts_is_not_made_for_a_few_rows() -> None:
     graph = model_graph("node Item { name: String @key  text: String }")
     numbers = range(FEW_TEXTS + 1)
     add_nodes(graph, "Item", [{"name": f"n{each}", "text": f"t{each}"} for each in numbers])
-    source = Sources().source(view_of(graph), Access.TOPOLOGY)
+    source = SourceCache().get_source(view_of(graph), Access.TOPOLOGY)
     assert isinstance(source, TopologySource)
-    nodes = source.nodes("Item")
+    nodes = source.get_nodes("Item")
     condition, params = _where("text = $s", 1)
     params["s"] = "t7"
-    assert compared(nodes, condition, params, nodes.all()[:5]) is None
-    found = compared(nodes, condition, params, None)
+    assert compare_property(nodes, condition, params, nodes.list_all()[:5]) is None
+    found = compare_property(nodes, condition, params, None)
     assert found is not None
-    assert nodes.ids(np.flatnonzero(found).astype(np.int32)).to_pylist() == ["n7"]
+    assert nodes.fetch_ids(np.flatnonzero(found).astype(np.int32)).to_pylist() == ["n7"]
 
 
 @settings(max_examples=200)
@@ -102,8 +102,8 @@ def test_a_mask_of_conditions_marks_the_nodes_that_satisfy_them(
     several = [conditions.condition(depth=1) for _ in range(1 + seed % 3)]
     parts = [_where(text, seed)[0] for text in several]
     params = _where(several[0], seed)[1]
-    found = np.flatnonzero(nodes.holding(parts, params))
-    assert found.tolist() == nodes.where(parts, params).tolist(), several
+    found = np.flatnonzero(nodes.evaluate_mask(parts, params))
+    assert found.tolist() == nodes.filter_nodes(parts, params).tolist(), several
 
 
 def _where(text: str, seed: int) -> tuple[Expr, dict[str, Value]]:
@@ -122,5 +122,5 @@ def _truth(nodes: DenseNodes, condition: Expr, params: dict[str, Value]) -> list
     entities = GRAPH.nodes["Item"]
     return [
         At({typed.ROW: entities[id_]}, params)(condition) is True
-        for id_ in nodes.ids(nodes.all()).to_pylist()
+        for id_ in nodes.fetch_ids(nodes.list_all()).to_pylist()
     ]

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.execution.topology import extension
-from omnigraph.execution.topology.changes import Since
-from omnigraph.execution.topology.extension import extended
-from omnigraph.execution.topology.growing import GrowingArray, PatchedArray
-from omnigraph.execution.topology.memory import Memory
-from omnigraph.execution.topology.rows import DenseRows, Inherited, Kept, numbered
+from omnigraph.execution.topology.changes import ChangesSince
+from omnigraph.execution.topology.extension import extend_rows
+from omnigraph.execution.topology.growing import AppendArray, PatchedArray
+from omnigraph.execution.topology.memory import MemoryCache
+from omnigraph.execution.topology.rows import CacheTiers, DenseRows, InheritedEntry, number_rows
 from omnigraph.storage.pins import Pin, Staged
 from omnigraph.storage.tables import Tables
 from omnigraph.versioning.changes import LoadedChange
@@ -33,7 +33,7 @@ class Line:
         self.tables = Tables(f"memory://extension-{next(_stores)}")
         empty = self.tables.create("t/Thing-00000001.lance", SCHEMA)
         self.pin = self.tables.append(empty, [self._staged(empty, ids)])
-        self.older = numbered(self.tables.open(self.pin), kept=Kept(Memory()))
+        self.older = number_rows(self.tables.open(self.pin), kept=CacheTiers(MemoryCache()))
 
     def changed(self, new: Sequence[str], *, dead: Sequence[str] = ()) -> Pin:
         rows = self.tables.open(self.pin).find("__id", pa.array(dead, pa.utf8()))["_rowid"]
@@ -47,7 +47,7 @@ class Line:
         self, pin: Pin, *changes: LoadedChange, keeps_numbers: bool = True
     ) -> DenseRows | None:
         ids = self.older.read(["__id"])["__id"].to_pylist()
-        return extended(
+        return extend_rows(
             self.older,
             self.tables.open(pin),
             changes,
@@ -79,7 +79,7 @@ def test_rows_that_are_added_get_the_next_numbers(keeps_numbers: bool) -> None:
     found = line.extended(line.changed("de"), changed("de"), keeps_numbers=keeps_numbers)
     assert found is not None
     assert ids_of(found) == ["a", "b", "c", "d", "e"]
-    assert found.numbering.agreed(line.older.numbering) == 3
+    assert found.numbering.count_agreed(line.older.numbering) == 3
     assert (found.count, found.size, found.is_alive, found.generation) == (5, 5, None, 1)
 
 
@@ -91,7 +91,7 @@ def test_an_entity_keeps_its_number_and_a_dead_one_leaves_a_hole() -> None:
     assert found.is_alive is not None
     assert found.is_alive.tolist() == [True, True, False, True]
     assert found.all.tolist() == [0, 1, 3]
-    assert found.at_rows(found.row_ids).tolist() == [0, 1, -1, 3]
+    assert found.find_by_row_ids(found.row_ids).tolist() == [0, 1, -1, 3]
 
 
 @pytest.mark.parametrize("is_indexed", [False, True])
@@ -99,7 +99,7 @@ def test_copies_get_new_numbers_where_nobody_else_knows_the_old_ones(is_indexed:
     line = Line("abc")
     if is_indexed:
         line.pin = with_index(line.tables, line.pin, "__id", name="of_id")
-        line.older = numbered(line.tables.open(line.pin), kept=Kept(Memory()))
+        line.older = number_rows(line.tables.open(line.pin), kept=CacheTiers(MemoryCache()))
     pin = line.changed("bd", dead="bc")
     found = line.extended(pin, changed("d", "b", "c"), keeps_numbers=False)
     assert found is not None
@@ -171,11 +171,11 @@ def test_maintenance_changes_nothing() -> None:
 
 def test_a_version_that_differs_much_is_not_worth_it() -> None:
     pin = Pin("t/Thing-00000001.lance", "8000000000000001", 10, 1, 1)
-    assert Since(pin, (changed("x"), Maintenance())).is_small
-    assert not Since(pin, (changed("x"), changed("", "y"))).is_small
-    assert not Since(pin, (Spilled("file", 1, 1, 1),)).is_small
-    assert not Since(pin, (Bulk(("file",), 2),)).is_small
-    assert not Since(pin, (Bulk(("file",), 1, replaces=True),)).is_small
+    assert ChangesSince(pin, (changed("x"), Maintenance())).is_small
+    assert not ChangesSince(pin, (changed("x"), changed("", "y"))).is_small
+    assert not ChangesSince(pin, (Spilled("file", 1, 1, 1),)).is_small
+    assert not ChangesSince(pin, (Bulk(("file",), 2),)).is_small
+    assert not ChangesSince(pin, (Bulk(("file",), 1, replaces=True),)).is_small
 
 
 def test_numbers_are_given_out_again_when_most_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,8 +188,8 @@ def test_numbers_are_given_out_again_when_most_are_gone(monkeypatch: pytest.Monk
 
 def test_what_is_newer_than_a_piece_is_read_from_its_rows_on() -> None:
     line = Line("abc")
-    was = line.older.inherited(Memory())  # type: ignore[arg-type]  # any piece
-    line.older.parts.keep("c1", line.older.inherited(line.older))
+    was = line.older.to_inherited(MemoryCache())  # type: ignore[arg-type]  # any piece
+    line.older.parts.keep("c1", line.older.to_inherited(line.older))
     found = line.extended(line.changed("bd", dead="b"), changed("d", "b"))
     assert found is not None
     for columns in (["c1"], ["__id"], ["__id", "c1"]):
@@ -197,7 +197,7 @@ def test_what_is_newer_than_a_piece_is_read_from_its_rows_on() -> None:
         assert at.tolist() == [1, 3]
         assert rows.column_names == columns
     at, rows = found.read_since(
-        Inherited(None, -9, -1, PatchedArray(GrowingArray(np.zeros(0, np.uint64)))), ["__id"]
+        InheritedEntry(None, -9, -1, PatchedArray(AppendArray(np.zeros(0, np.uint64)))), ["__id"]
     )
     assert dict(zip(at.tolist(), rows["__id"].to_pylist(), strict=True)) == {
         0: "a", 1: "b", 2: "c", 3: "d",

@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from omnigraph.execution.topology.growing import GrowingArray
-from omnigraph.execution.topology.memory import Memory, Parts, default_bytes
+from omnigraph.execution.topology.growing import AppendArray
+from omnigraph.execution.topology.memory import CachePartition, MemoryCache, compute_default_bytes
 
 
 class Bytes:
@@ -20,8 +20,8 @@ class Bytes:
 
 
 def test_what_was_not_used_for_longest_is_given_up_first() -> None:
-    memory = Memory(100)
-    one, two = Parts(memory), Parts(memory)
+    memory = MemoryCache(100)
+    one, two = CachePartition(memory), CachePartition(memory)
     first = one.get("a", lambda: Bytes(40))
     two.get("a", lambda: Bytes(40))
     assert one.get("a", lambda: Bytes(1)) is first
@@ -31,21 +31,21 @@ def test_what_was_not_used_for_longest_is_given_up_first() -> None:
 
 
 def test_a_piece_that_is_larger_than_all_memory_is_still_given_to_who_asks() -> None:
-    memory = Memory(10)
-    parts = Parts(memory)
+    memory = MemoryCache(10)
+    parts = CachePartition(memory)
     assert parts.get("a", lambda: Bytes(1_000)).nbytes == 1_000
     parts.get("b", lambda: Bytes(1_000))
     assert parts.names == ["b"]
 
 
 def test_the_cost_of_a_piece_stays_the_same_with_many_versions() -> None:
-    memory = Memory(10**9)
-    versions: list[Parts] = []
+    memory = MemoryCache(10**9)
+    versions: list[CachePartition] = []
 
     def cost_of(count: int) -> float:
         best = 1.0
         for _ in range(count):
-            versions.append(Parts(memory))
+            versions.append(CachePartition(memory))
             started = time.thread_time()
             for name in "abcdefgh":
                 versions[-1].get(name, lambda: Bytes(1))
@@ -58,8 +58,8 @@ def test_the_cost_of_a_piece_stays_the_same_with_many_versions() -> None:
 
 
 def test_a_piece_that_another_thing_shares_is_counted_once() -> None:
-    memory = Memory(100)
-    older, newer = Parts(memory), Parts(memory)
+    memory = MemoryCache(100)
+    older, newer = CachePartition(memory), CachePartition(memory)
     piece = older.get("a", lambda: Bytes(60))
     older.share()
     newer.keep("a", piece)
@@ -70,13 +70,13 @@ def test_a_piece_that_another_thing_shares_is_counted_once() -> None:
 
 
 def test_pieces_of_what_nobody_has_any_more_do_not_count() -> None:
-    memory = Memory(100)
-    Parts(memory).get("a", lambda: Bytes(90))
+    memory = MemoryCache(100)
+    CachePartition(memory).get("a", lambda: Bytes(90))
     assert memory.nbytes == 0
 
 
 def test_those_who_ask_at_once_wait_for_the_first() -> None:
-    parts = Parts(Memory(100))
+    parts = CachePartition(MemoryCache(100))
     made: list[int] = []
     found: list[Bytes] = []
 
@@ -97,7 +97,7 @@ def test_those_who_ask_at_once_wait_for_the_first() -> None:
 
 
 def test_a_failure_is_tried_again_by_the_next_who_asks() -> None:
-    parts = Parts(Memory(100))
+    parts = CachePartition(MemoryCache(100))
 
     def fail() -> Bytes:
         raise ValueError("no")
@@ -108,17 +108,17 @@ def test_a_failure_is_tried_again_by_the_next_who_asks() -> None:
 
 
 def test_a_share_of_the_memory_of_the_machine_is_the_usual_bound() -> None:
-    assert Memory().bytes_max == default_bytes() > 2**20
+    assert MemoryCache().bytes_max == compute_default_bytes() > 2**20
 
 
 def test_an_array_that_grows_is_copied_only_where_two_go_different_ways() -> None:
-    first = GrowingArray(np.arange(3)).appended(np.array([3]))
-    ours = first.appended(np.array([4, 5]))
-    theirs = first.appended(np.array([7]))
+    first = AppendArray(np.arange(3)).append(np.array([3]))
+    ours = first.append(np.array([4, 5]))
+    theirs = first.append(np.array([7]))
     assert np.shares_memory(first.values, ours.values)
     assert not np.shares_memory(first.values, theirs.values)
     assert first.values.tolist() == [0, 1, 2, 3]
     assert ours.values.tolist() == [0, 1, 2, 3, 4, 5]
     assert theirs.values.tolist() == [0, 1, 2, 3, 7]
-    assert ours.appended(np.arange(10_000)).values.tolist()[:7] == [0, 1, 2, 3, 4, 5, 0]
-    assert first.appended(np.zeros(0, np.int64)) is first
+    assert ours.append(np.arange(10_000)).values.tolist()[:7] == [0, 1, 2, 3, 4, 5, 0]
+    assert first.append(np.zeros(0, np.int64)) is first

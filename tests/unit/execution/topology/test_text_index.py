@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.execution import hashing
-from omnigraph.execution.hashing import TEXT_BYTES_MAX, Hashes, hash_of, hashes_of
+from omnigraph.execution.hashing import TEXT_BYTES_MAX, Hashes, hash_text, hash_texts
 from omnigraph.execution.topology import text_index
 from omnigraph.execution.topology.text_index import FEW_TEXTS, TextIndex
 from omnigraph.execution.topology.texts import (
     ChainedIndex,
-    Texts,
-    grown_index,
-    ranks,
-    texts_of,
+    TextArray,
+    build_ranks,
+    grow_index,
+    text_array_of,
 )
 
 words = st.text(max_size=20) | st.text(alphabet="ab", min_size=7, max_size=9)
@@ -36,19 +36,19 @@ def test_one_text_and_a_column_of_texts_have_the_same_hashes(
     values: list[str], is_large: bool, start: int
 ) -> None:
     texts = array(values, is_large=is_large)
-    found = hashes_of(texts)
+    found = hash_texts(texts)
     assert found is not None
-    assert found.tolist() == [hash_of(text) for text in values]
-    part = hashes_of(pa.chunked_array([texts.slice(start), texts.slice(0, start)], texts.type))
+    assert found.tolist() == [hash_text(text) for text in values]
+    part = hash_texts(pa.chunked_array([texts.slice(start), texts.slice(0, start)], texts.type))
     assert part is not None
-    assert part.tolist() == [hash_of(text) for text in (*values[start:], *values[:start])]
+    assert part.tolist() == [hash_text(text) for text in (*values[start:], *values[:start])]
 
 
 def test_hashes_do_not_depend_on_where_a_block_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = array([f"{'x' * (number % 30)}{number}" for number in range(1_000)])
-    whole = hashes_of(texts)
+    whole = hash_texts(texts)
     monkeypatch.setattr(hashing, "_BLOCK_ROWS", 7)
-    parts = hashes_of(texts)
+    parts = hash_texts(texts)
     assert whole is not None
     assert parts is not None
     assert whole.tolist() == parts.tolist()
@@ -57,8 +57,8 @@ def test_hashes_do_not_depend_on_where_a_block_ends(monkeypatch: pytest.MonkeyPa
 
 def test_very_long_texts_are_not_hashed_but_found() -> None:
     long = "x" * (TEXT_BYTES_MAX + 1)
-    assert hashes_of(array(["a", long])) is None
-    index = text_index.text_index(array(["a", long, "b"]))
+    assert hash_texts(array(["a", long])) is None
+    index = text_index.build_text_index(array(["a", long, "b"]))
     assert index.table is None
     check(index, ["a", long, "b"], ["a", long, "c", "b", None] * 5)
 
@@ -67,7 +67,7 @@ def test_very_long_texts_are_not_hashed_but_found() -> None:
 def test_an_index_finds_what_a_dictionary_finds(
     values: list[str], others: list[str | None]
 ) -> None:
-    index = text_index.text_index(array(values))
+    index = text_index.build_text_index(array(values))
     for asked in ([*others, *values], others[:3], values[:3], [], values * 3):
         check(index, values, asked)
 
@@ -75,14 +75,14 @@ def test_an_index_finds_what_a_dictionary_finds(
 @given(many_words, st.lists(words | st.none(), max_size=40))
 def test_hashes_that_collide_change_no_answer(values: list[str], others: list[str | None]) -> None:
     def two_bits(texts: pa.Array) -> Hashes:
-        found = hashes_of(texts)
+        found = hash_texts(texts)
         assert found is not None
         return found & np.uint64(0b11 << 62)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_index, "hash_of", lambda text: hash_of(text) & (0b11 << 62))
-        patch.setattr(text_index, "hashes_of", two_bits)
-        index = text_index.text_index(array(values))
+        patch.setattr(text_index, "hash_text", lambda text: hash_text(text) & (0b11 << 62))
+        patch.setattr(text_index, "hash_texts", two_bits)
+        index = text_index.build_text_index(array(values))
         assert len(values) < 5 or index.table is None
         check(index, values, [*others, *values])
 
@@ -95,7 +95,7 @@ def test_nulls_and_numbers_that_are_left_out_are_not_found(
     gone, unwanted = data.draw(places), data.draw(places)
     texts = [None if place in gone else text for place, text in enumerate(values)]
     among = np.array([each for each in range(len(values)) if each not in unwanted], np.int32)
-    index = text_index.text_index(array(texts), among)
+    index = text_index.build_text_index(array(texts), among)
     expected = [-1 if each in {*gone, *unwanted} else each for each in range(len(values))]
     assert index.find(array(values)).tolist() == expected
 
@@ -105,16 +105,16 @@ def test_an_index_that_grew_finds_what_a_whole_one_finds(
     values: list[str], count: int, others: list[str], is_together: bool
 ) -> None:
     count = min(count, len(values))
-    base = text_index.text_index(array(values[:count]))
-    texts = Texts(array(values[:count]), array(values[count:]))
+    base = text_index.build_text_index(array(values[:count]))
+    texts = TextArray(array(values[:count]), array(values[count:]))
     among = np.arange(len(values), dtype=np.int32)
     if is_together:
-        found = grown_index(texts, among, base)
+        found = grow_index(texts, among, base)
     else:
         # In two steps, beside a branch that goes another way.
-        first = ChainedIndex(base).extended(array(values[count : count + 2]))
-        first.extended(array(["other way"]))
-        found = first.extended(array(values[count + 2 :]))
+        first = ChainedIndex(base).extend(array(values[count : count + 2]))
+        first.extend(array(["other way"]))
+        found = first.extend(array(values[count + 2 :]))
     numbers = {text: number for number, text in enumerate(values)}
     asked = [*values, *others]
     expected = [numbers.get(text, -1) for text in asked]
@@ -126,10 +126,10 @@ def test_an_index_that_grew_finds_what_a_whole_one_finds(
 
 
 def test_an_id_that_comes_back_has_its_new_number() -> None:
-    base = text_index.text_index(array(["a", "b", "c"]))
-    texts = Texts(array(["a", "b", "c"]), array(["b"]))
+    base = text_index.build_text_index(array(["a", "b", "c"]))
+    texts = TextArray(array(["a", "b", "c"]), array(["b"]))
     among = np.array([0, 2, 3], np.int32)
-    for found in (grown_index(texts, among, base), ChainedIndex(base).extended(array(["b"]))):
+    for found in (grow_index(texts, among, base), ChainedIndex(base).extend(array(["b"]))):
         assert found.find(array(["a", "b", "c"])).tolist() == [0, 3, 2]
         assert found.find_known(array(["c", "b"] * 10)).tolist() == [2, 3] * 10
         assert found.find_one("b") == 3
@@ -139,7 +139,7 @@ def test_an_id_that_comes_back_has_its_new_number() -> None:
 def test_texts_in_two_arrays_are_taken_as_from_one(
     values: list[str | None], count: int, places: list[int]
 ) -> None:
-    texts = Texts(array(values[:count]), array(values[count:]))
+    texts = TextArray(array(values[:count]), array(values[count:]))
     at = np.array([place for place in places if place < len(values)], np.int32)
     assert texts.take(at).to_pylist() == [values[place] for place in at]
     assert texts.whole.to_pylist() == values
@@ -151,19 +151,19 @@ def test_ranks_compare_as_texts_do_however_they_came(
     values: list[str], count: int, gone: set[int]
 ) -> None:
     known: list[str | None] = [None if place in gone else text for place, text in enumerate(values)]
-    base = ranks(texts_of(array(known[:count])))
-    grown = base.extended(Texts(array(known[:count]), array(known[count : count + 3])))
+    base = build_ranks(text_array_of(array(known[:count])))
+    grown = base.extend(TextArray(array(known[:count]), array(known[count : count + 3])))
     grown.take(np.arange(min(count, len(known)), min(count + 3, len(known)), dtype=np.int32))
-    grown = grown.extended(Texts(array(known[:count]), array(known[count:])))
+    grown = grown.extend(TextArray(array(known[:count]), array(known[count:])))
     at = np.array([place for place, text in enumerate(known) if text is not None], np.int32)
     expected = sorted(at.tolist(), key=lambda place: values[place].encode())
-    for found in (grown, grown.settled()):
+    for found in (grown, grown.settle()):
         assert at[np.argsort(found.take(at))].tolist() == expected
         assert len(set(found.take(at).tolist())) == len(at)
     # Ranks of texts that nobody knows any more.
-    base = ranks(texts_of(array(values[:count])))
-    again = base.extended(Texts(array(known[:count]), array(known[count:])))
-    for found in (again, again.settled()):
+    base = build_ranks(text_array_of(array(values[:count])))
+    again = base.extend(TextArray(array(known[:count]), array(known[count:])))
+    for found in (again, again.settle()):
         assert at[np.argsort(found.take(at))].tolist() == expected
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph import Branch, Graph
-from omnigraph.execution.sources import Sources
+from omnigraph.execution.sources import SourceCache
 from omnigraph.execution.topology import (
     TopologySource,
     changes,
@@ -27,7 +27,7 @@ from omnigraph.execution.topology import (
     texts,
 )
 from omnigraph.execution.topology.changed import ChangedAdjacency
-from omnigraph.execution.topology.changes import LogChanges
+from omnigraph.execution.topology.changes import LogChangeSource
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_query
 from omnigraph.schema import load_catalog
@@ -55,7 +55,7 @@ class World:
 
     graph: Graph
     random: Random
-    sources: Sources
+    sources: SourceCache
 
     def step(self, branch: Branch) -> None:
         """Change the branch somehow."""
@@ -105,8 +105,8 @@ class World:
                 branch.apply_schema(schema)
 
     def _names(self, branch: Branch, type_name: str) -> list[str]:
-        nodes = Sources().topology(branch.snapshot().view).nodes(type_name)
-        return sorted(nodes.ids(nodes.all()).to_pylist(), key=str.encode)
+        nodes = SourceCache().get_topology(branch.snapshot().view).get_nodes(type_name)
+        return sorted(nodes.fetch_ids(nodes.list_all()).to_pylist(), key=str.encode)
 
     def _person(self, name: str) -> dict[str, Any]:
         tags = self.random.choice([None, [], ["a"], ["a", "b"]])
@@ -130,7 +130,7 @@ class World:
 def world(seed: int = 0) -> World:
     graph = omnigraph.create(fresh_uri(), schema=SCHEMA)
     log = graph._session.resources.log
-    made = World(graph, Random(seed), Sources(changes=LogChanges(log)))
+    made = World(graph, Random(seed), SourceCache(changes=LogChangeSource(log)))
     people = [made._person(f"p{number}") for number in range(12)]
     places = [{"type": "Place", "data": {"name": f"c{number}"}} for number in range(5)]
     names = [f"p{number}" for number in range(12)]
@@ -163,19 +163,19 @@ def conditions() -> list[typed.Expr]:
 
 def everything(source: TopologySource) -> dict[Any, Any]:
     """All that a source says, by ids."""
-    people = source.nodes("Person")
+    people = source.get_nodes("Person")
     found: dict[Any, Any] = {
-        text: sorted(people.ids(people.where([condition], {})).to_pylist())
+        text: sorted(people.fetch_ids(people.filter_nodes([condition], {})).to_pylist())
         for text, condition in zip(CONDITIONS, conditions(), strict=True)
     }
     for name in ("Person", "Place"):
-        nodes = source.nodes(name)
-        at = nodes.all()
-        ids = nodes.ids(at).to_pylist()
-        assert nodes.find(nodes.ids(at)).tolist() == at.tolist()
-        assert [ids[each] for each in np.argsort(nodes.ranks(at))] == sorted(ids)
-        assert nodes.at_rows(nodes.row_ids(at)).tolist() == at.tolist()
-        columns = [nodes.values(each, at).to_pylist() for each in nodes.shape.columns]
+        nodes = source.get_nodes(name)
+        at = nodes.list_all()
+        ids = nodes.fetch_ids(at).to_pylist()
+        assert nodes.find(nodes.fetch_ids(at)).tolist() == at.tolist()
+        assert [ids[each] for each in np.argsort(nodes.rank_ids(at))] == sorted(ids)
+        assert nodes.find_by_row_ids(nodes.fetch_row_ids(at)).tolist() == at.tolist()
+        columns = [nodes.fetch_values(each, at).to_pylist() for each in nodes.shape.columns]
         found[name] = dict(zip(ids, zip(*columns, strict=True), strict=True))
         assert len(ids) == nodes.count
     for name in ("Knows", "Visits"):
@@ -186,36 +186,38 @@ def everything(source: TopologySource) -> dict[Any, Any]:
 
 
 def _edges(source: TopologySource, name: str) -> dict[str, Any]:
-    edges_ = source.edges(name)
-    at = edges_.all()
-    starts = edges_.source_nodes.ids(edges_.sources(at)).to_pylist()
-    stops = edges_.target_nodes.ids(edges_.targets(at)).to_pylist()
-    columns = [edges_.values(each, at).to_pylist() for each in edges_.shape.columns]
-    ids = edges_.ids(at).to_pylist()
-    assert [ids[each] for each in np.argsort(edges_.ranks(at))] == sorted(ids)
+    edges_ = source.get_edges(name)
+    at = edges_.list_all()
+    starts = edges_.source_nodes.fetch_ids(edges_.fetch_sources(at)).to_pylist()
+    stops = edges_.target_nodes.fetch_ids(edges_.fetch_targets(at)).to_pylist()
+    columns = [edges_.fetch_values(each, at).to_pylist() for each in edges_.shape.columns]
+    ids = edges_.fetch_ids(at).to_pylist()
+    assert [ids[each] for each in np.argsort(edges_.rank_ids(at))] == sorted(ids)
     return dict(zip(ids, zip(starts, stops, *columns, strict=True), strict=True))
 
 
 def _walks(source: TopologySource, name: str, is_reversed: bool) -> list[Any]:
-    edges_ = source.edges(name)
+    edges_ = source.get_edges(name)
     starts, stops = edges_.source_nodes, edges_.target_nodes
     if is_reversed:
         starts, stops = stops, starts
     found: list[Any] = []
-    nodes = starts.all()
+    nodes = starts.list_all()
     for asked in (nodes, *(nodes[place : place + 1] for place in range(min(len(nodes), 3)))):
-        names = starts.ids(asked).to_pylist()
-        places, ends, at = edges_.match(asked, is_reversed=is_reversed)
+        names = starts.fetch_ids(asked).to_pylist()
+        places, ends, at = edges_.expand_edges(asked, is_reversed=is_reversed)
         assert np.all(np.diff((places << 32) | ends) >= 0)
-        rows = zip(places, stops.ids(ends).to_pylist(), edges_.ids(at).to_pylist(), strict=True)
+        rows = zip(
+            places, stops.fetch_ids(ends).to_pylist(), edges_.fetch_ids(at).to_pylist(), strict=True
+        )
         matched = sorted((names[place], end, edge) for place, end, edge in rows)
-        places, ends = edges_.reach(asked, is_reversed=is_reversed)
+        places, ends = edges_.expand_neighbours(asked, is_reversed=is_reversed)
         assert np.all(np.diff((places << 32) | ends) > 0)
-        pairs = zip(places, stops.ids(ends).to_pylist(), strict=True)
+        pairs = zip(places, stops.fetch_ids(ends).to_pylist(), strict=True)
         reached = sorted((names[place], end) for place, end in pairs)
         assert reached == sorted({each[:2] for each in matched})
         found.append(matched)
-    neighbours = edges_.adjacency(is_reversed)
+    neighbours = edges_.get_adjacency(is_reversed)
     assert len(neighbours.offsets) == starts.size + 1
     assert np.array_equal(np.diff(neighbours.offsets), neighbours.degrees)
     assert len(neighbours.ends) == len({each[:2] for each in found[0]})
@@ -233,8 +235,8 @@ def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "TAIL_MIN", 3)
     monkeypatch.setattr(entities, "TAIL_MIN", 3)
     monkeypatch.setattr(growing, "PATCHES_MIN", 4)
-    monkeypatch.setattr(rows, "NEWS_MAX", 2)
-    monkeypatch.setattr(extension, "NEWS_MAX", 2)
+    monkeypatch.setattr(rows, "DELTAS_MAX", 2)
+    monkeypatch.setattr(extension, "DELTAS_MAX", 2)
     monkeypatch.setattr(edges, "CHANGES_MIN", 12)
 
 
@@ -263,19 +265,23 @@ def test_sources_that_follow_a_branch_say_what_fresh_ones_say(seed: int) -> None
             if follows.random.random() < 0.2:
                 follows.rearrange(branch)
             view = branch.snapshot().view
-            followed = follows.sources.topology(view)
-            assert everything(followed) == everything(Sources().topology(view))
-            extensions += len(followed.nodes("Person").rows.numbering.segments) > 1
+            followed = follows.sources.get_topology(view)
+            assert everything(followed) == everything(SourceCache().get_topology(view))
+            extensions += len(followed.get_nodes("Person").rows.numbering.segments) > 1
             _forget_some(followed, follows.random)
     assert extensions > 3
 
 
 def _forget_some(source: TopologySource, random: Random) -> None:
     """Give up pieces that can be read again."""
-    for type_ in (source.nodes("Person"), source.edges("Knows"), source.edges("Visits")):
+    for type_ in (
+        source.get_nodes("Person"),
+        source.get_edges("Knows"),
+        source.get_edges("Visits"),
+    ):
         for name in type_.rows.parts.names:
             if random.random() < 0.2:
-                type_.rows.parts.give_up(name)
+                type_.rows.parts.evict(name)
 
 
 @settings(max_examples=8, deadline=None)
@@ -293,8 +299,8 @@ def test_older_snapshots_stay_readable_in_any_order(seed: int) -> None:
         patch.setattr(changes, "CHANGED_SHARE_MAX", 10.0)
         for place in order:
             view = snapshots[place].view
-            assert everything(follows.sources.topology(view)) == everything(
-                Sources().topology(view)
+            assert everything(follows.sources.get_topology(view)) == everything(
+                SourceCache().get_topology(view)
             )
 
 
@@ -302,27 +308,27 @@ def test_older_snapshots_stay_readable_in_any_order(seed: int) -> None:
 def test_a_small_commit_leaves_the_arrays_of_the_version_before_in_place() -> None:
     follows = world()
     main = follows.graph.branch()
-    before = follows.sources.topology(main.snapshot().view)
+    before = follows.sources.get_topology(main.snapshot().view)
     everything(before)
     main.load([{"edge": "Knows", "from": "p1", "to": "p2"}], mode="append")
-    after = follows.sources.topology(main.snapshot().view)
-    neighbours = after.edges("Knows").adjacency(False)
+    after = follows.sources.get_topology(main.snapshot().view)
+    neighbours = after.get_edges("Knows").get_adjacency(False)
     assert isinstance(neighbours, ChangedAdjacency)
-    assert neighbours.base is before.edges("Knows").adjacency(False)
-    assert after.nodes("Person").rows is before.nodes("Person").rows
-    assert after.edges("Visits").rows is before.edges("Visits").rows
+    assert neighbours.base is before.get_edges("Knows").get_adjacency(False)
+    assert after.get_nodes("Person").rows is before.get_nodes("Person").rows
+    assert after.get_edges("Visits").rows is before.get_edges("Visits").rows
 
 
 def test_a_type_that_is_replaced_as_a_whole_is_read_again() -> None:
     follows = world()
     main = follows.graph.branch()
     view = main.snapshot().view
-    everything(follows.sources.topology(view))
+    everything(follows.sources.get_topology(view))
     main.load([follows._person(f"p{number}") for number in range(12)], mode="overwrite")
     view = main.snapshot().view
-    followed = follows.sources.topology(view)
-    assert len(followed.nodes("Person").rows.numbering.segments) == 1
-    assert everything(followed) == everything(Sources().topology(view))
+    followed = follows.sources.get_topology(view)
+    assert len(followed.get_nodes("Person").rows.numbering.segments) == 1
+    assert everything(followed) == everything(SourceCache().get_topology(view))
 
 
 @pytest.mark.usefixtures("_eager")
@@ -331,11 +337,16 @@ def test_branches_share_what_neither_changed() -> None:
     main = follows.graph.branch()
     other = follows.graph.create_branch("other", source=main)
     other.load([follows._person("q1")], mode="append")
-    ours, theirs = (follows.sources.topology(each.snapshot().view) for each in (main, other))
+    ours, theirs = (follows.sources.get_topology(each.snapshot().view) for each in (main, other))
     assert everything(ours) != everything(theirs)
-    assert ours.edges("Knows").rows is theirs.edges("Knows").rows
-    assert ours.nodes("Place").rows is theirs.nodes("Place").rows
-    assert theirs.nodes("Person").rows.numbering.agreed(ours.nodes("Person").rows.numbering) == 12
+    assert ours.get_edges("Knows").rows is theirs.get_edges("Knows").rows
+    assert ours.get_nodes("Place").rows is theirs.get_nodes("Place").rows
+    assert (
+        theirs.get_nodes("Person").rows.numbering.count_agreed(
+            ours.get_nodes("Person").rows.numbering
+        )
+        == 12
+    )
 
 
 @pytest.mark.usefixtures("_eager")
@@ -343,15 +354,15 @@ def test_an_id_that_comes_back_is_a_new_entity() -> None:
     follows = world()
     main = follows.graph.branch()
     for _ in range(2):
-        everything(follows.sources.topology(main.snapshot().view))
+        everything(follows.sources.get_topology(main.snapshot().view))
         main.mutate(CHANGES, name="remove", params={"name": "p3"})
-        gone = follows.sources.topology(main.snapshot().view)
+        gone = follows.sources.get_topology(main.snapshot().view)
         assert "p3" not in everything(gone)["Person"]
         main.load([follows._person("p3"), {"edge": "Knows", "from": "p3", "to": "p1"}],
                   mode="append")  # fmt: skip
         view = main.snapshot().view
-        followed = follows.sources.topology(view)
-        assert everything(followed) == everything(Sources().topology(view))
+        followed = follows.sources.get_topology(view)
+        assert everything(followed) == everything(SourceCache().get_topology(view))
 
 
 @pytest.mark.usefixtures("_eager")
@@ -363,4 +374,6 @@ def test_little_memory_changes_no_answer(seed: int) -> None:
     for _ in range(6):
         follows.step(main)
         view = main.snapshot().view
-        assert everything(follows.sources.topology(view)) == everything(Sources().topology(view))
+        assert everything(follows.sources.get_topology(view)) == everything(
+            SourceCache().get_topology(view)
+        )

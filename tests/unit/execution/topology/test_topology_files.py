@@ -15,17 +15,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.execution.sources import FOLDER_VARIABLE, Sources, cache_folder, sources_of
+from omnigraph.execution.sources import (
+    FOLDER_VARIABLE,
+    SourceCache,
+    create_source_cache,
+    find_cache_folder,
+)
 from omnigraph.execution.topology import TopologySource, rows
-from omnigraph.execution.topology.changes import LogChanges
-from omnigraph.execution.topology.files import FORMAT, SUFFIX, Files, trim
-from omnigraph.execution.topology.piece import Piece, arrays_of_texts, texts_of_arrays
+from omnigraph.execution.topology.changes import LogChangeSource
+from omnigraph.execution.topology.files import FORMAT, SUFFIX, CacheFiles, trim_files
+from omnigraph.execution.topology.piece import CacheBlock, decode_texts, encode_texts
 from omnigraph.storage.pins import Pin
 from omnigraph.storage.table import Table
 from unit.execution.topology.test_topology_extension import World, everything, world
 
 PIN = Pin("t/Thing-00000000", "8000000000000001", 3, 1, 1)
-PIECE = Piece({"a": np.arange(5, dtype=np.int32), "none": np.zeros(0, np.uint8)}, {"x": [1, "y"]})
+PIECE = CacheBlock(
+    {"a": np.arange(5, dtype=np.int32), "none": np.zeros(0, np.uint8)}, {"x": [1, "y"]}
+)
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +42,8 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "SETTLED_EVERY", 3)
 
 
-def saved(root: Path, graph: str = "here") -> Files:
-    files = Files(root, graph=graph)
+def saved(root: Path, graph: str = "here") -> CacheFiles:
+    files = CacheFiles(root, graph=graph)
     files.save(PIN, "part", lambda: PIECE)
     files.flush()
     return files
@@ -54,28 +61,28 @@ def test_a_piece_comes_back_from_its_file(tmp_path: Path) -> None:
         "a": [0, 1, 2, 3, 4],
         "none": [],
     }
-    assert found.notes == PIECE.notes
+    assert found.metadata == PIECE.metadata
     with pytest.raises(ValueError, match="read-only"):
         found.arrays["a"][0] = 1
-    files = Files(tmp_path, graph="here")
-    assert files.names(PIN) == ["part"]
-    assert files.versions(PIN.path) == {PIN.version}
-    assert files.versions("t/Other-00000000") == set()
+    files = CacheFiles(tmp_path, graph="here")
+    assert files.list_names(PIN) == ["part"]
+    assert files.list_versions(PIN.path) == {PIN.version}
+    assert files.list_versions("t/Other-00000000") == set()
     assert only_file(tmp_path).stat().st_mode & 0o077 == 0
 
 
 def test_a_file_of_another_graph_table_version_or_name_is_as_good_as_none(tmp_path: Path) -> None:
     saved(tmp_path)
     path = only_file(tmp_path)
-    other = Files(tmp_path, graph="there")
+    other = CacheFiles(tmp_path, graph="there")
     assert other.load(PIN, "part") is None
     other.folder.mkdir()
     for pin, name in ((PIN, "other"), (Pin("t/Thing-00000001", PIN.version, 3, 1, 1), "part")):
-        copy = other._path(pin, name)
+        copy = other._path_of(pin, name)
         copy.write_bytes(path.read_bytes())
         assert other.load(pin, name) is None
-        mine = Files(tmp_path, graph="here")
-        mine._path(pin, name).write_bytes(path.read_bytes())
+        mine = CacheFiles(tmp_path, graph="here")
+        mine._path_of(pin, name).write_bytes(path.read_bytes())
         assert mine.load(pin, name) is None
 
 
@@ -97,8 +104,8 @@ def test_a_torn_or_damaged_file_is_as_good_as_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", ["zeroed", "flipped"])
 def test_damage_of_any_array_makes_its_file_as_good_as_none(tmp_path: Path, damage: str) -> None:
     arrays = {name: np.arange(1, 4_000, dtype=np.int64) for name in ("a", "b", "c")}
-    files = Files(tmp_path, graph="here")
-    files.save(PIN, "part", lambda: Piece(arrays))
+    files = CacheFiles(tmp_path, graph="here")
+    files.save(PIN, "part", lambda: CacheBlock(arrays))
     files.flush()
     path = only_file(tmp_path)
     whole = np.frombuffer(path.read_bytes(), np.uint8)
@@ -114,7 +121,7 @@ def test_damage_of_any_array_makes_its_file_as_good_as_none(tmp_path: Path, dama
         assert found is None or (damage == "flipped" and _equal(found, arrays))
 
 
-def _equal(piece: Piece, arrays: dict[str, np.ndarray[Any, Any]]) -> bool:
+def _equal(piece: CacheBlock, arrays: dict[str, np.ndarray[Any, Any]]) -> bool:
     return all(np.array_equal(piece.arrays[name], array) for name, array in arrays.items())
 
 
@@ -134,35 +141,35 @@ def test_a_file_of_another_format_is_as_good_as_none(tmp_path: Path) -> None:
 
 
 def test_the_files_that_were_not_used_for_longest_are_removed_first(tmp_path: Path) -> None:
-    files = Files(tmp_path, graph="here")
+    files = CacheFiles(tmp_path, graph="here")
     for number in range(4):
         files.save(PIN, f"part{number}", lambda: PIECE)
     files.flush()
     for number in range(4):
-        os.utime(files._path(PIN, f"part{number}"), (number, number))
+        os.utime(files._path_of(PIN, f"part{number}"), (number, number))
     assert files.load(PIN, "part0") is not None
-    trim(tmp_path, 2 * only_size(files))
-    assert sorted(files.names(PIN)) == ["part0", "part3"]
+    trim_files(tmp_path, 2 * only_size(files))
+    assert sorted(files.list_names(PIN)) == ["part0", "part3"]
 
 
-def only_size(files: Files) -> int:
-    return files._path(PIN, "part0").stat().st_size
+def only_size(files: CacheFiles) -> int:
+    return files._path_of(PIN, "part0").stat().st_size
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    files = Files(tmp_path / "file", graph="here")
+    files = CacheFiles(tmp_path / "file", graph="here")
     files.save(PIN, "part", lambda: PIECE)
     files.flush()
     assert files.load(PIN, "part") is None
-    assert (files.names(PIN), files.versions(PIN.path)) == ([], set())
+    assert (files.list_names(PIN), files.list_versions(PIN.path)) == ([], set())
 
 
 @given(st.lists(st.none() | st.text(max_size=4)), st.integers(0, 3), st.booleans())
 def test_texts_come_back_from_arrays(values: list[str | None], start: int, is_large: bool) -> None:
     kind = pa.large_string() if is_large else pa.utf8()
     texts = pa.array(values, kind).slice(min(start, len(values)))
-    found = texts_of_arrays(arrays_of_texts(texts))
+    found = decode_texts(encode_texts(texts))
     assert found.equals(texts)
     found.validate(full=True)
 
@@ -175,7 +182,7 @@ class Reads:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.whole: list[str] = []
-        scan, batches = Table.scan, Table.batches
+        scan, batches = Table.scan, Table.scan_batches
 
         def scanned(table: Table, **options: Any) -> Any:
             if options.get("filter") is None and "_rowid" in (options.get("columns") or ()):
@@ -187,15 +194,17 @@ class Reads:
             return batches(table, **options)
 
         monkeypatch.setattr(Table, "scan", scanned)
-        monkeypatch.setattr(Table, "batches", batched)
+        monkeypatch.setattr(Table, "scan_batches", batched)
 
 
-def restarted(follows: World, root: Path) -> Sources:
+def restarted(follows: World, root: Path) -> SourceCache:
     log = follows.graph._session.resources.log
-    return Sources(files=Files(root, graph=follows.graph.uri), changes=LogChanges(log))
+    return SourceCache(
+        files=CacheFiles(root, graph=follows.graph.uri), changes=LogChangeSource(log)
+    )
 
 
-def flushed(sources: Sources) -> None:
+def flushed(sources: SourceCache) -> None:
     assert sources.files is not None
     sources.files.flush()
 
@@ -206,12 +215,12 @@ def test_a_new_process_reads_no_table_again(
     follows = world()
     first = restarted(follows, tmp_path)
     view = follows.graph.branch().snapshot().view
-    expected = everything(first.topology(view))
+    expected = everything(first.get_topology(view))
     flushed(first)
     reads = Reads(monkeypatch)
     second = restarted(follows, tmp_path)
-    assert all(second.has(view, type_key) for type_key in view.types)
-    found = everything(second.topology(view))
+    assert all(second.has_cached(view, type_key) for type_key in view.types)
+    found = everything(second.get_topology(view))
     # Lists are not kept in files.
     assert set(reads.whole) <= {view.snapshot.pins["node:Person"].path}
     assert len(reads.whole) <= 1
@@ -222,21 +231,21 @@ def test_pieces_with_other_numbers_are_as_good_as_none(tmp_path: Path) -> None:
     follows = world()
     first = restarted(follows, tmp_path)
     view = follows.graph.branch().snapshot().view
-    expected = everything(first.topology(view))
+    expected = everything(first.get_topology(view))
     files = first.files
     assert files is not None
     files.flush()
     for key in view.types:
         pin = view.snapshot.pins[str(key)]
-        for name in set(files.names(pin)) - {"rows"}:
+        for name in set(files.list_names(pin)) - {"rows"}:
             # As another process would save it that gave out the numbers in the opposite order.
             piece = files.load(pin, name)
             assert piece is not None
             arrays = {each: array[::-1].copy() for each, array in piece.arrays.items()}
-            other = Piece(arrays, {**piece.notes, "numbering": [["other", pin.rows]]})
+            other = CacheBlock(arrays, {**piece.metadata, "numbering": [["other", pin.rows]]})
             files.save(pin, name, lambda other=other: other)  # type: ignore[misc]
     files.flush()
-    assert everything(restarted(follows, tmp_path).topology(view)) == expected
+    assert everything(restarted(follows, tmp_path).get_topology(view)) == expected
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -250,9 +259,9 @@ def test_a_new_process_extends_what_the_one_before_it_saved(
     extensions = 0
     for _ in range(10):
         view = main.snapshot().view
-        found = sources.topology(view)
-        assert everything(found) == everything(Sources().topology(view))
-        types = [found.nodes("Person"), found.edges("Knows"), found.edges("Visits")]
+        found = sources.get_topology(view)
+        assert everything(found) == everything(SourceCache().get_topology(view))
+        types = [found.get_nodes("Person"), found.get_edges("Knows"), found.get_edges("Visits")]
         extensions += any(each.rows.generation > 0 for each in types)
         flushed(sources)
         for _ in range(follows.random.randrange(3)):
@@ -265,13 +274,13 @@ def test_a_new_process_extends_what_the_one_before_it_saved(
 def test_two_threads_that_want_the_same_build_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
     follows = world()
     view = follows.graph.branch().snapshot().view
-    expected = everything(Sources().topology(view))
+    expected = everything(SourceCache().get_topology(view))
     reads = Reads(monkeypatch)
-    sources = Sources()
+    sources = SourceCache()
     found: list[dict[Any, Any]] = []
 
     def read() -> None:
-        source = sources.topology(view)
+        source = sources.get_topology(view)
         assert isinstance(source, TopologySource)
         found.append(everything(source))
 
@@ -283,23 +292,23 @@ def test_two_threads_that_want_the_same_build_it_once(monkeypatch: pytest.Monkey
     assert found == [expected] * 6
     # Rows, ids and properties of people; rows, ids, ends and the property of each kind of edge.
     path = view.snapshot.pins["node:Person"].path
-    assert reads.whole.count(path) == 2 + len(view.shape(next(iter(view.types))).columns)
+    assert reads.whole.count(path) == 2 + len(view.get_shape(next(iter(view.types))).columns)
 
 
 def test_the_environment_says_where_files_are(tmp_path: Path) -> None:
-    assert cache_folder({FOLDER_VARIABLE: str(tmp_path)}) == tmp_path
-    assert cache_folder({FOLDER_VARIABLE: "off", "HOME": "/people/ada"}) is None
-    assert cache_folder({}) is None
-    assert cache_folder({"XDG_CACHE_HOME": "/cache", "HOME": "/people/ada"}) == Path(
+    assert find_cache_folder({FOLDER_VARIABLE: str(tmp_path)}) == tmp_path
+    assert find_cache_folder({FOLDER_VARIABLE: "off", "HOME": "/people/ada"}) is None
+    assert find_cache_folder({}) is None
+    assert find_cache_folder({"XDG_CACHE_HOME": "/cache", "HOME": "/people/ada"}) == Path(
         "/cache/omnigraph"
     )
-    assert str(cache_folder({"HOME": "/people/ada"})).startswith("/people/ada/")
+    assert str(find_cache_folder({"HOME": "/people/ada"})).startswith("/people/ada/")
 
 
 def test_graphs_in_memory_have_no_files(tmp_path: Path) -> None:
     follows = world()
     environ = {FOLDER_VARIABLE: str(tmp_path), "OMNIGRAPH_TOPOLOGY_MEMORY_BYTES": "4096"}
-    sources = sources_of(follows.graph._session.resources.log, environ)
+    sources = create_source_cache(follows.graph._session.resources.log, environ)
     if follows.graph.uri.startswith("memory://"):
         assert sources.files is None
     assert sources.memory.bytes_max == 4096

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from model.expressions import At, Entity
 from omnigraph.execution.options import Access
-from omnigraph.execution.source import Numbers
-from omnigraph.execution.sources import Sources
+from omnigraph.execution.source import DenseIds
+from omnigraph.execution.sources import SourceCache
 from omnigraph.execution.topology import TopologySource
 from omnigraph.execution.view import View
 from omnigraph.query import typed
@@ -35,7 +35,7 @@ edge Visits: Person -> Place { at: I64? }
 
 
 def topology(view: View) -> TopologySource:
-    found = Sources().source(view, Access.TOPOLOGY)
+    found = SourceCache().get_source(view, Access.TOPOLOGY)
     assert isinstance(found, TopologySource)
     return found
 
@@ -53,15 +53,15 @@ def test_the_nodes_of_conditions_are_those_that_the_model_finds(
     conditions = Conditions(Random(seed), prefix="")
     text = conditions.condition()
     condition, params = _where(text, conditions.params())
-    found = source.nodes("Item").where([condition], params)
+    found = source.get_nodes("Item").filter_nodes([condition], params)
     assert np.all(np.diff(found) > 0)
-    ids = source.nodes("Item").ids(found).to_pylist()
+    ids = source.get_nodes("Item").fetch_ids(found).to_pylist()
     assert sorted(ids) == _selected(list(GRAPH.nodes["Item"].values()), condition, params), text
 
 
 def test_nodes_are_found_by_id_whether_few_or_many_are_asked_for(source: TopologySource) -> None:
-    nodes = source.nodes("Item")
-    ids = nodes.ids(nodes.all()).to_pylist()
+    nodes = source.get_nodes("Item")
+    ids = nodes.fetch_ids(nodes.list_all()).to_pylist()
     assert sorted(ids) == sorted(GRAPH.nodes["Item"])
     assert nodes.count == nodes.size == len(ids)
     for asked in (ids[:3], [*ids, "nobody", *ids], ["nobody"], []):
@@ -70,9 +70,9 @@ def test_nodes_are_found_by_id_whether_few_or_many_are_asked_for(source: Topolog
 
 
 def test_ranks_compare_as_the_bytes_of_ids_do(source: TopologySource) -> None:
-    nodes = source.nodes("Item")
-    ids = nodes.ids(nodes.all()).to_pylist()
-    ordered = np.argsort(nodes.ranks(nodes.all()))
+    nodes = source.get_nodes("Item")
+    ids = nodes.fetch_ids(nodes.list_all()).to_pylist()
+    ordered = np.argsort(nodes.rank_ids(nodes.list_all()))
     by_bytes = sorted(ids, key=str.encode)
     assert [ids[place] for place in ordered] == by_bytes
 
@@ -80,25 +80,25 @@ def test_ranks_compare_as_the_bytes_of_ids_do(source: TopologySource) -> None:
 def test_values_have_the_types_of_the_table_and_are_those_of_the_entity(
     source: TopologySource,
 ) -> None:
-    nodes = source.nodes("Item")
+    nodes = source.get_nodes("Item")
     at = np.array([7, 3, 3, 0], np.int32)
-    ids = nodes.ids(at).to_pylist()
+    ids = nodes.fetch_ids(at).to_pylist()
     for name, column in nodes.shape.columns.items():
         if name == "file":
             continue
-        values = nodes.values(name, at)
+        values = nodes.fetch_values(name, at)
         assert values.type == nodes.shape.schema.field(column).type
-        shown = nodes.column(name).all()
+        shown = nodes.get_column(name).take_all()
         assert shown.take(pa.array(at)).equals(values)
         expected = [GRAPH.nodes["Item"][each][name] for each in ids]
         assert [_plain(each) for each in values] == [_listed(each) for each in expected], name
 
 
 def test_nodes_are_known_by_their_rows(source: TopologySource) -> None:
-    nodes = source.nodes("Item")
+    nodes = source.get_nodes("Item")
     at = np.array([5, 0, 2], np.int32)
-    assert nodes.at_rows(nodes.row_ids(at)).tolist() == at.tolist()
-    assert nodes.at_rows(np.array([2**40], np.uint64)).tolist() == [-1]
+    assert nodes.find_by_row_ids(nodes.fetch_row_ids(at)).tolist() == at.tolist()
+    assert nodes.find_by_row_ids(np.array([2**40], np.uint64)).tolist() == [-1]
 
 
 ends = st.tuples(st.integers(0, 7), st.integers(0, 7))
@@ -129,34 +129,37 @@ def check_walks(
     source: TopologySource, name: str, asked: Sequence[int], *, is_reversed: bool
 ) -> None:
     """Compare what a type's edges say with a plain list of them."""
-    edges = source.edges(name)
+    edges = source.get_edges(name)
     starts, stops = edges.source_nodes, edges.target_nodes
     everything = [
         (int(s), int(t), int(e))
         for s, t, e in zip(
-            edges.sources(edges.all()), edges.targets(edges.all()), edges.all(), strict=True
+            edges.fetch_sources(edges.list_all()),
+            edges.fetch_targets(edges.list_all()),
+            edges.list_all(),
+            strict=True,
         )
     ]
     assert len(everything) == edges.count
     if is_reversed:
         starts, stops = stops, starts
         everything = [(t, s, e) for s, t, e in everything]
-    nodes = starts.all().take(np.array(asked, np.int64))
+    nodes = starts.list_all().take(np.array(asked, np.int64))
     expected = [
         (place, end, edge)
         for place, node in enumerate(nodes.tolist())
         for start, end, edge in sorted(everything)
         if start == node
     ]
-    matched = edges.match(nodes, is_reversed=is_reversed)
+    matched = edges.expand_edges(nodes, is_reversed=is_reversed)
     assert list(zip(*map(_list, matched), strict=True)) == expected
-    reached = edges.reach(nodes, is_reversed=is_reversed)
+    reached = edges.expand_neighbours(nodes, is_reversed=is_reversed)
     assert list(zip(*map(_list, reached), strict=True)) == sorted({each[:2] for each in expected})
-    assert {each.places.dtype for each in (matched, reached)} == {np.dtype(np.int64)}
+    assert {each.start_indices.dtype for each in (matched, reached)} == {np.dtype(np.int64)}
     assert {each.dtype for each in (matched.ends, matched.edges, reached.ends)} == {
         np.dtype(np.int32)
     }
-    neighbours = edges.adjacency(is_reversed)
+    neighbours = edges.get_adjacency(is_reversed)
     assert len(neighbours.degrees) == starts.size
     assert int(neighbours.degrees.sum()) == len({each[:2] for each in everything})
     assert neighbours.is_functional == bool(np.all(neighbours.degrees == 1) and starts.size)
@@ -166,7 +169,7 @@ def _edge(name: str, from_: str, to: str, source: int, target: int) -> dict[str,
     return {"@id": name, "@src": f"{from_}{source}", "@dst": f"{to}{target}"}
 
 
-def _list(numbers: Numbers | Any) -> list[int]:
+def _list(numbers: DenseIds | Any) -> list[int]:
     return [int(each) for each in numbers]
 
 

@@ -5,17 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import SourceRefused
+from omnigraph.errors import SourceRefusedError
 from omnigraph.pipelines.definition import FileSource
 from omnigraph.pipelines.origins import file_places
-from omnigraph.pipelines.origins.file_places import local_file, nouns, numbers_by_file
+from omnigraph.pipelines.origins.file_places import (
+    group_by_file,
+    locate_records,
+    resolve_local_file,
+)
 
 LINES = b'{"a": 1}\n\n \t\r\n{"a": 2}\r\n{"a": 3}'
 
 
 def _nouns(path: Path, total: int | None, format_: str = "json") -> dict[int, tuple[str, int]]:
     numbers = list(range(1, (total or 3) + 1))
-    return nouns(local_file(path.as_uri()), numbers, total, FileSource((str(path),)), format_)
+    return locate_records(
+        resolve_local_file(path.as_uri()), numbers, total, FileSource((str(path),)), format_
+    )
 
 
 def test_records_are_on_the_lines_that_are_not_blank(
@@ -64,9 +70,9 @@ def test_tables_have_rows(tmp_path: Path) -> None:
 
 
 def test_numbers_are_looked_for_once_in_each_file() -> None:
-    assert numbers_by_file([("b", 1), ("a", 2), ("b", 1), ("b", 3)]) == {"b": [1, 3], "a": [2]}
+    assert group_by_file([("b", 1), ("a", 2), ("b", 1), ("b", 3)]) == {"b": [1, 3], "a": [2]}
 
 
 def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SourceRefused, match="no such file"):
-        local_file((tmp_path / "nothing.jsonl").as_uri())
+    with pytest.raises(SourceRefusedError, match="no such file"):
+        resolve_local_file((tmp_path / "nothing.jsonl").as_uri())

@@ -14,7 +14,7 @@ import pytest
 import omnigraph
 from omnigraph import Branch, Graph
 from omnigraph.engine import LoadResult
-from omnigraph.errors import VIOLATIONS_SHOWN_MAX, WriteRefused
+from omnigraph.errors import VIOLATIONS_SHOWN_MAX, WriteRefusedError
 from omnigraph.writers.bulk import units
 
 SCHEMA = """
@@ -81,12 +81,12 @@ class Twins:
         options.setdefault("rejects", self.folder / "rejects")
         return self.in_units.load(source, mode=mode, **options)
 
-    def refused(self, source: Any, mode: str = "append", **options: Any) -> WriteRefused:
+    def refused(self, source: Any, mode: str = "append", **options: Any) -> WriteRefusedError:
         """Both refuse, in the same words; the graph in units is as it was."""
         before = exported(self.in_units)
-        with pytest.raises(WriteRefused) as expected:
+        with pytest.raises(WriteRefusedError) as expected:
             self.at_once.load(source, mode=mode, **options)
-        with pytest.raises(WriteRefused) as made:
+        with pytest.raises(WriteRefusedError) as made:
             self.bulk(source, mode, **options)
         assert type(made.value) is type(expected.value)
         assert made.value.message == expected.value.message

@@ -10,7 +10,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.errors import InvalidArgument, KeyConflict, LoadError
+from omnigraph.errors import InvalidArgumentError, KeyConflictError, LoadError
 from omnigraph.writers.bulk import examining
 from omnigraph.writers.inputs import Text
 from unit.writers.bulk.bulk_world import (
@@ -125,13 +125,13 @@ def test_a_row_of_a_csv_file_is_told_by_its_line(two: Twins) -> None:
 def test_an_append_refuses_what_exists(two: Twins) -> None:
     two.load(two.lines(crowd(100)))
     error = two.refused(two.lines([person("new"), person("p70"), person("p7")]))
-    assert isinstance(error, KeyConflict)
+    assert isinstance(error, KeyConflictError)
 
 
 def test_an_append_refuses_edges_that_exist_where_edges_are_counted(two: Twins) -> None:
     two.load(two.lines([person("ada"), note("a"), wrote("ada", "a", id="1")]))
     error = two.refused(two.lines([wrote("ada", "a", id="1")]))
-    assert isinstance(error, KeyConflict)
+    assert isinstance(error, KeyConflictError)
 
 
 def test_edges_at_very_many_committed_nodes_are_checked(
@@ -186,5 +186,5 @@ def _line(violation: Any) -> int:
 
 
 def test_a_single_record_is_no_source_of_units(two: Twins) -> None:
-    with pytest.raises(InvalidArgument, match="not single records"):
+    with pytest.raises(InvalidArgumentError, match="not single records"):
         two.bulk([person("ada")])

@@ -13,26 +13,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.engine import bulk_loading
-from omnigraph.errors import LoadError, StorageRefused
+from omnigraph.errors import LoadError, StorageRefusedError
 from omnigraph.execution.hashing import Hashes
 from omnigraph.storage.objects import Objects, open_objects
-from omnigraph.storage.source_files import SourceFile, opened, source_files
+from omnigraph.storage.source_files import SourceFile, list_source_files, open_source_file
 from omnigraph.writers.bulk import load, probing, unit_reading, units
 from omnigraph.writers.bulk.hashes import (
     HashFile,
-    Known,
+    HashIndex,
     are_among,
-    in_order,
-    read_all,
-    read_part,
-    repeated,
-    text_hashes,
-    tuple_hashes,
+    hash_any_texts,
+    hash_tuples,
+    merge_sorted,
+    read_hash_part,
+    read_hashes,
+    select_repeated,
     write_hashes,
 )
-from omnigraph.writers.bulk.runner import InProcess
+from omnigraph.writers.bulk.runner import LocalRunner
 from omnigraph.writers.bulk.streams import LineRange
-from omnigraph.writers.bulk.units import Piece, pieces_of
+from omnigraph.writers.bulk.units import FileRange, plan_file_ranges
 from omnigraph.writers.inputs import json_input
 from unit.writers.bulk.bulk_world import crowd, knows, note, person, small_units, twins, wrote
 
@@ -72,24 +72,26 @@ def _all(part: LineRange) -> bytes:
 
 def test_parts_of_hashes_are_those_of_their_highest_bits(tmp_path: Path) -> None:
     objects = open_objects(str(tmp_path), is_durable=False)
-    hashes = text_hashes(pa.array([f"text {n}" for n in range(5_000)] + ["text 3"]))
+    hashes = hash_any_texts(pa.array([f"text {n}" for n in range(5_000)] + ["text 3"]))
     file = write_hashes(objects, "notes", [hashes], parts=8, is_sorted=True)
     assert file.count == 5_001
-    parts = [part for number in range(8) for part in read_part(objects, [file], number)]
+    parts = [part for number in range(8) for part in read_hash_part(objects, [file], number)]
     assert np.array_equal(np.concatenate(parts), np.sort(hashes))
-    assert np.array_equal(read_all(objects, [file]), np.sort(hashes))
-    assert len(repeated(np.sort(hashes))) == 1
+    assert np.array_equal(read_hashes(objects, [file]), np.sort(hashes))
+    assert len(select_repeated(np.sort(hashes))) == 1
 
 
 @pytest.mark.parametrize("parts", [1, 8, 1024])
 def test_hashes_that_are_not_sorted_are_in_the_same_parts(tmp_path: Path, parts: int) -> None:
     objects = open_objects(str(tmp_path), is_durable=False)
-    hashes = text_hashes(pa.array([f"text {n}" for n in range(5_000)]))
+    hashes = hash_any_texts(pa.array([f"text {n}" for n in range(5_000)]))
     ordered = write_hashes(objects, "notes", [hashes], parts=parts, is_sorted=True)
     file = write_hashes(objects, "notes", [hashes], parts=parts, is_sorted=False)
     assert file.counts == ordered.counts
     for number in range(parts):
-        found, expected = (in_order(read_part(objects, [each], number)) for each in (file, ordered))
+        found, expected = (
+            merge_sorted(read_hash_part(objects, [each], number)) for each in (file, ordered)
+        )
         assert np.array_equal(found, expected)
 
 
@@ -103,27 +105,27 @@ def test_known_hashes_are_told_from_others(count: int) -> None:
         others = random.integers(0, 2**64, 500, np.uint64)
         edges = np.array([0, 1, 2**63 - 1, 2**63 + 500, 2**64 - 1], np.uint64)
         asked = random.permutation(np.concatenate([ordered, others, edges, many]))
-        assert np.array_equal(Known(ordered).holds(asked), np.isin(asked, ordered))
+        assert np.array_equal(HashIndex(ordered).contains_each(asked), np.isin(asked, ordered))
 
 
 def test_nothing_has_no_hashes(tmp_path: Path) -> None:
     objects = open_objects(str(tmp_path), is_durable=False)
     file = write_hashes(objects, "notes", [], parts=2, is_sorted=True)
     assert file == HashFile(file.path, (0, 0))
-    assert not are_among(text_hashes(pa.array(["a"])), read_all(objects, [file])).any()
+    assert not are_among(hash_any_texts(pa.array(["a"])), read_hashes(objects, [file])).any()
 
 
 def test_long_texts_have_hashes_too() -> None:
     texts = pa.array(["short", "x" * 5_000, "x" * 5_001, "x" * 5_000])
-    found = text_hashes(texts)
+    found = hash_any_texts(texts)
     assert found[1] == found[3]
     assert len(set(found.tolist())) == 3
-    assert found[0] == text_hashes(pa.array(["short"]))[0]
+    assert found[0] == hash_any_texts(pa.array(["short"]))[0]
 
 
 def test_the_order_of_members_counts_in_a_tuple() -> None:
     first, second = pa.array(["a"]), pa.array(["b"])
-    assert tuple_hashes([first, second])[0] != tuple_hashes([second, first])[0]
+    assert hash_tuples([first, second])[0] != hash_tuples([second, first])[0]
 
 
 def test_a_load_in_many_parts_of_hashes_is_the_same(
@@ -152,7 +154,7 @@ def test_every_task_is_sent_a_question_that_does_not_grow(
 ) -> None:
     sizes: dict[int, list[int]] = {}
 
-    class Weighing(InProcess):
+    class Weighing(LocalRunner):
         def run(self, units: Sequence[U], task: Callable[[U], A], *, stage: str) -> list[A]:
             weights = [len(pickle.dumps(unit)) for unit in units]
             sizes.setdefault(parts, []).extend(weights if stage == "keys" else [])
@@ -170,7 +172,7 @@ def test_every_task_is_sent_a_question_that_does_not_grow(
 
 def test_the_hashes_of_a_portion_are_one_object(tmp_path: Path) -> None:
     objects = open_objects(str(tmp_path), is_durable=False)
-    hashes = text_hashes(pa.array([f"text {n}" for n in range(5_000)]))
+    hashes = hash_any_texts(pa.array([f"text {n}" for n in range(5_000)]))
     write_hashes(objects, "notes", [hashes], parts=512, is_sorted=False)
     assert [entry.size for entry in objects.list("notes")] == [8 * 5_000]
 
@@ -181,7 +183,7 @@ def test_no_worker_wants_more_than_it_shares_with_what_is_committed(
     read: list[int] = []
 
     def counted(objects: Objects, files: Iterable[HashFile]) -> Hashes:
-        found = read_all(objects, files)
+        found = read_hashes(objects, files)
         read.append(len(found))
         return found
 
@@ -192,7 +194,7 @@ def test_no_worker_wants_more_than_it_shares_with_what_is_committed(
     monkeypatch.setattr(probing, "read_all", counted)
     two.load(two.lines([person(f"p{n}") for n in range(40, 400)]), "merge")
     assert read == [10]
-    assert probing._wanted.cache_info().currsize == 0
+    assert probing._read_wanted.cache_info().currsize == 0
 
 
 def test_a_unit_of_several_portions_is_the_same(
@@ -212,16 +214,16 @@ def test_a_unit_of_several_portions_is_the_same(
 
 def test_large_inputs_have_parts_for_their_hashes() -> None:
     file = SourceFile("a.parquet", 1, "")
-    piece = Piece(file, units.Format.PARQUET, "a", rows=1_000_000)
-    assert units.parts_for([piece]) == 1
-    assert units.parts_for([piece] * 1_000) == 512
+    piece = FileRange(file, units.Format.PARQUET, "a", rows=1_000_000)
+    assert units.compute_parts([piece]) == 1
+    assert units.compute_parts([piece] * 1_000) == 512
 
 
 def test_packed_files_have_parts_for_what_they_unpack_to() -> None:
     for name in ("a.jsonl.gz", "a.csv.zst"):
-        (packed,) = units._cut(SourceFile(name, 2 * 1024**3, ""), {}, None)
+        (packed,) = units._split_file(SourceFile(name, 2 * 1024**3, ""), {}, None)
         assert packed.rows > 300_000_000
-        assert units.parts_for([packed]) >= 128
+        assert units.compute_parts([packed]) >= 128
 
 
 def test_a_folder_is_cut_file_by_file_in_the_order_of_names(
@@ -231,7 +233,7 @@ def test_a_folder_is_cut_file_by_file_in_the_order_of_names(
     (tmp_path / "b.jsonl").write_text("12345678901234\n")
     (tmp_path / "a.jsonl").write_text("")
     (tmp_path / ".hidden").write_text("x")
-    found = pieces_of(str(tmp_path), {}, type_name=None)
+    found = plan_file_ranges(str(tmp_path), {}, type_name=None)
     names = [(Path(piece.name).name, piece.start, piece.end) for piece in found]
     assert names == [("a.jsonl", 0, 0), ("b.jsonl", 0, 10), ("b.jsonl", 10, 15)]
 
@@ -243,13 +245,13 @@ def test_a_folder_is_cut_file_by_file_in_the_order_of_names(
 def test_what_leads_to_no_data_is_refused(tmp_path: Path, name: str, problem: str) -> None:
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(LoadError, match=problem):
-        pieces_of(str(tmp_path / name), {}, type_name=None)
+        plan_file_ranges(str(tmp_path / name), {}, type_name=None)
 
 
 def test_a_file_that_changes_under_a_load_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("one\n")
-    (file,), _ = source_files(str(path), {})
+    (file,), _ = list_source_files(str(path), {})
     path.write_text("another\n")
-    with pytest.raises(StorageRefused, match="changed"), opened(file, {}):
+    with pytest.raises(StorageRefusedError, match="changed"), open_source_file(file, {}):
         pass

@@ -13,20 +13,20 @@ import pytest
 import omnigraph
 from omnigraph.engine import bulk_loading
 from omnigraph.errors import (
-    InDoubt,
-    InvalidArgument,
-    KeyConflict,
+    InDoubtError,
+    InvalidArgumentError,
+    KeyConflictError,
     LoadError,
-    StagingExpired,
+    StagingExpiredError,
     StorageError,
-    StorageUnknown,
-    WriteRefused,
+    StorageUnknownError,
+    WriteRefusedError,
 )
 from omnigraph.storage import layout
 from omnigraph.storage.local_objects import LocalObjects
-from omnigraph.writers.bulk.runner import InProcess, Stage
-from omnigraph.writers.bulk.stores import stores_of
-from omnigraph.writers.bulk.units import pieces_of
+from omnigraph.writers.bulk.runner import LocalRunner, Stage
+from omnigraph.writers.bulk.stores import get_stores
+from omnigraph.writers.bulk.units import plan_file_ranges
 from unit.writers.bulk.bulk_world import (
     SCHEMA,
     Twins,
@@ -45,7 +45,7 @@ class Interrupted:
 
     def __init__(self, then: Callable[[], object]) -> None:
         self._then: Callable[[], object] | None = then
-        self._runner = InProcess()
+        self._runner = LocalRunner()
         self.stages: list[str] = []
 
     def run(self, units: Sequence[U], task: Callable[[U], A], *, stage: str) -> list[A]:
@@ -79,7 +79,7 @@ def test_an_id_that_others_wrote_in_between_is_a_conflict(
 ) -> None:
     main = two.in_units
     interrupted(monkeypatch, lambda: main.mutate('query m() { insert Person { name: "p7" } }'))
-    with pytest.raises(KeyConflict, match="line 8: Person 'p7' already exists"):
+    with pytest.raises(KeyConflictError, match="line 8: Person 'p7' already exists"):
         two.bulk(two.lines(crowd(100)))
     assert main.count("Person") == 1
 
@@ -119,7 +119,7 @@ def test_a_node_that_others_deleted_in_between_is_missed(
     main = two.in_units
     two.bulk(two.lines([person("ada"), person("bob")]))
     interrupted(monkeypatch, lambda: main.mutate('query m() { delete Person where name = "bob" }'))
-    with pytest.raises(WriteRefused, match="dst 'bob' not found"):
+    with pytest.raises(WriteRefusedError, match="dst 'bob' not found"):
         two.bulk(two.lines([knows("ada", "bob")]))
 
 
@@ -191,9 +191,9 @@ def test_the_rows_of_a_load_stay_when_nobody_knows_whether_it_is_a_commit(
 
     def unanswered(self: LocalObjects, path: str, data: bytes) -> bool:
         made = put_new(self, path, data)
-        if layout.seq_of_record(path) is not None:
+        if layout.parse_record_path(path) is not None:
             unknown.add(path)
-            raise StorageUnknown("put_new", path, "no answer")
+            raise StorageUnknownError("put_new", path, "no answer")
         return made
 
     def silent(self: LocalObjects, path: str) -> bytes | None:
@@ -204,7 +204,7 @@ def test_the_rows_of_a_load_stay_when_nobody_knows_whether_it_is_a_commit(
     with monkeypatch.context() as patched:
         patched.setattr(LocalObjects, "put_new", unanswered)
         patched.setattr(LocalObjects, "get", silent)
-        with pytest.raises(InDoubt):
+        with pytest.raises(InDoubtError):
             two.bulk(two.lines(crowd(60)), key="monday")
     with omnigraph.open(str(two.folder / "units")) as graph:
         assert graph.branch().count("Person") == 60
@@ -239,19 +239,19 @@ def test_notes_of_a_load_that_died_are_collected(tmp_path: Path) -> None:
 
 
 def test_another_process_opens_the_graph_by_itself(two: Twins) -> None:
-    place = bulk_loading._place(two.graphs[1]._session.resources)
-    assert stores_of(place) is place.here
+    place = bulk_loading._build_graph_location(two.graphs[1]._session.resources)
+    assert get_stores(place) is place.local_stores
     elsewhere = pickle.loads(pickle.dumps(place))  # noqa: S301 — our own bytes
     assert elsewhere == place
     assert elsewhere.here is None
-    assert stores_of(elsewhere).tables is not stores_of(place).tables
+    assert get_stores(elsewhere).tables is not get_stores(place).tables
 
 
 def test_stages_are_told(two: Twins) -> None:
     told: list[Stage] = []
     two.bulk(two.lines(crowd(100)), stages=told.append)
     assert told[-1] == Stage("write", len(told), len(told))
-    assert len(told) == len(pieces_of(str(two.folder / "data.jsonl"), {}, type_name=None))
+    assert len(told) == len(plan_file_ranges(str(two.folder / "data.jsonl"), {}, type_name=None))
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_stages_are_told(two: Twins) -> None:
 def test_choices_without_a_meaning_are_refused(
     two: Twins, options: dict[str, Any], problem: str
 ) -> None:
-    with pytest.raises(InvalidArgument, match=problem):
+    with pytest.raises(InvalidArgumentError, match=problem):
         two.in_units.load(two.lines(crowd(10)), mode="append", **options)
 
 
@@ -273,7 +273,7 @@ def test_a_graph_in_memory_has_no_executors(tmp_path: Path) -> None:
     graph = omnigraph.create(f"memory://{tmp_path.name}-bulk", schema=SCHEMA)
     path = tmp_path / "a.jsonl"
     path.write_text('{"type": "Person", "data": {"name": "ada"}}\n')
-    with pytest.raises(InvalidArgument, match="memory of this process"):
+    with pytest.raises(InvalidArgumentError, match="memory of this process"):
         graph.branch().load(path, mode="append", engine="spark")
     graph.branch().load(path, mode="append", on_error="quarantine")
     assert graph.branch().count("Person") == 1
@@ -317,7 +317,7 @@ class Cleaned:
                 str(path.relative_to(self._folder)) for path in found
             )
             self.removed += len(found)
-        return InProcess().run(units, task, stage=stage)
+        return LocalRunner().run(units, task, stage=stage)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_a_load_whose_notes_were_removed_meanwhile_says_so_and_may_be_repeated(
     runner = Cleaned(stage, two.folder / "units", pattern)
     with monkeypatch.context() as patched:
         patched.setattr(bulk_loading, "InProcess", lambda _: runner)
-        with pytest.raises(StagingExpired, match="removed meanwhile") as caught:
+        with pytest.raises(StagingExpiredError, match="removed meanwhile") as caught:
             two.bulk(table, type="Person")
     assert runner.removed
     assert caught.value.retryable

@@ -11,7 +11,7 @@ import omnigraph
 import places
 from omnigraph.errors import LoadError
 from omnigraph.storage.remote_objects import open_s3
-from omnigraph.storage.source_files import source_files
+from omnigraph.storage.source_files import list_source_files
 from omnigraph.writers.bulk import units
 from omnigraph.writers.inputs import Text
 from unit.writers.bulk.bulk_world import SCHEMA, crowd, person
@@ -46,7 +46,7 @@ def test_files_on_s3_are_loaded_into_a_graph_there(
     assert [entry.path for entry in objects.list("rejects")] == [
         str(result.rejects).removeprefix(f"s3://{bucket}/")
     ]
-    found, _ = source_files(f"s3://{bucket}/in/", options)
+    found, _ = list_source_files(f"s3://{bucket}/in/", options)
     assert [file.uri for file in found] == [f"s3://{bucket}/in/people.jsonl"]
     assert not list(objects.list("graph/__manifest/staging"))
     graph.close()

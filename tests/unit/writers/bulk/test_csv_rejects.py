@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.writers.bulk.units import pieces_of
+from omnigraph.writers.bulk.units import plan_file_ranges
 from unit.writers.bulk.bulk_world import Twins, exported
 
 PEOPLE = """name,age,email
@@ -87,7 +87,7 @@ def many_people(count: int, note: str) -> str:
 )
 def test_a_file_in_many_ranges_is_read_like_one(two: Twins, note: str, are_many: bool) -> None:
     path = csv_file(two, many_people(600, note))
-    assert (len(pieces_of(str(path), {}, type_name="Person")) > 4) == are_many
+    assert (len(plan_file_ranges(str(path), {}, type_name="Person")) > 4) == are_many
     failure = two.refused(path, type="Person")
     lines = path.read_text().split("\n")
     places = [int(str(each.place).rpartition(" ")[2]) for each in failure.violations]

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.errors import LoadError, WriteRefused
-from omnigraph.writers.bulk.origins import Found, Locate, Origin
-from omnigraph.writers.bulk.sources import BulkSource, TableRows, stage_rows
-from omnigraph.writers.bulk.stores import stores_of
-from omnigraph.writers.bulk.units import GraphPlace, Piece
+from omnigraph.errors import LoadError, WriteRefusedError
+from omnigraph.writers.bulk.origins import LocateOrigins, OriginRecord, RecordOrigin
+from omnigraph.writers.bulk.sources import BulkSource, TableSource, stage_rows
+from omnigraph.writers.bulk.stores import get_stores
+from omnigraph.writers.bulk.units import FileRange, GraphLocation
 from omnigraph.writers.inputs.tables import ORIGIN, REFUSED
 from unit.writers.bulk.bulk_world import Twins
 
@@ -29,20 +29,20 @@ class Made(BulkSource):
 
     tables: Mapping[str, pa.Table]
 
-    def pieces(self, place: GraphPlace, folder: str) -> tuple[Piece, ...]:
-        notes = stores_of(place).notes
+    def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:
+        notes = get_stores(place).objects
         return tuple(
             stage_rows(notes, folder, table, type_name=name) for name, table in self.tables.items()
         )
 
     @property
-    def locate(self) -> Locate | None:
+    def locate(self) -> LocateOrigins | None:
         return _located
 
 
-def _located(origins: Sequence[Origin]) -> dict[Origin, Found]:
+def _located(origins: Sequence[RecordOrigin]) -> dict[RecordOrigin, OriginRecord]:
     return {
-        origin: Found(f"in.csv line {origin[2]}", "in.csv", origin[2], f"text {origin[2]}")
+        origin: OriginRecord(f"in.csv line {origin[2]}", "in.csv", origin[2], f"text {origin[2]}")
         for origin in origins
     }
 
@@ -102,7 +102,7 @@ def test_an_edge_that_lacks_another_node_than_that_of_its_record_is_told(two: Tw
         "Knows": members(("ada", "bo", 2)),
         "Member": members(("ada", '["9","9"]', 2)),
     }
-    with pytest.raises(WriteRefused) as caught:
+    with pytest.raises(WriteRefusedError) as caught:
         two.bulk(Made(tables))
     told = [(each.place, each.message) for each in caught.value.violations]
     assert ("in.csv line 2", 'dst \'["9","9"]\' not found in Place') in told
@@ -137,6 +137,6 @@ def test_a_column_of_somebody_else_with_such_a_name_is_unknown(
 def test_what_is_made_of_records_may_mark_its_rows(two: Twins) -> None:
     source = Made({"Person": people()})
     assert two.bulk(source, on_error="quarantine").rejected == 2
-    unmarked = TableRows(people().to_reader(), "Person")
+    unmarked = TableSource(people().to_reader(), "Person")
     with pytest.raises(LoadError, match="unknown column '@refused'"):
         two.bulk(unmarked)

@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.errors import CorruptObject
+from omnigraph.errors import CorruptObjectError
 from omnigraph.execution.hashing import Hashes
 from omnigraph.storage.objects import Objects, open_objects
-from omnigraph.writers.bulk.hashes import read_all, write_hashes
+from omnigraph.writers.bulk.hashes import read_hashes, write_hashes
 from omnigraph.writers.bulk.notes import (
-    read_note,
-    read_question,
-    read_rows,
-    write_question,
-    write_rows,
+    read_task_input,
+    read_task_object,
+    read_task_rows,
+    write_task_input,
+    write_task_rows,
 )
 from omnigraph.writers.bulk.sources import stage_rows
 from omnigraph.writers.bulk.streams import STAGED
@@ -34,22 +34,24 @@ def notes() -> Objects:
 
 
 def rows_again(notes: Objects) -> pa.Table:
-    return read_rows(notes, write_rows(notes, FOLDER, ROWS))
+    return read_task_rows(notes, write_task_rows(notes, FOLDER, ROWS))
 
 
 def question_again(notes: Objects) -> object:
-    return read_question(notes, write_question(notes, FOLDER, ("who", 3)))
+    return read_task_input(notes, write_task_input(notes, FOLDER, ("who", 3)))
 
 
 def input_again(notes: Objects) -> pa.Table:
     piece = stage_rows(notes, FOLDER, ROWS, type_name="Person")
-    return pa.ipc.open_stream(read_note(notes, piece.file.uri.removeprefix(STAGED))).read_all()
+    return pa.ipc.open_stream(
+        read_task_object(notes, piece.file.uri.removeprefix(STAGED))
+    ).read_hashes()
 
 
 def hashes_again(notes: Objects) -> list[int]:
     hashes: Hashes = np.array([5, 3], np.uint64)
     file = write_hashes(notes, FOLDER, [hashes], parts=1, is_sorted=True)
-    return [int(each) for each in read_all(notes, [file])]
+    return [int(each) for each in read_hashes(notes, [file])]
 
 
 NOTES: dict[str, tuple[Callable[[Objects], object], object]] = {
@@ -79,5 +81,5 @@ def test_a_damaged_note_is_refused_before_anything_reads_it(
         return bytes(data)
 
     monkeypatch.setattr(notes, "get", damaged)
-    with pytest.raises(CorruptObject, match="its digest is not the one in its name"):
+    with pytest.raises(CorruptObjectError, match="its digest is not the one in its name"):
         again(notes)

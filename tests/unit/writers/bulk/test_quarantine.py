@@ -11,9 +11,9 @@ import pytest
 
 import omnigraph
 from omnigraph.engine import LoadResult, bulk_loading
-from omnigraph.errors import LoadError, ResourceLimit, StorageError, WriteRefused
+from omnigraph.errors import LoadError, ResourceLimitError, StorageError, WriteRefusedError
 from omnigraph.writers.bulk import load
-from omnigraph.writers.bulk.runner import InProcess
+from omnigraph.writers.bulk.runner import LocalRunner
 from unit.writers.bulk.bulk_world import (
     Twins,
     crowd,
@@ -168,20 +168,20 @@ def test_a_file_that_cannot_be_read_is_not_left_out(two: Twins) -> None:
 
 def test_committed_edges_cannot_be_left_out(two: Twins) -> None:
     two.load(two.lines(crowd(20)))
-    with pytest.raises(WriteRefused, match="needs it"):
+    with pytest.raises(WriteRefusedError, match="needs it"):
         two.bulk(two.lines([person("p1")]), "overwrite", on_error="quarantine")
 
 
 def test_too_many_rejects_are_no_quarantine(two: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "REJECTS_MAX", 10)
     records = [person(f"p{n}", age=999) for n in range(20)]
-    with pytest.raises(ResourceLimit, match="reasons to reject records"):
+    with pytest.raises(ResourceLimitError, match="reasons to reject records"):
         two.bulk(two.lines(records), on_error="quarantine")
     assert two.in_units.count("Person") == 0
 
 
 def test_a_load_that_fails_writes_down_why_if_asked(two: Twins) -> None:
-    with pytest.raises(WriteRefused) as refused:
+    with pytest.raises(WriteRefusedError) as refused:
         two.bulk(two.lines([person("ada", age=999)]))
     assert "rejects-" in str(refused.value.hint)
     assert [row["id"] for row in two.rejected()] == ["ada"]
@@ -189,7 +189,7 @@ def test_a_load_that_fails_writes_down_why_if_asked(two: Twins) -> None:
 
 def test_a_folder_that_cannot_be_written_does_not_hide_the_records(two: Twins) -> None:
     (two.folder / "taken").write_text("a file")
-    with pytest.raises(WriteRefused, match="@range violation on") as refused:
+    with pytest.raises(WriteRefusedError, match="@range violation on") as refused:
         two.bulk(two.lines([person("ada", age=999)]), rejects=two.folder / "taken")
     assert "they are written down nowhere" in str(refused.value.hint)
 
@@ -197,7 +197,7 @@ def test_a_folder_that_cannot_be_written_does_not_hide_the_records(two: Twins) -
 def test_records_that_cannot_be_read_again_are_told_nevertheless(
     two: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Forgetful(InProcess):
+    class Forgetful(LocalRunner):
         def run(self, units: Sequence[U], task: Callable[[U], A], *, stage: str) -> list[A]:
             if stage == "rejects":
                 raise StorageError("read", "somewhere", "the line is down")

@@ -12,7 +12,7 @@ import pytest
 from omnigraph.errors import LoadError
 from omnigraph.writers.bulk import sources
 from omnigraph.writers.bulk.runner import Stage
-from omnigraph.writers.bulk.units import pieces_of
+from omnigraph.writers.bulk.units import plan_file_ranges
 from unit.writers.bulk.bulk_world import Twins
 
 PEOPLE = b"".join(b"name%d,%d\n" % (n, n % 90) for n in range(1_000))
@@ -55,7 +55,7 @@ def test_a_wrong_header_is_told_once_and_before_any_unit_is_run(
 
 def test_a_good_header_is_no_reason(two: Twins) -> None:
     path = csv_file(two, b"name,age\n", "csv")
-    assert len(pieces_of(str(path), {}, type_name="Person")) > 4
+    assert len(plan_file_ranges(str(path), {}, type_name="Person")) > 4
     two.load(path, type="Person")
 
 
@@ -69,7 +69,7 @@ def test_a_column_of_a_wrong_type_is_told_once(two: Twins) -> None:
     table = pa.table({"name": [f"p{n}" for n in range(600)], "age": [[n] for n in range(600)]})
     path = two.folder / "people.parquet"
     pq.write_table(table, path, row_group_size=100)
-    assert len(pieces_of(str(path), {}, type_name="Person")) > 4
+    assert len(plan_file_ranges(str(path), {}, type_name="Person")) > 4
     for source in (path, table):
         failure = two.refused(source, type="Person")
         assert failure.count == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.execution.view import View
-from omnigraph.writers.maintain.declared import can_be_indexed, declared_indexes
+from omnigraph.writers.maintain.declared import can_be_indexed, list_declared_indexes
 from unit.execution.model_views import model_graph, view_of
 
 SCHEMA = """
@@ -41,13 +41,13 @@ def test_unique_members_are_indexed_for_writes_and_only_texts_wait_for_a_command
     node User { name: String @key  email: String @unique  team: String  seat: I32
                 bio: String? @index  age: I32? @index  @unique(team, seat) }
     """
-    [found] = declared_indexes(view_of(model_graph(schema))).values()
+    [found] = list_declared_indexes(view_of(model_graph(schema))).values()
     assert [one.property for one in found if one.serves_writes] == ["@id", "email", "seat", "team"]
     assert [one.property for one in found if not one.by_default] == ["bio"]
 
 
 def test_names_of_indexes_are_unique_in_a_table_and_free_of_property_names() -> None:
-    for indexes in declared_indexes(view_of(model_graph(SCHEMA))).values():
+    for indexes in list_declared_indexes(view_of(model_graph(SCHEMA))).values():
         names = [index.spec.name for index in indexes]
         assert len(set(names)) == len(names)
         assert not {"code", "text", "since"} & {name.partition(".")[0] for name in names}
@@ -64,5 +64,5 @@ def test_blobs_lists_and_vectors_are_not_indexed(name: str) -> None:
 def declared(view: View) -> dict[str, list[str]]:
     return {
         str(key): [index.property for index in indexes]
-        for key, indexes in declared_indexes(view).items()
+        for key, indexes in list_declared_indexes(view).items()
     }

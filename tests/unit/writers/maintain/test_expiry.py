@@ -11,13 +11,13 @@ import pytest
 from omnigraph import Graph
 from omnigraph.engine.graph import create_on
 from omnigraph.engine.resources import Environment, Storage
-from omnigraph.errors import Conflict
+from omnigraph.errors import ConflictError
 from omnigraph.storage import compaction_files
 from omnigraph.storage.objects import open_objects
 from omnigraph.storage.tables import Compacted, Tables
 from omnigraph.versioning import MAIN, Committer, Log, Settings, compact
 from omnigraph.writers.maintain import keeper
-from omnigraph.writers.maintain.run import ROUNDS_MAX
+from omnigraph.writers.maintain.run import COMMIT_ATTEMPTS_MAX
 from places import fresh_uri, options
 
 SCHEMA = "node Person { name: String @key  age: I32? @index }"
@@ -59,7 +59,7 @@ class World:
     def refers_to(self, names: list[str]) -> bool:
         """Whether the newest version refers to files of its table, all of them."""
         pin = self.graph.branch().snapshot().at.pins[PERSON]
-        known = self.tables.inner.references(pin)
+        known = self.tables.inner.list_references(pin)
         return {f"{pin.path}/{name}" for name in names} <= known
 
 
@@ -126,15 +126,15 @@ def test_an_extension_that_a_clean_up_overtakes_is_left_to_a_later_commit(world:
         world.tables.fences = fences
         view = world.graph.branch().snapshot().view
         publishers = world.graph._session.resources.publishers
-        keeper.index_piece(view, publishers, tail_rows_min=10)
+        keeper.build_index_step(view, publishers, tail_rows_min=10)
         assert {status.state for status in world.graph.index_status()} == {state}
 
 
 def test_maintenance_that_is_always_overtaken_is_a_conflict_and_changes_nothing(
     world: World,
 ) -> None:
-    world.tables.fences = ROUNDS_MAX
-    with pytest.raises(Conflict):
+    world.tables.fences = COMMIT_ATTEMPTS_MAX
+    with pytest.raises(ConflictError):
         world.graph.branch().ensure_indices()
-    assert len(world.tables.made) == ROUNDS_MAX
+    assert len(world.tables.made) == COMMIT_ATTEMPTS_MAX
     assert {status.state for status in world.graph.index_status()} == {"absent"}

@@ -104,13 +104,13 @@ def test_the_most_needed_indexes_come_first_and_every_piece_is_a_commit(
     fresh = []
     stream = graph.create_branch("again", source=loaded)._stream
     for _ in range(4):
-        newest = graph._session.view(graph._session.head(stream))
-        assert keeper.index_piece(newest, publishers, tail_rows_min=10)
+        newest = graph._session.open_view(graph._session.read_head(stream))
+        assert keeper.build_index_step(newest, publishers, tail_rows_min=10)
         fresh.append({s.property for s in graph.index_status("again") if s.covered_rows})
     assert fresh[0] == {"@id"}
     assert fresh[1] == {"@id", "email"}
-    newest = graph._session.view(graph._session.head(stream))
-    assert not keeper.index_piece(newest, publishers, tail_rows_min=10)
+    newest = graph._session.open_view(graph._session.read_head(stream))
+    assert not keeper.build_index_step(newest, publishers, tail_rows_min=10)
 
 
 def test_a_large_table_is_indexed_in_several_segments(
@@ -123,12 +123,12 @@ def test_a_large_table_is_indexed_in_several_segments(
         load(graph, prefix, 20)
     pieces = 0
     view = graph.branch().snapshot().view
-    while keeper.index_piece(view, resources.publishers, tail_rows_min=10):
+    while keeper.build_index_step(view, resources.publishers, tail_rows_min=10):
         view = graph.branch().snapshot().view
         pieces += 1
     assert pieces == 3 * 4
     assert states(graph) == {"fresh"}
-    table = view.table(TypeKey(TypeKind.NODE, "Person"))
+    table = view.open_table(TypeKey(TypeKind.NODE, "Person"))
     assert {index.segments for index in table.indexes} == {3}
     assert graph.check().problems == ()
 
@@ -163,7 +163,7 @@ def test_the_next_process_that_writes_builds_what_is_missing(
 def test_what_is_written_while_indexes_are_built_is_covered_too(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    piece = keeper.index_piece
+    piece = keeper.build_index_step
     calls = []
 
     def write_meanwhile(view: View, publishers: Publishers, **options: Any) -> bool:
@@ -216,7 +216,7 @@ def test_a_branch_that_is_gone_by_then_is_no_failure(graph: Graph) -> None:
     stream, resources = child._stream, graph._session.resources
     snapshot = child.snapshot().at
     graph.delete_branch("child")
-    resources.keeper.consider(snapshot)
+    resources.keeper.consider_snapshot(snapshot)
     settle(graph)
     assert resources.keeper.last_error is None
     assert stream.id not in resources.keeper._running

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from omnigraph import Branch, Graph
-from omnigraph.errors import MergeConflict
+from omnigraph.errors import MergeConflictError
 from unit.writers.merge.merge_world import (
     ages,
     edge,
@@ -43,7 +43,7 @@ def _sides(graph: Graph) -> tuple[Branch, Branch]:
 
 
 def _conflicts(main: Branch, review: Branch) -> list[tuple[str, str | None]]:
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflictError) as caught:
         main.merge(review)
     return [(each.kind, each.entity_id) for each in caught.value.conflicts]
 
@@ -120,7 +120,7 @@ def test_an_edge_that_moved_to_different_ends_conflicts(graph: Graph) -> None:
     main, review = _sides(graph)
     put(main, {**edge("Knows", "ada", "ada"), "id": "k1"})
     put(review, {**edge("Knows", "bob", "ada"), "id": "k1"})
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflictError) as caught:
         main.merge(review)
     (conflict,) = caught.value.conflicts
     assert (conflict.kind, conflict.entity_kind) == ("divergent_update", "edge")
@@ -137,7 +137,7 @@ def test_a_conflict_shows_what_each_side_has(graph: Graph) -> None:
     set_age(review, "bob", 8)
     put(main, person("eve", age=1))
     put(review, person("eve", age=2, email="e@x"))
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflictError) as caught:
         main.merge(review)
     by_id = {each.entity_id: each for each in caught.value.conflicts}
     assert by_id["ada"].base == {"age": 1}
@@ -158,7 +158,7 @@ def test_a_message_tells_three_conflicts_and_counts_the_others() -> None:
         main, review = _sides(graph)
         put(main, *(person(name, age=1) for name in names))
         put(review, *(person(name, age=2) for name in names))
-        with pytest.raises(MergeConflict, match="and 9 more") as caught:
+        with pytest.raises(MergeConflictError, match="and 9 more") as caught:
             main.merge(review)
         assert [each.entity_id for each in caught.value.conflicts] == names
 
@@ -196,7 +196,7 @@ def test_a_kind_without_a_preference_still_conflicts(graph: Graph) -> None:
     set_age(review, "ada", 32)
     remove(review, "bob")
     set_age(main, "bob", 8)
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflictError) as caught:
         main.merge(review, prefer={"divergent_update": "ours"})
     assert [each.kind for each in caught.value.conflicts] == ["delete_vs_update"]
 
@@ -213,7 +213,7 @@ def test_a_broken_rule_cannot_be_preferred_away(graph: Graph) -> None:
     main, review = _sides(graph)
     put(main, person("eve", email="e@x"))
     put(review, person("fay", email="e@x"))
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflictError) as caught:
         main.merge(review, prefer="theirs")
     assert [each.kind for each in caught.value.conflicts] == ["unique_violation"]
 
@@ -225,7 +225,7 @@ def test_a_unique_value_taken_on_both_sides_conflicts(graph: Graph) -> None:
     main, review = _sides(graph)
     put(main, person("eve", email="e@x"))
     put(review, person("fay", email="e@x"))
-    with pytest.raises(MergeConflict, match="which ours has in Person 'eve'") as caught:
+    with pytest.raises(MergeConflictError, match="which ours has in Person 'eve'") as caught:
         main.merge(review)
     (conflict,) = caught.value.conflicts
     assert (conflict.kind, conflict.entity_id) == ("unique_violation", "fay")
@@ -254,7 +254,7 @@ def test_too_many_edges_together_conflict(graph: Graph) -> None:
     main, review = _sides(graph)
     put(main, edge("Leads", "ada", "bob"))
     put(review, edge("Leads", "ada", "ada"))
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflictError) as caught:
         main.merge(review)
     (conflict,) = caught.value.conflicts
     assert (conflict.kind, conflict.type_name) == ("cardinality_violation", "Leads")
@@ -265,7 +265,7 @@ def test_an_edge_of_ours_at_a_node_that_theirs_deleted_conflicts(graph: Graph) -
     main, review = _sides(graph)
     remove(review, "bob")
     put(main, {**edge("Knows", "bob", "ada"), "id": "k2"})
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflictError) as caught:
         main.merge(review)
     (conflict,) = caught.value.conflicts
     assert (conflict.kind, conflict.entity_id) == ("orphan_edge", "k2")

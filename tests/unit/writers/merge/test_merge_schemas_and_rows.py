@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from omnigraph import Branch, Graph
-from omnigraph.errors import MergeConflict
+from omnigraph.errors import MergeConflictError
 from unit.writers.merge.merge_world import (
     ages,
     change,
@@ -117,7 +117,7 @@ def test_an_edge_of_a_new_type_at_a_node_that_ours_deleted_conflicts(graph: Grap
     review.apply_schema(f"{SCHEMA}edge Likes: Person -> Person\n")
     put(review, {"edge": "Likes", "from": "ada", "to": "bob", "id": "l1"})
     remove(main, "bob")
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflictError) as caught:
         main.merge(review)
     (conflict,) = caught.value.conflicts
     assert (conflict.kind, conflict.type_name) == ("orphan_edge", "Likes")
@@ -156,7 +156,7 @@ def test_incompatible_schemas_are_a_conflict_with_their_definitions(graph: Graph
     main, review = _sides(graph)
     main.apply_schema(_with("city: String?"))
     review.apply_schema(_with("city: I32?"))
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflictError) as caught:
         main.merge(review)
     (conflict,) = caught.value.conflicts
     assert (conflict.kind, conflict.entity_kind) == ("schema_conflict", "schema")
@@ -171,7 +171,7 @@ def test_a_value_outside_what_ours_still_allows_is_a_conflict() -> None:
         main, review = _sides(graph)
         review.apply_schema(schema.replace("open, done", "open, done, late"))
         put(review, {"type": "Task", "data": {"name": "t", "state": "late"}})
-        with pytest.raises(MergeConflict) as caught:
+        with pytest.raises(MergeConflictError) as caught:
             main.cherry_pick(review.head)
         (conflict,) = caught.value.conflicts
         assert conflict.kind == "value_constraint_violation"
@@ -197,7 +197,7 @@ def test_a_type_dropped_and_added_again_does_not_meet_the_old_one(graph: Graph) 
     review.apply_schema(SCHEMA)
     put(review, person("zed"))
     set_age(main, "ada", 9)
-    with pytest.raises(MergeConflict) as caught:
+    with pytest.raises(MergeConflictError) as caught:
         main.merge(review)
     assert {each.kind for each in caught.value.conflicts} == {"schema_conflict"}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from omnigraph import Branch
-from omnigraph.errors import MergeConflict
+from omnigraph.errors import MergeConflictError
 from unit.writers.merge.merge_world import (
     ages,
     change,
@@ -98,7 +98,7 @@ def test_a_cell_of_the_truth_table(source: str, target: str) -> None:
         before, head = entities(main), main.head
         kind = CONFLICTS.get((source, target))
         if kind is not None:
-            with pytest.raises(MergeConflict) as caught:
+            with pytest.raises(MergeConflictError) as caught:
                 main.merge("review")
             assert [each.kind for each in caught.value.conflicts] == [kind]
             assert (entities(main), main.head) == (before, head)

@@ -8,8 +8,8 @@ from omnigraph.schema.merging import WrittenSchema
 from omnigraph.versioning.schemas import StoredSchema
 from omnigraph.writers.merge.schemas import (
     NewNumbers,
-    There,
-    in_shape,
+    SideType,
+    conform_rows,
     merge_schemas,
 )
 from unit.schema.merges import first, migrated
@@ -30,10 +30,10 @@ def test_rows_get_the_columns_of_the_merged_table_and_nulls_where_a_side_has_non
     columns = type_.shape.columns
     # Their number is below what ours has counted to, so the property has another column now.
     assert columns == {"a": "c200", "b": "c300", "name": "c2", "size": "c3"}
-    assert type_.theirs == There(type_.key, {"c2": "c2", "c3": "c3", "c300": "c100"})
+    assert type_.theirs == SideType(type_.key, {"c2": "c2", "c3": "c3", "c300": "c100"})
     assert not type_.is_adoptable
     rows = pa.table({"__id": ["x"], "c100": pa.array([7], pa.int32()), "c2": ["n"], "_rowid": [5]})
-    shaped = in_shape(rows, type_.theirs, type_.shape)
+    shaped = conform_rows(rows, type_.theirs, type_.shape)
     assert shaped.to_pylist() == [
         {"__id": "x", "c2": "n", "c3": None, "c200": None, "c300": 7, "_rowid": 5}
     ]
