@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import omnigraph
-from omnigraph.execution.fresh_ids import generate_ids
+from omnigraph.rows.entity_ids import generate_ids
 
 ROWS: Final = 1_000_000
 MERGED: Final = ROWS // 10

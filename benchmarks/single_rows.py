@@ -18,7 +18,8 @@ from lance.fragment import write_fragments
 
 from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Storage, open_storage
-from omnigraph.storage import Entry, Objects, Tables, layout
+from omnigraph.storage import Entry, Objects, Tables
+from omnigraph.storage.objects import layout
 from omnigraph.versioning import MAIN, Snapshot
 
 PERSON = "node:Person"

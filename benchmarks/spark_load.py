@@ -29,7 +29,7 @@ from rich.table import Table
 
 import omnigraph
 from omnigraph.errors import LoadError
-from omnigraph.spark.session import SparkOptions, get_session
+from omnigraph.spark.spark_session import SparkOptions, get_session
 
 RATIO_MIN: Final = 0.5
 MEMORY_BYTES_MAX: Final = 4 * 1024**3

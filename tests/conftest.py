@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 import places
-from omnigraph.execution.sources import FOLDER_VARIABLE, OFF
+from omnigraph.execution.sources.source_cache import FOLDER_VARIABLE, OFF
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,7 +83,7 @@ def spark() -> Iterator[SparkSession]:
 
     Whoever uses it is in the group `spark`: all of them run in one process of the test run.
     """
-    from omnigraph.spark.session import SparkOptions, get_session  # noqa: PLC0415 — starts nothing
+    from omnigraph.spark.spark_session import SparkOptions, get_session  # noqa: PLC0415 — starts nothing
 
     # Tasks that tests define are imported by the workers, which do not know the folder of tests.
     paths = (str(HERE / "spark"), str(HERE))

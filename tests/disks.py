@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from omnigraph.storage.faults import Result, Steps
+from omnigraph.storage.objects.faults import Result, Steps
 
 
 class SystemCalls:

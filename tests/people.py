@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.storage.tables import IndexSpec, Pin, Tables
+from omnigraph.storage.tables.lance_tables import IndexSpec, Pin, Tables
 
 SCHEMA = pa.schema(
     [

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from omnigraph.engine.resources import Storage, open_storage
-from omnigraph.storage.faults import FaultyObjects, FaultyTables, Steps
+from omnigraph.storage.objects.faults import FaultyObjects, FaultyTables, Steps
 
 if TYPE_CHECKING:
     from stores import S3Server

@@ -21,7 +21,7 @@ from logic.model_arms import ARMS
 from logic.parse import parse_case
 from logic.runner import run_case
 from logic.spark_arm import SparkArm, small_session
-from omnigraph.syntax import Mode
+from omnigraph.lang.lexer import Mode
 
 FOLDER = Path(__file__).parent
 CASES = sorted(FOLDER.rglob("*.gqt"))

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.diagnostics import CODES, Diagnostic
+from omnigraph.lang.diagnostic_codes import CODES
+from omnigraph.lang.diagnostics import Diagnostic
+from omnigraph.lang.lexer import Mode
 from omnigraph.query import lint_file
 from omnigraph.schema import CompiledSchema, compile_schema
-from omnigraph.schema.identity import accept_schema
 from omnigraph.schema.migration import plan_migration
-from omnigraph.syntax import Mode
+from omnigraph.schema.schema_identity import accept_schema
 
 FOLDER = Path(__file__).parent / "diagnostics"
 CASES = sorted(FOLDER.rglob("*.diag"))

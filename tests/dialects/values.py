@@ -5,14 +5,20 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from omnigraph.query.typed import NodeObject, ResultType
-from omnigraph.schema import values
+from omnigraph.query.typed_tree import NodeObject, ResultType
+from omnigraph.schema import property_values
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.types import INTEGER_RANGES, ListType, PropertyType, Scalar, VectorType
+from omnigraph.schema.property_types import (
+    INTEGER_RANGES,
+    ListType,
+    PropertyType,
+    Scalar,
+    VectorType,
+)
 
 _TEMPORAL = {
-    Scalar.DATE: (values.DATE_MIN, values.DATE_MAX),
-    Scalar.DATETIME: (values.DATETIME_MIN, values.DATETIME_MAX),
+    Scalar.DATE: (property_values.DATE_MIN, property_values.DATE_MAX),
+    Scalar.DATETIME: (property_values.DATETIME_MIN, property_values.DATETIME_MAX),
 }
 _BOUNDS = INTEGER_RANGES | _TEMPORAL
 _JSON_TYPES: dict[Scalar, tuple[type, ...]] = {
@@ -47,7 +53,7 @@ def stored(value: Any, scalar: Scalar) -> Any:
         except ValueError as failure:
             raise ValueError(f"invalid base64: {failure}") from failure
     if scalar in (Scalar.F32, Scalar.F64):
-        number = values.round_to_f32(value) if scalar is Scalar.F32 else float(value)
+        number = property_values.round_to_f32(value) if scalar is Scalar.F32 else float(value)
         if not math.isfinite(number):
             raise ValueError(f"{value} exceeds {scalar} range")
         return number
@@ -78,9 +84,9 @@ def from_json(value: Any, type_: PropertyType, *, is_strict: bool) -> Any:
                 raise ValueError(f"expects {_arrow_name(scalar)}")
             return None
         if isinstance(item, str) and scalar is Scalar.DATE:
-            item = values.parse_date(item)
+            item = property_values.parse_date(item)
         if isinstance(item, str) and scalar is Scalar.DATETIME:
-            item = values.parse_datetime(item, is_strict=is_strict)
+            item = property_values.parse_datetime(item, is_strict=is_strict)
         return stored(item, scalar)
 
     return each(read, value, type_)
@@ -104,11 +110,11 @@ def _shown(value: Any, scalar: Scalar) -> Any:
         case bytes():
             return "base64:" + base64.b64encode(value).decode()
         case int() if scalar is Scalar.DATE:
-            return values.format_date(value)
+            return property_values.format_date(value)
         case int() if scalar is Scalar.DATETIME:
-            return values.format_datetime(value)
+            return property_values.format_datetime(value)
         case float() if not math.isfinite(value):
             return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
         case float() if scalar is Scalar.F32:
-            return values.compute_shortest_f32(value)
+            return property_values.compute_shortest_f32(value)
     return value

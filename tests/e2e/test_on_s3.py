@@ -19,7 +19,7 @@ from faults.race_workers import DONE
 from faults.test_races import race
 from faults.world import MUTATIONS, SCHEMA, names, person
 from omnigraph.cli.app import app
-from omnigraph.storage import layout
+from omnigraph.storage.objects import layout
 from stores import S3Server, Seen
 
 ONLY_IF_ABSENT = "*"

@@ -19,11 +19,11 @@ import places
 from dialects.values import to_json
 from model import ModelGraph
 from omnigraph import Graph
-from omnigraph.engine.blobs import RANGE_BYTES_MAX
-from omnigraph.execution.view import table_types_of
+from omnigraph.engine.blob_reader import RANGE_BYTES_MAX
+from omnigraph.rows.view import table_types_of
 from omnigraph.schema import load_catalog
-from omnigraph.schema.types import INTEGER_RANGES, EnumType, ListType, PropertyType, Scalar
-from omnigraph.schema.types import VectorType as Vector
+from omnigraph.schema.property_types import INTEGER_RANGES, EnumType, ListType, PropertyType, Scalar
+from omnigraph.schema.property_types import VectorType as Vector
 from omnigraph.writers.inputs import Text
 from unit.execution.stored_values import SCALAR_VALUES, TEXTS
 

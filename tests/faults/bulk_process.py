@@ -7,7 +7,7 @@ import time
 
 from faults.bulk_writers import Texts
 from faults.world import lines, person, reopen
-from omnigraph.writers.bulk.runner import Stage
+from omnigraph.bulk.task_runner import Stage
 
 UNITS = 6
 

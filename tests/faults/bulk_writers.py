@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from faults.world import lines, person
 from omnigraph import Graph
-from omnigraph.engine import maintenance
-from omnigraph.spark.maintenance import SparkWorkers
-from omnigraph.writers.bulk.runner import LocalRunner
-from omnigraph.writers.bulk.sources import BulkSource, JsonLinesSource
-from omnigraph.writers.bulk.units import FileRange, GraphLocation
+from omnigraph.bulk.bulk_sources import BulkSource, JsonLinesSource
+from omnigraph.bulk.splits import FileRange, GraphLocation
+from omnigraph.bulk.task_runner import LocalRunner
+from omnigraph.engine import optimize
+from omnigraph.spark.spark_maintenance import SparkWorkers
 
 _NEW = person("new", age=3)
 _EDGE: dict[str, object] = {"edge": "Knows", "from": "new", "to": "ada", "id": "k9"}
@@ -62,7 +62,7 @@ BULK_LOADS: dict[str, Callable[[Graph], object]] = {
 
 def ensure_indices_by_tasks(graph: Graph) -> object:
     """The indexes of a branch, each segment by a task."""
-    done = maintenance.ensure_indices(graph._session, graph.branch()._stream, _workers(graph))
+    done = optimize.ensure_indices(graph._session, graph.branch()._stream, _workers(graph))
     assert done.commit is not None
     assert done.built
     return done
@@ -70,7 +70,7 @@ def ensure_indices_by_tasks(graph: Graph) -> object:
 
 def optimize_by_tasks(graph: Graph) -> object:
     """A compaction whose groups of fragments, and the segments over them, are tasks."""
-    done = maintenance.optimize(graph._session, graph.branch()._stream, _workers(graph))
+    done = optimize.optimize(graph._session, graph.branch()._stream, _workers(graph))
     assert done.commit is not None
     assert any(table.fragments_removed for table in done.tables)
     assert any(table.indexes for table in done.tables)

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from faults.test_crash_matrix import WRITERS, Place, _windows
-from omnigraph.storage.faults import CRASHES, FAILURES
+from omnigraph.storage.objects.faults import CRASHES, FAILURES
 
 
 def main() -> None:

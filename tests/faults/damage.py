@@ -32,7 +32,7 @@ from typing import Any, Final
 import omnigraph
 from faults.damaged_world import answers, build, copy_to, expected, kind_of
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.tables.lance_tables import Tables
 
 TIMEOUT_S: Final = 120.0
 PROGRESS_EVERY: Final = 100

@@ -19,12 +19,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 import omnigraph
-from omnigraph.execution.sources import FOLDER_VARIABLE
-from omnigraph.execution.topology import rows
-from omnigraph.storage import layout, open_objects
-from omnigraph.storage.tables import Tables
-from omnigraph.versioning import changes
-from omnigraph.versioning.floors import Floors
+from omnigraph.execution.sources.source_cache import FOLDER_VARIABLE
+from omnigraph.execution.sources.topology import topology_rows
+from omnigraph.storage import open_objects
+from omnigraph.storage.objects import layout
+from omnigraph.storage.tables.lance_tables import Tables
+from omnigraph.versioning import change_sets
+from omnigraph.versioning.retention_floors import Floors
 
 SCHEMA: Final = """
 node Person {
@@ -76,7 +77,7 @@ def kind_of(path: str) -> str:
 
 def build(folder: Path) -> None:
     """Write the graph, and the files of the disk cache that its readers leave."""
-    changes.INLINE_IDS_MAX = 6  # type: ignore[misc]  # a change set of few ids becomes a file
+    change_sets.INLINE_IDS_MAX = 6  # type: ignore[misc]  # a change set of few ids becomes a file
     _use(folder)
     graph = omnigraph.create(str(folder / "graph"), schema=SCHEMA, actor="ada")
     main = graph.branch()
@@ -136,7 +137,7 @@ def _lines(names: list[str]) -> list[dict[str, Any]]:
 
 def _use(folder: Path) -> None:
     os.environ[FOLDER_VARIABLE] = str(folder / "cache")
-    rows._FILES_ROWS_MIN = 0  # type: ignore[misc]  # nothing is too small for a file
+    topology_rows._FILES_ROWS_MIN = 0  # type: ignore[misc]  # nothing is too small for a file
 
 
 def answers(folder: Path) -> dict[str, Callable[[], str]]:

@@ -32,12 +32,14 @@ from faults.test_crash_matrix import (
 from faults.world import exported, problems
 from omnigraph import Graph
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage import layout
-from omnigraph.storage.faults import PAUSES, Fault, FaultKind, Result, Steps
-from omnigraph.storage.objects import Objects
-from omnigraph.storage.paths import Entry
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.faults import PAUSES, Fault, FaultKind, Result, Steps
+from omnigraph.storage.objects.layout import Entry
+from omnigraph.storage.objects.object_store import Objects
 from omnigraph.versioning import MAIN, Settings
-from omnigraph.versioning.collect import Collector, Policy, lines
+from omnigraph.versioning.gc import gc_roots
+from omnigraph.versioning.gc.collector import Collector
+from omnigraph.versioning.gc.gc_roots import Policy
 
 OTHERS = [{"type": "Team", "data": {"name": "others"}}]
 # Those that need no second branch, which would keep all commits since it was created.
@@ -122,7 +124,7 @@ def _collect(place: Place, objects: Objects, keep: int) -> None:
     tracer = storage.reopen or (lambda: storage.tables)
     collector = Collector(objects, storage.tables, tracer=tracer, settings=settings)
     # One record at a time, so that it has not read those that it lets go, as in a long history.
-    with patch.object(lines, "_PAGE", 1):
+    with patch.object(gc_roots, "_PAGE", 1):
         collector.collect(Policy(keep=keep), is_dry=False)
 
 

@@ -17,7 +17,7 @@ from omnigraph import Branch, Graph, Snapshot
 from omnigraph.engine.graph import open_on
 from omnigraph.engine.resources import Environment
 from omnigraph.errors import ConflictError, StagingExpiredError
-from omnigraph.execution.options import Access
+from omnigraph.execution.query_budget import Access
 from omnigraph.versioning import Settings
 
 PEOPLE = 600

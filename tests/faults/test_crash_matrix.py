@@ -22,8 +22,8 @@ from omnigraph import Branch, Graph
 from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Environment, Storage
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage import layout
-from omnigraph.storage.faults import (
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.faults import (
     CRASHES,
     FAILURES,
     DurableStep,
@@ -33,8 +33,9 @@ from omnigraph.storage.faults import (
     Steps,
 )
 from omnigraph.versioning import Settings, compact
-from omnigraph.versioning.collect import Collected, Collector, Policy
-from omnigraph.writers.maintain.keeper import build_index_step
+from omnigraph.versioning.gc.collector import Collected, Collector
+from omnigraph.versioning.gc.gc_roots import Policy
+from omnigraph.writers.maintain.index_builder import build_index_step
 
 NEXT_SCHEMA = SCHEMA.replace("size: I64?", 'headcount: I64? @rename_from("size")\n  motto: String?')
 NEXT_SCHEMA = NEXT_SCHEMA.replace("node Note {", 'node Memo @rename_from("Note") {')

@@ -15,8 +15,8 @@ from threading import Event
 
 from faults.world import create, exported, person, problems, reopen
 from omnigraph import Graph
-from omnigraph.storage import layout
-from omnigraph.versioning.collect import Collected, Collector
+from omnigraph.storage.objects import layout
+from omnigraph.versioning.gc.collector import Collected, Collector
 
 _TESTS = Path(__file__).parent.parent
 WRITERS = 2

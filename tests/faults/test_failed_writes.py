@@ -9,7 +9,7 @@ import pytest
 
 from faults.test_crash_matrix import IN_UNITS, WRITERS, Place, Writer, _windows
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage.faults import FaultKind
+from omnigraph.storage.objects.faults import FaultKind
 
 _TABLES_AT = ("data", "_indices")
 # What is cut into units removes its files by other means.

@@ -12,9 +12,10 @@ from omnigraph import Graph
 from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Storage
 from omnigraph.errors import StorageFullError
-from omnigraph.storage import Tables, layout
-from omnigraph.storage.local_objects import LocalObjects
-from omnigraph.storage.reserve import compute_reserve_bytes
+from omnigraph.storage import Tables
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.disk_reserve import compute_reserve_bytes
+from omnigraph.storage.objects.local_store import LocalObjects
 
 LEFT_BYTES = 1024 * 1024
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import places
 from faults import snapshot_workers as workers
 from faults.world import create, problems, reopen
-from omnigraph.execution.options import Access
+from omnigraph.execution.query_budget import Access
 
 COMMITS = 200 if places.is_on_s3() else 1_000
 # One that writes, one that maintains, and one that reads.

@@ -21,10 +21,11 @@ from omnigraph import Graph
 from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Environment
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage import turns
-from omnigraph.storage.faults import PAUSES, Fault, FaultKind, Steps
+from omnigraph.storage.objects import advisory_lock
+from omnigraph.storage.objects.faults import PAUSES, Fault, FaultKind, Steps
 from omnigraph.versioning import Settings
-from omnigraph.versioning.collect import Collector, Policy
+from omnigraph.versioning.gc.collector import Collector
+from omnigraph.versioning.gc.gc_roots import Policy
 from omnigraph.versioning.log import STALE_S_MAX
 
 DAY_S = 86_400.0
@@ -177,7 +178,7 @@ def test_a_writer_and_a_collector_may_be_stopped_while_another_collector_finishe
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: FaultKind
 ) -> None:
     # Others would wait for the turn of a writer that is stopped.
-    monkeypatch.setattr(turns, "WAIT_S_MAX", 0.0)
+    monkeypatch.setattr(advisory_lock, "WAIT_S_MAX", 0.0)
     writer = next(each for each in WRITERS if each.name == "append")
     assert check_overlaps(Place("local", tmp_path), writer, kind, is_whole=False) == 4
 

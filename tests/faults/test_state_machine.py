@@ -27,10 +27,10 @@ from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Environment, Storage
 from omnigraph.errors import OmnigraphError
 from omnigraph.query import compile_query
-from omnigraph.query.parameters import bind_parameters
-from omnigraph.query.typed import Mutation
+from omnigraph.query.query_parameters import bind_parameters
+from omnigraph.query.typed_tree import Mutation
 from omnigraph.schema import load_catalog
-from omnigraph.storage.faults import (
+from omnigraph.storage.objects.faults import (
     CRASHES,
     PAUSES,
     Fault,

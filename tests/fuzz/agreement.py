@@ -19,7 +19,7 @@ from logic.compare import canonical_row, rows_problem
 from logic.embedded_arm import EmbeddedArm, EmbeddedSession
 from logic.model_arms import ARMS as MODEL_ARMS
 from omnigraph.errors import CompileError, OmnigraphError
-from omnigraph.syntax import Mode
+from omnigraph.lang.lexer import Mode
 
 Counts = Counter[str]
 

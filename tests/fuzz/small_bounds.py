@@ -14,24 +14,30 @@ from types import ModuleType
 from typing import Final
 
 SMALL: Final[Mapping[str, Mapping[str, int]]] = {
-    "omnigraph.execution.groups": {"RADIX_ROWS": 1, "RADIX_MAX": 2},
-    "omnigraph.execution.pattern.closing": {"_STARTS_MAX": 2, "_SIDES_MIN": 1},
-    "omnigraph.execution.pattern.components": {"_NARROWED_ROWS_MAX": 2, "_NARROWED_TIMES_MAX": 1},
-    "omnigraph.execution.pattern.conditions": {"_WHOLE_TYPE_FACTOR": 0},
-    "omnigraph.execution.pattern.hops": {"_SPARSE_FACTOR": 0},
-    "omnigraph.execution.pattern.run": {
+    "omnigraph.rows.group_aggregates": {"RADIX_ROWS": 1, "RADIX_MAX": 2},
+    "omnigraph.execution.operators.expand_operator": {"_STARTS_MAX": 2, "_SIDES_MIN": 1},
+    "omnigraph.execution.operators.scan_operator": {
+        "_NARROWED_ROWS_MAX": 2,
+        "_NARROWED_TIMES_MAX": 1,
+    },
+    "omnigraph.execution.operators.filter_operator": {"_WHOLE_TYPE_FACTOR": 0},
+    "omnigraph.execution.operators.traversal_hops": {"_SPARSE_FACTOR": 0},
+    "omnigraph.execution.operators.pattern_executor": {
         "MORSEL_ROWS": 3,
         "_FIRST_MORSEL_ROWS": 1,
         "_REPETITIONS_MIN": 1,
     },
-    "omnigraph.execution.planner.amounts": {"NARROW_MAX": 2},
-    "omnigraph.execution.planner.core": {"MORSEL_ROWS": 3, "_SORTED_SHARE": 0},
-    "omnigraph.execution.planner.grouping": {"_RANGE_MAX": 2},
-    "omnigraph.execution.planner.neighbours": {"EDGES_AT_ONCE": 2},
-    "omnigraph.execution.planner.projection": {"ROWS_MAX": 1},
-    "omnigraph.execution.planner.run": {"SKEW": 0, "_STARTS_FEW": 0},
-    "omnigraph.execution.planner.weights": {"SINGLE_FACTOR": 0, "WHOLE_TYPE_FACTOR": 0},
-    "omnigraph.execution.search.field": {"SEGMENTS_MAX": 1},
+    "omnigraph.execution.operators.checked_ints": {"NARROW_MAX": 2},
+    "omnigraph.execution.operators.enumerate_operator": {"MORSEL_ROWS": 3, "_SORTED_SHARE": 0},
+    "omnigraph.execution.operators.factorized_group": {"_RANGE_MAX": 2},
+    "omnigraph.execution.operators.neighbour_sums": {"EDGES_AT_ONCE": 2},
+    "omnigraph.execution.operators.project_operator": {"ROWS_MAX": 1},
+    "omnigraph.execution.optimizer.read_planner": {"SKEW": 0, "_STARTS_FEW": 0},
+    "omnigraph.execution.operators.factorize_operator": {
+        "SINGLE_FACTOR": 0,
+        "WHOLE_TYPE_FACTOR": 0,
+    },
+    "omnigraph.execution.search.field_index": {"SEGMENTS_MAX": 1},
     "omnigraph.execution.search.ranking": {"FEW_VECTORS": 1},
     "omnigraph.execution.search.vector_segment": {"_USES_MIN": 0, "_BLOCK_ROWS": 2},
 }

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from model import ModelGraph
-from omnigraph.query.compile import compile_query
-from omnigraph.query.parameters import bind_parameters
-from omnigraph.query.plan import ReadPlan
-from omnigraph.query.typed import Mutation
+from omnigraph.query.logical_plan import ReadPlan
+from omnigraph.query.query_compiler import compile_query
+from omnigraph.query.query_parameters import bind_parameters
+from omnigraph.query.typed_tree import Mutation
 from omnigraph.schema import load_catalog
 
 ROOT = Path(__file__).parents[2]

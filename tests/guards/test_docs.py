@@ -30,18 +30,28 @@ import pytest
 from typer.testing import CliRunner
 
 from omnigraph.cli.app import app
-from omnigraph.diagnostics import CODES
-from omnigraph.embedding.profile import read_profile
-from omnigraph.engine.variables import VARIABLES
-from omnigraph.execution.sources import FOLDER_VARIABLE, MEMORY_VARIABLE
+from omnigraph.embedding.embedding_profile import read_profile
+from omnigraph.engine.env_settings import VARIABLES
+from omnigraph.execution.sources.source_cache import FOLDER_VARIABLE, MEMORY_VARIABLE
+from omnigraph.lang.diagnostic_codes import CODES
 from omnigraph.query import format_queries, lint_file
 from omnigraph.schema import Catalog, format_schema, load_catalog
-from omnigraph.storage import Tables, layout, open_objects
-from omnigraph.versioning import Branches, Changed, Committer, IdSet, Log, Record, Spilled, changes
-from omnigraph.versioning.fields import decode_fields, encode_fields, encode_plain_fields
+from omnigraph.storage import Tables, open_objects
+from omnigraph.storage.objects import layout
+from omnigraph.versioning import (
+    Branches,
+    Changed,
+    Committer,
+    IdSet,
+    Log,
+    Record,
+    Spilled,
+    change_sets,
+)
+from omnigraph.versioning.json_fields import decode_fields, encode_fields, encode_plain_fields
+from omnigraph.versioning.log_snapshot import decode_checkpoint
 from omnigraph.versioning.record import Close
-from omnigraph.versioning.schemas import Schemas
-from omnigraph.versioning.snapshot import decode_checkpoint
+from omnigraph.versioning.schema_store import Schemas
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
@@ -252,7 +262,7 @@ def test_the_objects_of_the_format_page_can_be_read(tmp_path: Path) -> None:
     stored = Schemas(objects).get(record.schema)
     assert stored.accepted.catalog == load_catalog(stored.source)
     (path,) = [path for path in found if path.endswith(".arrow")]
-    change = changes.load_change_set(objects, Spilled(path, 1, 1))
+    change = change_sets.load_change_set(objects, Spilled(path, 1, 1))
     assert isinstance(change, Changed)
     assert (list(change.inserted), list(change.updated)) == (["q0000"], ["ada"])
     hint = layout.build_hint_path("main.0")

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import people as world
-from omnigraph.storage.compaction_files import FANOUT
-from omnigraph.storage.tables import Pin, Tables, make_blob_field
+from omnigraph.storage.tables.fragment_compaction import FANOUT
+from omnigraph.storage.tables.lance_tables import Pin, Tables, make_blob_field
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from lance.optimize import Compaction as LancePlanner
 
 import people as world
 from omnigraph.errors import StorageRefusedError
-from omnigraph.storage.compaction_files import FANOUT
-from omnigraph.storage.indexes import SEGMENTS_MAX
-from omnigraph.storage.tables import Pin, Tables
+from omnigraph.storage.tables.fragment_compaction import FANOUT
+from omnigraph.storage.tables.lance_tables import Pin, Tables
+from omnigraph.storage.tables.table_indexes import SEGMENTS_MAX
 
 
 @pytest.fixture

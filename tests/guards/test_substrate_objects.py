@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from disks import VolatileSystem
-from omnigraph.storage.local_objects import LocalObjects
+from omnigraph.storage.objects.local_store import LocalObjects
 
 
 def write(objects: LocalObjects, path: str) -> None:

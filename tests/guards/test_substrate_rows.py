@@ -15,7 +15,7 @@ from lance import LanceDataset, LanceOperation
 
 import people as world
 from omnigraph.errors import StorageRefusedError
-from omnigraph.storage.tables import Compacted, Pin, Tables
+from omnigraph.storage.tables.lance_tables import Compacted, Pin, Tables
 
 
 @pytest.fixture

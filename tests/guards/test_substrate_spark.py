@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from omnigraph.pipelines.guards import build_failure_condition
-from omnigraph.spark.session import ANSI, get_strict_session
+from omnigraph.pipelines.mapping.row_guards import build_failure_condition
+from omnigraph.spark.spark_session import ANSI, get_strict_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

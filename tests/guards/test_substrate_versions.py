@@ -17,8 +17,8 @@ from lance.schema import LanceSchema
 
 import people as world
 from omnigraph.errors import StorageRefusedError
-from omnigraph.storage.compaction_files import FANOUT
-from omnigraph.storage.tables import Pin, Tables
+from omnigraph.storage.tables.fragment_compaction import FANOUT
+from omnigraph.storage.tables.lance_tables import Pin, Tables
 
 SOURCES = sorted((Path(__file__).parents[2] / "src" / "omnigraph").rglob("*.py"))
 MANIFEST_BYTES_MAX = 8 * 1024

@@ -16,8 +16,8 @@ from logic.answers import (
 )
 from logic.case import Dialect, LoadMode
 from logic.generate import Json
-from omnigraph.query.settings import SettingValue
-from omnigraph.syntax import Mode
+from omnigraph.lang.lexer import Mode
+from omnigraph.query.query_settings import SettingValue
 
 MAIN = "main"
 

@@ -15,7 +15,7 @@ from decimal import Context, Decimal
 from logic.answers import RowsAnswer
 from logic.case import ShapeColumn
 from logic.generate import Json
-from omnigraph.schema.values import ValueTextError, format_datetime, parse_datetime
+from omnigraph.schema.property_values import ValueTextError, format_datetime, parse_datetime
 
 _PLACES = Decimal("1e-12")
 # Enough digits for the largest double down to the last kept place.

@@ -25,15 +25,15 @@ from logic.case import Dialect, LoadMode
 from logic.model_arms import NOW_MS, _table, _tiebreak, _type_name
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.graph import Graph, create_on, open_on
-from omnigraph.engine.reads import ReadEngine
+from omnigraph.engine.read_requests import ReadEngine
 from omnigraph.engine.resources import Environment, Storage
 from omnigraph.errors import OmnigraphError
-from omnigraph.execution.options import Access
+from omnigraph.execution.query_budget import Access
+from omnigraph.lang.lexer import Mode
 from omnigraph.query.ast import BranchCreate, BranchDelete, BranchMerge, ReadBody
-from omnigraph.query.compile import compile_declaration, parse_file, select_query
-from omnigraph.query.plan import ReadPlan
+from omnigraph.query.logical_plan import ReadPlan
+from omnigraph.query.query_compiler import compile_declaration, parse_file, select_query
 from omnigraph.query.rewrites import rewrite
-from omnigraph.syntax import Mode
 from omnigraph.versioning import Settings
 from omnigraph.writers.inputs import Text
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
-from omnigraph.diagnostics import Severity
 from omnigraph.errors import CompileError, OmnigraphError
+from omnigraph.lang.diagnostics import Severity
 
 _CODE = re.compile(r"(?:[STQPL]\d+|OG-[A-Z]{2}-\d+)\b")
 

@@ -20,8 +20,9 @@ from logic.case import Dialect, LoadMode
 from logic.generate import Json
 from model import ModelGraph, to_json
 from model.branching import ModelBranches
-from omnigraph.diagnostics.diagnostic import Poll
 from omnigraph.errors import ExecutionError
+from omnigraph.lang.diagnostics import Poll
+from omnigraph.lang.lexer import Mode
 from omnigraph.query.ast import (
     BranchCreate,
     BranchDelete,
@@ -33,18 +34,17 @@ from omnigraph.query.ast import (
     Setting,
     Show,
 )
-from omnigraph.query.compile import compile_declaration, parse_file, select_query
-from omnigraph.query.explain import explain_plan
-from omnigraph.query.parameters import bind_parameters
+from omnigraph.query.logical_plan import Limit, Operator, Plan, Project, ReadPlan, Sort
 from omnigraph.query.parser import ParsedFile
-from omnigraph.query.plan import Limit, Operator, Plan, Project, ReadPlan, Sort
+from omnigraph.query.query_compiler import compile_declaration, parse_file, select_query
+from omnigraph.query.query_explain import explain_plan
+from omnigraph.query.query_parameters import bind_parameters
+from omnigraph.query.query_settings import list_shown_settings, resolve_settings
 from omnigraph.query.rewrites import Rewriting, rewrite
-from omnigraph.query.settings import list_shown_settings, resolve_settings
-from omnigraph.query.typed import Mutation, NodeObject, ResultType, SystemValue
+from omnigraph.query.typed_tree import Mutation, NodeObject, ResultType, SystemValue
 from omnigraph.schema import load_catalog
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.types import EnumType
-from omnigraph.syntax import Mode
+from omnigraph.schema.property_types import EnumType
 
 # 2026-01-01T00:00:00Z: after every instant in the cases that means "past".
 NOW_MS = 1_767_225_600_000

@@ -34,8 +34,9 @@ from logic.case import (
 from logic.generate import Json, Recipe, batches, generated_params
 from logic.loops import Substitution
 from logic.verdict import problem
-from omnigraph.diagnostics import Severity
 from omnigraph.errors import OmnigraphError
+from omnigraph.lang.diagnostics import Severity
+from omnigraph.lang.lexer import Mode
 from omnigraph.query.ast import (
     BranchList,
     Explain,
@@ -47,10 +48,9 @@ from omnigraph.query.ast import (
     Setting,
     Show,
 )
-from omnigraph.query.compile import parse_file
 from omnigraph.query.parser import ParsedFile, parse_query_file
-from omnigraph.query.settings import SettingValue
-from omnigraph.syntax import Mode
+from omnigraph.query.query_compiler import parse_file
+from omnigraph.query.query_settings import SettingValue
 
 
 class CaseFailure(AssertionError):

@@ -14,7 +14,7 @@ from logic.answers import RowsAnswer
 from logic.arms import Request
 from logic.embedded_arm import EmbeddedArm, EmbeddedSession, is_alike
 from omnigraph.errors import EngineUnsupportedError, OmnigraphError
-from omnigraph.syntax import Mode
+from omnigraph.lang.lexer import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,6 +57,6 @@ class SparkArmSession(EmbeddedSession):
 def small_session() -> SparkSession:
     """A Spark session for reads of a few rows."""
     # Who does not run this arm needs no Spark.
-    from omnigraph.spark.session import SparkOptions, get_session  # noqa: PLC0415
+    from omnigraph.spark.spark_session import SparkOptions, get_session  # noqa: PLC0415
 
     return get_session(SparkOptions(master="local[2]", conf=CONF))

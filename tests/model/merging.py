@@ -10,10 +10,10 @@ from model.migrating import migrated
 from model.store import types_of
 from model.validation import validate
 from omnigraph.errors import WriteRefusedError
-from omnigraph.schema.accepted import types_of as declared_types
+from omnigraph.schema.accepted_schema import types_of as declared_types
 from omnigraph.schema.catalog import Catalog, EdgeType, Property
-from omnigraph.schema.identity import AcceptedSchema, TypeIdentity, TypeKey, TypeKind
-from omnigraph.schema.shape import canonicalize_catalog
+from omnigraph.schema.schema_identity import AcceptedSchema, TypeIdentity, TypeKey, TypeKind
+from omnigraph.schema.schema_shape import canonicalize_catalog
 
 Side = Literal["ours", "theirs"]
 # A kind, and the type and id of the entity or the rule that is broken.

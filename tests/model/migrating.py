@@ -7,8 +7,8 @@ from model.expressions import Entity
 from model.graph import ModelGraph
 from omnigraph.errors import MigrationUnsupportedError
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.identity import AcceptedSchema, TypeIdentity, TypeKind, evolve_schema
 from omnigraph.schema.migration import plan_migration
+from omnigraph.schema.schema_identity import AcceptedSchema, TypeIdentity, TypeKind, evolve_schema
 
 
 def evolved(accepted: AcceptedSchema, desired: Catalog, *, first_number: int) -> AcceptedSchema:

@@ -4,8 +4,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from omnigraph.execution.text import analyze_text, is_within
-from omnigraph.schema.values import round_to_f32
+from omnigraph.rows.text_analysis import analyze_text, is_within
+from omnigraph.schema.property_values import round_to_f32
 
 _K1, _B = 1.2, 0.75
 

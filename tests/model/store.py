@@ -6,8 +6,13 @@ from typing import Self
 from model.expressions import Entity
 from omnigraph.ids import generate_ulid
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.schema.identity import AcceptedSchema, TypeKind, accept_schema, list_key_members
-from omnigraph.schema.values import encode_composite_id, format_canonical
+from omnigraph.schema.property_values import encode_composite_id, format_canonical
+from omnigraph.schema.schema_identity import (
+    AcceptedSchema,
+    TypeKind,
+    accept_schema,
+    list_key_members,
+)
 
 Type = NodeType | EdgeType
 Table = dict[str, Entity]

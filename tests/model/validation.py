@@ -10,7 +10,7 @@ from model.expressions import Entity
 from model.store import Store, Type, identifying_texts, types_of
 from omnigraph.errors import WriteRefusedError
 from omnigraph.schema.catalog import EdgeType
-from omnigraph.schema.types import EnumType
+from omnigraph.schema.property_types import EnumType
 
 Batch = tuple[Type, list[Entity]]
 

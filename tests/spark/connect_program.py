@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import omnigraph
+from omnigraph.bulk.task_runner import Stage
 from omnigraph.errors import InvalidArgumentError, StorageError
-from omnigraph.spark.jobs import run_tasks
-from omnigraph.spark.session import SparkOptions, get_session, is_connect
-from omnigraph.writers.bulk.runner import Stage
+from omnigraph.spark.spark_jobs import run_tasks
+from omnigraph.spark.spark_session import SparkOptions, get_session, is_connect
 from spark.spark_tasks import Job, lose_connections
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from typer.testing import CliRunner
 
 from omnigraph.cli.app import app
-from omnigraph.engine import bulk_loading
-from omnigraph.spark.query import frames
+from omnigraph.engine import load_dispatch
+from omnigraph.spark.query import query_frames
 from spark import holding
 
 
@@ -31,8 +31,8 @@ def _done(asked: dict[str, Any]) -> object:
 
 def main() -> None:
     """Do what is asked for until nobody asks any more."""
-    bulk_loading._create_runner = holding.holding_runner(bulk_loading._create_runner)
-    frames.ScanSplits = holding.HeldScans  # type: ignore[attr-defined]  # so that a test can hold a task
+    load_dispatch._create_runner = holding.holding_runner(load_dispatch._create_runner)
+    query_frames.ScanSplits = holding.HeldScans  # type: ignore[attr-defined]  # so that a test can hold a task
     answers = sys.stdout
     # What the library prints must not come between the answers.
     sys.stdout = sys.stderr

@@ -18,10 +18,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.spark.jobs import format_task_name
-from omnigraph.spark.query.tables import ScanSplits
-from omnigraph.spark.tasks import resolve_task
-from omnigraph.writers.bulk.runner import Runner
+from omnigraph.bulk.task_runner import Runner
+from omnigraph.spark.query.table_scans import ScanSplits
+from omnigraph.spark.spark_jobs import format_task_name
+from omnigraph.spark.spark_tasks import resolve_task
 
 FOLDER_VARIABLE = "HELD_TASKS"
 UNTIL_DEATH = "until death"

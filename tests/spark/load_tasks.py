@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from omnigraph.writers.bulk.attending import TrackedTask, run_tracked
-from omnigraph.writers.bulk.writing import SplitResult, write_split
+from omnigraph.bulk.split_writer import SplitResult, write_split
+from omnigraph.bulk.task_tracking import TrackedTask, run_tracked
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from omnigraph import Graph
 from omnigraph.errors import SparkDriverLostError
-from omnigraph.pipelines import run as run_module
-from omnigraph.pipelines.definition import Source
-from omnigraph.pipelines.run import RunOptions, run_pipeline
+from omnigraph.pipelines.config.definition import Source
+from omnigraph.pipelines.run import pipeline_run as run_module
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
 from omnigraph.pipelines.sources import SourceState, open_source
-from omnigraph.spark.session import get_session
+from omnigraph.spark.spark_session import get_session
 from spark.pipeline_world import SIMPLE, company, defined, entities, logins
 
 QUERY = "query q() { match { $p: Person } return { $p.handle } }"

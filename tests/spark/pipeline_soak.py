@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 
 import omnigraph
-from omnigraph.pipelines.reading import read_pipeline
-from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.review import read_runs
+from omnigraph.pipelines.config.definition_reader import read_pipeline
+from omnigraph.pipelines.config.secret_resolver import Resolver
+from omnigraph.pipelines.run.pipeline_inspection import read_runs
 from spark.pipeline_world import SIMPLE, company, defined, entities, logins
 
 _ROWS = 2000

@@ -10,8 +10,8 @@ from typing import Any
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.pipelines.definition import Pipeline
-from omnigraph.pipelines.reading import read_pipeline
+from omnigraph.pipelines.config.definition import Pipeline
+from omnigraph.pipelines.config.definition_reader import read_pipeline
 
 SCHEMA = """
 node Person {

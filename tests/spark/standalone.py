@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import httpx
 from pyspark.find_spark_home import _find_spark_home
 
-from omnigraph.spark.java import find_java_home, find_startup_cache
+from omnigraph.spark.java_runtime import find_java_home, find_startup_cache
 
 HOST = "127.0.0.1"
 # On a machine that has much other work; on a quiet one it is ten seconds.

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.pipelines.reading import read_pipeline
-from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.review import read_runs
+from omnigraph.pipelines.config.definition_reader import read_pipeline
+from omnigraph.pipelines.config.secret_resolver import Resolver
+from omnigraph.pipelines.run.pipeline_inspection import read_runs
 from spark.holding import FOLDER_VARIABLE, FOR_LONG, UNTIL_DEATH
 from spark.standalone import Cluster, Driver, running
 

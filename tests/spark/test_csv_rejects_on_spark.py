@@ -10,8 +10,8 @@ import pytest
 
 import omnigraph
 from omnigraph import Branch, Graph
+from omnigraph.bulk import splits
 from omnigraph.errors import LoadError
-from omnigraph.writers.bulk import units
 
 SCHEMA = "node Person { name: String @key  age: I32?  born: Date?  @range(age, 0..150) }"
 PEOPLE = """name,age,born
@@ -29,7 +29,7 @@ fay,5,
 @pytest.fixture
 def graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Graph]]:
     # Several tasks, one of which starts within quotes.
-    monkeypatch.setattr(units, "UNIT_BYTES", 42)
+    monkeypatch.setattr(splits, "UNIT_BYTES", 42)
     made = {
         name: omnigraph.create(str(tmp_path / name), schema=SCHEMA, durable=False)
         for name in ("spark", "local")
@@ -66,7 +66,7 @@ def test_both_engines_reject_the_same_records_of_a_csv_file(
 ) -> None:
     path = tmp_path / "people.csv"
     path.write_text(PEOPLE)
-    pieces = units.plan_file_ranges(str(path), {}, type_name="Person")
+    pieces = splits.plan_file_ranges(str(path), {}, type_name="Person")
     assert [piece.is_within_quotes for piece in pieces] == [False, True, False]
     on_spark, local = (graphs[name].branch() for name in ("spark", "local"))
     reasons = told(on_spark, path, "spark")

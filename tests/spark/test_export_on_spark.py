@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import omnigraph
+from omnigraph.bulk.task_runner import Stage
 from omnigraph.cli.app import app
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.writers.bulk.runner import Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

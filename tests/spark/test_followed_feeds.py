@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 import omnigraph
 from omnigraph import Branch, Graph
 from omnigraph.errors import CommitNotFoundError
-from omnigraph.pipelines.definition import FeedSource
-from omnigraph.pipelines.run import run_pipeline
+from omnigraph.pipelines.config.definition import FeedSource
+from omnigraph.pipelines.run.pipeline_run import run_pipeline
 from omnigraph.pipelines.sources import open_source, read_source_state
 from spark.pipeline_world import SIMPLE, company, defined
 

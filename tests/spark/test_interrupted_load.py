@@ -15,16 +15,16 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine import bulk_loading
+from omnigraph.engine import load_dispatch
 from omnigraph.errors import SparkFailedError, WriteRefusedError
-from omnigraph.spark.jobs import SparkRunner
-from omnigraph.spark.session import handle_interrupts
+from omnigraph.spark.spark_jobs import SparkRunner
+from omnigraph.spark.spark_session import handle_interrupts
 from spark.load_tasks import FailingUnit, fail_for_good, write_then_wait, write_until_stopped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from omnigraph.writers.bulk.writing import SplitResult
+    from omnigraph.bulk.split_writer import SplitResult
 
 SCHEMA = "node Person { name: String @key }"
 _WAIT_S = 120
@@ -81,7 +81,7 @@ def test_an_interrupted_load_cancels_its_tasks_and_removes_what_they_wrote(
     path = _people(tmp_path, ["ada"])
     main = graph.branch()
     with monkeypatch.context() as patched:
-        patched.setattr(bulk_loading, "_create_runner", lambda *_: Held(spark, task, tmp_path))
+        patched.setattr(load_dispatch, "_create_runner", lambda *_: Held(spark, task, tmp_path))
         threading.Thread(target=interrupt, daemon=True).start()
         with pytest.raises(KeyboardInterrupt):
             main.load(path, mode="append", engine="spark")
@@ -102,7 +102,7 @@ def test_a_load_of_which_a_task_fails_for_good_leaves_nothing(
     path = _people(tmp_path, ["ada"])
     with monkeypatch.context() as patched:
         patched.setattr(
-            bulk_loading, "_create_runner", lambda *_: Held(spark, fail_for_good, tmp_path)
+            load_dispatch, "_create_runner", lambda *_: Held(spark, fail_for_good, tmp_path)
         )
         with pytest.raises(SparkFailedError):
             graph.branch().load(path, mode="append", engine="spark")

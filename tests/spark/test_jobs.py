@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from omnigraph.bulk.task_runner import Runner, Stage
 from omnigraph.errors import BranchNotFoundError, InvalidArgumentError, SparkFailedError
-from omnigraph.spark.jobs import SparkRunner, run_tasks
-from omnigraph.spark.warming import multiply_by_two
-from omnigraph.writers.bulk.runner import Runner, Stage
+from omnigraph.spark.java_warmup import multiply_by_two
+from omnigraph.spark.spark_jobs import SparkRunner, run_tasks
 from spark import spark_tasks
 from spark.spark_tasks import Job
 

@@ -10,12 +10,12 @@ import pytest
 
 import omnigraph
 from omnigraph import Branch, Graph
-from omnigraph.engine import bulk_loading
+from omnigraph.bulk import splits
+from omnigraph.bulk.task_runner import Stage
+from omnigraph.engine import load_dispatch
 from omnigraph.errors import KeyConflictError, LoadError
-from omnigraph.spark.jobs import SparkRunner
-from omnigraph.spark.load import load_frames
-from omnigraph.writers.bulk import units
-from omnigraph.writers.bulk.runner import Stage
+from omnigraph.spark.frame_load import load_frames
+from omnigraph.spark.spark_jobs import SparkRunner
 from spark import load_tasks
 from spark.load_tasks import FailingUnit, write_then_fail
 
@@ -30,7 +30,7 @@ edge Knows: Person -> Person { since: I64? }
 
 @pytest.fixture
 def graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Graph]]:
-    monkeypatch.setattr(units, "UNIT_BYTES", 8_000)
+    monkeypatch.setattr(splits, "UNIT_BYTES", 8_000)
     made = [
         omnigraph.create(str(tmp_path / name), schema=SCHEMA, durable=False)
         for name in ("spark", "local")
@@ -67,7 +67,7 @@ def test_a_load_on_spark_gives_what_a_local_load_gives(graphs: list[Graph], tmp_
     told: list[Stage] = []
     result = on_spark.load(path, mode="append", engine="spark", stages=told.append)
     assert result.nodes == local.load(path, mode="append", engine="local").nodes
-    assert told[-1].total == len(units.plan_file_ranges(str(path), {}, type_name=None)) > 3
+    assert told[-1].total == len(splits.plan_file_ranges(str(path), {}, type_name=None)) > 3
     changed = lines(tmp_path, [{"type": "Person", "data": {"name": f"p{n}"}} for n in range(350)])
     on_spark.load(changed, mode="merge", engine="spark")
     local.load(changed, mode="merge", engine="local")
@@ -167,7 +167,7 @@ def test_rows_of_a_task_that_failed_after_writing_are_there_once(
             failing = [FailingUnit(unit, str(tmp_path)) for unit in units]
             return runner.run(failing, write_then_fail, stage=stage)
 
-    monkeypatch.setattr(bulk_loading, "_create_runner", lambda *_: Failing())
+    monkeypatch.setattr(load_dispatch, "_create_runner", lambda *_: Failing())
     main = graphs[0].branch()
     main.load(lines(tmp_path, crowd(300)), mode="append", engine="spark")
     assert (main.count("Person"), main.count("Knows")) == (300, 300)

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-unt
 from pyspark.errors import PySparkException
 
 from omnigraph.errors import SourceRefusedError, SparkDriverLostError, SparkFailedError
-from omnigraph.spark.failures import error_of, is_driver_lost, raise_on_driver_loss
+from omnigraph.spark.spark_failures import error_of, is_driver_lost, raise_on_driver_loss
 
 TESTS = Path(__file__).parent.parent
 

@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from omnigraph.spark.analysis import UnresolvedError
-from omnigraph.spark.parsing import build_empty_frame, find_syntax_error
+from omnigraph.spark.sql_analysis import UnresolvedError, build_empty_frame, find_syntax_error
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.pipelines.ledger import Ledger, Run
-from omnigraph.pipelines.run import RunOptions, run_pipeline
-from omnigraph.pipelines.sources import http
+from omnigraph.pipelines.ledger.run_ledger import Ledger, Run
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
+from omnigraph.pipelines.sources import http_source
 from spark.pipeline_world import SIMPLE, company, defined, entities, loads, logins
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -149,7 +149,7 @@ def test_duplicates_and_dangling_edges_fail_a_run_and_the_mended_source_succeeds
 def test_a_source_that_cannot_be_read_fails_the_run_and_leaves_the_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, retryable: bool, message: str
 ) -> None:
-    monkeypatch.setattr(http, "_BACKOFF_S", 0.0)
+    monkeypatch.setattr(http_source, "_BACKOFF_S", 0.0)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 is not enough")
     (tmp_path / "a.csv").write_text("login,years\nada,1\n")
     (tmp_path / "b.csv").write_text("years,login\n2,bo\n")

@@ -14,18 +14,18 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from omnigraph.bulk.bulk_sources import OriginRecord
 from omnigraph.errors import OmnigraphError, PipelineInvalidError, SourceRefusedError
-from omnigraph.pipelines.definition import FeedSource, FileSource
-from omnigraph.pipelines.frames import build_frames
-from omnigraph.pipelines.loading import catalog_of
-from omnigraph.pipelines.origins.locating import OpenSource
-from omnigraph.pipelines.origins.numbering import PART, ROW
-from omnigraph.pipelines.run import RunOptions, run_pipeline
+from omnigraph.pipelines.config.definition import FeedSource, FileSource
+from omnigraph.pipelines.mapping.mapping_frames import build_frames
+from omnigraph.pipelines.mapping.record_ids import PART, ROW
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
+from omnigraph.pipelines.run.stream_run import stream_pipeline
+from omnigraph.pipelines.run.target_attempt import catalog_of
 from omnigraph.pipelines.sources import SourceState, open_source, read_source_state
-from omnigraph.pipelines.sources.known import read_header_frame
-from omnigraph.pipelines.stream import stream_pipeline
-from omnigraph.writers.bulk.origins import OriginRecord
-from omnigraph.writers.inputs.tables import ORIGIN
+from omnigraph.pipelines.sources.provenance import OpenSource
+from omnigraph.pipelines.sources.source_dispatch import read_header_frame
+from omnigraph.writers.inputs.input_tables import ORIGIN
 from spark.pipeline_world import SIMPLE, company, defined, entities, logins
 
 pytestmark = pytest.mark.usefixtures("spark")

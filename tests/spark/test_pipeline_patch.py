@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph import Graph
-from omnigraph.pipelines.ledger import TargetRun
-from omnigraph.pipelines.run import RunOptions, run_pipeline
+from omnigraph.pipelines.ledger.run_ledger import TargetRun
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
 from spark.pipeline_world import company, defined
 
 pytestmark = pytest.mark.usefixtures("spark")

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from omnigraph.pipelines import run as run_module
-from omnigraph.pipelines.definition import Source
-from omnigraph.pipelines.run import RunOptions, run_pipeline
+from omnigraph.pipelines.config.definition import Source
+from omnigraph.pipelines.run import pipeline_run as run_module
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
 from omnigraph.pipelines.sources import SourceState, open_source
 from spark.pipeline_world import SIMPLE, company, defined, entities, loads, logins
 

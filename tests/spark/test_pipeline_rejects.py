@@ -17,16 +17,16 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from omnigraph.pipelines.definition import FileSource
-from omnigraph.pipelines.ledger import TargetRun
-from omnigraph.pipelines.origins.locating import OpenSource
-from omnigraph.pipelines.origins.numbering import PART, ROW
-from omnigraph.pipelines.run import RunOptions, run_pipeline
+from omnigraph.bulk.bulk_sources import OriginRecord
+from omnigraph.pipelines.config.definition import FileSource
+from omnigraph.pipelines.ledger.run_ledger import TargetRun
+from omnigraph.pipelines.mapping.record_ids import PART, ROW
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
+from omnigraph.pipelines.run.stream_run import stream_pipeline
 from omnigraph.pipelines.sources import open_source, read_source_state
-from omnigraph.pipelines.sources.postgres import open_cursor
-from omnigraph.pipelines.stream import stream_pipeline
-from omnigraph.storage.remote_objects import create_s3_client
-from omnigraph.writers.bulk.origins import OriginRecord
+from omnigraph.pipelines.sources.postgres_source import open_cursor
+from omnigraph.pipelines.sources.provenance import OpenSource
+from omnigraph.storage.objects.remote_store import create_s3_client
 from spark.pipeline_world import SIMPLE, company, defined, entities, logins
 from spark.postgres_server import running
 from stores import S3Server

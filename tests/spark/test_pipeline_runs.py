@@ -16,13 +16,13 @@ from omnigraph.errors import (
     SecretMissingError,
     SourceRefusedError,
 )
-from omnigraph.pipelines.due import run_due
-from omnigraph.pipelines.ledger import Ledger
-from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.review import read_runs
-from omnigraph.pipelines.run import RunOptions, run_pipeline
+from omnigraph.pipelines.config.secret_resolver import Resolver
+from omnigraph.pipelines.ledger.run_ledger import Ledger
+from omnigraph.pipelines.run.pipeline_inspection import read_runs
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
+from omnigraph.pipelines.run.scheduler import run_due
 from omnigraph.storage import open_objects
-from omnigraph.storage.faults import FaultyObjects, SimulatedCrash, Steps, iter_faults
+from omnigraph.storage.objects.faults import FaultyObjects, SimulatedCrash, Steps, iter_faults
 from spark.pipeline_world import (
     DOCUMENTS,
     EVERYTHING,

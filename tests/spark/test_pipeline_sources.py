@@ -17,13 +17,13 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
+from omnigraph.bulk.task_runner import Stage
 from omnigraph.errors import SourceFailedError, SourceRefusedError
-from omnigraph.pipelines.definition import FileSource, PostgresSource
-from omnigraph.pipelines.run import RunOptions, run_pipeline
+from omnigraph.pipelines.config.definition import FileSource, PostgresSource
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
 from omnigraph.pipelines.sources import open_source, read_source_state
-from omnigraph.pipelines.sources.postgres import open_cursor
-from omnigraph.storage.remote_objects import create_s3_client
-from omnigraph.writers.bulk.runner import Stage
+from omnigraph.pipelines.sources.postgres_source import open_cursor
+from omnigraph.storage.objects.remote_store import create_s3_client
 from spark.pipeline_world import SIMPLE, company, defined, entities, loads
 from spark.postgres_server import running
 from stores import S3Server

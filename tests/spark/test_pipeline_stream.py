@@ -11,17 +11,17 @@ import pytest
 from pyspark.sql import DataFrame
 
 from omnigraph.errors import InvalidArgumentError, RunFailedError, SourceRefusedError
-from omnigraph.pipelines import stream
-from omnigraph.pipelines.definition import FileSource, Pipeline
-from omnigraph.pipelines.ledger import Ledger
-from omnigraph.pipelines.origins.numbering import BLOCK, FILE
-from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.run import RunOptions
-from omnigraph.pipelines.sources.files import list_files
-from omnigraph.pipelines.stream import stream_pipeline
-from omnigraph.spark.session import get_session
+from omnigraph.pipelines.config.definition import FileSource, Pipeline
+from omnigraph.pipelines.config.secret_resolver import Resolver
+from omnigraph.pipelines.ledger.run_ledger import Ledger
+from omnigraph.pipelines.mapping.record_ids import BLOCK, FILE
+from omnigraph.pipelines.run import stream_run
+from omnigraph.pipelines.run.pipeline_run import RunOptions
+from omnigraph.pipelines.run.stream_run import stream_pipeline
+from omnigraph.pipelines.sources.file_source import list_files
+from omnigraph.spark.spark_session import get_session
 from omnigraph.storage import Objects, open_objects
-from omnigraph.storage.faults import Fault, FaultKind, FaultyObjects, Steps
+from omnigraph.storage.objects.faults import Fault, FaultKind, FaultyObjects, Steps
 from spark.pipeline_world import SIMPLE, company, defined, entities, loads, logins
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -65,7 +65,7 @@ def test_a_batch_that_fails_stops_the_stream_and_is_given_again(tmp_path: Path) 
 def test_a_stream_without_an_end_keeps_its_newest_runs_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "RUNS_KEPT_MAX", 1)
+    monkeypatch.setattr(stream_run, "RUNS_KEPT_MAX", 1)
     with company(tmp_path) as graph:
         logins(tmp_path, "a.jsonl", "ada")
         pipeline = defined(tmp_path, SIMPLE)
@@ -114,12 +114,12 @@ def _cancelled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from ()
 
 
-def _batches(pipeline: Pipeline, folder: Path) -> stream._BatchRunner:
+def _batches(pipeline: Pipeline, folder: Path) -> stream_run._BatchRunner:
     resolver = Resolver.from_environment(pipeline)
     source = resolver.resolve_source("source")
     assert isinstance(source, FileSource)
-    streamed = stream._StreamSource("source", source, list_files(source))
-    return stream._BatchRunner(pipeline, RunOptions(), resolver, streamed, _noted(folder))
+    streamed = stream_run._StreamSource("source", source, list_files(source))
+    return stream_run._BatchRunner(pipeline, RunOptions(), resolver, streamed, _noted(folder))
 
 
 def _rows(login: str) -> DataFrame:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.pipelines.ledger import TargetRun
-from omnigraph.pipelines.run import RunOptions, run_pipeline
+from omnigraph.pipelines.ledger.run_ledger import TargetRun
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
 from spark.pipeline_world import SIMPLE, company, defined, entities, loads
 
 pytestmark = pytest.mark.usefixtures("spark")

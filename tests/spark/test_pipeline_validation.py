@@ -11,7 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from omnigraph.errors import SparkMissingError
-from omnigraph.pipelines.validation import LazySparkSession, ValidationReport, validate_definition
+from omnigraph.pipelines.config.definition_validator import (
+    LazySparkSession,
+    ValidationReport,
+    validate_definition,
+)
 from spark.pipeline_world import SCHEMA
 
 pytestmark = pytest.mark.usefixtures("spark")

@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Cancellation, Graph
-from omnigraph.engine.reads import PreparedRead, build_read_request, prepare_read
+from omnigraph.engine.read_requests import PreparedRead, build_read_request, prepare_read
 from omnigraph.errors import (
     EngineUnsupportedError,
     InvalidArgumentError,
@@ -20,7 +20,7 @@ from omnigraph.errors import (
 )
 from omnigraph.execution.result import Result
 from omnigraph.spark.query import run_query
-from omnigraph.spark.query.frames import SizeThresholds
+from omnigraph.spark.query.query_frames import SizeThresholds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

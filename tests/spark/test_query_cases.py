@@ -10,7 +10,7 @@ import pytest
 from logic.parse import parse_case
 from logic.runner import run_case
 from logic.spark_arm import SparkArm
-from omnigraph.syntax import Mode
+from omnigraph.lang.lexer import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

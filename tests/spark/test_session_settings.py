@@ -11,9 +11,9 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.pipelines.run import run_pipeline
-from omnigraph.spark.load import map_columns
-from omnigraph.spark.session import get_strict_session
+from omnigraph.pipelines.run.pipeline_run import run_pipeline
+from omnigraph.spark.frame_load import map_columns
+from omnigraph.spark.spark_session import get_strict_session
 from spark.pipeline_world import SIMPLE, company, defined
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.pipelines.run import RunOptions, run_pipeline
-from omnigraph.storage.remote_objects import create_s3_client
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
+from omnigraph.storage.objects.remote_store import create_s3_client
 from spark.pipeline_world import SIMPLE, company, defined, entities, loads
 from stores import S3Server
 

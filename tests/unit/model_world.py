@@ -8,11 +8,11 @@ from itertools import count
 from typing import Any
 
 from model import Affected, ModelGraph, to_json
-from omnigraph.query.compile import compile_query
-from omnigraph.query.lower import lower_query
-from omnigraph.query.parameters import bind_parameters
-from omnigraph.query.plan import ReadPlan
-from omnigraph.query.typed import Mutation, Parameter
+from omnigraph.query.logical_plan import ReadPlan
+from omnigraph.query.query_compiler import compile_query
+from omnigraph.query.query_lowering import lower_query
+from omnigraph.query.query_parameters import bind_parameters
+from omnigraph.query.typed_tree import Mutation, Parameter
 from omnigraph.schema import load_catalog
 
 NOW = 1_700_000_000_000

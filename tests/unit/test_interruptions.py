@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.errors.interruptions import interruption_of, raise_interruptions
+from omnigraph.errors.base_error import interruption_of, raise_interruptions
 
 
 class Stopped(KeyboardInterrupt):

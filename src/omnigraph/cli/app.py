@@ -9,31 +9,31 @@ from typing import Annotated
 import typer
 
 from omnigraph import __version__
-from omnigraph.cli import (
+from omnigraph.cli.command_errors import handle_termination
+from omnigraph.cli.command_line import CommandLine
+from omnigraph.cli.command_registry import HELP_NAMES, expand_options, register_command
+from omnigraph.cli.commands import (
     blob_commands,
     branch_commands,
     changes_commands,
     commit_commands,
     diff_command,
     entity_commands,
-    fmt,
+    fmt_command,
     graph_commands,
     index_commands,
-    lint,
-    load,
+    lint_command,
+    load_command,
     merge_commands,
     pipeline_commands,
     query_commands,
+    retention_commands,
     schema_commands,
     spark_commands,
-    upkeep_commands,
 )
-from omnigraph.cli.command_line import CommandLine
-from omnigraph.cli.failures import handle_termination
-from omnigraph.cli.scope import Capability, Scope
-from omnigraph.cli.verbs import HELP_NAMES, expand_options, register_command
+from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.views import OutputError, finish_output, prepare_streams, print_problems
-from omnigraph.schema.accepted import IR_VERSION
+from omnigraph.schema.accepted_schema import IR_VERSION
 
 _LEGEND = """\
 Commands by what they need:
@@ -60,7 +60,7 @@ app = typer.Typer(
 )
 for _part in (
     graph_commands,
-    load,
+    load_command,
     query_commands,
     branch_commands,
     commit_commands,
@@ -71,11 +71,11 @@ for _part in (
     schema_commands,
     blob_commands,
     index_commands,
-    upkeep_commands,
+    retention_commands,
     pipeline_commands,
     spark_commands,
-    lint,
-    fmt,
+    lint_command,
+    fmt_command,
 ):
     _part.register(app)
 

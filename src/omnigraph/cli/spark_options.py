@@ -73,8 +73,8 @@ class SparkTarget:
     @contextmanager
     def use_session(self) -> Iterator[None]:
         """Let what needs Spark meanwhile start it there: nothing else starts it."""
-        module = import_spark_module("session")
-        with module.made_with(module.SparkOptions(self.master, self.remote, self.settings)):
+        module = import_spark_module("spark_session")
+        with module.use_options(module.SparkOptions(self.master, self.remote, self.settings)):
             yield
 
 
@@ -107,6 +107,6 @@ class ReadExecution(SparkTarget):
 def import_spark_module(name: str) -> ModuleType:
     """A module of `omnigraph.spark`."""
     # The engine takes time to import, which help and mistakes need not wait for.
-    from omnigraph.engine import distributed  # noqa: PLC0415
+    from omnigraph.engine import spark_bridge  # noqa: PLC0415
 
-    return distributed.import_spark_module(name)
+    return spark_bridge.import_spark_module(name)

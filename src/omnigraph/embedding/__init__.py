@@ -5,8 +5,7 @@
 for tests. `vectors` checks and normalises what an embedder returns.
 """
 
-from omnigraph.embedding.configured import ConfiguredEmbedder
+from omnigraph.embedding.configured_embedder import ConfiguredEmbedder, MockEmbedder
 from omnigraph.embedding.embedder import NamedEmbedder, TimeLimitedEmbedder
-from omnigraph.embedding.mock import MockEmbedder
 
 __all__ = ["ConfiguredEmbedder", "MockEmbedder", "NamedEmbedder", "TimeLimitedEmbedder"]

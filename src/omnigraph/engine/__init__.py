@@ -35,22 +35,28 @@ forked child has none of the threads its parent's store works with, and waits fo
     repair        what others wrote to the tables, and derived objects that are stale
 """
 
-from omnigraph.engine.blobs import Blob
+from omnigraph.engine.blob_reader import Blob
 from omnigraph.engine.branch import Branch
-from omnigraph.engine.check import CheckReport
+from omnigraph.engine.check.graph_check import CheckReport
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff import Diff
-from omnigraph.engine.entity_change import EntityChange
+from omnigraph.engine.entity_changes import EntityChange
+from omnigraph.engine.entity_history import EntityVersion
 from omnigraph.engine.feed import Baseline, Block, Cause, ChangesPage, FeedPage
 from omnigraph.engine.graph import Graph, connect, create_graph, open_graph
-from omnigraph.engine.history import EntityVersion
-from omnigraph.engine.maintenance import IndexBuildResult, OptimizeResult
-from omnigraph.engine.merge_results import MergePlan, MergeResult
+from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
 from omnigraph.engine.repair import RepairReport
-from omnigraph.engine.results import LoadResult, MutationResult, SchemaResult, TableInfo
+from omnigraph.engine.retention import CleanupReport, Tag
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.upkeep import CleanupReport, Tag
-from omnigraph.execution.budget import Cancellation
+from omnigraph.engine.write_results import (
+    LoadResult,
+    MergePlan,
+    MergeResult,
+    MutationResult,
+    SchemaResult,
+    TableInfo,
+)
+from omnigraph.execution.query_budget import Cancellation
 from omnigraph.writers.maintain import IndexState, IndexStatus
 
 __all__ = [

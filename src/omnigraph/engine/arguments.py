@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.versioning.fields import require_storable_text
+from omnigraph.versioning.json_fields import require_storable_text
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_TIME: Final = "NaT"

@@ -8,40 +8,44 @@ from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from omnigraph.engine import arguments, feed, maintenance
-from omnigraph.engine.blobs import Blob
-from omnigraph.engine.bulk_loading import (
+from omnigraph.bulk.task_runner import StageProgress
+from omnigraph.engine import arguments, feed, optimize
+from omnigraph.engine.blob_reader import Blob
+from omnigraph.engine.commit import Commit, commit_of, counts_of
+from omnigraph.engine.commit_loop import Terms, write
+from omnigraph.engine.diff import Diff, StateRef, compute_diff, resolve_ref
+from omnigraph.engine.entity_changes import parse_filters
+from omnigraph.engine.entity_history import EntityVersion, compute_blame, entity_of, iter_history
+from omnigraph.engine.graph_session import Session
+from omnigraph.engine.load_dispatch import (
     AnySource,
     LoadEngine,
     LoadRequest,
     OnError,
     load_source,
 )
-from omnigraph.engine.commit import Commit, commit_of
-from omnigraph.engine.diff import Diff, StateRef, compute_diff, resolve_ref
-from omnigraph.engine.entity_change.filters import parse_filters
-from omnigraph.engine.history import EntityVersion, compute_blame, entity_of, iter_history
-from omnigraph.engine.maintenance import IndexBuildResult, OptimizeResult
-from omnigraph.engine.merge_results import MergePlan, MergeResult
-from omnigraph.engine.merging import Mergeable, Merger, Prefer
-from omnigraph.engine.operations import MigrationOperation, MutationOperation
-from omnigraph.engine.reads import ReadEngine, build_read_request
-from omnigraph.engine.results import LoadResult, MutationResult, SchemaResult
-from omnigraph.engine.session import Session
+from omnigraph.engine.merger import Mergeable, Merger, Prefer
+from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
+from omnigraph.engine.read_requests import ReadEngine, build_read_request
 from omnigraph.engine.snapshot import EntityKind, Snapshot
-from omnigraph.engine.writing import Terms, write
-from omnigraph.engine.written import counts_of
+from omnigraph.engine.write_operations import MigrationOperation, MutationOperation
+from omnigraph.engine.write_results import (
+    LoadResult,
+    MergePlan,
+    MergeResult,
+    MutationResult,
+    SchemaResult,
+)
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.execution.budget import Cancellation
-from omnigraph.execution.planner.explain import Explained
+from omnigraph.execution.optimizer.explain_plan import Explained
+from omnigraph.execution.query_budget import Cancellation
 from omnigraph.execution.result import Result
-from omnigraph.query.settings import SettingValue
+from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema import load_catalog
 from omnigraph.schema.migration import MigrationPlan, plan_migration
 from omnigraph.versioning import Stream
-from omnigraph.writers.bulk.runner import StageProgress
 from omnigraph.writers.inputs import Dialect, InputOptions, Progress
-from omnigraph.writers.load import LoadMode
+from omnigraph.writers.load_records import LoadMode
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -426,11 +430,11 @@ class Branch:
 
         No answer depends on them. Those that cannot be built yet are returned as pending.
         """
-        return maintenance.ensure_indices(self._session, self._stream)
+        return optimize.ensure_indices(self._session, self._stream)
 
     def optimize(self) -> OptimizeResult:
         """Join small fragments and extend the declared indexes to all rows, in one commit."""
-        return maintenance.optimize(self._session, self._stream)
+        return optimize.optimize(self._session, self._stream)
 
     def plan_schema(self, text: str) -> MigrationPlan:
         """The steps that would bring a schema into force, supported or not; nothing is written."""

@@ -5,40 +5,58 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from omnigraph import versioning
-from omnigraph.engine import arguments, feed, statements
+from omnigraph.engine import arguments, feed
 from omnigraph.engine.branch import Branch
-from omnigraph.engine.check import COMMITS_MAX, CheckReport, check_graph
+from omnigraph.engine.check.graph_check import COMMITS_MAX, CheckReport, check_graph
 from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.diff import Diff, StateRef, compute_diff, resolve_name, resolve_ref
-from omnigraph.engine.distributed import import_spark_api
-from omnigraph.engine.entity_change.filters import parse_filters
+from omnigraph.engine.entity_changes import parse_filters
+from omnigraph.engine.graph_session import Session
+from omnigraph.engine.refs import resolve_source
 from omnigraph.engine.repair import RepairReport, repair
 from omnigraph.engine.resources import Environment, Storage, open_storage
-from omnigraph.engine.session import Session
+from omnigraph.engine.retention import CleanupReport, Tag, build_policy, cleanup, tag_of
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.sources import resolve_source
-from omnigraph.engine.upkeep import CleanupReport, Tag, build_policy, cleanup, tag_of
+from omnigraph.engine.spark_bridge import import_spark_api
 from omnigraph.errors import (
+    ExecutionError,
     GraphExistsError,
     GraphNotFoundError,
     InvalidArgumentError,
     StorageRefusedError,
 )
-from omnigraph.query.settings import SettingValue
+from omnigraph.lang.lexer import Mode
+from omnigraph.query.ast import (
+    BranchCreate,
+    BranchDelete,
+    BranchList,
+    BranchMerge,
+    Explain,
+    Query,
+    Show,
+)
+from omnigraph.query.logical_plan import ReadPlan
+from omnigraph.query.parser import ParsedFile
+from omnigraph.query.query_compiler import compile_declaration, parse_file
+from omnigraph.query.query_explain import explain_plan
+from omnigraph.query.query_settings import SettingValue, list_shown_settings, resolve_settings
 from omnigraph.schema import load_catalog
-from omnigraph.schema.shape import JsonObject
+from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.storage import require_exclusive_puts
-from omnigraph.storage.reserve import keep_reserve
+from omnigraph.storage.objects.disk_reserve import keep_reserve
 from omnigraph.versioning import Signature
 from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.writers.maintain import IndexStatus, list_index_status
-from omnigraph.writers.migrate import SchemaText, create_initial_tables
+from omnigraph.writers.schema_migration import SchemaText, create_initial_tables
 
 if TYPE_CHECKING:
-    from omnigraph.spark.entry import GraphSpark
+    from omnigraph.spark.graph_api import GraphSpark
+
+_SETTING_COLUMNS = ("name", "value", "default", "source", "scope")
+_PLAN_COLUMNS = ("tree", "depth", "node", "detail")
 
 
 def create_graph(
@@ -255,9 +273,7 @@ class Graph:
         """
         arguments.require_text("text", text)
         arguments.require_text("branch", branch)
-        return statements.execute_statement(
-            self, self._session, text, branch=branch, settings=settings
-        )
+        return execute_statement(self, self._session, text, branch=branch, settings=settings)
 
     def index_status(self, branch: str = MAIN_BRANCH) -> list[IndexStatus]:
         """Every index that the schema of a branch declares, and how much of its type it covers."""
@@ -373,3 +389,57 @@ class Graph:
                 raise InvalidArgumentError(
                     "at", f"a {type(at).__name__} names no commit", hint="pass a commit or its id"
                 )
+
+
+def execute_statement(
+    graph: Graph,
+    session: Session,
+    text: str,
+    *,
+    branch: str,
+    settings: Mapping[str, SettingValue] | None = None,
+) -> list[JsonObject]:
+    """Run the statement of a text; its rows, or none for one that only does something."""
+    mode = session.resources.environment.mode
+    parsed = parse_file(text, mode=mode)
+    statement = parsed.file.statement
+    match statement:
+        case BranchCreate():
+            parent = MAIN_BRANCH if statement.parent is None else statement.parent.text
+            graph.create_branch(statement.name.text, source=parent)
+            return []
+        case BranchDelete():
+            graph.delete_branch(statement.name.text)
+            return []
+        case BranchList():
+            return [{"name": name} for name in sorted(graph.branches())]
+        case BranchMerge():
+            target = MAIN_BRANCH if statement.target is None else statement.target.text
+            return _merge_branches(graph, statement.source.text, target)
+        case Show():
+            known = resolve_settings(parsed.file.settings, request=settings)
+            rows = list_shown_settings(statement, known)
+            return [{name: str(getattr(row, name)) for name in _SETTING_COLUMNS} for row in rows]
+        case Explain(query):
+            return _explain_query(graph, query, parsed, branch=branch, mode=mode)
+        case None:
+            raise InvalidArgumentError(
+                "text", "it holds no statement", hint="run queries with query"
+            )
+        case _:
+            assert_never(statement)
+
+
+def _merge_branches(graph: Graph, source: str, target: str) -> list[JsonObject]:
+    result = graph.branch(target).merge(source)
+    return [{"source": source, "target": target, "outcome": result.outcome, "commit": result.id}]
+
+
+def _explain_query(
+    graph: Graph, query: Query, parsed: ParsedFile, *, branch: str, mode: Mode
+) -> list[JsonObject]:
+    catalog = graph.branch(branch).snapshot().view.catalog
+    plan = compile_declaration(query, parsed, catalog, mode=mode).plan
+    if not isinstance(plan, ReadPlan):
+        raise ExecutionError("explain shows the plan of a read, not of a mutation")
+    return [{name: getattr(row, name) for name in _PLAN_COLUMNS} for row in explain_plan(plan)]

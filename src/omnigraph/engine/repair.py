@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
-from omnigraph.engine.session import Session
+from omnigraph.engine.graph_session import Session
 from omnigraph.errors import (
     CommitNotFoundError,
     CorruptObjectError,
@@ -19,13 +19,13 @@ from omnigraph.errors import (
     InvalidArgumentError,
     StorageError,
 )
-from omnigraph.schema.shape import JsonObject
-from omnigraph.storage import layout
-from omnigraph.storage.linear import LinearHistory
+from omnigraph.schema.schema_shape import JsonObject
+from omnigraph.storage.objects import layout
+from omnigraph.storage.tables.table_manifests import LinearHistory
 from omnigraph.versioning import Log, Record, Snapshot, Stream
-from omnigraph.versioning.fields import decode_fields
+from omnigraph.versioning.json_fields import decode_fields
 from omnigraph.versioning.log import REMOTE_HINT_EVERY
-from omnigraph.versioning.snapshot import decode_checkpoint, snapshot_of
+from omnigraph.versioning.log_snapshot import decode_checkpoint, snapshot_of
 
 
 class Classification(StrEnum):

@@ -13,19 +13,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from omnigraph.embedding import ConfiguredEmbedder
+from omnigraph.engine.auto_cleanup import AutoCleanup, read_policy
 from omnigraph.engine.background import Background, TableThreads
-from omnigraph.engine.janitor import AutoCleanup, read_policy
-from omnigraph.engine.plans import CompiledQueryCache
-from omnigraph.engine.remembered import ArrayCache
+from omnigraph.engine.graph_caches import ArrayCache, CompiledQueryCache
 from omnigraph.errors import CorruptObjectError, FormatTooNewError
-from omnigraph.execution.options import Access
-from omnigraph.execution.read import QueryExecutor
-from omnigraph.execution.reading import Embedder
+from omnigraph.execution.execution_context import Embedder
+from omnigraph.execution.executor import QueryExecutor
+from omnigraph.execution.query_budget import Access
 from omnigraph.execution.search import share_memory
-from omnigraph.execution.sources import create_source_cache
-from omnigraph.execution.view import open_view
+from omnigraph.execution.sources.source_cache import create_source_cache
+from omnigraph.lang.lexer import Mode
+from omnigraph.rows.view import open_view
 from omnigraph.storage import Objects, Tables, open_objects
-from omnigraph.syntax import Mode
 from omnigraph.versioning import (
     MAIN,
     Branches,
@@ -39,10 +38,11 @@ from omnigraph.versioning import (
     Settings,
     Snapshot,
 )
-from omnigraph.versioning.collect import Collector, Policy
+from omnigraph.versioning.gc.collector import Collector
+from omnigraph.versioning.gc.gc_roots import Policy
 from omnigraph.versioning.record import GENESIS_SEQ
-from omnigraph.versioning.schemas import Schemas
-from omnigraph.writers.keys import KeyCache
+from omnigraph.versioning.schema_store import Schemas
+from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.maintain import IndexBuilder
 
 

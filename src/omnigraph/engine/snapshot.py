@@ -9,33 +9,34 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from omnigraph import versioning
-from omnigraph.diagnostics import suggest_similar
+from omnigraph.changes.rows_by_id import fetch_rows
+from omnigraph.changes.type_difference import decode_images, encode_images
 from omnigraph.engine import arguments
-from omnigraph.engine.blobs import Blob, open_blob
+from omnigraph.engine.blob_reader import Blob, open_blob
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff import Diff, StateRef, compute_diff, resolve_ref
-from omnigraph.engine.entity_change.filters import parse_filters
-from omnigraph.engine.reads import (
+from omnigraph.engine.entity_changes import parse_filters
+from omnigraph.engine.graph_session import Session
+from omnigraph.engine.read_requests import (
     ReadEngine,
     ReadRequest,
     build_read_request,
     prepare_read,
     require_engine,
 )
-from omnigraph.engine.results import TableInfo
-from omnigraph.engine.session import Session
+from omnigraph.engine.write_results import TableInfo
 from omnigraph.errors import InvalidArgumentError, TypeNotFoundError
-from omnigraph.execution.budget import Cancellation
-from omnigraph.execution.changes import decode_images, encode_images, fetch_rows
-from omnigraph.execution.export import export_lines
-from omnigraph.execution.networks import to_networkx
-from omnigraph.execution.planner.explain import Explained
+from omnigraph.execution.optimizer.explain_plan import Explained
+from omnigraph.execution.query_budget import Cancellation
 from omnigraph.execution.result import Result
-from omnigraph.execution.type_dataset import TypeDataset
-from omnigraph.execution.view import View, table_types_of
-from omnigraph.query.settings import SettingValue
-from omnigraph.schema.accepted import IR_VERSION, TypeKey, TypeKind
-from omnigraph.schema.shape import JsonObject
+from omnigraph.lang.spellcheck import suggest_similar
+from omnigraph.query.query_settings import SettingValue
+from omnigraph.rows.json_export import export_lines
+from omnigraph.rows.networkx_export import to_networkx
+from omnigraph.rows.type_dataset import TypeDataset
+from omnigraph.rows.view import View, table_types_of
+from omnigraph.schema.accepted_schema import IR_VERSION, TypeKey, TypeKind
+from omnigraph.schema.schema_shape import JsonObject
 
 EntityKind = Literal["node", "edge"]
 

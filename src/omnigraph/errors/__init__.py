@@ -70,34 +70,17 @@ Every error has `code` (a stable snake_case word), `retryable`, and `hint` (what
 
 from __future__ import annotations
 
-from omnigraph.errors.asking import (
-    CompileError,
-    EmbeddingError,
-    EngineUnsupportedError,
-    ExecutionError,
-    InvalidArgumentError,
-    LibraryMissingError,
-    ParameterError,
-    QueryCancelledError,
-    QueryNotFoundError,
-    QueryTimeoutError,
-    ResourceLimitError,
-    TypeNotFoundError,
-    UnknownParameterError,
-    WrongQueryKindError,
-)
-from omnigraph.errors.base import (
+from omnigraph.errors.base_error import (
     OmnigraphError,
 )
-from omnigraph.errors.following import (
+from omnigraph.errors.change_feed_errors import (
     ChangeCursorRejectedError,
     ChangeFeedGapError,
     ChangeSchemaBoundaryError,
     CommitHasNoParentError,
     EntityNotFoundError,
 )
-from omnigraph.errors.merging import EntityConflict, MergeConflictError
-from omnigraph.errors.pipelines import (
+from omnigraph.errors.pipeline_errors import (
     ApprovalRequiredError,
     PipelineInvalidError,
     PipelineNotFoundError,
@@ -109,13 +92,27 @@ from omnigraph.errors.pipelines import (
     TooFewRowsError,
     TooManyRejectedError,
 )
-from omnigraph.errors.spark import (
+from omnigraph.errors.query_errors import (
+    CompileError,
+    EmbeddingError,
+    EngineUnsupportedError,
+    ExecutionError,
+    InvalidArgumentError,
     JavaMissingError,
+    LibraryMissingError,
+    ParameterError,
+    QueryCancelledError,
+    QueryNotFoundError,
+    QueryTimeoutError,
+    ResourceLimitError,
     SparkDriverLostError,
     SparkFailedError,
     SparkMissingError,
+    TypeNotFoundError,
+    UnknownParameterError,
+    WrongQueryKindError,
 )
-from omnigraph.errors.stored import (
+from omnigraph.errors.storage_errors import (
     BlobNotFoundError,
     BranchExistsError,
     BranchGoneError,
@@ -138,12 +135,14 @@ from omnigraph.errors.stored import (
     TagExistsError,
     TagNotFoundError,
 )
-from omnigraph.errors.writing import (
+from omnigraph.errors.write_errors import (
     VIOLATIONS_SHOWN_MAX,
     ConflictError,
+    EntityConflict,
     InDoubtError,
     KeyConflictError,
     LoadError,
+    MergeConflictError,
     MigrationUnsupportedError,
     PreconditionFailedError,
     StagingExpiredError,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.execution.source import DenseIds, RowIndices
+from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import ExecutionError, LibraryMissingError
-from omnigraph.execution.json_values import encode_json_values
-from omnigraph.query.plan import ResultColumn
+from omnigraph.query.logical_plan import ResultColumn
+from omnigraph.rows.json_encoding import encode_json_values
 
 # A notebook shows so many rows; the count is always told.
 HTML_ROWS_MAX = 50

@@ -21,9 +21,9 @@ the load is on the record of its commit; and it is skipped only while the target
     review                        looking at pipelines without running them
 """
 
-from omnigraph.pipelines.definition import Pipeline
-from omnigraph.pipelines.ledger import Run, TargetRun
-from omnigraph.pipelines.reading import read_pipeline
-from omnigraph.pipelines.run import RunOptions, run_pipeline
+from omnigraph.pipelines.config.definition import Pipeline
+from omnigraph.pipelines.config.definition_reader import read_pipeline
+from omnigraph.pipelines.ledger.run_ledger import Run, TargetRun
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
 
 __all__ = ["Pipeline", "Run", "RunOptions", "TargetRun", "read_pipeline", "run_pipeline"]

@@ -13,18 +13,17 @@ Modules, in order of control flow: `habits` (hints for what other languages spel
 """
 
 from omnigraph.query.check import check_query
-from omnigraph.query.compile import CompiledQuery, compile_query
-from omnigraph.query.describe import Descriptor, describe_query
-from omnigraph.query.explain import ExplainRow, explain_plan
-from omnigraph.query.format import format_queries
-from omnigraph.query.lint import LintReport, lint_file
-from omnigraph.query.lower import lower_query
-from omnigraph.query.parameters import ParameterMode, bind_parameters
+from omnigraph.query.logical_plan import Plan
 from omnigraph.query.parser import ParsedFile, parse_query_file
-from omnigraph.query.plan import Plan
-from omnigraph.query.printer import print_expr, print_file
+from omnigraph.query.query_compiler import CompiledQuery, compile_query
+from omnigraph.query.query_descriptor import Descriptor, describe_query
+from omnigraph.query.query_explain import ExplainRow, explain_plan
+from omnigraph.query.query_lint import LintReport, lint_file
+from omnigraph.query.query_lowering import lower_query
+from omnigraph.query.query_parameters import ParameterMode, bind_parameters
+from omnigraph.query.query_printer import format_queries, print_expr, print_file
 from omnigraph.query.rewrites import rewrite
-from omnigraph.query.typed import CheckedQuery
+from omnigraph.query.typed_tree import CheckedQuery
 
 __all__ = [
     "CheckedQuery",

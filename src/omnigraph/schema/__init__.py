@@ -13,14 +13,14 @@ Modules, in order of control flow: `types` and `values` (what properties hold), 
 a graph), `continuity` (what two schemas share) and `merging` (the schema of two branches).
 """
 
-from omnigraph.schema.accepted import AcceptedSchema
+from omnigraph.schema.accepted_schema import AcceptedSchema
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.compile import CompiledSchema, compile_schema, load_catalog
-from omnigraph.schema.identity import Acceptance, Evolution, accept_schema, evolve_schema
 from omnigraph.schema.migration import MigrationPlan, plan_migration
-from omnigraph.schema.parser import ParsedSchema, parse_schema
-from omnigraph.schema.printer import format_schema, print_schema
-from omnigraph.schema.shape import encode_shape, hash_shape
+from omnigraph.schema.schema_compiler import CompiledSchema, compile_schema, load_catalog
+from omnigraph.schema.schema_identity import Acceptance, Evolution, accept_schema, evolve_schema
+from omnigraph.schema.schema_parser import ParsedSchema, parse_schema
+from omnigraph.schema.schema_printer import format_schema, print_schema
+from omnigraph.schema.schema_shape import encode_shape, hash_shape
 
 __all__ = [
     "Acceptance",

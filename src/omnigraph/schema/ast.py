@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from omnigraph.diagnostics.source import NO_SPAN, Span
-from omnigraph.schema.types import Scalar
+from omnigraph.lang.source_text import NO_SPAN, Span
+from omnigraph.schema.property_types import Scalar
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The catalog: a checked schema, resolved for queries, writers and planners.
 
-Built from a syntax tree by `omnigraph.schema.build`. Properties of a node include the ones it gets
+Built from a syntax tree by `omnigraph.schema.schema_compiler`. Properties of a node include the ones it gets
 from its interfaces. Everything here is plain frozen data in declaration order.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from omnigraph.schema.types import PropertyType
+from omnigraph.schema.property_types import PropertyType
 
 # The endpoints of an edge as they appear in the property tuples of keys, uniques and indexes.
 SOURCE = "@src"

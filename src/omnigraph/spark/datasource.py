@@ -17,15 +17,15 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from omnigraph.diagnostics import suggest_similar
 from omnigraph.engine.graph import open_graph
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.spark.conditions import translate_filter
-from omnigraph.spark.scans import TypeScan, build_type_scan, map_column_names
-from omnigraph.spark.values import format_spark_schema
-from omnigraph.versioning.names import parse_time
+from omnigraph.lang.spellcheck import suggest_similar
+from omnigraph.spark.spark_types import format_spark_schema
+from omnigraph.spark.sql_conditions import translate_filter
+from omnigraph.spark.type_scans import TypeScan, build_type_scan, map_column_names
 from omnigraph.versioning.record import MAIN_BRANCH
+from omnigraph.versioning.ref_events import parse_time
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -34,12 +34,12 @@ or dead writer leaves behind cannot be seen. Errors are `StorageError` (it did n
     faults             crashes, failures and lost acknowledgements at the nth durable step
 """
 
-from omnigraph.storage.compaction_files import Compacted, Compaction
-from omnigraph.storage.objects import Objects, open_objects, require_exclusive_puts
-from omnigraph.storage.paths import Entry
-from omnigraph.storage.pins import Pin, Staged
-from omnigraph.storage.table import Table
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.objects.layout import Entry
+from omnigraph.storage.objects.object_store import Objects, open_objects, require_exclusive_puts
+from omnigraph.storage.tables.fragment_compaction import Compacted, Compaction
+from omnigraph.storage.tables.lance_tables import Tables
+from omnigraph.storage.tables.pins import Pin, Staged
+from omnigraph.storage.tables.table_reader import Table
 
 __all__ = [
     "Compacted",

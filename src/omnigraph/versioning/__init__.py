@@ -34,9 +34,10 @@ any step needs no repair; no commit that was acknowledged is lost.
     collect       lets go of old commits and removes what nothing refers to
 """
 
+from omnigraph.versioning.auto_compaction import Compactor, compact
 from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.commit_history import History
 from omnigraph.versioning.committer import Committer
-from omnigraph.versioning.compaction import Compactor, compact
 from omnigraph.versioning.effects import (
     AddColumns,
     Adopt,
@@ -51,10 +52,10 @@ from omnigraph.versioning.effects import (
     Replace,
 )
 from omnigraph.versioning.footprint import WHOLE, Footprint, ReadSet, make_mark
-from omnigraph.versioning.history import History
-from omnigraph.versioning.idset import IdSet
+from omnigraph.versioning.id_sets import IdSet
 from omnigraph.versioning.lineage import Lineage
 from omnigraph.versioning.log import Log
+from omnigraph.versioning.log_snapshot import Head, Snapshot
 from omnigraph.versioning.publisher import Publisher, Publishers
 from omnigraph.versioning.record import (
     MAIN,
@@ -68,7 +69,6 @@ from omnigraph.versioning.record import (
     Spilled,
     Stream,
 )
-from omnigraph.versioning.snapshot import Head, Snapshot
 from omnigraph.versioning.transaction import (
     BranchAt,
     PrepareAgain,

@@ -15,17 +15,16 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.ids import generate_ulid
-from omnigraph.storage import layout
-from omnigraph.versioning import names
-from omnigraph.versioning.codec import decode_ref, encode_ref
+from omnigraph.storage.objects import layout
+from omnigraph.versioning import ref_events
 from omnigraph.versioning.committer import Committer
-from omnigraph.versioning.events import Chain, RefEvents, is_live
-from omnigraph.versioning.fields import Fields
-from omnigraph.versioning.floors import Floors
-from omnigraph.versioning.holders import RetentionRoots
-from omnigraph.versioning.holds import Leases
+from omnigraph.versioning.json_fields import Fields
+from omnigraph.versioning.log_snapshot import Head, Snapshot, encode_checkpoint
 from omnigraph.versioning.record import MAIN, MAIN_BRANCH, CommitRef, Stream
-from omnigraph.versioning.snapshot import Head, Snapshot, encode_checkpoint
+from omnigraph.versioning.record_codec import decode_ref, encode_ref
+from omnigraph.versioning.ref_events import Chain, RefEvents, is_live
+from omnigraph.versioning.retention_floors import Floors
+from omnigraph.versioning.retention_roots import Leases, RetentionRoots
 from omnigraph.versioning.tags import Tags
 from omnigraph.versioning.transaction import BranchAt
 
@@ -83,7 +82,7 @@ class Branches:
 
     def create(self, name: str, *, at: Snapshot, actor: str | None = None) -> Stream:
         """Start a branch at any commit. No table is touched and no commit is made."""
-        _require_name(name, names.find_new_name_problem(name))
+        _require_name(name, ref_events.find_new_name_problem(name))
         generation = self._require_free(name).generation
         oldest = self.require_retained(at)
         stream = Stream(
@@ -161,7 +160,7 @@ class Branches:
             raise BranchNotFoundError(name, hint="it was deleted by somebody else just now")
 
     def _build_deletion(self, actor: str | None) -> dict[str, object]:
-        return names.build_deletion(now_us=self._committer.settings.now_us(), actor=actor)
+        return ref_events.build_deletion(now_us=self._committer.settings.now_us(), actor=actor)
 
     def _require_free(self, name: str) -> Chain:
         """Refuse a name that a branch or a tag has; the events of one that is free."""
@@ -180,7 +179,7 @@ class Branches:
         return found
 
     def _read_chain(self, name: str) -> Chain:
-        _require_name(name, names.find_name_problem(name))
+        _require_name(name, ref_events.find_name_problem(name))
         return self._events.read_chain(name)
 
     def _read_created(self, name: str, generation: int) -> Stream:

@@ -26,10 +26,11 @@ from omnigraph.errors import (
     StorageUnknownError,
 )
 from omnigraph.ids import decode_ulid_ms
-from omnigraph.storage import layout
-from omnigraph.storage.pins import Pin
-from omnigraph.storage.turns import acquire_lock
-from omnigraph.versioning import changes as change_sets
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.advisory_lock import acquire_lock
+from omnigraph.storage.tables.pins import Pin
+from omnigraph.versioning import change_sets
+from omnigraph.versioning.commit_clock import Clock, Stamp
 from omnigraph.versioning.effects import (
     Drop,
     EffectApplier,
@@ -39,13 +40,14 @@ from omnigraph.versioning.effects import (
     group_staged_files,
     is_rewritable,
 )
-from omnigraph.versioning.fields import encode_fields
 from omnigraph.versioning.footprint import (
     Footprint,
     FootprintConflict,
     find_conflict,
 )
+from omnigraph.versioning.json_fields import encode_fields
 from omnigraph.versioning.log import WHOLE_PINS_MAX, Log, PutOutcome
+from omnigraph.versioning.log_snapshot import Head, Snapshot
 from omnigraph.versioning.puts import Puts, pause_after
 from omnigraph.versioning.record import (
     GENESIS_SEQ,
@@ -60,8 +62,6 @@ from omnigraph.versioning.record import (
     Stream,
     generate_commit_id,
 )
-from omnigraph.versioning.snapshot import Head, Snapshot
-from omnigraph.versioning.stamps import Clock, Stamp
 from omnigraph.versioning.sweeps import Sweeps
 from omnigraph.versioning.transaction import (
     BranchAt,

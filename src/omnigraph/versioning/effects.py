@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, assert_never
 import pyarrow as pa
 
 from omnigraph.errors import ConflictError
-from omnigraph.storage.pins import Pin, Staged
-from omnigraph.versioning.idset import EMPTY, IdSet
+from omnigraph.storage.tables.pins import Pin, Staged
+from omnigraph.versioning.id_sets import EMPTY, IdSet
 
 ID_COLUMN = "__id"
 

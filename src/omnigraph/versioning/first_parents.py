@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from omnigraph.versioning.log_snapshot import Snapshot
 from omnigraph.versioning.record import CommitRef, LogEntry, Record, Stream
-from omnigraph.versioning.snapshot import Snapshot
 
 # The stream that owns a record, and its seq.
 RecordLocation: TypeAlias = tuple[str, int]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from omnigraph.versioning.changes import LoadedChange
-from omnigraph.versioning.idset import EMPTY, IdSet
+from omnigraph.versioning.change_sets import LoadedChange
+from omnigraph.versioning.id_sets import EMPTY, IdSet
 from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Maintenance
 
 

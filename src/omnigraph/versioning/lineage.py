@@ -24,9 +24,9 @@ from omnigraph.versioning.first_parents import (
     tops_of,
 )
 from omnigraph.versioning.log import Log
+from omnigraph.versioning.log_snapshot import Snapshot
 from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
-from omnigraph.versioning.schemas import Schemas, StoredSchema
-from omnigraph.versioning.snapshot import Snapshot
+from omnigraph.versioning.schema_store import Schemas, StoredSchema
 
 # How many records of a line are read at the same time, once a walk has followed it for a while.
 PAGE: Final = 32

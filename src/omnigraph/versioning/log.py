@@ -31,15 +31,11 @@ from omnigraph.errors import (
     StorageError,
     StorageUnknownError,
 )
-from omnigraph.storage import layout
-from omnigraph.storage.objects import Objects
-from omnigraph.versioning.codec import decode_entry, encode_entry
-from omnigraph.versioning.entry_cache import EntryCache
-from omnigraph.versioning.fields import decode_fields, encode_fields
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.object_store import Objects
 from omnigraph.versioning.first_parents import last_gap
-from omnigraph.versioning.floors import Floors
-from omnigraph.versioning.record import GENESIS_SEQ, MAIN, Close, LogEntry, Record, Stream
-from omnigraph.versioning.snapshot import (
+from omnigraph.versioning.json_fields import decode_fields, encode_fields
+from omnigraph.versioning.log_snapshot import (
     Head,
     Snapshot,
     decode_checkpoint,
@@ -47,6 +43,9 @@ from omnigraph.versioning.snapshot import (
     fold_events,
     snapshot_of,
 )
+from omnigraph.versioning.record import GENESIS_SEQ, MAIN, Close, LogEntry, Record, Stream
+from omnigraph.versioning.record_codec import EntryCache, decode_entry, encode_entry
+from omnigraph.versioning.retention_floors import Floors
 
 # Records of graphs with at most this many types hold all pins (75 bytes each): one read each.
 WHOLE_PINS_MAX: Final = 64

@@ -19,13 +19,13 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from omnigraph.errors import InDoubtError
-from omnigraph.storage.pins import Staged
-from omnigraph.versioning.changes import combine_change_sets
+from omnigraph.storage.tables.pins import Staged
+from omnigraph.versioning.change_sets import combine_change_sets
 from omnigraph.versioning.committer import Committer
 from omnigraph.versioning.effects import Append, Effect, LocatedRows, Part, Replace, count_bytes
 from omnigraph.versioning.footprint import Footprint, find_conflict, unite_footprints
+from omnigraph.versioning.log_snapshot import Head, Snapshot
 from omnigraph.versioning.record import Changed, ChangeSet, LogEntry, Record, Signature, Stream
-from omnigraph.versioning.snapshot import Head, Snapshot
 from omnigraph.versioning.transaction import PrepareAgain, Transaction
 
 # A batch larger than this only makes the first writer wait longer.

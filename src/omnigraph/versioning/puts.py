@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from omnigraph.errors import InDoubtError, StorageError, StorageUnknownError
-from omnigraph.storage import layout
+from omnigraph.storage.objects import layout
 from omnigraph.versioning.log import Log, PutOutcome
 from omnigraph.versioning.record import LogEntry, Record
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from omnigraph.ids import generate_ulid
-from omnigraph.storage.pins import Pin
-from omnigraph.versioning.fields import require_storable_text
-from omnigraph.versioning.idset import EMPTY, IdSet
+from omnigraph.storage.tables.pins import Pin
+from omnigraph.versioning.id_sets import EMPTY, IdSet
+from omnigraph.versioning.json_fields import require_storable_text
 
 MAIN_BRANCH: Final = "main"
 # The first record of a graph; it has no parent.

@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from omnigraph.storage import layout
-from omnigraph.storage.objects import Objects
-from omnigraph.versioning.fields import decode_fields, encode_fields
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.object_store import Objects
+from omnigraph.versioning.json_fields import decode_fields, encode_fields
 
 # A write that began more sweeps ago is taken for one whose files are gone.
 KEPT_MAX: Final = 100

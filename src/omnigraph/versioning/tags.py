@@ -20,11 +20,14 @@ from omnigraph.errors import (
     TagExistsError,
     TagNotFoundError,
 )
-from omnigraph.storage import layout
-from omnigraph.storage.objects import Objects
-from omnigraph.versioning import names
-from omnigraph.versioning.codec import decode_pins, decode_ref, encode_pins, encode_ref
-from omnigraph.versioning.events import (
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.object_store import Objects
+from omnigraph.versioning import ref_events
+from omnigraph.versioning.json_fields import Fields
+from omnigraph.versioning.log_snapshot import Snapshot
+from omnigraph.versioning.record import Stream
+from omnigraph.versioning.record_codec import decode_pins, decode_ref, encode_pins, encode_ref
+from omnigraph.versioning.ref_events import (
     Chain,
     RefEvents,
     find_newest_generations,
@@ -32,9 +35,6 @@ from omnigraph.versioning.events import (
     put_event,
     read_event,
 )
-from omnigraph.versioning.fields import Fields
-from omnigraph.versioning.record import Stream
-from omnigraph.versioning.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Tags:
 
     def create(self, name: str, *, at: Snapshot, actor: str | None = None) -> Tag:
         """Give a commit a name. It is kept, with everything in it, until the tag is deleted."""
-        _require_name(name, names.find_new_name_problem(name))
+        _require_name(name, ref_events.find_new_name_problem(name))
         generation = self._require_free(name).generation
         self._require_held(at)
         tag = Tag(name, at, self._now_us(), actor)
@@ -133,12 +133,12 @@ class Tags:
         return found
 
     def _read_chain(self, name: str) -> Chain:
-        _require_name(name, names.find_name_problem(name))
+        _require_name(name, ref_events.find_name_problem(name))
         return self._events.read_chain(name)
 
     def _delete(self, name: str, generation: int, actor: str | None) -> bool:
         """Put the event after a creation; True if it is there, False if another one is."""
-        event = names.build_deletion(now_us=self._now_us(), actor=actor)
+        event = ref_events.build_deletion(now_us=self._now_us(), actor=actor)
         return self._events.put(name, generation + 1, event, what=f"tag '{name}'")
 
     def _list_legacy(self, deleted_since: int | None) -> Iterator[Tag]:
@@ -168,7 +168,7 @@ class Tags:
         generation = self._find_legacy_generation(name)
         if not is_live(generation):
             return False
-        event = names.build_deletion(now_us=self._now_us(), actor=actor)
+        event = ref_events.build_deletion(now_us=self._now_us(), actor=actor)
         path = layout.build_tag_event_path(name, generation + 1)
         return put_event(self._objects, path, event, what=f"tag '{name}'")
 

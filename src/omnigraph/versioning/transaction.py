@@ -8,8 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, assert_never
 
-from omnigraph.storage.objects import Objects
-from omnigraph.storage.store_clock import read_store_time
+from omnigraph.storage.objects.object_store import Objects, read_store_time
 from omnigraph.versioning.effects import (
     Append,
     Effect,
@@ -24,6 +23,7 @@ from omnigraph.versioning.footprint import (
     unite_footprints,
 )
 from omnigraph.versioning.log import GRACE_S
+from omnigraph.versioning.log_snapshot import Snapshot
 from omnigraph.versioning.record import (
     NO_SIGNATURE,
     Bulk,
@@ -34,7 +34,6 @@ from omnigraph.versioning.record import (
     Signature,
     Spilled,
 )
-from omnigraph.versioning.snapshot import Snapshot
 
 # A large write loses more races than small ones beside it: it goes on losing for so long.
 RETRY_S_MAX: Final = 60.0

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import ResourceLimitError
-from omnigraph.execution.view import View
-from omnigraph.schema.accepted import TypeKind
-from omnigraph.storage.row_ids import FEW_IDS, ROW_ID, ROWS_PER_ID
-from omnigraph.storage.table import Table
+from omnigraph.rows.view import View
+from omnigraph.schema.accepted_schema import TypeKind
+from omnigraph.storage.tables.row_ids import FEW_IDS, ROW_ID, ROWS_PER_ID
+from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.change import (
+from omnigraph.writers.existing_rows import CommittedState
+from omnigraph.writers.graph_change import (
     NO_COPIES,
     NO_EDGE_COPIES,
     AbsentRows,
@@ -28,8 +29,7 @@ from omnigraph.writers.change import (
     TypeChange,
     combine_column,
 )
-from omnigraph.writers.committed import CommittedState
-from omnigraph.writers.keys import KeyCache
+from omnigraph.writers.key_cache import KeyCache
 
 # Counts the bytes that were read, and refuses too many.
 SpendBytes: TypeAlias = Callable[[int], None]

@@ -7,39 +7,44 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import assert_never
 
+import numpy as np
+import pyarrow as pa
+
 from omnigraph.errors import WriteRefusedError
-from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
-from omnigraph.execution.expressions import Params
-from omnigraph.execution.pinned import find_equality_value
-from omnigraph.execution.view import View
 from omnigraph.ids import generate_ulid
-from omnigraph.query import typed
-from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.query import typed_tree
+from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
+from omnigraph.rows.evaluator import Params
+from omnigraph.rows.id_predicates import find_equality_value
+from omnigraph.rows.view import View
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType, NodeType
-from omnigraph.schema.values import encode_composite_id, format_canonical
-from omnigraph.storage.blobs import is_blob
+from omnigraph.schema.property_values import encode_composite_id, format_canonical
+from omnigraph.storage.tables.blob_columns import is_blob
+from omnigraph.storage.tables.row_ids import ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.footprint import WHOLE, Footprint, ReadSet, unite_footprints
-from omnigraph.versioning.idset import IdSet
-from omnigraph.writers.change import GraphChange
-from omnigraph.writers.committed import CommittedState
-from omnigraph.writers.keys import KeyCache
-from omnigraph.writers.mutations.assigned import (
+from omnigraph.versioning.id_sets import IdSet
+from omnigraph.writers.assignments import (
     Cell,
     ExternalBlobError,
     evaluate_assignments,
     evaluate_end,
     evaluate_insert,
 )
-from omnigraph.writers.mutations.budget import MutationBudget
-from omnigraph.writers.mutations.deletions import Deletions
-from omnigraph.writers.mutations.looking import (
+from omnigraph.writers.existing_rows import CommittedState
+from omnigraph.writers.graph_change import COPIES, EDGE_COPIES, GraphChange, TypeChange, WriteMode
+from omnigraph.writers.key_cache import KeyCache
+from omnigraph.writers.matching_rows import (
+    MutationBudget,
     SharedRows,
     build_condition_reads,
     find_matching_rows,
     read_with_blobs,
 )
-from omnigraph.writers.mutations.pending import PendingRows
+from omnigraph.writers.pending_rows import PendingRows
+from omnigraph.writers.validate import build_edge_reads
+from omnigraph.writers.validate.reference_rule import ends_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +62,8 @@ class MutationChange:
 
 
 def run_mutation(
-    mutation: typed.Mutation,
-    params: Mapping[str, typed.Value],
+    mutation: typed_tree.Mutation,
+    params: Mapping[str, typed_tree.Value],
     *,
     now: int,
     view: View,
@@ -70,7 +75,7 @@ def run_mutation(
             "inserts/updates and deletes cannot be mixed: split the mutation",
             hint="run the deletes as a mutation of their own",
         )
-    bound = {**params, typed.NOW_NAME: now}
+    bound = {**params, typed_tree.NOW_NAME: now}
     run = _MutationRun(mutation.statements, view, bound, CommittedState(view, keys, {}))
     for statement in mutation.statements:
         run.execute_statement(statement)
@@ -82,7 +87,7 @@ class _MutationRun:
 
     def __init__(
         self,
-        statements: Sequence[typed.Statement],
+        statements: Sequence[typed_tree.Statement],
         view: View,
         params: Params,
         committed: CommittedState,
@@ -97,32 +102,32 @@ class _MutationRun:
         self._reads: list[Footprint] = []
         self._written = {TypeKind.NODE: 0, TypeKind.EDGE: 0}
 
-    def execute_statement(self, statement: typed.Statement) -> None:
+    def execute_statement(self, statement: typed_tree.Statement) -> None:
         """Run one statement on what the ones before it left."""
         match statement:
-            case typed.InsertNode(name, assignments):
+            case typed_tree.InsertNode(name, assignments):
                 node = self._view.catalog.nodes[name]
                 self._insert_entity(
                     TypeKind.NODE, node, evaluate_insert(node, assignments, self._params), {}
                 )
-            case typed.InsertEdge(name, _, _, assignments):
+            case typed_tree.InsertEdge(name, _, _, assignments):
                 edge = self._view.catalog.edges[name]
                 cells = evaluate_insert(edge, assignments, self._params)
                 self._insert_entity(TypeKind.EDGE, edge, cells, self._evaluate_ends(statement))
-            case typed.UpdateNodes():
+            case typed_tree.UpdateNodes():
                 self._update_nodes(statement)
-            case typed.DeleteNodes(name, conditions):
+            case typed_tree.DeleteNodes(name, conditions):
                 self._deletions.delete_matching(
                     TypeKey(TypeKind.NODE, name), conditions, self._params
                 )
-            case typed.DeleteEdges(name, conditions):
+            case typed_tree.DeleteEdges(name, conditions):
                 self._deletions.delete_matching(
                     TypeKey(TypeKind.EDGE, name), conditions, self._params
                 )
             case _:
                 assert_never(statement)
 
-    def build_result(self, mutation: typed.Mutation) -> MutationChange:
+    def build_result(self, mutation: typed_tree.Mutation) -> MutationChange:
         """What all statements did together."""
         self._deletions.finish_deletes(self._committed)
         deleted = self._deletions.build_changes()
@@ -132,7 +137,7 @@ class _MutationRun:
                 change[type_key] = written
         for type_key, deletion in deleted.items():
             self._written[type_key.kind] += len(deletion.deleted)
-        inserts = (typed.InsertNode, typed.InsertEdge)
+        inserts = (typed_tree.InsertNode, typed_tree.InsertEdge)
         return MutationChange(
             change=change,
             nodes=self._written[TypeKind.NODE],
@@ -143,7 +148,7 @@ class _MutationRun:
             is_insert_only=all(isinstance(each, inserts) for each in mutation.statements),
         )
 
-    def _evaluate_ends(self, statement: typed.InsertEdge) -> dict[str, str]:
+    def _evaluate_ends(self, statement: typed_tree.InsertEdge) -> dict[str, str]:
         name, params = statement.type_name, self._params
         return {
             SOURCE: evaluate_end(name, "from", statement.source, params),
@@ -167,7 +172,7 @@ class _MutationRun:
         )
         self._written[kind] += 1
 
-    def _update_nodes(self, update: typed.UpdateNodes) -> None:
+    def _update_nodes(self, update: typed_tree.UpdateNodes) -> None:
         view, params, conditions = self._view, self._params, update.conditions
         type_key = TypeKey(TypeKind.NODE, update.type_name)
         shape = view.get_shape(type_key)
@@ -196,7 +201,7 @@ class _MutationRun:
         self._written[TypeKind.NODE] += count
 
     def _update_matching(
-        self, update: typed.UpdateNodes, shape: TableShape, cells: Mapping[str, Cell]
+        self, update: typed_tree.UpdateNodes, shape: TableShape, cells: Mapping[str, Cell]
     ) -> int:
         """Assign cells to all rows that satisfy conditions, whatever these are."""
         view, params, conditions = self._view, self._params, update.conditions
@@ -224,7 +229,7 @@ class _MutationRun:
         """What the updates ask for by a value of a column."""
         view, found = self._view, dict[tuple[TypeKey, str], SharedRows]()
         for statement in self._statements:
-            if not isinstance(statement, typed.UpdateNodes):
+            if not isinstance(statement, typed_tree.UpdateNodes):
                 continue
             type_key = TypeKey(TypeKind.NODE, statement.type_name)
             asked = find_equality_value(
@@ -261,3 +266,121 @@ def _format_key_member(type_: NodeType | EdgeType, name: str, cell: Cell) -> str
     if name in (SOURCE, TARGET):
         return str(cell)
     return format_canonical(cell, type_.properties[name].type)
+
+
+class Deletions:
+    """What the statements of a mutation delete; a condition never sees what another one deleted."""
+
+    def __init__(self, view: View, budget: MutationBudget) -> None:
+        self._view = view
+        self._budget = budget
+        self._found: dict[TypeKey, list[pa.Table]] = {}
+        # What single statements ask for by one column, to be looked up together.
+        self._asked: dict[tuple[TypeKey, str], list[str]] = {}
+        self._reads: list[Footprint] = []
+
+    @property
+    def reads(self) -> Footprint:
+        """What the deletions depend on."""
+        return unite_footprints(self._reads)
+
+    def delete_matching(
+        self, type_key: TypeKey, conditions: Sequence[typed_tree.Expr], params: Params
+    ) -> None:
+        """Delete every entity of a type that satisfies the conditions."""
+        if (asked := self._find_lookup(type_key, conditions, params)) is not None:
+            column, value = asked
+            self._asked.setdefault((type_key, column), []).append(value)
+            return
+        budget = self._budget
+        found = find_matching_rows(
+            self._view, type_key, conditions, params, columns=(), budget=budget
+        )
+        self._add_found(type_key, found)
+        self._reads.append(
+            {str(type_key): build_condition_reads(self._view, type_key, conditions, params)}
+        )
+
+    def finish_deletes(self, committed: CommittedState) -> None:
+        """Look up what was asked for, and delete the edges of all deleted nodes."""
+        for (type_key, column), values in self._asked.items():
+            wanted = pa.array(dict.fromkeys(values), pa.utf8())
+            found = self._view.open_table(type_key).find(
+                column, wanted, columns=_copies_schema_of(type_key).names
+            )
+            self._budget.spend_bytes(found.nbytes)
+            self._add_found(type_key, found)
+            is_id = column == ID_COLUMN
+            reads = ReadSet(ids=IdSet(wanted)) if is_id else build_edge_reads(column, wanted)
+            self._reads.append({str(type_key): reads})
+        self._cascade_to_edges(committed)
+
+    def _find_lookup(
+        self, type_key: TypeKey, conditions: Sequence[typed_tree.Expr], params: Params
+    ) -> tuple[str, str] | None:
+        """The id, or the node at an end, that conditions ask for and nothing else."""
+        match find_equality_value(conditions, self._view.get_shape(type_key), params):
+            case (column, str(value)) if column in (ID_COLUMN, SOURCE_COLUMN, TARGET_COLUMN):
+                return column, value
+        return None
+
+    def _cascade_to_edges(self, committed: CommittedState) -> None:
+        if not self._found:
+            return
+        nodes = {
+            type_key.name: _deduplicate_rows(found)[ID_COLUMN].combine_chunks()
+            for type_key, found in self._found.items()
+            if type_key.kind is TypeKind.NODE
+        }
+        reads = {
+            (name, column): build_edge_reads(column, nodes[name])
+            for name in nodes
+            for column in (SOURCE_COLUMN, TARGET_COLUMN)
+        }
+        for edge_type in self._view.catalog.edges.values():
+            type_key = TypeKey(TypeKind.EDGE, edge_type.name)
+            for column, node_key in ends_of(edge_type).items():
+                name = node_key.name
+                if name not in nodes:
+                    continue
+                self._reads.append({str(type_key): reads[name, column]})
+                if self._view.snapshot.pins[str(type_key)].rows:
+                    edges = committed.find_edges_at(type_key, column, nodes[name])
+                    self._budget.spend_bytes(edges.nbytes)
+                    self._add_found(type_key, edges)
+
+    def build_changes(self) -> dict[TypeKey, TypeChange]:
+        """What is done to each type that loses an entity."""
+        return {
+            type_key: self._build_type_change(type_key, _deduplicate_rows(found))
+            for type_key, found in self._found.items()
+        }
+
+    def _build_type_change(self, type_key: TypeKey, found: pa.Table) -> TypeChange:
+        shape = self._view.get_shape(type_key)
+        return TypeChange(
+            shape=shape,
+            mode=WriteMode.UPSERT,
+            rows=shape.schema.empty_table(),
+            deleted=found[ID_COLUMN].combine_chunks(),
+            known_copies=found,
+            is_cascade=type_key.kind is TypeKind.NODE,
+        )
+
+    def _add_found(self, type_key: TypeKey, found: pa.Table) -> None:
+        if found.num_rows:
+            schema = _copies_schema_of(type_key)
+            self._found.setdefault(type_key, []).append(found.select(schema.names).cast(schema))
+
+
+def _copies_schema_of(type_key: TypeKey) -> pa.Schema:
+    return EDGE_COPIES if type_key.kind is TypeKind.EDGE else COPIES
+
+
+def _deduplicate_rows(found: Sequence[pa.Table]) -> pa.Table:
+    """Every row once, however often it was found."""
+    if len(found) == 1:
+        return found[0]
+    together = pa.concat_tables(found)
+    _, places = np.unique(together[ROW_ID].to_numpy(), return_index=True)
+    return together.take(pa.array(places))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeGuard
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN
-from omnigraph.execution.view import View
-from omnigraph.schema.accepted import TypeKey
+from omnigraph.errors import VIOLATIONS_SHOWN_MAX, KeyConflictError
+from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
+from omnigraph.rows.view import View
+from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import EdgeType
-from omnigraph.storage.pins import Pin, Staged
-from omnigraph.storage.row_ids import ROW_ADDRESS, ROW_ID
+from omnigraph.storage.tables.pins import Pin, Staged
+from omnigraph.storage.tables.row_ids import ROW_ADDRESS, ROW_ID
 from omnigraph.versioning.effects import (
     ID_COLUMN,
     Adopt,
@@ -25,15 +27,14 @@ from omnigraph.versioning.effects import (
     Replace,
 )
 from omnigraph.versioning.footprint import Footprint, ReadSet, unite_footprints
-from omnigraph.versioning.idset import EMPTY, IdSet
+from omnigraph.versioning.id_sets import EMPTY, IdSet
 from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Signature
 from omnigraph.versioning.transaction import Requirement, Transaction
-from omnigraph.writers.absence import require_absent
-from omnigraph.writers.change import GraphChange, TypeChange, WriteMode
-from omnigraph.writers.committed import CommittedState
 from omnigraph.writers.committed_values import fill_absent
-from omnigraph.writers.keys import KeyCache
-from omnigraph.writers.staging import RowStaging
+from omnigraph.writers.existing_rows import CommittedState
+from omnigraph.writers.graph_change import GraphChange, TypeChange, WriteMode
+from omnigraph.writers.key_cache import KeyCache
+from omnigraph.writers.row_staging import RowStaging
 from omnigraph.writers.validate import marks_of, validate_change
 
 # From here on a change set names the data files of new rows instead of listing their ids.
@@ -192,3 +193,31 @@ def _subtract_ids(ids: pa.Array, others: pa.Array) -> IdSet:
     if len(others) == 0:
         return IdSet.from_distinct(ids)
     return IdSet.from_distinct(ids.filter(pc.invert(pc.is_in(ids, value_set=others))))
+
+
+def require_absent(change: GraphChange, committed: CommittedState) -> None:
+    """Refuse a change that inserts entities which exist, of whatever types they are."""
+    told: list[tuple[str, str, str | None]] = []
+    count = 0
+    for type_key, type_change in change.items():
+        # What the writer has looked up itself, as for ids it has just drawn, needs no second look.
+        if type_change.mode is not WriteMode.INSERT or type_change.known_copies is not None:
+            continue
+        is_there = committed.find_existing(type_key, type_change.written)
+        if is_there.true_count:
+            count += is_there.true_count
+            room = VIOLATIONS_SHOWN_MAX - len(told)
+            rows = pc.indices_nonzero(is_there).slice(0, room).to_pylist()
+            told += _iter_insert_conflicts(type_key, type_change, rows)
+    if told:
+        (name, entity_id, place), *rest = told
+        others = [KeyConflictError.build_violation(*each) for each in rest]
+        raise KeyConflictError(name, entity_id, place=place, others=others, count=count)
+
+
+def _iter_insert_conflicts(
+    type_key: TypeKey, change: TypeChange, rows: list[int]
+) -> Iterator[tuple[str, str, str | None]]:
+    for row in rows:
+        place = None if change.origins is None else change.origins.location_of(row)
+        yield type_key.name, change.rows[ID_COLUMN][row].as_py(), place

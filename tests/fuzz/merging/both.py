@@ -16,10 +16,10 @@ from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Environment
 from omnigraph.errors import MergeConflictError, OmnigraphError
 from omnigraph.query import compile_query
-from omnigraph.query.parameters import bind_parameters
-from omnigraph.query.typed import Mutation
+from omnigraph.query.query_parameters import bind_parameters
+from omnigraph.query.typed_tree import Mutation
 from omnigraph.schema import load_catalog
-from omnigraph.schema.shape import encode_shape
+from omnigraph.schema.schema_shape import encode_shape
 from omnigraph.versioning import Settings
 
 Prefer: TypeAlias = Mapping[str, Literal["ours", "theirs"]]

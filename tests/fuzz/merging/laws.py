@@ -11,7 +11,7 @@ from fuzz.merging.both import Both
 from model.branching import Commit
 from omnigraph.engine.feed import Block
 from omnigraph.errors import ChangeSchemaBoundaryError
-from omnigraph.schema.identity import AcceptedSchema
+from omnigraph.schema.schema_identity import AcceptedSchema
 
 # The properties and the ends of an entity, by its kind, type and id.
 Entities: TypeAlias = dict[tuple[str, str, str], tuple[dict[str, Any], dict[str, str]]]

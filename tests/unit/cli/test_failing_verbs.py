@@ -12,7 +12,7 @@ from typer.testing import Result
 
 import omnigraph
 from omnigraph import errors
-from omnigraph.errors.documents import ErrorCode, error_code_of
+from omnigraph.errors.error_documents import ErrorCode, error_code_of
 from unit.cli.command_tree import Parameter, Verb, plausible_values, verbs
 from unit.cli.small_company import EVERYONE, SCHEMA, Run
 

@@ -11,10 +11,10 @@ import lance
 import pytest
 
 from omnigraph import Graph
-from omnigraph.engine.check import CheckReport
+from omnigraph.engine.check.graph_check import CheckReport
 from omnigraph.errors import StorageError
-from omnigraph.schema.accepted import IR_VERSION
-from omnigraph.storage.table import Table
+from omnigraph.schema.accepted_schema import IR_VERSION
+from omnigraph.storage.tables.table_reader import Table
 from unit.cli.small_company import ADD, Answer, Run
 
 
@@ -104,9 +104,11 @@ def test_deleting_a_branch_elsewhere_needs_consent(run: Run) -> None:
 
 
 def test_consent_may_be_given_in_words(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.cli.graphs.is_terminal", lambda: True)
+    monkeypatch.setattr("omnigraph.cli.graph_access.is_terminal", lambda: True)
     said = []
-    monkeypatch.setattr("omnigraph.cli.branch_commands.echo_write", lambda *_: said.append(1))
+    monkeypatch.setattr(
+        "omnigraph.cli.commands.branch_commands.echo_write", lambda *_: said.append(1)
+    )
     refused = run("branch", "delete", "x", "--uri", "nowhere://b", text="no\n")
     assert refused.exit_code == 1
     assert "go on? [y/N]" in refused.stderr

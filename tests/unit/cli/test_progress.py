@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from omnigraph.cli.views.progress import show_load_bars
-from omnigraph.writers.bulk.runner import Stage
+from omnigraph.bulk.task_runner import Stage
+from omnigraph.cli.views.progress_bars import show_load_bars
 
 
 class Terminal(io.StringIO):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from omnigraph.cli.views.rows import (
+from omnigraph.cli.views.query_views import (
     CELL_WIDTH_MAX,
     ResultRows,
     format_csv,

@@ -6,21 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cli import blob_commands, graph_commands, load, options
-from omnigraph.engine import blobs
+from omnigraph.cli import shared_options
+from omnigraph.cli.commands import blob_commands, graph_commands, load_command
+from omnigraph.engine import blob_reader
 from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.writers.inputs import Dialect
-from omnigraph.writers.load import LoadMode
+from omnigraph.writers.load_records import LoadMode
 
 
 def test_the_choices_of_a_load_are_those_of_the_engine() -> None:
-    assert {each.value for each in load.LoadMode} == {each.value for each in LoadMode}
-    assert {each.value for each in load.InputDialect} == {each.value for each in Dialect}
+    assert {each.value for each in load_command.LoadMode} == {each.value for each in LoadMode}
+    assert {each.value for each in load_command.InputDialect} == {each.value for each in Dialect}
 
 
 def test_the_first_branch_and_the_longest_range_are_those_of_the_engine() -> None:
-    assert options.MAIN_BRANCH == MAIN_BRANCH
-    assert blob_commands.CHUNK_BYTES_MAX == blobs.RANGE_BYTES_MAX
+    assert shared_options.MAIN_BRANCH == MAIN_BRANCH
+    assert blob_commands.CHUNK_BYTES_MAX == blob_reader.RANGE_BYTES_MAX
 
 
 @pytest.mark.on_disk

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from omnigraph.embedding.client import HttpEmbedder
-from omnigraph.embedding.profile import Profile, Provider, RetryPolicy
+from omnigraph.embedding.embedding_profile import Profile, Provider, RetryPolicy
+from omnigraph.embedding.http_embedder import HttpEmbedder
 
 KEY = "sk-secret"
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from omnigraph.embedding.vectors import normalize_vector
+from omnigraph.embedding.embedder import normalize_vector
 from omnigraph.errors import ExecutionError
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from omnigraph.engine.check import CheckReport, check_graph
-from omnigraph.storage import layout, open_objects
+from omnigraph.engine.check.graph_check import CheckReport, check_graph
+from omnigraph.storage import open_objects
+from omnigraph.storage.objects import layout
 from omnigraph.versioning import (
     MAIN,
     Append,
@@ -18,9 +19,9 @@ from omnigraph.versioning import (
     Overwrite,
     Publishers,
     Record,
+    change_sets,
     compact,
 )
-from omnigraph.versioning import changes as change_sets
 from places import copy_of
 from unit.writers.plain_graph import PlainGraph, created, opened, rows_of, type_key
 

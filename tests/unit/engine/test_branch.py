@@ -15,7 +15,7 @@ import places
 from omnigraph import Branch, Commit, Graph, Snapshot, errors
 from omnigraph.engine.graph import create_on
 from omnigraph.engine.resources import Environment, open_storage
-from omnigraph.syntax import Mode
+from omnigraph.lang.lexer import Mode
 from unit.engine.company import CHANGES, QUERIES, SCHEMA, ages, company, person
 
 

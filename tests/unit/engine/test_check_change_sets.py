@@ -6,11 +6,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.checks.change_sets import ChangeSetCheck
-from omnigraph.engine.checks.damage import TornFiles
-from omnigraph.engine.checks.problems import Problems
-from omnigraph.engine.checks.schemas import SchemaCheck
-from omnigraph.storage.table import Table
+from omnigraph.engine.check.change_set_check import ChangeSetCheck
+from omnigraph.engine.check.check_problems import Problems
+from omnigraph.engine.check.checked_reads import TornFiles
+from omnigraph.engine.check.schema_check import SchemaCheck
+from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning import (
     MAIN,
     AddColumns,

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.checks.problems import NAMED_MAX
-from omnigraph.storage import layout
+from omnigraph.engine.check.check_problems import NAMED_MAX
+from omnigraph.storage.objects import layout
 from places import fresh_uri
 from unit.engine.damaged_graph import (
     KNOWS,

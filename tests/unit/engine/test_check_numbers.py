@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from omnigraph.engine.check import check_graph
-from omnigraph.engine.checks.numbers import SchemaIds
+from omnigraph.engine.check.graph_check import check_graph
+from omnigraph.engine.check.schema_check import SchemaIds
 from omnigraph.schema import load_catalog, plan_migration
-from omnigraph.schema.accepted import AcceptedSchema
+from omnigraph.schema.accepted_schema import AcceptedSchema
 from omnigraph.schema.merging import WrittenSchema, merge_written_schemas
 from omnigraph.versioning import Transaction
-from omnigraph.writers.migrate import build_schema_effects
+from omnigraph.writers.schema_migration import build_schema_effects
 from unit.schema.merges import first, migrated
 from unit.writers.plain_graph import PEOPLE, created
 

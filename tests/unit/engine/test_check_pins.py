@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.check import COMMITS_MAX, check_graph
-from omnigraph.engine.checks import pins
-from omnigraph.storage import layout
-from omnigraph.storage.table import Table
+from omnigraph.engine.check import pin_check
+from omnigraph.engine.check.graph_check import COMMITS_MAX, check_graph
+from omnigraph.storage.objects import layout
+from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning import MAIN
 from places import fresh_uri
 from unit.engine.damaged_graph import NOTE, PERSON, TEAM, Damaged, build, check
@@ -110,7 +110,7 @@ def test_rows_that_versions_share_are_counted_once(
         return found
 
     monkeypatch.setattr(Table, "scan_fragments", watched)
-    monkeypatch.setattr(pins, "_READERS", 1)
+    monkeypatch.setattr(pin_check, "_READERS", 1)
     assert found(damaged) == []
     assert damaged.graph.head().pins[PERSON].rows > 1000
     assert 1000 < sum(counted) < 2000

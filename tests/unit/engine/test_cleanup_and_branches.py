@@ -12,14 +12,14 @@ import pytest
 
 from faults.world import MUTATIONS, person, problems
 from omnigraph import Graph, errors
-from omnigraph.storage import layout
-from omnigraph.storage.objects import Objects
-from omnigraph.storage.paths import Entry
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.layout import Entry
+from omnigraph.storage.objects.object_store import Objects
 from omnigraph.versioning import MAIN
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.committer import Committer
-from omnigraph.versioning.floors import Floors
 from omnigraph.versioning.log import STALE_S_MAX, Log
+from omnigraph.versioning.retention_floors import Floors
 from unit.engine.aging_graph import Aging, add, numbered, people, versions
 
 PHOTO = "base64:" + base64.b64encode(bytes(range(256)) * 2_000).decode()

@@ -12,9 +12,9 @@ import pytest
 
 from faults.world import SCHEMA, problems
 from omnigraph import Branch, Commit, Graph, Snapshot, errors
-from omnigraph.engine import merging
-from omnigraph.storage import layout
-from omnigraph.versioning.collect.run import Collector
+from omnigraph.engine import merger
+from omnigraph.storage.objects import layout
+from omnigraph.versioning.gc.collector import Collector
 from omnigraph.writers.merge.three_way import merge_three_way
 from unit.engine.aging_graph import Aging, add, numbered, people
 
@@ -209,7 +209,7 @@ def test_a_plan_that_a_clean_up_overtakes_says_what_is_gone(
         aging.open().cleanup(keep=1, dry_run=False)
         return merge_three_way(*args, **options)
 
-    monkeypatch.setattr(merging, "three_way", overtaken)
+    monkeypatch.setattr(merger, "three_way", overtaken)
     with pytest.raises(errors.SnapshotGoneError, match=f"commit '{held.at.commit}' was collected"):
         aging.open().branch().plan_merge(held.at.commit)
     assert not any(name.startswith(layout.LEASES) for name in aging.files())

@@ -13,8 +13,8 @@ import pytest
 import omnigraph
 import places
 from omnigraph import Branch, Graph, errors
-from omnigraph.storage import layout
-from omnigraph.storage.table import Table
+from omnigraph.storage.objects import layout
+from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning import MAIN
 from unit.engine.company import CHANGES, SCHEMA, company, person
 from unit.engine.exported import expected, told

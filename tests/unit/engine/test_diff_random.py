@@ -13,8 +13,8 @@ import pytest
 import omnigraph
 import places
 from omnigraph import Branch, Graph, Snapshot
+from omnigraph.changes import type_difference
 from omnigraph.errors import MergeConflictError
-from omnigraph.execution.changes import changed
 from unit.engine.exported import expected, told
 
 SCHEMA = """node Person {{
@@ -123,7 +123,7 @@ def test_any_two_states_differ_in_what_their_exports_differ_in(
 ) -> None:
     if seed % 2:
         # As it is with many candidates.
-        monkeypatch.setattr(changed, "READ_ALONG_MAX", 0)
+        monkeypatch.setattr(type_difference, "READ_ALONG_MAX", 0)
     schema = _schema(is_wide=False, has_tool=False)
     with omnigraph.create(places.fresh_uri(), schema=schema) as graph:
         chance = random.Random(seed)

@@ -18,7 +18,7 @@ import omnigraph
 from omnigraph import errors
 from omnigraph.engine.graph import open_on
 from omnigraph.engine.resources import Environment
-from omnigraph.execution.options import Access
+from omnigraph.execution.query_budget import Access
 from places import fresh_uri, storage_of
 from unit.engine.company import company
 

@@ -12,12 +12,12 @@ import pyarrow.dataset as pds
 import pytest
 
 from omnigraph import Branch, errors
-from omnigraph.engine.operations import LoadOperation, MigrationOperation, MutationOperation
-from omnigraph.engine.writing import STARTS_MAX, Operation, Terms, WriteOutcome, write
-from omnigraph.execution.view import View
+from omnigraph.engine.commit_loop import STARTS_MAX, Operation, Terms, WriteOutcome, write
+from omnigraph.engine.write_operations import LoadOperation, MigrationOperation, MutationOperation
+from omnigraph.rows.view import View
 from omnigraph.versioning import Transaction
 from omnigraph.writers.inputs import InputOptions, InputSource, Text
-from omnigraph.writers.load import LoadMode
+from omnigraph.writers.load_records import LoadMode
 from omnigraph.writers.prepare import Request
 from unit.engine.company import CHANGES, SCHEMA, ages, company, person
 

@@ -10,9 +10,9 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.entity_change.filters import parse_filters
-from omnigraph.engine.feed import arrow
-from omnigraph.engine.feed.arrow import plan_feed_splits, read_change_batches
+from omnigraph.engine.entity_changes import parse_filters
+from omnigraph.engine.feed import feed_batches
+from omnigraph.engine.feed.feed_batches import plan_feed_splits, read_change_batches
 from omnigraph.errors import InvalidArgumentError
 
 SCHEMA = """
@@ -47,7 +47,7 @@ def told(graph: Graph, version: int) -> list[dict[str, Any]]:
         for share in plan_feed_splits(session, start, end)
         for batch in read_change_batches(session, share, wanted)
     ]
-    rows: list[dict[str, Any]] = pa.Table.from_batches(batches, arrow.SCHEMA).to_pylist()
+    rows: list[dict[str, Any]] = pa.Table.from_batches(batches, feed_batches.SCHEMA).to_pylist()
     return rows
 
 
@@ -55,8 +55,8 @@ def told(graph: Graph, version: int) -> list[dict[str, Any]]:
 def test_batches_tell_what_the_pages_of_each_commit_tell(
     graph: Graph, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrow, "WINDOW_ROWS", window)
-    monkeypatch.setattr(arrow, "SPLIT_ROWS", 2 * window)
+    monkeypatch.setattr(feed_batches, "WINDOW_ROWS", window)
+    monkeypatch.setattr(feed_batches, "SPLIT_ROWS", 2 * window)
     expected = [
         (commit.id, commit.version, change.to_json())
         for commit in reversed(list(graph.branch().commits()))

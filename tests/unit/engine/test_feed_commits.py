@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Branch, Commit, Graph, errors
-from omnigraph.engine.entity_change import EntityChange
+from omnigraph.engine.entity_changes import EntityChange
 from places import fresh_uri
 from unit.engine.company import CHANGES, SCHEMA, company, person
 

@@ -10,8 +10,8 @@ import pytest
 from omnigraph import Branch
 from omnigraph.engine.graph import open_on
 from omnigraph.engine.resources import Storage, open_storage
-from omnigraph.storage.objects import Objects
-from omnigraph.storage.paths import Entry
+from omnigraph.storage.objects.layout import Entry
+from omnigraph.storage.objects.object_store import Objects
 from places import fresh_uri, options
 from unit.engine.company import company, person
 

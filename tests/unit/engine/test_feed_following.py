@@ -13,7 +13,7 @@ import pytest
 import omnigraph
 import places
 from omnigraph import Branch, Graph, errors
-from omnigraph.engine.entity_change import Filters
+from omnigraph.engine.entity_changes import Filters
 from omnigraph.engine.feed import Feed, Limits, follow, parse_origin
 from omnigraph.engine.graph import create_on
 from omnigraph.engine.resources import Environment, open_storage

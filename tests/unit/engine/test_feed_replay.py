@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from omnigraph import Branch, Graph, Snapshot, errors
-from omnigraph.engine.entity_change import EntityChange
+from omnigraph.engine.entity_changes import EntityChange
 from unit.engine.company import CHANGES, SCHEMA, company, person
 from unit.engine.exported import without_nulls
 

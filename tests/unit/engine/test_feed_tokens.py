@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from omnigraph.engine.feed import tokens
-from omnigraph.engine.feed.tokens import (
+from omnigraph.engine.feed import feed_tokens
+from omnigraph.engine.feed.feed_tokens import (
     TOKEN_BYTES_MAX,
     Binding,
     CommitPosition,
@@ -28,19 +28,22 @@ PLACE = EntityPosition("node", "0123456789abcdef", make_id_mark("ada"))
 
 
 def test_each_kind_of_token_gives_back_what_it_carries() -> None:
-    assert tokens.decode_feed_cursor(tokens.encode_feed_cursor(FEED, AT), FEED) == AT
-    assert tokens.decode_commit_page(tokens.encode_commit_page(COMMIT, PLACE), COMMIT) == PLACE
+    assert feed_tokens.decode_feed_cursor(feed_tokens.encode_feed_cursor(FEED, AT), FEED) == AT
+    assert (
+        feed_tokens.decode_commit_page(feed_tokens.encode_commit_page(COMMIT, PLACE), COMMIT)
+        == PLACE
+    )
     for place in (None, PLACE):
         at = FeedPosition(
             PollRange(CommitPosition(5, "c5"), CommitPosition(9, "c9"), is_caught_up=True),
             AT,
             place,
         )
-        assert tokens.decode_feed_page(tokens.encode_feed_page(FEED, at), FEED) == at
+        assert feed_tokens.decode_feed_page(feed_tokens.encode_feed_page(FEED, at), FEED) == at
 
 
 def test_a_token_is_json_and_its_checksum_in_base64_without_padding() -> None:
-    token = tokens.encode_feed_cursor(FEED, AT)
+    token = feed_tokens.encode_feed_cursor(FEED, AT)
     data = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     assert hashlib.sha256(data[:-32]).digest() == data[-32:]
     document = json.loads(data[:-32])
@@ -51,17 +54,17 @@ def test_a_token_is_json_and_its_checksum_in_base64_without_padding() -> None:
 
 
 def test_every_altered_character_of_a_token_is_noticed() -> None:
-    token = tokens.encode_feed_cursor(FEED, AT)
+    token = feed_tokens.encode_feed_cursor(FEED, AT)
     for at, letter in enumerate(token):
         altered = token[:at] + ("A" if letter != "A" else "B") + token[at + 1 :]
         with pytest.raises(ChangeCursorRejectedError):
-            tokens.decode_feed_cursor(altered, FEED)
+            feed_tokens.decode_feed_cursor(altered, FEED)
 
 
 @pytest.mark.parametrize("text", ["", "x", "===", "é", "not a token", "A" * 5000, "AAAA" * 20])
 def test_what_is_no_token_is_rejected(text: str) -> None:
     with pytest.raises(ChangeCursorRejectedError, match=r"^change cursor rejected: "):
-        tokens.decode_feed_cursor(text, FEED)
+        feed_tokens.decode_feed_cursor(text, FEED)
 
 
 @pytest.mark.parametrize(
@@ -75,30 +78,30 @@ def test_what_is_no_token_is_rejected(text: str) -> None:
     ],
 )
 def test_a_cursor_of_something_else_is_rejected(change: dict[str, str], reason: str) -> None:
-    token = tokens.encode_feed_cursor(FEED, AT)
+    token = feed_tokens.encode_feed_cursor(FEED, AT)
     with pytest.raises(ChangeCursorRejectedError, match=reason):
-        tokens.decode_feed_cursor(token, replace(FEED, **change))
+        feed_tokens.decode_feed_cursor(token, replace(FEED, **change))
 
 
 def test_a_first_commit_that_was_cleaned_up_is_not_compared() -> None:
-    token = tokens.encode_feed_cursor(FEED, AT)
-    assert tokens.decode_feed_cursor(token, replace(FEED, genesis=None)) == AT
+    token = feed_tokens.encode_feed_cursor(FEED, AT)
+    assert feed_tokens.decode_feed_cursor(token, replace(FEED, genesis=None)) == AT
 
 
 def test_a_token_of_one_kind_is_not_taken_for_another() -> None:
-    cursor = tokens.encode_feed_cursor(FEED, AT)
-    page = tokens.encode_feed_page(
+    cursor = feed_tokens.encode_feed_cursor(FEED, AT)
+    page = feed_tokens.encode_feed_page(
         FEED, FeedPosition(PollRange(AT, AT, is_caught_up=True), AT, None)
     )
     with pytest.raises(ChangeCursorRejectedError, match="it is a feed-page, where a feed-cursor"):
-        tokens.decode_feed_cursor(page, FEED)
+        feed_tokens.decode_feed_cursor(page, FEED)
     with pytest.raises(ChangeCursorRejectedError, match="it is a feed-cursor"):
-        tokens.decode_feed_page(cursor, FEED)
+        feed_tokens.decode_feed_page(cursor, FEED)
     with pytest.raises(ChangeCursorRejectedError, match="it is a feed-cursor"):
-        tokens.decode_commit_page(cursor, COMMIT)
-    token = tokens.encode_commit_page(COMMIT, PLACE)
+        feed_tokens.decode_commit_page(cursor, COMMIT)
+    token = feed_tokens.encode_commit_page(COMMIT, PLACE)
     with pytest.raises(ChangeCursorRejectedError, match="another commit"):
-        tokens.decode_commit_page(token, replace(COMMIT, commit="c8"))
+        feed_tokens.decode_commit_page(token, replace(COMMIT, commit="c8"))
 
 
 def test_a_checksum_does_not_make_a_token_of_any_object() -> None:
@@ -107,7 +110,7 @@ def test_a_checksum_does_not_make_a_token_of_any_object() -> None:
         data = json.dumps(document).encode()
         token = base64.urlsafe_b64encode(data + hashlib.sha256(data).digest()).decode()
         with pytest.raises(ChangeCursorRejectedError):
-            tokens.decode_feed_cursor(token.rstrip("="), FEED)
+            feed_tokens.decode_feed_cursor(token.rstrip("="), FEED)
 
 
 @pytest.mark.parametrize("letter", ["a", "é", "\x00", "😀", '"'])
@@ -123,6 +126,6 @@ def test_however_long_an_id_is_its_token_is_short(letter: str) -> None:
         at = FeedPosition(
             PollRange(AT, CommitPosition(10**18, "c" * 26), is_caught_up=True), AT, place
         )
-        token = tokens.encode_feed_page(FEED, at)
+        token = feed_tokens.encode_feed_page(FEED, at)
         assert len(token) <= TOKEN_BYTES_MAX
-        assert tokens.decode_feed_page(token, FEED) == at
+        assert feed_tokens.decode_feed_page(token, FEED) == at

@@ -22,7 +22,8 @@ import omnigraph
 from omnigraph import errors
 from omnigraph.engine.background import TableThreads
 from omnigraph.engine.resources import Resources, open_storage
-from omnigraph.storage import layout, open_objects
+from omnigraph.storage import open_objects
+from omnigraph.storage.objects import layout
 from places import fresh_uri
 from unit.engine.company import (
     CHANGES,

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.engine.check import check_graph
+from omnigraph.engine.check.graph_check import check_graph
 from omnigraph.errors import StorageError
-from omnigraph.storage import layout
-from omnigraph.storage.table import Table
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.objects import layout
+from omnigraph.storage.tables.lance_tables import Tables
+from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning import MAIN, Record, Transaction
 from omnigraph.versioning.log import CHECKPOINT_EVERY, WHOLE_PINS_MAX
 from places import fresh_uri

@@ -14,7 +14,7 @@ import omnigraph
 from omnigraph import Branch, Graph
 from omnigraph.engine import IndexStatus
 from omnigraph.errors import BranchGoneError, BranchNotFoundError, InvalidArgumentError
-from omnigraph.execution.lookups import IndexSource
+from omnigraph.execution.sources.index.index_source import IndexSource
 from places import fresh_uri
 
 SCHEMA = """

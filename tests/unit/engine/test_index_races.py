@@ -15,8 +15,15 @@ from omnigraph import Branch, Graph
 from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Environment
 from omnigraph.errors import OmnigraphError
-from omnigraph.schema.accepted import TypeKey
-from omnigraph.storage.faults import CRASHES, FAILURES, Fault, FaultKind, SimulatedCrash, Steps
+from omnigraph.schema.accepted_schema import TypeKey
+from omnigraph.storage.objects.faults import (
+    CRASHES,
+    FAILURES,
+    Fault,
+    FaultKind,
+    SimulatedCrash,
+    Steps,
+)
 from omnigraph.versioning import Settings
 
 SCHEMA = """

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from omnigraph import Branch, Graph
-from omnigraph.storage.table import Table
+from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning import Bulk, ChangeSet, Record
-from omnigraph.writers import prepare, staging
+from omnigraph.writers import prepare, row_staging
 from unit.engine.aging_graph import Aging, add, numbered, people
 from unit.engine.exported import expected, told
 
@@ -23,7 +23,7 @@ MANY = 50
 @pytest.fixture(autouse=True)
 def _small_bulks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prepare, "BULK_ROWS_MIN", MANY)
-    monkeypatch.setattr(staging, "WAITING_ROWS_MAX", MANY - 1)
+    monkeypatch.setattr(row_staging, "WAITING_ROWS_MAX", MANY - 1)
 
 
 def _load(branch: Branch, type_: str = "Person", mode: str = "append") -> set[str]:

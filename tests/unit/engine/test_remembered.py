@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from omnigraph.engine.remembered import ArrayCache
+from omnigraph.engine.graph_caches import ArrayCache
 
 
 def test_an_array_is_made_once_while_there_is_room() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, errors
-from omnigraph.storage.local_objects import LocalObjects
+from omnigraph.storage.objects.local_store import LocalObjects
 from unit.engine.company import SCHEMA, ages, company, person
 
 

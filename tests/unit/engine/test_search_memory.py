@@ -11,11 +11,11 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.execution.search import FieldRef, field_cache_of, saved_texts
-from omnigraph.execution.search import fields as fields_module
+from omnigraph.execution.search import FieldRef, field_cache, field_cache_of
+from omnigraph.execution.search import field_cache as fields_module
 from omnigraph.execution.search.text_segment import build_text_segment
-from omnigraph.execution.sources import FOLDER_VARIABLE, MEMORY_VARIABLE
-from omnigraph.execution.topology.memory import MemoryCache
+from omnigraph.execution.sources.source_cache import FOLDER_VARIABLE, MEMORY_VARIABLE
+from omnigraph.execution.sources.topology.memory_cache import MemoryCache
 from places import fresh_uri
 
 SCHEMA = """
@@ -23,7 +23,7 @@ node Doc { k: String @key  one: String  two: String  vec: Vector(8) }
 """
 WORDS = ["sea", "cats", "running", "boats", "hills", "storm", "quiet", "harbour", "sailors"]
 SEARCH = 'query q() { match { $d: Doc search($d.one, "storm") } return { $d.k } order { $d.k } }'
-DOCS = saved_texts.ROWS_MIN + 200
+DOCS = field_cache.ROWS_MIN + 200
 
 
 def create(folder: Path) -> Graph:

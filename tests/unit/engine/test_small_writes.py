@@ -13,7 +13,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Branch, Graph
-from omnigraph.writers.maintain.keeper import TAIL_ROWS_MIN
+from omnigraph.writers.maintain.index_builder import TAIL_ROWS_MIN
 
 SCHEMA = """
 node Person { name: String @key  email: String @unique  age: I32? }

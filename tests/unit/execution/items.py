@@ -8,7 +8,13 @@ from random import Random
 from typing import Any
 
 from model import ModelGraph
-from omnigraph.schema.values import DATE_MAX, DATE_MIN, DATETIME_MAX, DATETIME_MIN, round_to_f32
+from omnigraph.schema.property_values import (
+    DATE_MAX,
+    DATE_MIN,
+    DATETIME_MAX,
+    DATETIME_MIN,
+    round_to_f32,
+)
 from unit.execution.model_views import add_edges, add_nodes, model_graph
 
 SCHEMA = """

@@ -13,25 +13,25 @@ import pyarrow as pa
 from model import ModelGraph, to_json
 from model.expressions import Entity
 from model.store import types_of
-from omnigraph.execution.columns import TableShape, build_table_shape
-from omnigraph.execution.options import Access, ReadOptions
-from omnigraph.execution.read import QueryExecutor
+from omnigraph.execution.executor import QueryExecutor
+from omnigraph.execution.query_budget import Access, ReadOptions
 from omnigraph.execution.result import Result
-from omnigraph.execution.sources import SourceCache
-from omnigraph.execution.view import View
-from omnigraph.query.compile import compile_query
-from omnigraph.query.lower import lower_query
-from omnigraph.query.parameters import bind_parameters
-from omnigraph.query.plan import ReadPlan
-from omnigraph.query.typed import Value
+from omnigraph.execution.sources.source_cache import SourceCache
+from omnigraph.query.logical_plan import ReadPlan
+from omnigraph.query.query_compiler import compile_query
+from omnigraph.query.query_lowering import lower_query
+from omnigraph.query.query_parameters import bind_parameters
+from omnigraph.query.typed_tree import Value
+from omnigraph.rows.columns import TableShape, build_table_shape
+from omnigraph.rows.view import View
 from omnigraph.schema import load_catalog
-from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType
-from omnigraph.storage import layout
-from omnigraph.storage.pins import Pin
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.objects import layout
+from omnigraph.storage.tables.lance_tables import Tables
+from omnigraph.storage.tables.pins import Pin
 from omnigraph.versioning import MAIN, Snapshot
-from omnigraph.versioning.schemas import StoredSchema
+from omnigraph.versioning.schema_store import StoredSchema
 from people import with_index
 
 NOW = 1_700_000_000_000

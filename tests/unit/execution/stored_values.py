@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from omnigraph.execution.columns import arrow_type_of
-from omnigraph.schema.types import INTEGER_RANGES, ListType, PropertyType, Scalar
-from omnigraph.schema.values import DATE_MAX, DATE_MIN, DATETIME_MAX, DATETIME_MIN
+from omnigraph.rows.columns import arrow_type_of
+from omnigraph.schema.property_types import INTEGER_RANGES, ListType, PropertyType, Scalar
+from omnigraph.schema.property_values import DATE_MAX, DATE_MIN, DATETIME_MAX, DATETIME_MIN
 
 # Quotes, backslashes and every kind of control character are drawn often.
 TEXTS = st.text(

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import ExecutionError
-from omnigraph.execution.json_values import encode_json_values
 from omnigraph.execution.result import HTML_ROWS_MAX, Result
-from omnigraph.query.plan import ResultColumn
-from omnigraph.query.typed import F64, NodeObject
-from omnigraph.schema.types import Scalar, make_scalar_type
-from omnigraph.schema.values import (
+from omnigraph.query.logical_plan import ResultColumn
+from omnigraph.query.typed_tree import F64, NodeObject
+from omnigraph.rows.json_encoding import encode_json_values
+from omnigraph.schema.property_types import Scalar, make_scalar_type
+from omnigraph.schema.property_values import (
     DATE_MAX,
     DATETIME_MAX,
     DATETIME_MIN,

@@ -9,13 +9,13 @@ import pytest
 import places
 from omnigraph import Graph
 from omnigraph.embedding import MockEmbedder, NamedEmbedder
-from omnigraph.embedding.profile import RetryPolicy
+from omnigraph.embedding.embedding_profile import RetryPolicy
 from omnigraph.engine.graph import create_on
 from omnigraph.engine.resources import Environment
 from omnigraph.errors import EmbeddingError, QueryTimeoutError
-from omnigraph.execution.budget import Budget
-from omnigraph.execution.reading import Embedder
-from omnigraph.execution.timed_embedder import TimedEmbedder
+from omnigraph.execution.execution_context import Embedder
+from omnigraph.execution.executor import TimedEmbedder
+from omnigraph.execution.query_budget import Budget
 from unit.embedding.loopback import client, embedding, loopback, says, stalls
 
 SEARCH = (

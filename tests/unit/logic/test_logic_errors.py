@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from logic.errors import Level, error_codes, match_error
-from omnigraph.diagnostics import Diagnostic, Severity, Source, Span
 from omnigraph.errors import (
     CompileError,
     ExecutionError,
@@ -14,6 +13,8 @@ from omnigraph.errors import (
     OmnigraphError,
     ParameterError,
 )
+from omnigraph.lang.diagnostics import Diagnostic, Severity
+from omnigraph.lang.source_text import Source, Span
 
 
 def compile_error(code: str, message: str = "something is wrong") -> CompileError:

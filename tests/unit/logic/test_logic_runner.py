@@ -21,7 +21,7 @@ from logic.case import CaseError, Dialect, LoadMode
 from logic.parse import parse_case
 from logic.runner import CaseFailure, run_case
 from omnigraph.errors import ExecutionError
-from omnigraph.syntax import Mode
+from omnigraph.lang.lexer import Mode
 
 SETUP = (
     "# issue: none\n--- schema\nnode P { name: String @key }\n"

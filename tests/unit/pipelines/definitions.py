@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from omnigraph.pipelines.definition import Pipeline
-from omnigraph.pipelines.reading import read_pipeline
+from omnigraph.pipelines.config.definition import Pipeline
+from omnigraph.pipelines.config.definition_reader import read_pipeline
 from omnigraph.schema import load_catalog
 from omnigraph.schema.catalog import Catalog
 

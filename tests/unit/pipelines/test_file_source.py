@@ -15,9 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.errors import SourceFailedError, SourceRefusedError
-from omnigraph.pipelines.definition import FileSource
+from omnigraph.pipelines.config.definition import FileSource
 from omnigraph.pipelines.sources import read_source_state, require_unchanged
-from omnigraph.pipelines.sources.files import _read_remote_schema, list_files, read_lines, read_rows
+from omnigraph.pipelines.sources.file_source import (
+    _read_remote_schema,
+    list_files,
+    read_lines,
+    read_rows,
+)
 
 Write = Callable[[Any, str], None]
 WRITERS: dict[str, Write] = {"parquet": pq.write_table, "orc": orc.write_table}
@@ -93,8 +98,8 @@ def test_json_is_utf_8_wherever_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes('{"login": "zoë"}\n'.encode())
     program = (
         "import pyarrow as pa, sys\n"
-        "from omnigraph.pipelines.definition import FileSource\n"
-        "from omnigraph.pipelines.sources.files import listed, read_lines\n"
+        "from omnigraph.pipelines.config.definition import FileSource\n"
+        "from omnigraph.pipelines.sources.file_source import listed, read_lines\n"
         "numbers = pa.record_batch({'id': [0]})\n"
         "batches = read_lines(listed(FileSource((sys.argv[1],))), False, iter([numbers]))\n"
         "print(ascii([batch['value'].to_pylist() for batch in batches]))\n"

@@ -16,8 +16,8 @@ from omnigraph.errors import (
     SourceFailedError,
     SourceRefusedError,
 )
-from omnigraph.pipelines.definition import HttpSource, Paging
-from omnigraph.pipelines.sources.http import read_pages
+from omnigraph.pipelines.config.definition import HttpSource, Paging
+from omnigraph.pipelines.sources.http_source import read_pages
 
 SECRETS = ("Authorization", "X-Api-Key")
 
@@ -162,7 +162,7 @@ def test_a_token_that_cannot_be_sent_is_not_told(services: tuple[_Service, _Serv
 def test_an_answer_is_read_no_further_than_its_bound(
     services: tuple[_Service, _Service], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.pipelines.sources.http.BYTES_MAX", 100)
+    monkeypatch.setattr("omnigraph.pipelines.sources.http_source.BYTES_MAX", 100)
     own, _ = services
     own.answer("/a", [{"id": "x" * 200}])
     with pytest.raises(ResourceLimitError, match="bytes of an HTTP page"):

@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from omnigraph.errors import ResourceLimitError, SourceFailedError, SourceRefusedError
-from omnigraph.pipelines.definition import HttpSource, Paging
-from omnigraph.pipelines.sources.http import describe_position, read_pages
+from omnigraph.pipelines.config.definition import HttpSource, Paging
+from omnigraph.pipelines.sources.http_source import describe_position, read_pages
 
 RECORDS = [{"id": number} for number in range(5)]
 

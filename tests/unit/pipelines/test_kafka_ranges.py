@@ -16,8 +16,8 @@ import pytest
 from confluent_kafka import Producer
 
 from omnigraph.errors import SourceRefusedError
-from omnigraph.pipelines.definition import KafkaSource
-from omnigraph.pipelines.sources.kafka import (
+from omnigraph.pipelines.config.definition import KafkaSource
+from omnigraph.pipelines.sources.kafka_source import (
     _build_options,
     compute_position,
     count_offsets,

@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import Producer
 
 from omnigraph.errors import SourceFailedError, SourceRefusedError
-from omnigraph.pipelines.definition import KafkaSource
-from omnigraph.pipelines.sources.kafka import (
+from omnigraph.pipelines.config.definition import KafkaSource
+from omnigraph.pipelines.sources.kafka_source import (
     _build_options,
     compute_position,
     count_offsets,
@@ -89,7 +89,7 @@ def test_messages_that_kafka_removed_unread_are_told(broker: tuple[str, Producer
 def test_a_topic_or_broker_that_is_not_there_is_told(
     broker: tuple[str, Producer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.pipelines.sources.kafka._TIMEOUT_S", 1.0)
+    monkeypatch.setattr("omnigraph.pipelines.sources.kafka_source._TIMEOUT_S", 1.0)
     with pytest.raises(SourceRefusedError, match="topic 'nothing'"):
         compute_position(KafkaSource(broker[0], ("nothing",)), None)
     with pytest.raises(SourceFailedError, match="Kafka cannot be read"):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cli.views.pipelines import PipelinePlan
-from omnigraph.pipelines.check import check_mapping
-from omnigraph.pipelines.review import plan_pipeline
-from omnigraph.pipelines.sql import build_steps, quote_literal
+from omnigraph.cli.views.pipeline_views import PipelinePlan
+from omnigraph.pipelines.mapping.mapping_checks import check_mapping
+from omnigraph.pipelines.mapping.mapping_sql import build_steps, quote_literal
+from omnigraph.pipelines.run.pipeline_inspection import plan_pipeline
 from unit.pipelines.definitions import PEOPLE, SCHEMA, catalog, read, with_map, written
 
 PERSON = "handle: login, name: n, level: l"

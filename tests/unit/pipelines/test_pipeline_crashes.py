@@ -17,15 +17,15 @@ from omnigraph import Branch
 from omnigraph.engine import LoadResult
 from omnigraph.errors import OmnigraphError, SourceFailedError
 from omnigraph.ids import generate_ulid
-from omnigraph.pipelines.definition import FeedSource, Pipeline, Target
-from omnigraph.pipelines.ledger import Ledger, Run, TargetRun
-from omnigraph.pipelines.loading import LoadRequest
-from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.review import read_runs
-from omnigraph.pipelines.run import RunContext, RunOptions, run_with_records
-from omnigraph.pipelines.slots import Slot
+from omnigraph.pipelines.config.definition import FeedSource, Pipeline, Target
+from omnigraph.pipelines.config.secret_resolver import Resolver
+from omnigraph.pipelines.ledger.run_ledger import Ledger, Run, TargetRun
+from omnigraph.pipelines.run.pipeline_inspection import read_runs
+from omnigraph.pipelines.run.pipeline_run import RunContext, RunOptions, run_with_records
+from omnigraph.pipelines.run.run_slot import Slot
+from omnigraph.pipelines.run.target_attempt import LoadRequest
 from omnigraph.storage import Objects, open_objects
-from omnigraph.storage.faults import (
+from omnigraph.storage.objects.faults import (
     CRASHES,
     FAILURES,
     Fault,

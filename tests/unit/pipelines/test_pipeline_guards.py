@@ -7,13 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph
+from omnigraph.bulk.bulk_sources import LocateOrigins, TableSource
 from omnigraph.errors import LoadError, StorageError
-from omnigraph.pipelines.ledger import Ledger
-from omnigraph.pipelines.run import RunOptions, run_pipeline
-from omnigraph.pipelines.sql import build_steps, is_column_name
-from omnigraph.writers.bulk.origins import LocateOrigins
-from omnigraph.writers.bulk.sources import TableSource
-from omnigraph.writers.inputs.tables import REFUSED
+from omnigraph.pipelines.ledger.run_ledger import Ledger
+from omnigraph.pipelines.mapping.mapping_sql import build_steps, is_column_name
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
+from omnigraph.writers.inputs.input_tables import REFUSED
 from unit.pipelines.definitions import PEOPLE, catalog, read, with_map
 
 SCHEMA = "node Person { handle: String @key  age: I32? }"

@@ -12,7 +12,7 @@ import pytest
 
 from omnigraph.errors import CorruptObjectError, StorageUnknownError
 from omnigraph.ids import generate_ulid
-from omnigraph.pipelines.ledger import (
+from omnigraph.pipelines.ledger.run_ledger import (
     FAILED,
     INTERRUPTED,
     PARTIAL,
@@ -27,8 +27,8 @@ from omnigraph.pipelines.ledger import (
     status_of,
 )
 from omnigraph.storage import Objects, open_objects
-from omnigraph.storage.faults import Fault, FaultKind, FaultyObjects, Steps
-from omnigraph.storage.paths import Entry
+from omnigraph.storage.objects.faults import Fault, FaultKind, FaultyObjects, Steps
+from omnigraph.storage.objects.layout import Entry
 
 TARGETS = (TargetRun("a/main", "a", "main", "k:a"), TargetRun("b/main", "b", "main", "k:b"))
 

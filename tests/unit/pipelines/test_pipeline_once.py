@@ -7,12 +7,12 @@ import pytest
 import omnigraph
 from omnigraph import Branch, Graph
 from omnigraph.errors import SnapshotGoneError
-from omnigraph.pipelines.ledger import RUNNING, SUCCEEDED, TargetRun
-from omnigraph.pipelines.once import IdempotencyKey
-from omnigraph.pipelines.targets import UnreportedRun
+from omnigraph.pipelines.ledger.idempotency import IdempotencyKey
+from omnigraph.pipelines.ledger.run_ledger import RUNNING, SUCCEEDED, TargetRun
+from omnigraph.pipelines.run.target_attempt import UnreportedRun
 from omnigraph.storage import open_objects
-from omnigraph.versioning import history
-from omnigraph.versioning.floors import Floors
+from omnigraph.versioning import commit_history
+from omnigraph.versioning.retention_floors import Floors
 from unit.pipelines.definitions import SCHEMA
 
 KEY = "pipeline:people:company/main:s"
@@ -36,7 +36,7 @@ def _write(branch: Branch, name: str, key: str | None = None) -> str:
 
 @pytest.fixture
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "KEY_RECORDS_MAX", 2)
+    monkeypatch.setattr(commit_history, "KEY_RECORDS_MAX", 2)
 
 
 @pytest.mark.usefixtures("_few")

@@ -5,16 +5,24 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import PipelineInvalidError, PipelineNotFoundError
-from omnigraph.pipelines.definition import (
+from omnigraph.pipelines.config.definition import (
+    Constant,
+    EmbeddedText,
+    Explode,
+    Expression,
     FeedSource,
     FileSource,
     HttpSource,
     KafkaSource,
+    Position,
     PostgresSource,
+    Template,
 )
-from omnigraph.pipelines.mapping import Constant, EmbeddedText, Explode, Expression, Template
-from omnigraph.pipelines.places import Position
-from omnigraph.pipelines.reading import find_definition, list_definitions, read_pipeline
+from omnigraph.pipelines.config.definition_reader import (
+    find_definition,
+    list_definitions,
+    read_pipeline,
+)
 from unit.pipelines.definitions import PEOPLE, read, with_map, written
 
 

@@ -13,15 +13,14 @@ import omnigraph
 from omnigraph import Branch
 from omnigraph.engine import LoadResult
 from omnigraph.errors import SourceFailedError
-from omnigraph.pipelines import run as run_module
-from omnigraph.pipelines.definition import Pipeline, Target
-from omnigraph.pipelines.due import INTERRUPTED_RUNS_MAX, ScheduledRun, run_due
-from omnigraph.pipelines.ledger import Ledger, Run
-from omnigraph.pipelines.loading import LoadRequest
-from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.run import RunContext, RunOptions, run_pipeline
-from omnigraph.pipelines.schedule import format_slot
-from omnigraph.pipelines.slots import Slot
+from omnigraph.pipelines.config.definition import Pipeline, Target, format_slot
+from omnigraph.pipelines.config.secret_resolver import Resolver
+from omnigraph.pipelines.ledger.run_ledger import Ledger, Run
+from omnigraph.pipelines.run import pipeline_run as run_module
+from omnigraph.pipelines.run.pipeline_run import RunContext, RunOptions, run_pipeline
+from omnigraph.pipelines.run.run_slot import Slot
+from omnigraph.pipelines.run.scheduler import INTERRUPTED_RUNS_MAX, ScheduledRun, run_due
+from omnigraph.pipelines.run.target_attempt import LoadRequest
 from omnigraph.pipelines.sources import SourceState
 from omnigraph.storage import Objects
 from unit.pipelines.definitions import PEOPLE, SCHEMA, read

@@ -4,7 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from omnigraph.pipelines.schedule import compute_next_slot, find_due_slot, format_slot, is_schedule
+from omnigraph.pipelines.config.definition import (
+    compute_next_slot,
+    find_due_slot,
+    format_slot,
+    is_schedule,
+)
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import OmnigraphError, SecretMissingError, SourceRefusedError
-from omnigraph.pipelines.definition import FileSource, HttpSource
-from omnigraph.pipelines.ledger import Ledger
-from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.run import RunOptions, run_pipeline
-from omnigraph.pipelines.secrets import (
+from omnigraph.pipelines.config.definition import FileSource, HttpSource
+from omnigraph.pipelines.config.secret_resolver import (
+    Resolver,
     contains_password,
     hide_values,
     merge_environment,
     resolve_text,
 )
+from omnigraph.pipelines.ledger.run_ledger import Ledger
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
 from unit.pipelines.definitions import PEOPLE, read
 
 

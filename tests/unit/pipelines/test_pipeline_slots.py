@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.engine.entity_change.filters import parse_filters
-from omnigraph.engine.feed.arrow import plan_feed_splits, read_change_batches
+from omnigraph.engine.entity_changes import parse_filters
+from omnigraph.engine.feed.feed_batches import plan_feed_splits, read_change_batches
 from omnigraph.errors import ChangeCursorRejectedError, SourceRefusedError
-from omnigraph.pipelines.definition import FeedSource, FileSource, HttpSource, Source
-from omnigraph.pipelines.ledger import Ledger, RunLog, TargetRun, encode_target
-from omnigraph.pipelines.slots import Slot, SlotRequest, choose_slot
+from omnigraph.pipelines.config.definition import FeedSource, FileSource, HttpSource, Source
+from omnigraph.pipelines.ledger.run_ledger import Ledger, RunLog, TargetRun, encode_target
+from omnigraph.pipelines.run.run_slot import Slot, SlotRequest, choose_slot
 from unit.pipelines.definitions import PEOPLE, SCHEMA, read
 
 NOBODY = SlotRequest(None)

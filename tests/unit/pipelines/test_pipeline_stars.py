@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.pipelines.stars import expand_stars
+from omnigraph.pipelines.mapping.mapping_sql import expand_stars
 
 NAMES = ["`a`", "`b c`"]
 

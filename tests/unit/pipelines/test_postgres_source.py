@@ -5,9 +5,9 @@ import traceback
 import pytest
 
 from omnigraph.errors import SourceFailedError
-from omnigraph.pipelines.definition import PostgresSource
+from omnigraph.pipelines.config.definition import PostgresSource
 from omnigraph.pipelines.sources import build_location_sql
-from omnigraph.pipelines.sources.postgres import describe_position, open_cursor
+from omnigraph.pipelines.sources.postgres_source import describe_position, open_cursor
 
 
 @pytest.mark.parametrize(

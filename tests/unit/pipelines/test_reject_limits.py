@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.bulk.bulk_sources import LoadCounts
 from omnigraph.errors import PipelineInvalidError, TooFewRowsError, TooManyRejectedError
-from omnigraph.pipelines.definition import RejectLimit, Target
-from omnigraph.pipelines.loading import require_reject_limit
-from omnigraph.writers.bulk.sources import LoadCounts
+from omnigraph.pipelines.config.definition import RejectLimit, Target
+from omnigraph.pipelines.run.target_attempt import require_reject_limit
 from unit.pipelines.definitions import PEOPLE, read
 
 QUARANTINE = "    on_error: quarantine\n    rejects: bad\n"

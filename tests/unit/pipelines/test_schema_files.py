@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import SourceRefusedError
-from omnigraph.pipelines.resolving import Resolver
-from omnigraph.pipelines.validation import find_catalog, validate_all
+from omnigraph.pipelines.config.definition_validator import find_catalog, validate_all
+from omnigraph.pipelines.config.secret_resolver import Resolver
 from unit.pipelines.definitions import PEOPLE, SCHEMA, read
 
 WITH_SCHEMA = PEOPLE.replace("company.omni", "{uri: company.omni, schema: company.pg}")

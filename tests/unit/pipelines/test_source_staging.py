@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import SourceFailedError, StorageError
-from omnigraph.pipelines.sources import staging
-from omnigraph.pipelines.sources.staging import Staging, open_staging, read_pieces
-from omnigraph.storage.local_objects import LocalObjects
-from omnigraph.storage.paths import Entry
+from omnigraph.pipelines.sources import http_source
+from omnigraph.pipelines.sources.http_source import Staging, open_staging, read_pieces
+from omnigraph.storage.objects.layout import Entry
+from omnigraph.storage.objects.local_store import LocalObjects
 
 PAGES = 200
 RECORDS = 5_000
@@ -29,7 +29,7 @@ def _read(place: Staging, count: int) -> list[tuple[int, int, str]]:
 def test_what_is_staged_is_read_again_with_the_numbers_of_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(staging, "PIECE_BYTES", 50)
+    monkeypatch.setattr(http_source, "PIECE_BYTES", 50)
     pages = [["a", "b"], [], ["c"], ["d", "é" * 50]]
     with open_staging(str(tmp_path)) as place:
         count = place.write(pa.array(page, pa.string()) for page in pages)
@@ -71,8 +71,8 @@ def test_memory_follows_a_piece_and_not_all_pages(tmp_path: Path) -> None:
         assert sum(len(batch) for batch in read_pieces(place, iter([_numbers(count)]))) == (
             PAGES * RECORDS
         )
-    assert count > PAGES * RECORDS * len(TEXT) // (2 * staging.PIECE_BYTES)
-    assert most < 3 * staging.PIECE_BYTES
+    assert count > PAGES * RECORDS * len(TEXT) // (2 * http_source.PIECE_BYTES)
+    assert most < 3 * http_source.PIECE_BYTES
 
 
 @pytest.mark.parametrize("failure", [StorageError("list", "x", "no answer"), OSError("no answer")])
@@ -85,7 +85,7 @@ def test_pieces_that_cannot_be_removed_hide_no_other_failure(
             del prefix, after
             raise failure
 
-    monkeypatch.setattr(staging, "_objects_at", lambda _: Silent(str(tmp_path)))
+    monkeypatch.setattr(http_source, "_objects_at", lambda _: Silent(str(tmp_path)))
     with open_staging(str(tmp_path)) as place:
         assert place.write([pa.array([TEXT])]) == 1
     with (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from omnigraph.diagnostics import Collector, Diagnostic
-from omnigraph.query import typed
+from omnigraph.lang.diagnostics import Collector, Diagnostic
+from omnigraph.lang.lexer import Mode
+from omnigraph.query import typed_tree
 from omnigraph.query.check import check_query
 from omnigraph.query.parser import parse_query_file
 from omnigraph.schema import load_catalog
-from omnigraph.syntax import Mode
 
 CATALOG = load_catalog("""
 interface Named { name: String }
@@ -42,7 +42,7 @@ edge In: Author -> Book
 
 def diagnose(
     text: str, *, mode: Mode = Mode.LENIENT
-) -> tuple[typed.CheckedQuery | None, tuple[Diagnostic, ...]]:
+) -> tuple[typed_tree.CheckedQuery | None, tuple[Diagnostic, ...]]:
     """The checked form of a text with one query, and what the checker says about it."""
     parsed = parse_query_file(text, mode=mode)
     assert not parsed.diagnostics, [str(found) for found in parsed.diagnostics]
@@ -53,37 +53,37 @@ def diagnose(
     return checked, collector.list_diagnostics()
 
 
-def read_of(body: str, *, parameters: str = "", mode: Mode = Mode.LENIENT) -> typed.Read:
+def read_of(body: str, *, parameters: str = "", mode: Mode = Mode.LENIENT) -> typed_tree.Read:
     """The checked form of a read without errors."""
     checked, diagnostics = diagnose(f"query q({parameters}) {{ {body} }}", mode=mode)
-    assert isinstance(checked, typed.Read), [str(found) for found in diagnostics]
+    assert isinstance(checked, typed_tree.Read), [str(found) for found in diagnostics]
     return checked
 
 
-def pattern_of(clauses: str, *, parameters: str = "") -> typed.Pattern:
+def pattern_of(clauses: str, *, parameters: str = "") -> typed_tree.Pattern:
     """The checked clauses of a `match`."""
     return read_of(f"match {{ {clauses} }} return {{ 1 }}", parameters=parameters).pattern
 
 
-def condition_of(condition: str, *, parameters: str = "") -> typed.Expr:
+def condition_of(condition: str, *, parameters: str = "") -> typed_tree.Expr:
     """A filter over an author `$a`, a book `$b` and a bound edge `$w` between them."""
     clauses = f"$a: Author  $b: Book  $a $w:wrote $b  {condition}"
     found = pattern_of(clauses, parameters=parameters).clauses[-1]
-    assert isinstance(found, typed.Condition)
+    assert isinstance(found, typed_tree.Condition)
     return found.value
 
 
-def column_of(item: str, *, parameters: str = "") -> typed.Column:
+def column_of(item: str, *, parameters: str = "") -> typed_tree.Column:
     """The only column of a query over an author `$a` and a book `$b`."""
     read = read_of(f"match {{ $a: Author  $b: Book }} return {{ {item} }}", parameters=parameters)
     (column,) = read.columns
     return column
 
 
-def statement_of(mutation: str, *, parameters: str = "") -> typed.Statement:
+def statement_of(mutation: str, *, parameters: str = "") -> typed_tree.Statement:
     """A checked statement."""
     checked, diagnostics = diagnose(f"query q({parameters}) {{ {mutation} }}")
-    assert isinstance(checked, typed.Mutation), [str(found) for found in diagnostics]
+    assert isinstance(checked, typed_tree.Mutation), [str(found) for found in diagnostics]
     (statement,) = checked.statements
     return statement
 

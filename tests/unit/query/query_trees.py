@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from omnigraph.query import ast
-from omnigraph.query.habits import CLAUSE_HINTS
+from omnigraph.query.query_dialect_hints import CLAUSE_HINTS
 from omnigraph.schema.ast import Name
-from omnigraph.schema.types import ListType, PropertyType, Scalar, ScalarType, VectorType
+from omnigraph.schema.property_types import ListType, PropertyType, Scalar, ScalarType, VectorType
 
 RESERVED = ["and", "or", "not", "is", "null", "in"]
 # Every keyword is contextual, so all of them are good names.

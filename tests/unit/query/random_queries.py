@@ -8,7 +8,7 @@ from itertools import count
 from random import Random
 
 from model import ModelGraph
-from omnigraph.query.typed import Value
+from omnigraph.query.typed_tree import Value
 from omnigraph.schema import load_catalog
 
 CATALOG = load_catalog("""

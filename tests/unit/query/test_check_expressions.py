@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.query import typed
+from omnigraph.lang.lexer import Mode
+from omnigraph.query import typed_tree
 from omnigraph.query.ast import TextFunction
-from omnigraph.schema.types import Scalar, make_scalar_type
-from omnigraph.syntax import Mode
+from omnigraph.schema.property_types import Scalar, make_scalar_type
 from unit.query.checking import condition_of, filter_problems, hints_of, problems_of
 
-NULLABLE = typed.BOOL.as_nullable()
-NAME = typed.PropertyValue("a", "name", typed.STRING)
-SCORE = typed.PropertyValue("a", "score", typed.F64.as_nullable())
+NULLABLE = typed_tree.BOOL.as_nullable()
+NAME = typed_tree.PropertyValue("a", "name", typed_tree.STRING)
+SCORE = typed_tree.PropertyValue("a", "score", typed_tree.F64.as_nullable())
 
 
 @pytest.mark.parametrize(
@@ -34,76 +34,76 @@ SCORE = typed.PropertyValue("a", "score", typed.F64.as_nullable())
 )
 def test_a_condition_is_nullable_if_an_operand_is(condition: str, is_nullable: bool) -> None:
     found = condition_of(condition, parameters="$p: I64?, $q: I64")
-    assert found.type == typed.BOOL.as_nullable(is_nullable)
+    assert found.type == typed_tree.BOOL.as_nullable(is_nullable)
 
 
 def test_contains_is_membership_on_lists_and_substring_on_text() -> None:
     tags = condition_of('$b.tags contains "x"')
-    assert isinstance(tags, typed.Member)
+    assert isinstance(tags, typed_tree.Member)
     assert tags == condition_of('"x" in $b.tags')
-    assert condition_of('$a.name contains "x"') == typed.Substring(
-        NAME, typed.Constant("x", typed.STRING)
+    assert condition_of('$a.name contains "x"') == typed_tree.Substring(
+        NAME, typed_tree.Constant("x", typed_tree.STRING)
     )
     assert condition_of('contains($a.name, "x")') == condition_of('$a.name contains "x"')
 
 
 def test_starts_with_is_a_prefix_test() -> None:
-    assert condition_of('$a.name starts_with "x"') == typed.Prefix(
-        NAME, typed.Constant("x", typed.STRING)
+    assert condition_of('$a.name starts_with "x"') == typed_tree.Prefix(
+        NAME, typed_tree.Constant("x", typed_tree.STRING)
     )
 
 
 def test_a_null_test_takes_lists_and_vectors() -> None:
     for property_ in ("tags", "vec"):
         found = condition_of(f"$b.{property_} is not null")
-        assert isinstance(found, typed.IsNull)
+        assert isinstance(found, typed_tree.IsNull)
         assert found.is_negated
 
 
 def test_a_parameter_wins_over_a_variable_of_its_name() -> None:
     found = condition_of("$a.score = $b", parameters="$b: F64")
-    assert isinstance(found, typed.Compare)
-    assert found.right == typed.ParameterValue("b", typed.F64)
+    assert isinstance(found, typed_tree.Compare)
+    assert found.right == typed_tree.ParameterValue("b", typed_tree.F64)
 
 
 def test_a_bare_boolean_is_a_condition() -> None:
-    assert condition_of("$f", parameters="$f: Bool?") == typed.ParameterValue("f", NULLABLE)
-    assert condition_of("$a.active") == typed.PropertyValue("a", "active", NULLABLE)
-    assert condition_of("true") == typed.Constant(True, typed.BOOL)
+    assert condition_of("$f", parameters="$f: Bool?") == typed_tree.ParameterValue("f", NULLABLE)
+    assert condition_of("$a.active") == typed_tree.PropertyValue("a", "active", NULLABLE)
+    assert condition_of("true") == typed_tree.Constant(True, typed_tree.BOOL)
 
 
 def test_system_fields_are_strings_that_are_never_null() -> None:
     for text, variable, name in [
-        ("$a.@id", "a", typed.SystemName.ID),
-        ("$w.@id", "w", typed.SystemName.ID),
-        ("$w.@src", "w", typed.SystemName.SRC),
-        ("$w.@dst", "w", typed.SystemName.DST),
-        ("$w.@type", "w", typed.SystemName.TYPE),
+        ("$a.@id", "a", typed_tree.SystemName.ID),
+        ("$w.@id", "w", typed_tree.SystemName.ID),
+        ("$w.@src", "w", typed_tree.SystemName.SRC),
+        ("$w.@dst", "w", typed_tree.SystemName.DST),
+        ("$w.@type", "w", typed_tree.SystemName.TYPE),
     ]:
         found = condition_of(f'{text} = "x"')
-        assert isinstance(found, typed.Compare)
-        assert found.left == typed.SystemValue(variable, name, typed.STRING)
+        assert isinstance(found, typed_tree.Compare)
+        assert found.left == typed_tree.SystemValue(variable, name, typed_tree.STRING)
 
 
 def test_conjuncts_are_flattened_so_that_text_tests_stay_on_top() -> None:
     found = condition_of(
         '$b.title != "y" and (search($b.title, "x") and fuzzy($b.title, "z", 1) = true)'
     )
-    assert isinstance(found, typed.AllOf)
+    assert isinstance(found, typed_tree.AllOf)
     assert [type(operand) for operand in found.operands] == [
-        typed.Compare,
-        typed.TextMatch,
-        typed.TextMatch,
+        typed_tree.Compare,
+        typed_tree.TextMatch,
+        typed_tree.TextMatch,
     ]
 
 
 def test_a_text_test_alone_is_a_condition() -> None:
-    assert condition_of('fuzzy($b.title, "z", 1) = true') == typed.TextMatch(
+    assert condition_of('fuzzy($b.title, "z", 1) = true') == typed_tree.TextMatch(
         TextFunction.FUZZY,
         "b",
         "title",
-        typed.Constant("z", typed.STRING),
-        typed.Constant(1, make_scalar_type(Scalar.I64)),
+        typed_tree.Constant("z", typed_tree.STRING),
+        typed_tree.Constant(1, make_scalar_type(Scalar.I64)),
     )
 
 

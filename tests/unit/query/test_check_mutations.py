@@ -2,66 +2,78 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.query import typed
+from omnigraph.query import typed_tree
 from omnigraph.query.ast import CompareOp
-from omnigraph.schema.types import ListType, PropertyType, Scalar, VectorType, make_scalar_type
-from omnigraph.schema.values import round_to_f32
+from omnigraph.schema.property_types import (
+    ListType,
+    PropertyType,
+    Scalar,
+    VectorType,
+    make_scalar_type,
+)
+from omnigraph.schema.property_values import round_to_f32
 from unit.query.checking import hints_of, problems_of, statement_of
 
 PARAMETERS = "$s: String?, $n: I64, $f: F64, $blob: Blob, $v: Vector(2), $l: [I64], $t: DateTime"
 
 
-def assigned(assignment: str) -> typed.Expr:
+def assigned(assignment: str) -> typed_tree.Expr:
     statement = statement_of(
         f'update Author set {{ {assignment} }} where name = "x"', parameters=PARAMETERS
     )
-    assert isinstance(statement, typed.UpdateNodes)
+    assert isinstance(statement, typed_tree.UpdateNodes)
     (found,) = statement.assignments
     return found.value
 
 
-def stored_in_book(assignment: str) -> typed.Expr:
+def stored_in_book(assignment: str) -> typed_tree.Expr:
     statement = statement_of(
         f'update Book set {{ {assignment} }} where title = "x"', parameters=PARAMETERS
     )
-    assert isinstance(statement, typed.UpdateNodes)
+    assert isinstance(statement, typed_tree.UpdateNodes)
     return statement.assignments[0].value
 
 
-def where_of(condition: str, *, target: str = "Wrote") -> typed.Expr:
+def where_of(condition: str, *, target: str = "Wrote") -> typed_tree.Expr:
     statement = statement_of(f"delete {target} where {condition}", parameters=PARAMETERS)
-    assert isinstance(statement, typed.DeleteNodes | typed.DeleteEdges)
+    assert isinstance(statement, typed_tree.DeleteNodes | typed_tree.DeleteEdges)
     (found,) = statement.conditions
     return found
 
 
 def test_literals_are_stored_at_the_type_of_the_property() -> None:
-    assert assigned("score: 2") == typed.Constant(2.0, typed.F64)
-    assert assigned("tiny: 0.1") == typed.Constant(round_to_f32(0.1), typed.F32)
-    assert assigned("small: 2.0") == typed.Constant(2, make_scalar_type(Scalar.I32))
-    assert assigned("marks: [1, 0.1]") == typed.Constant(
+    assert assigned("score: 2") == typed_tree.Constant(2.0, typed_tree.F64)
+    assert assigned("tiny: 0.1") == typed_tree.Constant(round_to_f32(0.1), typed_tree.F32)
+    assert assigned("small: 2.0") == typed_tree.Constant(2, make_scalar_type(Scalar.I32))
+    assert assigned("marks: [1, 0.1]") == typed_tree.Constant(
         (1.0, round_to_f32(0.1)), PropertyType(ListType(Scalar.F32))
     )
-    assert stored_in_book("vec: [1, 2]") == typed.Constant((1.0, 2.0), PropertyType(VectorType(2)))
-    assert stored_in_book("tags: []") == typed.Constant((), PropertyType(ListType(Scalar.STRING)))
+    assert stored_in_book("vec: [1, 2]") == typed_tree.Constant(
+        (1.0, 2.0), PropertyType(VectorType(2))
+    )
+    assert stored_in_book("tags: []") == typed_tree.Constant(
+        (), PropertyType(ListType(Scalar.STRING))
+    )
 
 
 def test_parameters_are_stored_as_they_are() -> None:
-    assert assigned("score: $n") == typed.ParameterValue("n", make_scalar_type(Scalar.I64))
+    assert assigned("score: $n") == typed_tree.ParameterValue("n", make_scalar_type(Scalar.I64))
     assert assigned("marks: $l").type == PropertyType(ListType(Scalar.I64))
-    assert stored_in_book("cover: $s") == typed.ParameterValue("s", typed.STRING.as_nullable())
+    assert stored_in_book("cover: $s") == typed_tree.ParameterValue(
+        "s", typed_tree.STRING.as_nullable()
+    )
     assert stored_in_book("cover: $blob").type == make_scalar_type(Scalar.BLOB)
-    assert stored_in_book("state: $s").type == typed.STRING.as_nullable()
-    assert assigned("seen: now()") == typed.NowValue()
+    assert stored_in_book("state: $s").type == typed_tree.STRING.as_nullable()
+    assert assigned("seen: now()") == typed_tree.NowValue()
 
 
 def test_an_assignment_takes_a_constant_expression() -> None:
-    assert isinstance(assigned("active: $n > 1 or true"), typed.AnyOf)
+    assert isinstance(assigned("active: $n > 1 or true"), typed_tree.AnyOf)
 
 
 def test_an_inserted_node_keeps_its_assignments_in_order() -> None:
     statement = statement_of('insert Author { name: "x", handle: $s }', parameters=PARAMETERS)
-    assert isinstance(statement, typed.InsertNode)
+    assert isinstance(statement, typed_tree.InsertNode)
     assert [each.property for each in statement.assignments] == ["name", "handle"]
 
 
@@ -69,28 +81,28 @@ def test_an_inserted_edge_has_ends_and_properties() -> None:
     statement = statement_of(
         'insert Wrote { role: "lead", to: $s, from: "a" }', parameters=PARAMETERS
     )
-    assert isinstance(statement, typed.InsertEdge)
-    assert statement.source == typed.Constant("a", typed.STRING)
-    assert statement.target == typed.ParameterValue("s", typed.STRING.as_nullable())
+    assert isinstance(statement, typed_tree.InsertEdge)
+    assert statement.source == typed_tree.Constant("a", typed_tree.STRING)
+    assert statement.target == typed_tree.ParameterValue("s", typed_tree.STRING.as_nullable())
     assert [each.property for each in statement.assignments] == ["role"]
 
 
 def test_where_reads_the_row_under_test() -> None:
-    assert where_of('score = 1 and @id = "x"', target="Author") == typed.AllOf(
+    assert where_of('score = 1 and @id = "x"', target="Author") == typed_tree.AllOf(
         (
-            typed.Compare(
+            typed_tree.Compare(
                 CompareOp.EQ,
-                typed.PropertyValue(typed.ROW, "score", typed.F64.as_nullable()),
-                typed.Constant(1.0, typed.F64),
-                typed.BOOL.as_nullable(),
+                typed_tree.PropertyValue(typed_tree.ROW, "score", typed_tree.F64.as_nullable()),
+                typed_tree.Constant(1.0, typed_tree.F64),
+                typed_tree.BOOL.as_nullable(),
             ),
-            typed.Compare(
+            typed_tree.Compare(
                 CompareOp.EQ,
-                typed.SystemValue(typed.ROW, typed.SystemName.ID),
-                typed.Constant("x", typed.STRING),
+                typed_tree.SystemValue(typed_tree.ROW, typed_tree.SystemName.ID),
+                typed_tree.Constant("x", typed_tree.STRING),
             ),
         ),
-        typed.BOOL.as_nullable(),
+        typed_tree.BOOL.as_nullable(),
     )
 
 
@@ -100,12 +112,12 @@ def test_from_and_to_are_the_ends_of_an_edge() -> None:
 
 def test_where_takes_every_operator() -> None:
     condition = 'role is null or not role in ["lead"] and role starts_with "l"'
-    assert isinstance(where_of(condition), typed.AnyOf)
+    assert isinstance(where_of(condition), typed_tree.AnyOf)
 
 
 def test_a_delete_names_nodes_or_edges() -> None:
-    assert isinstance(statement_of("delete Book where true"), typed.DeleteNodes)
-    assert isinstance(statement_of("delete Wrote where true"), typed.DeleteEdges)
+    assert isinstance(statement_of("delete Book where true"), typed_tree.DeleteNodes)
+    assert isinstance(statement_of("delete Wrote where true"), typed_tree.DeleteEdges)
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,22 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.query import typed
-from omnigraph.schema.types import PropertyType, Scalar, VectorType, make_scalar_type
-from omnigraph.syntax import Mode
+from omnigraph.lang.lexer import Mode
+from omnigraph.query import typed_tree
+from omnigraph.schema.property_types import PropertyType, Scalar, VectorType, make_scalar_type
 from unit.query.checking import problems_of, read_of
 
 PARAMETERS = "$v: Vector(2), $q: String, $n: I64"
 NEAREST = "nearest($b.vec, $v)"
 BM25 = "bm25($b.title, $q)"
 RRF = f"rrf({NEAREST}, {BM25})"
-NEAREST_SCORE = typed.NearestScore(
-    "b", "vec", typed.ParameterValue("v", PropertyType(VectorType(2)))
+NEAREST_SCORE = typed_tree.NearestScore(
+    "b", "vec", typed_tree.ParameterValue("v", PropertyType(VectorType(2)))
 )
-BM25_SCORE = typed.Bm25Score("b", "title", typed.ParameterValue("q", typed.STRING))
+BM25_SCORE = typed_tree.Bm25Score("b", "title", typed_tree.ParameterValue("q", typed_tree.STRING))
 
 
-def ordered(items: str, keys: str, *, limit: str = "limit 3") -> typed.Read:
+def ordered(items: str, keys: str, *, limit: str = "limit 3") -> typed_tree.Read:
     body = f"match {{ $a: Author  $a $w:wrote $b }} return {{ {items} }} order {{ {keys} }} {limit}"
     return read_of(body, parameters=PARAMETERS)
 
@@ -29,33 +29,36 @@ def order_problems(
     return problems_of(body, parameters=PARAMETERS, mode=mode)
 
 
-def keys_of(items: str, keys: str) -> list[tuple[typed.Expr, bool]]:
+def keys_of(items: str, keys: str) -> list[tuple[typed_tree.Expr, bool]]:
     return [(key.value, key.is_descending) for key in ordered(items, keys).order]
 
 
 def test_properties_and_fields_need_not_be_returned() -> None:
     assert keys_of("1", "$a.name desc, $w.@id, $b.pages asc") == [
-        (typed.PropertyValue("a", "name", typed.STRING), True),
-        (typed.SystemValue("w", typed.SystemName.ID), False),
-        (typed.PropertyValue("b", "pages", make_scalar_type(Scalar.I64, is_nullable=True)), False),
+        (typed_tree.PropertyValue("a", "name", typed_tree.STRING), True),
+        (typed_tree.SystemValue("w", typed_tree.SystemName.ID), False),
+        (
+            typed_tree.PropertyValue("b", "pages", make_scalar_type(Scalar.I64, is_nullable=True)),
+            False,
+        ),
     ]
 
 
 def test_an_alias_stands_for_its_item() -> None:
     assert keys_of("$a.name as n", "n desc") == [
-        (typed.PropertyValue("a", "name", typed.STRING), True)
+        (typed_tree.PropertyValue("a", "name", typed_tree.STRING), True)
     ]
 
 
 def test_a_node_is_ordered_by_its_id() -> None:
-    by_id = [(typed.SystemValue("a", typed.SystemName.ID), True)]
+    by_id = [(typed_tree.SystemValue("a", typed_tree.SystemName.ID), True)]
     assert keys_of("$a", "$a desc") == by_id
     assert keys_of("$a as who", "who desc") == by_id
     assert keys_of("$a", "a desc") == by_id
 
 
 def test_constant_keys_order_nothing() -> None:
-    name = [(typed.PropertyValue("a", "name", typed.STRING), False)]
+    name = [(typed_tree.PropertyValue("a", "name", typed_tree.STRING), False)]
     items = "$n, 1 as one, now() as t, $v"
     assert keys_of(items, "$n, n, one, 1, $a.name, t, now(), $w.@type, $v") == name
     assert keys_of("now()", "now, __nanograph_now, $a.name") == name
@@ -64,46 +67,46 @@ def test_constant_keys_order_nothing() -> None:
 
 def test_a_query_with_constant_keys_only_is_still_ordered() -> None:
     assert keys_of("$n, 1 as one", "n desc, one") == [
-        (typed.ParameterValue("n", make_scalar_type(Scalar.I64)), True)
+        (typed_tree.ParameterValue("n", make_scalar_type(Scalar.I64)), True)
     ]
     assert keys_of("$n, count($b) as c", "n") == [
-        (typed.ColumnValue("n", make_scalar_type(Scalar.I64)), False)
+        (typed_tree.ColumnValue("n", make_scalar_type(Scalar.I64)), False)
     ]
 
 
 def test_an_edge_type_of_a_selection_is_a_key() -> None:
     body = "match { $a: Author  $a $e:(follows | mentors) $x } return { 1 } order { $e.@type }"
     assert [key.value for key in read_of(body).order] == [
-        typed.SystemValue("e", typed.SystemName.TYPE)
+        typed_tree.SystemValue("e", typed_tree.SystemName.TYPE)
     ]
 
 
 def test_an_equal_returned_expression_is_a_key() -> None:
     ((value, _),) = keys_of('$b.tags contains "x" as t', '"x" in $b.tags')
-    assert isinstance(value, typed.Member)
+    assert isinstance(value, typed_tree.Member)
 
 
 def test_the_keys_of_an_aggregated_query_are_columns() -> None:
     items = "$a, $a.name as n, count($b) as c"
     assert keys_of(items, "count($b) desc, n, $a.name, c, $a") == [
-        (typed.ColumnValue("c", make_scalar_type(Scalar.I64)), True),
-        (typed.ColumnValue("n", typed.STRING), False),
-        (typed.ColumnValue("n", typed.STRING), False),
-        (typed.ColumnValue("c", make_scalar_type(Scalar.I64)), False),
-        (typed.ColumnValue("a", typed.NodeObject("Author")), False),
+        (typed_tree.ColumnValue("c", make_scalar_type(Scalar.I64)), True),
+        (typed_tree.ColumnValue("n", typed_tree.STRING), False),
+        (typed_tree.ColumnValue("n", typed_tree.STRING), False),
+        (typed_tree.ColumnValue("c", make_scalar_type(Scalar.I64)), False),
+        (typed_tree.ColumnValue("a", typed_tree.NodeObject("Author")), False),
     ]
 
 
 def test_the_first_equal_item_is_the_key() -> None:
     ((value, _),) = keys_of("count($b) as c, count($b) as d", "count($b)")
-    assert value == typed.ColumnValue("c", make_scalar_type(Scalar.I64))
+    assert value == typed_tree.ColumnValue("c", make_scalar_type(Scalar.I64))
 
 
 def test_a_leading_rank_call_is_the_rank() -> None:
     read = ordered(f"{NEAREST}, $b.title", f"{NEAREST}, $b.title desc")
     assert read.rank == NEAREST_SCORE
     assert [key.is_descending for key in read.order] == [True]
-    assert read.columns[0] == typed.Column("b._distance", NEAREST_SCORE, typed.F32)
+    assert read.columns[0] == typed_tree.Column("b._distance", NEAREST_SCORE, typed_tree.F32)
     assert ordered("1", BM25, limit="").rank == BM25_SCORE
 
 
@@ -111,27 +114,27 @@ def test_the_rank_may_be_named_by_its_alias() -> None:
     assert ordered(f"{NEAREST} as d", "d").rank == NEAREST_SCORE
     assert ordered(f"{BM25} as s", "s desc").rank == BM25_SCORE
     fused = ordered(f"{RRF} as s", "s desc, $a.name")
-    assert fused.rank == typed.RrfScore(NEAREST_SCORE, BM25_SCORE)
+    assert fused.rank == typed_tree.RrfScore(NEAREST_SCORE, BM25_SCORE)
     assert len(fused.order) == 1
 
 
 def test_scores_have_default_names_and_types() -> None:
     assert ordered(BM25, BM25).columns[0].name == "b._score"
     column = ordered(RRF, RRF).columns[0]
-    assert (column.name, column.type) == ("b._rrf", typed.F64)
+    assert (column.name, column.type) == ("b._rrf", typed_tree.F64)
 
 
 def test_the_constant_of_a_fusion_is_kept() -> None:
     rank = ordered("1", f"rrf({BM25}, {BM25}, 10)").rank
-    assert isinstance(rank, typed.RrfScore)
-    assert rank.k == typed.Constant(10, make_scalar_type(Scalar.I64))
+    assert isinstance(rank, typed_tree.RrfScore)
+    assert rank.k == typed_tree.Constant(10, make_scalar_type(Scalar.I64))
 
 
 def test_an_aggregated_query_may_be_ranked() -> None:
     read = ordered("$a.name, count($b) as c", f"{BM25}, c desc")
     assert read.rank == BM25_SCORE
     assert [key.value for key in read.order] == [
-        typed.ColumnValue("c", make_scalar_type(Scalar.I64))
+        typed_tree.ColumnValue("c", make_scalar_type(Scalar.I64))
     ]
 
 
@@ -173,7 +176,9 @@ def test_an_alias_after_nearest_is_refused_or_stands_for_its_item() -> None:
         limit = "limit 1"
         assert order_problems(items, keys, limit=limit, mode=Mode.STRICT) == [f"T18 {key}"]
         assert order_problems(items, keys, limit=limit) == [f"L318 {key}"]
-    assert keys_of(both, "d, t desc") == [(typed.PropertyValue("b", "title", typed.STRING), True)]
+    assert keys_of(both, "d, t desc") == [
+        (typed_tree.PropertyValue("b", "title", typed_tree.STRING), True)
+    ]
     assert order_problems(f"{NEAREST} as d", "d desc", limit="limit 1") == ["T18 d desc"]
     assert order_problems(title, f"{NEAREST}, $b.title", limit="limit 1") == []
 
@@ -182,7 +187,7 @@ def test_an_alias_after_nearest_is_refused_or_stands_for_its_item() -> None:
 def test_a_returned_score_orders_nothing_after_itself(call: str) -> None:
     for keys in (f"{call}, s", "s, s", f"s, {call}", f"{call}, {call}, s"):
         assert keys_of(f"{call} as s", f"{keys}, $a.name") == [
-            (typed.PropertyValue("a", "name", typed.STRING), False)
+            (typed_tree.PropertyValue("a", "name", typed_tree.STRING), False)
         ]
 
 
@@ -200,7 +205,7 @@ def test_a_key_may_name_the_column_of_an_aggregate() -> None:
         ("min($w.@type)", "$w.@type"),
     ):
         value = keys_of(f"$a.name, {items}", f"{key} desc")[0][0]
-        assert isinstance(value, typed.ColumnValue)
+        assert isinstance(value, typed_tree.ColumnValue)
         assert f"${value.name}" == key
         assert order_problems(f"{items} as n", key) == [f"T42 {key}"]
 

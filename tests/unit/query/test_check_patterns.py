@@ -2,58 +2,58 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.query import typed
+from omnigraph.lang.lexer import Mode
+from omnigraph.query import typed_tree
 from omnigraph.query.ast import AggregateFunction, CompareOp
-from omnigraph.schema.types import Scalar, make_scalar_type
-from omnigraph.syntax import Mode
+from omnigraph.schema.property_types import Scalar, make_scalar_type
 from unit.query.checking import filter_problems, pattern_of, problems_of
 
 
-def bindings_of(pattern: typed.Pattern) -> list[tuple[str, str]]:
+def bindings_of(pattern: typed_tree.Pattern) -> list[tuple[str, str]]:
     return [
         (clause.variable, clause.type_name)
         for clause in pattern.clauses
-        if isinstance(clause, typed.Binding)
+        if isinstance(clause, typed_tree.Binding)
     ]
 
 
-def block_of(clauses: str) -> typed.Pattern:
+def block_of(clauses: str) -> typed_tree.Pattern:
     block = pattern_of(clauses).clauses[-1]
-    assert isinstance(block, typed.ExistsBlock)
+    assert isinstance(block, typed_tree.ExistsBlock)
     return block.pattern
 
 
 def test_property_matches_become_conditions() -> None:
     pattern = pattern_of('$b: Book { title: "x", tags: "y", pages: $n }', parameters="$n: I32?")
     (binding,) = pattern.clauses
-    assert isinstance(binding, typed.Binding)
+    assert isinstance(binding, typed_tree.Binding)
     title, tags, pages = binding.conditions
-    assert title == typed.Compare(
+    assert title == typed_tree.Compare(
         CompareOp.EQ,
-        typed.PropertyValue("b", "title", typed.STRING),
-        typed.Constant("x", typed.STRING),
+        typed_tree.PropertyValue("b", "title", typed_tree.STRING),
+        typed_tree.Constant("x", typed_tree.STRING),
     )
-    assert isinstance(tags, typed.Member)
-    assert tags.item == typed.Constant("y", typed.STRING)
-    assert isinstance(pages, typed.Compare)
+    assert isinstance(tags, typed_tree.Member)
+    assert tags.item == typed_tree.Constant("y", typed_tree.STRING)
+    assert isinstance(pages, typed_tree.Compare)
     assert pages.type.is_nullable
 
 
 def test_a_match_takes_a_constant_expression() -> None:
     pattern = pattern_of("$a: Author { active: $n > 1 or true }", parameters="$n: I64?")
     (binding,) = pattern.clauses
-    assert isinstance(binding, typed.Binding)
+    assert isinstance(binding, typed_tree.Binding)
     (condition,) = binding.conditions
-    assert isinstance(condition, typed.Compare)
-    assert isinstance(condition.right, typed.AnyOf)
+    assert isinstance(condition, typed_tree.Compare)
+    assert isinstance(condition.right, typed_tree.AnyOf)
 
 
 def test_bindings_of_one_variable_are_one_conjunction() -> None:
     pattern = pattern_of('$b: Book { title: "x" }  $a wrote $b  $b: Book { isbn: "y" }')
     binding, traversal = pattern.clauses
-    assert isinstance(binding, typed.Binding)
+    assert isinstance(binding, typed_tree.Binding)
     assert len(binding.conditions) == 2
-    assert isinstance(traversal, typed.Traversal)
+    assert isinstance(traversal, typed_tree.Traversal)
 
 
 def test_a_block_may_bind_an_outer_variable_again() -> None:
@@ -66,14 +66,14 @@ def test_variables_are_listed_in_order_of_appearance() -> None:
     pattern = pattern_of("$a: Author  $a $w:wrote $b  $_ wrote $b  $c: Book")
     names = [name for name, _ in pattern.nodes]
     assert names[:2] == ["a", "b"]
-    assert names[2].startswith(typed.ANONYMOUS_PREFIX)
+    assert names[2].startswith(typed_tree.ANONYMOUS_PREFIX)
     assert pattern.nodes[3] == ("c", "Book")
     assert pattern.edges == (("w", ("Wrote",)),)
 
 
 def test_every_anonymous_end_is_its_own_variable() -> None:
     pattern = pattern_of("$a: Author  $a wrote $_  $a wrote $_  $_ $_:wrote $b  $_: Note")
-    anonymous = {name for name, _ in pattern.nodes if name.startswith(typed.ANONYMOUS_PREFIX)}
+    anonymous = {name for name, _ in pattern.nodes if name.startswith(typed_tree.ANONYMOUS_PREFIX)}
     assert len(anonymous) == 4
     assert pattern.edges == ()
 
@@ -81,7 +81,7 @@ def test_every_anonymous_end_is_its_own_variable() -> None:
 def test_a_variable_used_in_a_block_and_declared_later_stays_local() -> None:
     pattern = pattern_of("$a: Author  not { $a wrote $b }  $b: Book")
     block = pattern.clauses[1]
-    assert isinstance(block, typed.ExistsBlock)
+    assert isinstance(block, typed_tree.ExistsBlock)
     assert block.pattern.nodes == (("b", "Book"),)
     assert pattern.nodes == (("a", "Author"), ("b", "Book"))
 
@@ -125,17 +125,17 @@ def test_the_bound_of_a_block_takes_the_type_of_the_aggregate() -> None:
         parameters="$t: String?",
     )
     counted, summed, smallest, fraction = pattern.clauses[1:]
-    assert isinstance(counted, typed.AggregateBlock)
+    assert isinstance(counted, typed_tree.AggregateBlock)
     assert counted.argument is None
-    assert counted.value == typed.Constant(2, make_scalar_type(Scalar.I64))
-    assert isinstance(summed, typed.AggregateBlock)
+    assert counted.value == typed_tree.Constant(2, make_scalar_type(Scalar.I64))
+    assert isinstance(summed, typed_tree.AggregateBlock)
     assert summed.function is AggregateFunction.SUM
-    assert summed.value == typed.Constant(3.0, typed.F64)
-    assert isinstance(smallest, typed.AggregateBlock)
-    assert smallest.value == typed.ParameterValue("t", typed.STRING.as_nullable())
-    assert isinstance(fraction, typed.AggregateBlock)
-    assert isinstance(fraction.argument, typed.NodeValue)
-    assert fraction.value == typed.Constant(1.5, typed.F64)
+    assert summed.value == typed_tree.Constant(3.0, typed_tree.F64)
+    assert isinstance(smallest, typed_tree.AggregateBlock)
+    assert smallest.value == typed_tree.ParameterValue("t", typed_tree.STRING.as_nullable())
+    assert isinstance(fraction, typed_tree.AggregateBlock)
+    assert isinstance(fraction.argument, typed_tree.NodeValue)
+    assert fraction.value == typed_tree.Constant(1.5, typed_tree.F64)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_block_that_cannot_be_compared_is_refused(block: str, problem: str) ->
 def test_groups_without_a_declared_variable_are_scanned() -> None:
     pattern = pattern_of("$a: Author  $x wrote $y  $z drew $x  $_ follows $a")
     kinds = [
-        clause.variable if isinstance(clause, typed.Binding) else type(clause).__name__
+        clause.variable if isinstance(clause, typed_tree.Binding) else type(clause).__name__
         for clause in pattern.clauses
     ]
     assert kinds == ["a", "x", "Traversal", "Traversal", "Traversal"]

@@ -2,8 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.query import typed
-from omnigraph.schema.types import ListType, PropertyType, Scalar, VectorType, make_scalar_type
+from omnigraph.query import typed_tree
+from omnigraph.schema.property_types import (
+    ListType,
+    PropertyType,
+    Scalar,
+    VectorType,
+    make_scalar_type,
+)
 from unit.query.checking import column_of, problems_of, read_of
 
 PARAMETERS = "$n: I32?, $v: Vector(2), $blob: Blob"
@@ -63,7 +69,7 @@ def test_a_column_has_the_type_of_its_expression(item: str, type_: str) -> None:
 
 def test_constants_have_their_natural_types() -> None:
     assert column_of("1").type == make_scalar_type(Scalar.I64)
-    assert column_of("1.5").type == typed.F64
+    assert column_of("1.5").type == typed_tree.F64
     assert column_of("[1, 2]").type == PropertyType(ListType(Scalar.I64))
 
 

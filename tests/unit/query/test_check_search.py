@@ -2,19 +2,19 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.query import typed
-from omnigraph.schema.types import PropertyType, VectorType
-from omnigraph.schema.values import round_to_f32
+from omnigraph.query import typed_tree
+from omnigraph.schema.property_types import PropertyType, VectorType
+from omnigraph.schema.property_values import round_to_f32
 from unit.query.checking import filter_problems, problems_of, read_of
 
 PARAMETERS = "$v: Vector(2), $other: Vector(3), $q: String?, $n: I64, $f: F64"
 VECTOR = PropertyType(VectorType(2))
 
 
-def query_of(call: str) -> typed.Expr:
+def query_of(call: str) -> typed_tree.Expr:
     body = f"match {{ $b: Book }} return {{ 1 }} order {{ {call} }} limit 1"
     rank = read_of(body, parameters=PARAMETERS).rank
-    assert isinstance(rank, typed.NearestScore)
+    assert isinstance(rank, typed_tree.NearestScore)
     return rank.query
 
 
@@ -27,24 +27,27 @@ def rank_problems(call: str) -> list[str]:
 
 
 def test_a_list_literal_is_a_query_vector() -> None:
-    assert query_of("nearest($b.vec, [1, 0.1])") == typed.Constant((1.0, round_to_f32(0.1)), VECTOR)
-    assert query_of("nearest($b.vec, [$f, 1])") == typed.ListOf(
-        (typed.ParameterValue("f", typed.F64), typed.Constant(1.0, typed.F32)), VECTOR
+    assert query_of("nearest($b.vec, [1, 0.1])") == typed_tree.Constant(
+        (1.0, round_to_f32(0.1)), VECTOR
+    )
+    assert query_of("nearest($b.vec, [$f, 1])") == typed_tree.ListOf(
+        (typed_tree.ParameterValue("f", typed_tree.F64), typed_tree.Constant(1.0, typed_tree.F32)),
+        VECTOR,
     )
 
 
 def test_the_numbers_of_a_query_vector_have_32_bits() -> None:
     mixed = query_of("nearest($b.vec, [0.1, $f])")
-    assert isinstance(mixed, typed.ListOf)
-    assert mixed.items[0] == typed.Constant(round_to_f32(0.1), typed.F32)
+    assert isinstance(mixed, typed_tree.ListOf)
+    assert mixed.items[0] == typed_tree.Constant(round_to_f32(0.1), typed_tree.F32)
     for items in (f"[1{'0' * 39}.0, 0]", f"[1{'0' * 39}.0, $f]"):
         assert rank_problems(f"nearest($b.vec, {items})") == [f"T15 {items}"]
 
 
 def test_texts_and_vectors_are_queries() -> None:
-    assert query_of('nearest($b.vec, "x")') == typed.Constant("x", typed.STRING)
-    assert query_of("nearest($b.vec, $v)") == typed.ParameterValue("v", VECTOR)
-    assert query_of("nearest($b.vec, $q)").type == typed.STRING.as_nullable()
+    assert query_of('nearest($b.vec, "x")') == typed_tree.Constant("x", typed_tree.STRING)
+    assert query_of("nearest($b.vec, $v)") == typed_tree.ParameterValue("v", VECTOR)
+    assert query_of("nearest($b.vec, $q)").type == typed_tree.STRING.as_nullable()
 
 
 @pytest.mark.parametrize(

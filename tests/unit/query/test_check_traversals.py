@@ -2,18 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.query import typed
-from omnigraph.schema.types import EnumType, PropertyType, Scalar, ScalarType
-from omnigraph.syntax import Mode
+from omnigraph.lang.lexer import Mode
+from omnigraph.query import typed_tree
+from omnigraph.schema.property_types import EnumType, PropertyType, Scalar, ScalarType
 from unit.query.checking import filter_problems, pattern_of, problems_of, read_of
 
-WROTE = typed.EdgeStep("Wrote")
-WRITTEN = typed.EdgeStep("Wrote", is_reversed=True)
+WROTE = typed_tree.EdgeStep("Wrote")
+WRITTEN = typed_tree.EdgeStep("Wrote", is_reversed=True)
 
 
-def traversal_of(clauses: str) -> typed.Traversal:
+def traversal_of(clauses: str) -> typed_tree.Traversal:
     (found,) = [
-        clause for clause in pattern_of(clauses).clauses if isinstance(clause, typed.Traversal)
+        clause for clause in pattern_of(clauses).clauses if isinstance(clause, typed_tree.Traversal)
     ]
     return found
 
@@ -29,12 +29,12 @@ def traversal_of(clauses: str) -> typed.Traversal:
         ("$x wrote $y  $x: Book", ("Book", "Author"), WRITTEN),
         ("$x wrote $y  $y: Author", ("Book", "Author"), WRITTEN),
         ("$x: Author  $x wROTE $y", ("Author", "Book"), WROTE),
-        ("$x: Author  $x follows $y", ("Author", "Author"), typed.EdgeStep("Follows")),
-        ('$x: Author  $x "in" $y', ("Author", "Book"), typed.EdgeStep("In")),
+        ("$x: Author  $x follows $y", ("Author", "Author"), typed_tree.EdgeStep("Follows")),
+        ('$x: Author  $x "in" $y', ("Author", "Book"), typed_tree.EdgeStep("In")),
     ],
 )
 def test_the_direction_follows_from_the_types(
-    clauses: str, ends: tuple[str, str], step: typed.EdgeStep
+    clauses: str, ends: tuple[str, str], step: typed_tree.EdgeStep
 ) -> None:
     found = traversal_of(clauses)
     assert (found.source, found.target) == ("x", "y")
@@ -46,17 +46,17 @@ def test_the_direction_follows_from_the_types(
 def test_the_direction_is_inferred_inside_blocks() -> None:
     pattern = pattern_of("$b: Book  not { $b wrote $a  $x drew $a }")
     block = pattern.clauses[1]
-    assert isinstance(block, typed.ExistsBlock)
+    assert isinstance(block, typed_tree.ExistsBlock)
     written, drawn = block.pattern.clauses
-    assert isinstance(written, typed.Traversal)
+    assert isinstance(written, typed_tree.Traversal)
     assert written.steps == (WRITTEN,)
-    assert isinstance(drawn, typed.Traversal)
-    assert drawn.steps == (typed.EdgeStep("Drew"),)
+    assert isinstance(drawn, typed_tree.Traversal)
+    assert drawn.steps == (typed_tree.EdgeStep("Drew"),)
 
 
 def test_each_edge_of_an_alternation_has_its_own_direction() -> None:
     found = traversal_of("$x: Author  $x (wrote | drew | wrote) $y")
-    assert found.steps == (WROTE, typed.EdgeStep("Drew", is_reversed=True))
+    assert found.steps == (WROTE, typed_tree.EdgeStep("Drew", is_reversed=True))
     assert found.target_type == "Book"
     assert found.is_selection
 
@@ -65,8 +65,8 @@ def test_a_wildcard_takes_every_edge_that_fits() -> None:
     found = traversal_of("$x: Book  $x * $y  $y: Author")
     assert found.steps == (
         WRITTEN,
-        typed.EdgeStep("Drew"),
-        typed.EdgeStep("In", is_reversed=True),
+        typed_tree.EdgeStep("Drew"),
+        typed_tree.EdgeStep("In", is_reversed=True),
     )
     assert traversal_of("$x: Note  $y: Note  $x * $y").steps == ()
     both_ways = traversal_of("$x: Author  $y: Author  $x <*>{1,3} $y")
@@ -134,8 +134,8 @@ def test_a_property_of_several_edge_types_covers_all_of_them() -> None:
     assert edge_property("(wrote | drew)", "role") == PropertyType(
         EnumType(("artist", "helper", "lead")), is_nullable=True
     )
-    assert edge_property("(wrote | drew)", "since") == typed.DATETIME.as_nullable()
-    assert edge_property("drew", "since") == typed.DATETIME
+    assert edge_property("(wrote | drew)", "since") == typed_tree.DATETIME.as_nullable()
+    assert edge_property("drew", "since") == typed_tree.DATETIME
     assert edge_property("(mentors | likes)", "note") == PropertyType(
         ScalarType(Scalar.STRING), is_nullable=True
     )

@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from omnigraph.diagnostics import Collector
+from omnigraph.lang.diagnostics import Collector
+from omnigraph.lang.lexer import lex
 from omnigraph.query.check import check_query
-from omnigraph.query.compile import compile_query, parse_file
-from omnigraph.query.lower import lower_query
-from omnigraph.query.plan import Exists, ReadPlan
+from omnigraph.query.logical_plan import Exists, ReadPlan
+from omnigraph.query.query_compiler import compile_query, parse_file
+from omnigraph.query.query_lowering import lower_query
 from omnigraph.query.rewrites import RULES, rewrite
-from omnigraph.query.typed import Read
-from omnigraph.query.walk import bound_variables_of, chain_of
+from omnigraph.query.tree_walk import bound_variables_of, chain_of
+from omnigraph.query.typed_tree import Read
 from omnigraph.schema import load_catalog
-from omnigraph.syntax import lex
 
 CATALOG = load_catalog("node Person { name: String @key age: I64? }  edge Knows: Person -> Person")
 COUNT = 2_000

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from omnigraph.query.compile import compile_query
-from omnigraph.query.explain import ExplainRow, explain_plan
-from omnigraph.query.plan import ReadPlan
+from omnigraph.query.logical_plan import ReadPlan
+from omnigraph.query.query_compiler import compile_query
+from omnigraph.query.query_explain import ExplainRow, explain_plan
 from omnigraph.schema import load_catalog
 
 CATALOG = load_catalog("""

@@ -12,9 +12,9 @@ import pytest
 from model import ModelGraph
 from model.expressions import At, Entity, Row, aggregate, compare
 from model.reading import Reader
-from omnigraph.query import plan, typed
-from omnigraph.query.compile import compile_query
-from omnigraph.query.lower import lower_query
+from omnigraph.query import logical_plan, typed_tree
+from omnigraph.query.query_compiler import compile_query
+from omnigraph.query.query_lowering import lower_query
 from unit.query.random_queries import (
     CATALOG,
     PARAMETERS,
@@ -24,7 +24,7 @@ from unit.query.random_queries import (
     random_graph,
 )
 
-_BLOCKS = (typed.ExistsBlock, typed.AggregateBlock)
+_BLOCKS = (typed_tree.ExistsBlock, typed_tree.AggregateBlock)
 
 
 class Tries:
@@ -33,7 +33,7 @@ class Tries:
     def __init__(self, graph: ModelGraph) -> None:
         self._graph = graph
 
-    def matches(self, pattern: typed.Pattern, outer: Row) -> Iterator[Row]:
+    def matches(self, pattern: typed_tree.Pattern, outer: Row) -> Iterator[Row]:
         """The rows that satisfy a pattern within an outer row."""
         names = [name for name, _ in (*pattern.nodes, *pattern.edges)]
         nodes = [self._graph.nodes[type_name].values() for _, type_name in pattern.nodes]
@@ -48,32 +48,32 @@ class Tries:
             if all(self._holds(clause, row) for clause in clauses):
                 yield row
 
-    def _holds(self, clause: typed.Clause, row: Row) -> bool:
+    def _holds(self, clause: typed_tree.Clause, row: Row) -> bool:
         match clause:
-            case typed.Binding():
+            case typed_tree.Binding():
                 return all(At(row, VALUES)(each) is True for each in clause.conditions)
-            case typed.Condition():
+            case typed_tree.Condition():
                 return At(row, VALUES)(clause.value) is True
-            case typed.Traversal():
+            case typed_tree.Traversal():
                 return self._is_step(clause, row)
-            case typed.ExistsBlock():
+            case typed_tree.ExistsBlock():
                 return any(True for _ in self.matches(clause.pattern, row)) != clause.is_negated
-            case typed.AggregateBlock():
-                argument = clause.argument or typed.Constant(True, typed.BOOL)
+            case typed_tree.AggregateBlock():
+                argument = clause.argument or typed_tree.Constant(True, typed_tree.BOOL)
                 matches = self.matches(clause.pattern, row)
                 found = aggregate(
                     clause.function, [At(inner, VALUES)(argument) for inner in matches]
                 )
                 return compare(clause.op, found, At(row, VALUES)(clause.value)) is True
 
-    def _is_step(self, step: typed.Traversal, row: Row) -> bool:
+    def _is_step(self, step: typed_tree.Traversal, row: Row) -> bool:
         ends = (row[step.source]["@id"], row[step.target]["@id"])
         if step.edge_variable is not None:
             return ends in self._pairs(step, [row[step.edge_variable]])
         edges = [edge for each in step.steps for edge in self._graph.edges[each.edge_type].values()]
         return step.minimum <= self._distance(ends, self._pairs(step, edges)) <= step.maximum
 
-    def _pairs(self, step: typed.Traversal, edges: list[Entity]) -> set[tuple[str, str]]:
+    def _pairs(self, step: typed_tree.Traversal, edges: list[Entity]) -> set[tuple[str, str]]:
         reversed_types = {each.edge_type for each in step.steps if each.is_reversed}
         pairs = set()
         for edge in edges:
@@ -102,10 +102,10 @@ def test_a_plan_finds_every_match_and_no_other(seed: int) -> None:
     graph, clauses = random_graph(random, people=3), QueryWriter(random).clauses()
     text = f"query q({PARAMETERS}) {{ match {{ {clauses} }} return {{ $p0.name }} }}"
     checked = compile_query(text, CATALOG).checked
-    assert isinstance(checked, typed.Read)
+    assert isinstance(checked, typed_tree.Read)
     lowered = lower_query(checked)
-    assert isinstance(lowered, plan.ReadPlan)
-    assert isinstance(lowered.root, plan.Project)
+    assert isinstance(lowered, logical_plan.ReadPlan)
+    assert isinstance(lowered.root, logical_plan.Project)
     found = Reader(graph, VALUES, embed=None, work_limit=WORK_MAX).rows(lowered.root.input, {})
     tried = Tries(graph).matches(checked.pattern, {})
     assert counted(found) == counted(tried), text

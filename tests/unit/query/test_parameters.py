@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import ParameterError, UnknownParameterError
-from omnigraph.query.parameters import ParameterMode, bind_parameters, require_declared
-from omnigraph.query.typed import Parameter, Value
-from omnigraph.schema.types import (
+from omnigraph.lang.lexer import Mode
+from omnigraph.query.query_parameters import ParameterMode, bind_parameters, require_declared
+from omnigraph.query.typed_tree import Parameter, Value
+from omnigraph.schema.property_types import (
     ListType,
     PropertyType,
     Scalar,
@@ -17,8 +18,7 @@ from omnigraph.schema.types import (
     VectorType,
     make_scalar_type,
 )
-from omnigraph.schema.values import round_to_f32
-from omnigraph.syntax import Mode
+from omnigraph.schema.property_values import round_to_f32
 
 
 def bind_one(type_: PropertyType, value: object) -> Value:

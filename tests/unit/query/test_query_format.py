@@ -6,13 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.diagnostics import Source
 from omnigraph.errors import CompileError
+from omnigraph.lang.lexer import lex
+from omnigraph.lang.source_text import Source
 from omnigraph.query import ast
-from omnigraph.query.format import format_queries
 from omnigraph.query.parser import parse_query_file
-from omnigraph.query.printer import print_file
-from omnigraph.syntax import lex
+from omnigraph.query.query_printer import format_queries, print_file
 from unit.query.query_trees import files
 
 COMMENTS = [

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.diagnostics import Applicability, Diagnostic, Severity
+from omnigraph.lang.diagnostics import Applicability, Diagnostic, Severity
+from omnigraph.lang.lexer import Mode
 from omnigraph.query import ast
 from omnigraph.query.parser import ParsedFile, parse_query_file
-from omnigraph.query.printer import print_expr
+from omnigraph.query.query_printer import print_expr
 from omnigraph.schema.ast import Name
-from omnigraph.schema.types import ListType, PropertyType, Scalar, ScalarType, VectorType
-from omnigraph.syntax import Mode
+from omnigraph.schema.property_types import ListType, PropertyType, Scalar, ScalarType, VectorType
 
 A, B = ast.Variable("a"), ast.Variable("b")
 

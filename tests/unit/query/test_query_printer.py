@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from omnigraph.diagnostics import Severity
+from omnigraph.lang.diagnostics import Severity
 from omnigraph.query import ast
-from omnigraph.query.format import format_queries
 from omnigraph.query.parser import parse_query_file
-from omnigraph.query.printer import LINE_CHARACTERS_MAX, print_expr, print_file
+from omnigraph.query.query_printer import (
+    LINE_CHARACTERS_MAX,
+    format_queries,
+    print_expr,
+    print_file,
+)
 from unit.query.query_trees import exprs, files
 
 ROUND_TRIPS = settings(

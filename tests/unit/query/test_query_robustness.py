@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from omnigraph.diagnostics import Diagnostic, Severity
+from omnigraph.lang.diagnostics import Diagnostic, Severity
+from omnigraph.lang.lexer import Mode
 from omnigraph.query import ast
 from omnigraph.query.parser import ParsedFile, parse_query_file
-from omnigraph.query.printer import print_expr, print_file
-from omnigraph.syntax import Mode
+from omnigraph.query.query_printer import print_expr, print_file
 
 SAMPLES = [
     """query stuck($cut: F64, $me: String) @description("d") {

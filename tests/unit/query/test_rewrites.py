@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.query.compile import compile_query
-from omnigraph.query.explain import explain_plan, format_expression
-from omnigraph.query.lower import lower_query
-from omnigraph.query.plan import Expand, ReadPlan, Scan
+from omnigraph.query.logical_plan import Expand, ReadPlan, Scan
+from omnigraph.query.query_compiler import compile_query
+from omnigraph.query.query_explain import explain_plan, format_expression
+from omnigraph.query.query_lowering import lower_query
 from omnigraph.query.rewrites import RULES, Rule, rewrite
 from omnigraph.query.rewrites.choose_root import choose_root
 from omnigraph.query.rewrites.fold_constants import fold_constants
@@ -13,8 +13,8 @@ from omnigraph.query.rewrites.prune_properties import prune_properties
 from omnigraph.query.rewrites.push_filters import push_filters
 from omnigraph.query.rewrites.split_conjunctions import split_conjunctions
 from omnigraph.query.rewrites.trim_sorts import trim_sorts
-from omnigraph.query.typed import DeleteNodes, Mutation, UpdateNodes
-from omnigraph.query.walk import chain_of
+from omnigraph.query.tree_walk import chain_of
+from omnigraph.query.typed_tree import DeleteNodes, Mutation, UpdateNodes
 from omnigraph.schema import load_catalog
 
 CATALOG = load_catalog("""

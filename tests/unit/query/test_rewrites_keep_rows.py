@@ -10,9 +10,9 @@ import pytest
 from model import ModelGraph
 from model.expressions import Entity, Row
 from model.reading import Reader
-from omnigraph.query.compile import compile_query
-from omnigraph.query.lower import lower_query
-from omnigraph.query.plan import Expand, ReadPlan, Scan
+from omnigraph.query.logical_plan import Expand, ReadPlan, Scan
+from omnigraph.query.query_compiler import compile_query
+from omnigraph.query.query_lowering import lower_query
 from omnigraph.query.rewrites import RULES
 from unit.query.random_queries import CATALOG, VALUES, WORK_MAX, QueryWriter, random_graph
 

@@ -23,7 +23,7 @@ from omnigraph.schema.catalog import (
     Property,
     Range,
 )
-from omnigraph.schema.types import (
+from omnigraph.schema.property_types import (
     EnumType,
     ListType,
     PropertyType,

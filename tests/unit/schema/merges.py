@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.schema import load_catalog, plan_migration
-from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
-from omnigraph.schema.identity import accept_schema
+from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.schema.merging import (
     NewNumbers,
     SchemaMerge,
@@ -12,6 +11,7 @@ from omnigraph.schema.merging import (
     WrittenSchema,
     merge_written_schemas,
 )
+from omnigraph.schema.schema_identity import accept_schema
 
 DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 # Where the branches of a test number what is new: far from each other, as graphs do it.

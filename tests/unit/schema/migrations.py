@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from omnigraph.schema import load_catalog
-from omnigraph.schema.identity import (
-    AcceptedSchema,
-    TypeKey,
-    TypeKind,
-    accept_schema,
-)
 from omnigraph.schema.migration import (
     MigrationPlan,
     Step,
     UnsupportedChange,
     plan_migration,
+)
+from omnigraph.schema.schema_identity import (
+    AcceptedSchema,
+    TypeKey,
+    TypeKind,
+    accept_schema,
 )
 
 DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"

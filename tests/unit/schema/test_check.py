@@ -7,6 +7,7 @@ import time
 import pytest
 
 from omnigraph.errors import CompileError
+from omnigraph.lang.lexer import Mode
 from omnigraph.schema import Catalog, compile_schema, load_catalog
 from omnigraph.schema.catalog import (
     AnnotationValue,
@@ -19,8 +20,13 @@ from omnigraph.schema.catalog import (
     Property,
     Range,
 )
-from omnigraph.schema.types import EnumType, PropertyType, Scalar, VectorType, make_scalar_type
-from omnigraph.syntax import Mode
+from omnigraph.schema.property_types import (
+    EnumType,
+    PropertyType,
+    Scalar,
+    VectorType,
+    make_scalar_type,
+)
 
 
 def node(members: str) -> NodeType:

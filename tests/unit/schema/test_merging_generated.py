@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.schema import format_schema, hash_shape, load_catalog, plan_migration
-from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
-from omnigraph.schema.accepted_reader import decode_accepted
-from omnigraph.schema.continuity import map_identities
+from omnigraph.schema.accepted_decoder import decode_accepted
+from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey, TypeKind
+from omnigraph.schema.identity_map import map_identities
 from omnigraph.schema.merging import NewNumbers, WrittenSchema, merge_written_schemas
 from unit.schema.merges import first
 from unit.schema.random_migrations import changed

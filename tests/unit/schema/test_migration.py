@@ -4,10 +4,6 @@ import pytest
 
 from omnigraph.errors import CompileError
 from omnigraph.schema import load_catalog
-from omnigraph.schema.identity import (
-    TypeKey,
-    TypeKind,
-)
 from omnigraph.schema.migration import (
     AddIndex,
     AddProperty,
@@ -22,7 +18,11 @@ from omnigraph.schema.migration import (
     UpdateTypeMetadata,
     plan_migration,
 )
-from omnigraph.schema.types import Scalar, make_scalar_type
+from omnigraph.schema.property_types import Scalar, make_scalar_type
+from omnigraph.schema.schema_identity import (
+    TypeKey,
+    TypeKind,
+)
 from unit.schema.migrations import CITY, NAMED, ROAD, accept, city, plan, refusals, steps
 
 

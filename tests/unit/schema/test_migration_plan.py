@@ -5,13 +5,10 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from omnigraph.diagnostics import CODES, Severity
+from omnigraph.lang.diagnostic_codes import CODES
+from omnigraph.lang.diagnostics import Severity
 from omnigraph.schema import load_catalog
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.identity import (
-    accept_schema,
-    evolve_schema,
-)
 from omnigraph.schema.migration import (
     LINT_CODES,
     Family,
@@ -19,7 +16,11 @@ from omnigraph.schema.migration import (
     UnsupportedChange,
     plan_migration,
 )
-from omnigraph.schema.shape import JsonObject, hash_shape
+from omnigraph.schema.schema_identity import (
+    accept_schema,
+    evolve_schema,
+)
+from omnigraph.schema.schema_shape import JsonObject, hash_shape
 from unit.schema.catalogs import backwards, catalogs, steady
 from unit.schema.migrations import DOMAIN, accept, city, plan, steps
 

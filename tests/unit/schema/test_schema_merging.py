@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.schema import evolve_schema, hash_shape, load_catalog
-from omnigraph.schema.accepted import TypeKey, TypeKind
-from omnigraph.schema.accepted_reader import decode_accepted
-from omnigraph.schema.continuity import map_identities
+from omnigraph.schema.accepted_decoder import decode_accepted
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
+from omnigraph.schema.identity_map import map_identities
 from omnigraph.schema.merging import (
     DroppedElement,
     NewNumbers,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.logger import PySparkLogger
 
-from omnigraph.spark.analysis import suppress_error_logging
+from omnigraph.spark.sql_analysis import suppress_error_logging
 
 NAMES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.spark.session import get_attempts_max
+from omnigraph.spark.spark_session import get_attempts_max
 
 
 @dataclass(frozen=True)

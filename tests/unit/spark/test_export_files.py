@@ -15,12 +15,12 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.bulk.task_runner import Runner
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.spark import export
-from omnigraph.spark.formats import Format
-from omnigraph.spark.scans import StoreAddress
-from omnigraph.storage.objects import open_objects
-from omnigraph.writers.bulk.runner import Runner
+from omnigraph.spark import spark_export
+from omnigraph.spark.export_formats import Format
+from omnigraph.spark.type_scans import StoreAddress
+from omnigraph.storage.objects.object_store import open_objects
 from stores import S3Server
 
 U = TypeVar("U")
@@ -78,10 +78,10 @@ def graph(tmp_path: Path) -> Iterator[Graph]:
         yield made
 
 
-def exported(graph: Graph, folder: Path, form: Format) -> export.ExportResult:
+def exported(graph: Graph, folder: Path, form: Format) -> spark_export.ExportResult:
     view = graph.branch().snapshot().view
     place = StoreAddress(str(folder))
-    return export.export_types(view, list(view.types), Pickling(), target=place, form=form)
+    return spark_export.export_types(view, list(view.types), Pickling(), target=place, form=form)
 
 
 @pytest.mark.parametrize("form", [Format.PARQUET, Format.JSONL])
@@ -145,7 +145,7 @@ def test_graphml_is_one_document_that_networkx_reads(graph: Graph, tmp_path: Pat
 def test_rows_are_cut_into_files_of_bounded_size(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "FILE_BYTES", 1)
+    monkeypatch.setattr(spark_export, "FILE_BYTES", 1)
     for number in range(3):
         graph.branch().load(pa.table({"name": [f"p{number}"]}), mode="append", type="Person")
     result = exported(graph, tmp_path / "out", Format.PARQUET)
@@ -169,7 +169,7 @@ def test_what_is_there_stays_and_a_failure_leaves_nothing(graph: Graph, tmp_path
 
     view = graph.branch().snapshot().view
     with pytest.raises(RuntimeError, match="dies"):
-        export.export_types(
+        spark_export.export_types(
             view,
             list(view.types),
             Failing(),
@@ -206,9 +206,11 @@ class Meeting(Pickling):
         return answers
 
 
-def exported_to(graph: Graph, place: StoreAddress, runner: Runner) -> export.ExportResult:
+def exported_to(graph: Graph, place: StoreAddress, runner: Runner) -> spark_export.ExportResult:
     view = graph.branch().snapshot().view
-    return export.export_types(view, list(view.types), runner, target=place, form=Format.JSONL)
+    return spark_export.export_types(
+        view, list(view.types), runner, target=place, form=Format.JSONL
+    )
 
 
 def test_exports_to_one_prefix_exclude_each_other_and_remove_only_their_own(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import PySparkException
 
-from omnigraph.spark.jobs import reason_of
+from omnigraph.spark.spark_jobs import reason_of
 
 TRACE = """Traceback (most recent call last):
   File "/opt/python/tasks.py", line 7, in run

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph.engine import maintenance
-from omnigraph.spark.maintenance import SparkWorkers
-from omnigraph.storage import indexes
+from omnigraph.engine import optimize
+from omnigraph.spark.spark_maintenance import SparkWorkers
+from omnigraph.storage.tables import table_indexes
 
 U = TypeVar("U")
 R = TypeVar("R")
@@ -37,7 +37,7 @@ class Pickling:
 def test_workers_elsewhere_do_what_the_tables_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexes, "SEGMENT_ROWS_MAX", 50)
+    monkeypatch.setattr(table_indexes, "SEGMENT_ROWS_MAX", 50)
     with omnigraph.create(tmp_path / "g", schema=SCHEMA) as graph:
         main = graph.branch()
         for start in range(0, 200, 20):
@@ -49,14 +49,14 @@ def test_workers_elsewhere_do_what_the_tables_do(
         runner = Pickling()
         session = graph._session
         workers = SparkWorkers(session.resources.storage.tables, runner)
-        built = maintenance.ensure_indices(session, main._stream, workers)
+        built = optimize.ensure_indices(session, main._stream, workers)
         assert built.commit is not None
         # Ten fragments become five segments of each of three indexes.
         assert ("index", 15) in runner.stages
         states = graph.index_status()
         assert {str(each.state) for each in states} == {"fresh"}
         main.load(pa.table({"name": ["late"], "age": [3]}), mode="append", type="Person")
-        done = maintenance.optimize(session, main._stream, workers)
+        done = optimize.optimize(session, main._stream, workers)
         assert done.commit is not None
         # Fragments that different segments cover are not joined.
         assert ("compact", 5) in runner.stages

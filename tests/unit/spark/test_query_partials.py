@@ -6,22 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.execution.groups import aggregate_groups, group_rows
-from omnigraph.execution.order import ValuesKey, sort_row_indices
+from omnigraph.lang.lexer import Mode
 from omnigraph.query.ast import AggregateFunction
-from omnigraph.query.plan import Scan, Unit
-from omnigraph.query.typed import PropertyValue
+from omnigraph.query.logical_plan import Scan, Unit
+from omnigraph.query.typed_tree import PropertyValue
+from omnigraph.rows.group_aggregates import aggregate_groups, group_rows
+from omnigraph.rows.row_order import ValuesKey, sort_row_indices
 from omnigraph.schema import load_catalog
 from omnigraph.schema.catalog import Catalog
-from omnigraph.spark.query.layout import Layout, build_layout
-from omnigraph.spark.query.partials import (
+from omnigraph.spark.query.column_layout import Layout, build_layout
+from omnigraph.spark.query.partial_aggregates import (
     FinalAggregation,
     GroupKey,
     PartialAggregation,
     make_measure,
 )
-from omnigraph.spark.query.tail import encode_sort_values, sort_type_of
-from omnigraph.syntax import Mode
+from omnigraph.spark.query.result_stage import encode_sort_values, sort_type_of
 
 CATALOG: Catalog = load_catalog(
     "node N { k: F64?  f: F64?  i: I64?  u: U64?  t: String?  l: [F32]? }", mode=Mode.STRICT

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from omnigraph.spark.query.wire import from_wire, to_wire, wire_type_of
-from omnigraph.spark.values import spark_type_of
+from omnigraph.spark.spark_types import from_wire, spark_type_of, to_wire, wire_type_of
 
 VECTOR = pa.list_(pa.field("item", pa.float32()), 2)
 COLUMNS = {

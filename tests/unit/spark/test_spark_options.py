@@ -6,10 +6,10 @@ import socket
 import pytest
 
 import omnigraph
-from omnigraph.engine import distributed
+from omnigraph.engine import spark_bridge
 from omnigraph.errors import InvalidArgumentError, SparkFailedError, SparkMissingError, StorageError
-from omnigraph.spark import session
-from omnigraph.spark.session import SparkOptions, build_configuration
+from omnigraph.spark import spark_session
+from omnigraph.spark.spark_session import SparkOptions, build_configuration
 
 
 def test_arguments_win_over_the_environment() -> None:
@@ -41,20 +41,20 @@ def test_java_is_started_for_the_master_that_is_asked_for() -> None:
 def test_a_server_that_does_not_answer_is_named_without_its_token(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(session, "ANSWER_SECONDS", 0.2)
-    monkeypatch.setattr(session, "active_session", lambda: None)
+    monkeypatch.setattr(spark_session, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(spark_session, "active_session", lambda: None)
     with socket.socket() as taken:
         # Bound, but nobody listens.
         taken.bind(("127.0.0.1", 0))
         remote = f"sc://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(SparkFailedError, match="nobody answers there") as caught:
-            session.get_session(SparkOptions(remote=f"{remote}/;token=secret;use_ssl=false"))
+            spark_session.get_session(SparkOptions(remote=f"{remote}/;token=secret;use_ssl=false"))
     assert caught.value.job == f"connect to {remote}"
     assert "secret" not in str(caught.value)
 
 
 def test_without_pyspark_a_graph_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distributed, "find_spec", lambda _: None)
+    monkeypatch.setattr(spark_bridge, "find_spec", lambda _: None)
     with (
         omnigraph.create("memory://no-spark", schema="node A { name: String @key }") as graph,
         pytest.raises(SparkMissingError) as caught,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.storage.source_files import list_source_files, open_source_file
+from omnigraph.storage.objects.source_files import list_source_files, open_source_file
 
 
 def test_a_file_that_was_found_by_a_relative_path_is_read_from_another_folder(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import people as world
-from omnigraph.storage.tables import Compacted, Pin, Tables
+from omnigraph.storage.tables.lance_tables import Compacted, Pin, Tables
 
 STEPS = 60
 

@@ -8,7 +8,7 @@ import pytest
 
 import places
 from omnigraph.storage import open_objects
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.versioning import Settings
 from unit.versioning.small_graph import SmallGraph, create_graph, memory_graph
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.storage.paths import Entry
-from omnigraph.storage.pins import Pin, Staged, format_version
+from omnigraph.storage.objects.layout import Entry
+from omnigraph.storage.tables.pins import Pin, Staged, format_version
 
 FANOUT = 4
 Row = dict[str, Any]

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import ConflictError, KeyConflictError
-from omnigraph.storage import layout, open_objects
-from omnigraph.storage.objects import Objects
-from omnigraph.storage.pins import Pin
-from omnigraph.storage.tables import Tables
+from omnigraph.storage import open_objects
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.object_store import Objects
+from omnigraph.storage.tables.lance_tables import Tables
+from omnigraph.storage.tables.pins import Pin
 from omnigraph.versioning import (
     MAIN,
     Append,

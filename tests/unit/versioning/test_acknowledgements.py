@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import ConflictError, InDoubtError, StorageError, StorageUnknownError
-from omnigraph.storage.faults import Fault, FaultKind, FaultyObjects, Steps
+from omnigraph.storage.objects.faults import Fault, FaultKind, FaultyObjects, Steps
 from omnigraph.versioning import MAIN, Settings
 from omnigraph.versioning.committer import ATTEMPTS_MAX
 from omnigraph.versioning.puts import PUTS_MAX

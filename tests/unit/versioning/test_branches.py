@@ -14,8 +14,8 @@ from omnigraph.errors import (
     CommitNotFoundError,
     ResourceLimitError,
 )
-from omnigraph.storage import layout
-from omnigraph.storage.faults import Fault, FaultKind, FaultyObjects, SimulatedCrash, Steps
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.faults import Fault, FaultKind, FaultyObjects, SimulatedCrash, Steps
 from omnigraph.versioning import MAIN, Stream
 from unit.versioning.memory_storage import MemoryObjects, MemoryTables
 from unit.versioning.small_graph import SmallGraph, inserting, memory_graph

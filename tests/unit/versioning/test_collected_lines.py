@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import BranchGoneError
-from omnigraph.storage import layout
+from omnigraph.storage.objects import layout
 from omnigraph.versioning import MAIN, Branches, Settings, Stream
-from omnigraph.versioning.collect import KEEP_ALL, Collector, Policy
-from omnigraph.versioning.collect.lines import RootReader
+from omnigraph.versioning.gc.collector import Collector
+from omnigraph.versioning.gc.gc_roots import KEEP_ALL, Policy, RootReader
 from unit.versioning.small_graph import SmallGraph, local_graph
 
 

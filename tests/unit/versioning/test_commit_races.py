@@ -13,7 +13,7 @@ import pytest
 
 from omnigraph.errors import ConflictError, KeyConflictError
 from omnigraph.storage import open_objects
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.versioning import MAIN, Changed, Publishers, Record, Settings
 from unit.versioning.small_graph import (
     PERSON,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.versioning import MAIN, Changed, IdSet, Record, entry_cache
-from omnigraph.versioning.codec import encode_entry
-from omnigraph.versioning.entry_cache import EntryCache
+from omnigraph.versioning import MAIN, Changed, IdSet, Record, record_codec
+from omnigraph.versioning.record_codec import EntryCache, encode_entry
 
 
 def _record(seq: int, ids: int = 1, stream: str = MAIN.id) -> Record:
@@ -21,7 +20,7 @@ def _kept(cache: EntryCache, seqs: range) -> list[int]:
 
 def test_large_records_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(encode_entry(_record(10, ids=500)))
-    monkeypatch.setattr(entry_cache, "CACHED_BYTES_MAX", 4 * size)
+    monkeypatch.setattr(record_codec, "CACHED_BYTES_MAX", 4 * size)
     cache = EntryCache()
     for seq in range(10, 30):
         cache.keep(_record(seq, ids=500), size)
@@ -32,7 +31,7 @@ def test_large_records_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatc
 
 
 def test_small_records_are_bounded_by_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entry_cache, "CACHED_ENTRIES_MAX", 3)
+    monkeypatch.setattr(record_codec, "CACHED_ENTRIES_MAX", 3)
     cache = EntryCache()
     for seq in (1, 2, 3):
         cache.keep(_record(seq), 100)
@@ -42,7 +41,7 @@ def test_small_records_are_bounded_by_their_number(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_record_that_is_kept_again_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entry_cache, "CACHED_BYTES_MAX", 200)
+    monkeypatch.setattr(record_codec, "CACHED_BYTES_MAX", 200)
     cache = EntryCache()
     for seq in (1, 2, 2, 2, 1):
         cache.keep(_record(seq), 100)
@@ -55,7 +54,7 @@ def test_the_stored_ends_of_streams_are_bounded_by_their_bytes(
     streams = [f"review.{number}" for number in range(10)]
     ends = {stream: _record(1, stream=stream) for stream in streams}
     size = len(encode_entry(ends[streams[0]]))
-    monkeypatch.setattr(entry_cache, "CACHED_END_BYTES_MAX", 2 * size)
+    monkeypatch.setattr(record_codec, "CACHED_END_BYTES_MAX", 2 * size)
     cache = EntryCache()
     for entry in ends.values():
         cache.keep_end(entry, encode_entry(entry))

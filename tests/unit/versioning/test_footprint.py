@@ -12,7 +12,7 @@ from omnigraph.versioning.footprint import (
     make_mark,
     unite_footprints,
 )
-from omnigraph.versioning.idset import IdSet
+from omnigraph.versioning.id_sets import IdSet
 from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Maintenance
 
 KEY = "node:Person"

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from omnigraph.errors import HistoryGoneError
-from omnigraph.storage import layout
+from omnigraph.storage.objects import layout
 from omnigraph.versioning import MAIN, Lineage, Record, Snapshot, Stream, Transaction
 from omnigraph.versioning.first_parents import is_on_line
 from omnigraph.versioning.record import CommitRef
-from omnigraph.versioning.schemas import Schemas
+from omnigraph.versioning.schema_store import Schemas
 from unit.versioning.memory_storage import MemoryObjects
 from unit.versioning.small_graph import SmallGraph, memory_graph
 

@@ -14,8 +14,8 @@ from omnigraph.errors import (
     FormatTooNewError,
     GraphNotFoundError,
 )
-from omnigraph.storage import layout
-from omnigraph.storage.pins import Pin
+from omnigraph.storage.objects import layout
+from omnigraph.storage.tables.pins import Pin
 from omnigraph.versioning import (
     MAIN,
     Drop,
@@ -25,7 +25,7 @@ from omnigraph.versioning import (
     Transaction,
 )
 from omnigraph.versioning.log import CHECKPOINT_EVERY, Log
-from omnigraph.versioning.snapshot import Head
+from omnigraph.versioning.log_snapshot import Head
 from unit.versioning.memory_storage import MemoryObjects, MemoryTables
 from unit.versioning.small_graph import NODE, SCHEMA, SmallGraph, memory_graph
 

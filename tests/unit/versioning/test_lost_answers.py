@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import StorageError, StorageUnknownError
-from omnigraph.storage import Tables, layout, open_objects
-from omnigraph.storage.objects import Objects
-from omnigraph.storage.paths import Entry
+from omnigraph.storage import Tables, open_objects
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.layout import Entry
+from omnigraph.storage.objects.object_store import Objects
 from omnigraph.versioning import MAIN, Settings
-from omnigraph.versioning.collect import Collector, Policy
+from omnigraph.versioning.gc.collector import Collector
+from omnigraph.versioning.gc.gc_roots import Policy
 from omnigraph.versioning.log import Log
 from unit.versioning.small_graph import PERSON, SmallGraph, create_graph, upserting
 

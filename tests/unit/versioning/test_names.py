@@ -16,9 +16,9 @@ from omnigraph.errors import (
     InvalidArgumentError,
     TagExistsError,
 )
-from omnigraph.storage import layout
-from omnigraph.storage.objects import Objects
-from omnigraph.versioning.events import put_event
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.object_store import Objects
+from omnigraph.versioning.ref_events import put_event
 from omnigraph.versioning.tags import Tag, build_tag_event
 from unit.versioning.small_graph import SmallGraph
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import CorruptObjectError, PreconditionFailedError, StagingExpiredError
-from omnigraph.storage import layout
-from omnigraph.storage.pins import Pin, Staged
+from omnigraph.storage.objects import layout
+from omnigraph.storage.tables.pins import Pin, Staged
 from omnigraph.versioning import (
     MAIN,
     BranchAt,
@@ -21,7 +21,7 @@ from omnigraph.versioning import (
     Signature,
     Snapshot,
     Transaction,
-    changes,
+    change_sets,
 )
 from omnigraph.versioning.log import CHECKPOINT_EVERY, PROBES_MAX, WHOLE_PINS_MAX
 from unit.versioning.memory_storage import MemoryObjects, MemoryTables
@@ -209,7 +209,7 @@ def test_a_write_that_was_overtaken_in_its_turn_still_needs_its_head(
 def test_a_change_set_that_was_let_go_with_its_commit_is_not_called_damaged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(changes, "INLINE_IDS_MAX", 2)
+    monkeypatch.setattr(change_sets, "INLINE_IDS_MAX", 2)
     graph = memory_graph()
     graph.insert({"first": "1"})
     late = inserting(graph, {"late": "1"})(graph.head())

@@ -18,7 +18,7 @@ from omnigraph.errors import (
     StorageError,
     StorageUnknownError,
 )
-from omnigraph.storage import layout
+from omnigraph.storage.objects import layout
 from omnigraph.versioning import (
     MAIN,
     Append,

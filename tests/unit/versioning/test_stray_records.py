@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import CorruptObjectError, HistoryGoneError
-from omnigraph.execution.topology.changes import LogChangeSource
-from omnigraph.storage import layout
+from omnigraph.execution.sources.topology.topology_refresh import LogChangeSource
+from omnigraph.storage.objects import layout
 from omnigraph.versioning import (
     MAIN,
     Changed,
@@ -25,11 +25,11 @@ from omnigraph.versioning import (
     Snapshot,
     Transaction,
 )
-from omnigraph.versioning.codec import encode_entry
 from omnigraph.versioning.first_parents import last_gap
 from omnigraph.versioning.log import WHOLE_PINS_MAX
 from omnigraph.versioning.record import generate_commit_id
-from omnigraph.versioning.schemas import Schemas
+from omnigraph.versioning.record_codec import encode_entry
+from omnigraph.versioning.schema_store import Schemas
 from unit.versioning.memory_storage import MemoryObjects, MemoryTables
 from unit.versioning.small_graph import (
     CITY,

@@ -10,8 +10,9 @@ import pytest
 
 import places
 from omnigraph.errors import StagingExpiredError
-from omnigraph.storage import layout, open_objects
-from omnigraph.storage.tables import Tables
+from omnigraph.storage import open_objects
+from omnigraph.storage.objects import layout
+from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.versioning import MAIN, Append, Settings
 from unit.versioning.small_graph import PERSON, SmallGraph, create_graph, inserting
 

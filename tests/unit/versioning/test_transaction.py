@@ -15,7 +15,7 @@ from omnigraph.errors import (
     KeyConflictError,
     PreconditionFailedError,
 )
-from omnigraph.storage import layout
+from omnigraph.storage.objects import layout
 from omnigraph.versioning import (
     MAIN,
     AddColumns,

@@ -11,7 +11,7 @@ import pytest
 
 from omnigraph.errors import StorageError
 from omnigraph.versioning import MAIN, Compactor, Publishers, compact
-from omnigraph.versioning.compaction import FRAGMENTS_MIN
+from omnigraph.versioning.auto_compaction import FRAGMENTS_MIN
 from unit.versioning.small_graph import PERSON, SmallGraph, deleting, inserting, updating
 
 

@@ -13,7 +13,7 @@ import pytest
 import places
 from omnigraph.errors import GraphExistsError, GraphNotFoundError, StorageError
 from omnigraph.storage import open_objects
-from omnigraph.storage.faults import (
+from omnigraph.storage.objects.faults import (
     CRASHES,
     FAILURES,
     FaultyObjects,
@@ -22,8 +22,8 @@ from omnigraph.storage.faults import (
     Steps,
     iter_faults,
 )
-from omnigraph.storage.objects import Objects
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.objects.object_store import Objects
+from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.versioning import Publishers, Settings, compact
 from unit.versioning.memory_storage import MemoryObjects, MemoryTables
 from unit.versioning.small_graph import (

@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 )
 
 from omnigraph.errors import BranchExistsError, BranchGoneError, BranchNotFoundError, StorageError
-from omnigraph.storage.faults import (
+from omnigraph.storage.objects.faults import (
     Fault,
     FaultKind,
     FaultyObjects,

@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.errors import BranchGoneError, GraphExistsError, KeyConflictError
 from omnigraph.storage import open_objects
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.versioning import MAIN, Publishers, Settings
 from stores import S3Server
 from unit.versioning.small_graph import (

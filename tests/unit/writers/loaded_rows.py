@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from model.loading import Loader
 from model.store import Store
-from omnigraph.execution.columns import TableShape
+from omnigraph.rows.columns import TableShape
 from omnigraph.schema import load_catalog
-from omnigraph.schema.accepted import AcceptedSchema, TypeKey, TypeKind
-from omnigraph.schema.identity import accept_schema
+from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey, TypeKind
+from omnigraph.schema.schema_identity import accept_schema
 from omnigraph.writers.inputs import Dialect, Input, InputOptions, InputSource, Text, read_input
-from omnigraph.writers.load import LoadChange, LoadMode, build_load_change
+from omnigraph.writers.load_records import LoadChange, LoadMode, build_load_change
 
 Row = dict[str, Any]
 DIALECTS = (Dialect.STRICT, Dialect.COMPATIBLE)

@@ -12,20 +12,21 @@ from uuid import uuid4
 import pyarrow as pa
 
 from model import ModelGraph
-from omnigraph.execution.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, build_table_shape
-from omnigraph.execution.view import View, table_types_of
-from omnigraph.query.compile import compile_query
-from omnigraph.query.parameters import bind_parameters
-from omnigraph.query.typed import Mutation
+from omnigraph.query.query_compiler import compile_query
+from omnigraph.query.query_parameters import bind_parameters
+from omnigraph.query.typed_tree import Mutation
+from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, build_table_shape
+from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema import load_catalog
-from omnigraph.schema.accepted import TypeKey, TypeKind
-from omnigraph.storage import layout, open_objects
-from omnigraph.storage.tables import Tables
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
+from omnigraph.storage import open_objects
+from omnigraph.storage.objects import layout
+from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.versioning import MAIN, Log, Snapshot
-from omnigraph.versioning.schemas import StoredSchema
-from omnigraph.writers.change import GraphChange, TypeChange
-from omnigraph.writers.committed import CommittedState
-from omnigraph.writers.keys import KeyCache
+from omnigraph.versioning.schema_store import StoredSchema
+from omnigraph.writers.existing_rows import CommittedState
+from omnigraph.writers.graph_change import GraphChange, TypeChange
+from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.mutate import MutationChange, run_mutation
 from omnigraph.writers.validate import validate_change
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.execution.columns import TableShape
-from omnigraph.execution.entity_ids import compute_entity_ids
-from omnigraph.execution.view import View, open_view
+from omnigraph.rows.columns import TableShape
+from omnigraph.rows.entity_ids import compute_entity_ids
+from omnigraph.rows.view import View, open_view
 from omnigraph.schema import load_catalog
-from omnigraph.schema.accepted import TypeKey, TypeKind
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.storage import open_objects
-from omnigraph.storage.faults import FaultyObjects, FaultyTables, Steps
-from omnigraph.storage.objects import Objects
-from omnigraph.storage.tables import Tables
+from omnigraph.storage.objects.faults import FaultyObjects, FaultyTables, Steps
+from omnigraph.storage.objects.object_store import Objects
+from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.versioning import (
     MAIN,
     Append,
@@ -38,8 +38,13 @@ from omnigraph.versioning import (
     Stream,
     Transaction,
 )
-from omnigraph.versioning.schemas import Schemas
-from omnigraph.writers.migrate import Migration, SchemaText, build_migration, create_initial_tables
+from omnigraph.versioning.schema_store import Schemas
+from omnigraph.writers.schema_migration import (
+    Migration,
+    SchemaText,
+    build_migration,
+    create_initial_tables,
+)
 from omnigraph.writers.validate import marks_of
 
 Entity = Mapping[str, Any]

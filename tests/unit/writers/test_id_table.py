@@ -7,10 +7,9 @@ import random
 import pyarrow as pa
 import pytest
 
-from omnigraph.execution.hashing import Hashes
-from omnigraph.writers import id_table
-from omnigraph.writers.bulk.hashes import hash_any_text, hash_any_texts
-from omnigraph.writers.id_table import FEW_MAX, ID_BYTES, IdTable
+from omnigraph.rows.hashing import Hashes, hash_any_text, hash_any_texts
+from omnigraph.writers import key_cache
+from omnigraph.writers.key_cache import FEW_MAX, ID_BYTES, IdTable
 
 
 def test_it_has_what_it_was_made_of_and_nothing_else() -> None:
@@ -45,8 +44,8 @@ def test_those_who_share_a_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) 
         hashes: Hashes = hash_any_texts(texts) % 3
         return hashes
 
-    monkeypatch.setattr(id_table, "text_hashes", few)
-    monkeypatch.setattr(id_table, "text_hash", lambda text: hash_any_text(text) % 3)
+    monkeypatch.setattr(key_cache, "text_hashes", few)
+    monkeypatch.setattr(key_cache, "text_hash", lambda text: hash_any_text(text) % 3)
     table = IdTable(pa.array([f"id-{number}" for number in range(200)]))
     asked = [f"id-{number}" for number in range(150, 250)]
     assert table.select_known(asked) == set(asked[:50])

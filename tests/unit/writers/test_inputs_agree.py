@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import LoadError
-from omnigraph.writers.inputs import Dialect, Text, many_records, read_input
-from omnigraph.writers.inputs.data import InputOptions
-from omnigraph.writers.load import LoadMode, build_load_change
+from omnigraph.writers.inputs import Dialect, Text, arrow_json, read_input
+from omnigraph.writers.inputs.input_rows import InputOptions
+from omnigraph.writers.load_records import LoadMode, build_load_change
 from unit.writers.loaded_rows import DIALECTS, Row, accept, loaded_rows, model_rows
 
 SCHEMA = accept(
@@ -85,7 +85,7 @@ lines = st.one_of(
 
 def outcome(text: str, dialect: Dialect, *, lines_min: int) -> dict[str, list[Row]] | int:
     """The rows of a text, or the number of the record that is refused first."""
-    with patch.object(many_records, "_LINES_MIN", lines_min):
+    with patch.object(arrow_json, "_LINES_MIN", lines_min):
         try:
             found = read_input(Text(text), SCHEMA, InputOptions(dialect))
             loaded = build_load_change(found, LoadMode.MERGE)
@@ -178,7 +178,7 @@ def test_every_odd_envelope_is_read_alike(line: str, dialect: Dialect) -> None:
 def test_an_object_over_two_lines_does_not_make_up_for_two_on_one() -> None:
     two_and_a_half = '{"type":"T"}{"type":"T"}\n{"type":"T","data":\n{"type":"T"}}\n'
     schema = accept("node T { type: String? }")
-    with patch.object(many_records, "_LINES_MIN", 1), pytest.raises(LoadError) as failure:
+    with patch.object(arrow_json, "_LINES_MIN", 1), pytest.raises(LoadError) as failure:
         read_input(Text(two_and_a_half), schema, InputOptions())
     assert (failure.value.record, failure.value.count) == (1, 3)
 

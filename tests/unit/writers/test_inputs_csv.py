@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from omnigraph.errors import LoadError
 from omnigraph.writers.inputs import InputOptions, csv_records
 from omnigraph.writers.inputs.csv_records import CsvRecords
-from omnigraph.writers.inputs.reading import RowSink
+from omnigraph.writers.inputs.row_sink import RowSink
 from unit.writers.loaded_rows import accept, edge, node, read, rows_of
 
 SCHEMA = accept(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from omnigraph.writers.inputs import InputOptions, csv_ranges
 from omnigraph.writers.inputs.csv_ranges import RecordRange, find_quoted_starts
 from omnigraph.writers.inputs.csv_records import CsvRecords
-from omnigraph.writers.inputs.reading import RowSink
+from omnigraph.writers.inputs.row_sink import RowSink
 from unit.writers.loaded_rows import accept
 
 SCHEMA = accept("node P { name: String @key }")

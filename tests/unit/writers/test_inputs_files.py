@@ -11,14 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.errors import LoadError, ResourceLimitError
-from omnigraph.writers.inputs import (
-    Dialect,
-    InputOptions,
-    Text,
-    lines,
-    read_input,
-    reading,
-)
+from omnigraph.writers.inputs import Dialect, InputOptions, Text, line_blocks, read_input, row_sink
 from unit.writers.loaded_rows import DIALECTS, accept, node, read, rows_of
 
 SCHEMA = accept(
@@ -203,7 +196,10 @@ def test_deep_nesting_is_refused_wherever_it_is(dialect: Dialect) -> None:
 
 
 def test_a_line_that_is_too_long_is_a_limit_of_its_own() -> None:
-    with patch.object(lines, "LINE_BYTES_MAX", 100), pytest.raises(ResourceLimitError) as failure:
+    with (
+        patch.object(line_blocks, "LINE_BYTES_MAX", 100),
+        pytest.raises(ResourceLimitError) as failure,
+    ):
         read(jsonl("ann", "b" * 100), SCHEMA)
     assert "input line 2: the length of a line" in str(failure.value)
     assert failure.value.limit == 100
@@ -213,7 +209,7 @@ def test_a_line_may_be_as_long_as_several_blocks(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(jsonl("ann", "b" * 300_000, "cyd") + jsonl("dov").rstrip("\n"))
     for dialect in DIALECTS:
-        module = "omnigraph.writers.inputs.json_input"
+        module = "omnigraph.writers.inputs.json_reader"
         with (
             patch(f"{module}.BLOCK_BYTES", 1000),
             patch(f"{module}._STREAM_BLOCK_BYTES", 1000),
@@ -226,7 +222,7 @@ def test_a_line_may_be_as_long_as_several_blocks(tmp_path: Path) -> None:
 
 def test_a_load_beyond_its_bound_says_what_to_do() -> None:
     with (
-        patch.object(reading, "LOAD_BYTES_MAX", 1000),
+        patch.object(row_sink, "LOAD_BYTES_MAX", 1000),
         pytest.raises(ResourceLimitError) as failure,
     ):
         read(jsonl(*(f"p{n}" for n in range(500))), SCHEMA)

@@ -5,8 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from omnigraph.schema import load_catalog
-from omnigraph.storage.faults import SimulatedCrash, Steps, iter_faults
-from omnigraph.writers.migrate import SchemaText, create_initial_tables
+from omnigraph.storage.objects.faults import SimulatedCrash, Steps, iter_faults
+from omnigraph.writers.schema_migration import SchemaText, create_initial_tables
 from unit.writers.plain_graph import ADA, PEOPLE, created, ids, opened
 
 

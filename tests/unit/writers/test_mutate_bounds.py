@@ -10,11 +10,10 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import ResourceLimitError
-from omnigraph.schema.accepted import TypeKey, TypeKind
-from omnigraph.storage.table import Table
-from omnigraph.writers import committed_values
-from omnigraph.writers.committed import CommittedState
-from omnigraph.writers.mutations import budget
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
+from omnigraph.storage.tables.table_reader import Table
+from omnigraph.writers import committed_values, matching_rows
+from omnigraph.writers.existing_rows import CommittedState
 from unit.writers.mutation_world import MutationWorld
 
 BLOBS = "node Doc { name: String @key  n: I32?  text: String?  body: Blob? }"
@@ -87,13 +86,13 @@ def test_a_mutation_that_reads_too_much_is_refused_before_it_holds_it(
     monkeypatch: pytest.MonkeyPatch, text: str, limit: int
 ) -> None:
     world = MutationWorld(BLOBS, docs(40))
-    monkeypatch.setattr(budget, "MUTATION_BYTES_MAX", limit)
+    monkeypatch.setattr(matching_rows, "MUTATION_BYTES_MAX", limit)
     with pytest.raises(ResourceLimitError) as failure:
         world.run(text)
     assert failure.value.limit == limit
     assert failure.value.actual < 3 * limit
     assert "several parts" in (failure.value.hint or "")
-    monkeypatch.setattr(budget, "MUTATION_BYTES_MAX", 100 * limit)
+    monkeypatch.setattr(matching_rows, "MUTATION_BYTES_MAX", 100 * limit)
     world.run(text)
 
 

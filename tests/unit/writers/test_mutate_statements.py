@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from omnigraph.storage.table import Table
+from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.footprint import WHOLE, ReadSet
-from omnigraph.versioning.idset import IdSet
+from omnigraph.versioning.id_sets import IdSet
 from unit.writers.mutation_world import MutationWorld
 
 SCHEMA = """

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import VIOLATIONS_SHOWN_MAX, WriteRefusedError
-from omnigraph.writers.change import RowOrigins, WriteMode
+from omnigraph.writers.graph_change import RowOrigins, WriteMode
 from unit.writers.validation_world import Entity, ValidationWorld, Write
 
 SCHEMA = """

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import WriteRefusedError
-from omnigraph.writers.change import WriteMode
+from omnigraph.writers.graph_change import WriteMode
 from unit.writers.validation_world import ValidationWorld, Write
 
 EXAMPLES = 300

@@ -7,14 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.execution.view import table_types_of
+from omnigraph.rows.view import table_types_of
 from omnigraph.versioning import Changed, Footprint, IdSet
 from omnigraph.versioning.footprint import find_conflict, make_mark
-from omnigraph.versioning.idset import DeferredIds
-from omnigraph.writers.change import WriteMode
-from omnigraph.writers.limits import MARKS_MAX
+from omnigraph.versioning.id_sets import DeferredIds
+from omnigraph.writers.graph_change import MARKS_MAX, WriteMode
+from omnigraph.writers.validate import image_after as reads_module
 from omnigraph.writers.validate import marks_of
-from omnigraph.writers.validate import reads as reads_module
 from unit.writers.validation_world import Entity, ValidationWorld, Write, Writes
 
 SCHEMA = """

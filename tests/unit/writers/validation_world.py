@@ -12,16 +12,17 @@ import pyarrow as pa
 from model.store import Store
 from model.validation import validate as model_validate
 from omnigraph.errors import WriteRefusedError
-from omnigraph.execution.columns import TableShape, build_table_shape
-from omnigraph.execution.view import View, table_types_of
+from omnigraph.rows.columns import TableShape, build_table_shape
+from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema import load_catalog
-from omnigraph.storage import layout, open_objects
-from omnigraph.storage.tables import Tables
+from omnigraph.storage import open_objects
+from omnigraph.storage.objects import layout
+from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.versioning import MAIN, Footprint, Log, Snapshot
-from omnigraph.versioning.schemas import StoredSchema
-from omnigraph.writers.change import GraphChange, RowOrigins, TypeChange, WriteMode
-from omnigraph.writers.committed import CommittedState
-from omnigraph.writers.keys import KeyCache
+from omnigraph.versioning.schema_store import StoredSchema
+from omnigraph.writers.existing_rows import CommittedState
+from omnigraph.writers.graph_change import GraphChange, RowOrigins, TypeChange, WriteMode
+from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.validate import validate_change
 
 Entity = Mapping[str, Any]

@@ -7,7 +7,7 @@ Modules: `streams` (the two output streams), `documents` (answers with both view
 of queries in five formats), `alignment` (columns), `progress` (a bar while a long command runs).
 """
 
-from omnigraph.cli.views.streams import (
+from omnigraph.cli.views.output_streams import (
     OutputError,
     finish_output,
     format_count,

@@ -11,7 +11,7 @@ looks at them, a bounded number at a time.
     page     the view for browsers and notebooks
 """
 
-from omnigraph.engine.diff.diff import Diff, TypeSummary, compute_diff
-from omnigraph.engine.diff.places import StateRef, resolve_name, resolve_ref
+from omnigraph.engine.diff.graph_diff import Diff, TypeSummary, compute_diff
+from omnigraph.engine.refs import StateRef, resolve_name, resolve_ref
 
 __all__ = ["Diff", "StateRef", "TypeSummary", "compute_diff", "resolve_name", "resolve_ref"]

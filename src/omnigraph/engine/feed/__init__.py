@@ -17,12 +17,9 @@ told at least once, and a cursor is only handed out behind whole commits.
     baseline      everything as of one commit, and the cursor behind it
 """
 
-from omnigraph.engine.feed.baseline import Baseline
-from omnigraph.engine.feed.commits import read_commit_changes
-from omnigraph.engine.feed.following import POLL_S, follow
-from omnigraph.engine.feed.packing import Limits, parse_limits
-from omnigraph.engine.feed.pages import Block, Cause, ChangesPage, FeedPage
-from omnigraph.engine.feed.polling import Feed, parse_origin
+from omnigraph.engine.feed.branch_feed import POLL_S, Baseline, Feed, follow, parse_origin
+from omnigraph.engine.feed.feed_pages import Block, Cause, ChangesPage, FeedPage
+from omnigraph.engine.feed.page_builder import Limits, parse_limits, read_commit_changes
 
 __all__ = [
     "POLL_S",

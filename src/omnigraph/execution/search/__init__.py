@@ -13,15 +13,15 @@ property of a snapshot, and `fields` keeps what they asked for: a `field` is mad
 `scored` are what they share. Words are cut out of texts by `tokens`, and found by `vocabulary`.
 """
 
-from omnigraph.execution.search.asked import FieldRef
-from omnigraph.execution.search.fields import FieldCache, field_cache_of, share_memory
-from omnigraph.execution.search.predicates import (
+from omnigraph.execution.search.field_cache import FieldCache, field_cache_of, share_memory
+from omnigraph.execution.search.field_ref import FieldRef
+from omnigraph.execution.search.ranking import rank_rows
+from omnigraph.execution.search.text_filter import (
     find_text_candidates,
     match_texts,
     search_nodes,
     should_use_index,
 )
-from omnigraph.execution.search.ranking import rank_rows
 
 __all__ = [
     "FieldCache",

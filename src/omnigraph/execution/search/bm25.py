@@ -9,12 +9,10 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.search.field import FieldIndex
-from omnigraph.execution.search.segment_types import Mask
+from omnigraph.execution.search.field_index import FieldIndex, Mask
 from omnigraph.execution.search.text_segment import TextSegment, totals_of
-from omnigraph.execution.text import analyze_text
-from omnigraph.execution.tokens import Codes
-from omnigraph.execution.vocabulary import ABSENT
+from omnigraph.rows.text_analysis import Codes, analyze_text
+from omnigraph.rows.vocabulary import ABSENT
 
 TextField: TypeAlias = FieldIndex[TextSegment]
 Scores: TypeAlias = npt.NDArray[np.float64]

@@ -8,29 +8,46 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.embedding.embedder import NamedEmbedder, normalize_vector
+from omnigraph.errors import EmbeddingError
 from omnigraph.execution.batch import Batch
-from omnigraph.execution.exact import to_numpy
-from omnigraph.execution.expressions import evaluate_constant
-from omnigraph.execution.search.asked import FieldRef
 from omnigraph.execution.search.bm25 import score_bm25
-from omnigraph.execution.search.embedded import embed_query, require_embedder
-from omnigraph.execution.search.fields import field_cache_of
-from omnigraph.execution.search.fusion import fuse_ranks
-from omnigraph.execution.search.nearest import Vector, compute_squared_distances, find_nearest
-from omnigraph.execution.search.scored import ScoredNodes, make_empty, select_least, sort_scores
-from omnigraph.execution.search.streamed import stream_nearest
+from omnigraph.execution.search.field_cache import field_cache_of
+from omnigraph.execution.search.field_ref import FieldRef
+from omnigraph.execution.search.nearest_vectors import (
+    Vector,
+    compute_squared_distances,
+    find_nearest,
+    stream_nearest,
+)
+from omnigraph.execution.search.scored_nodes import (
+    ScoredNodes,
+    fuse_ranks,
+    make_empty,
+    select_least,
+    sort_scores,
+)
 from omnigraph.execution.search.vector_segment import matrix_of
-from omnigraph.execution.source import DenseIds, Nodes, RowIndices
-from omnigraph.execution.text_predicates import evaluate_option
-from omnigraph.query.plan import Rank
-from omnigraph.query.typed import Bm25Score, NearestScore, RrfScore
+from omnigraph.execution.sources.graph_source import DenseIds, Nodes, RowIndices
+from omnigraph.query.logical_plan import Rank
+from omnigraph.query.typed_tree import Bm25Score, NearestScore, RrfScore
+from omnigraph.rows.comparison import to_numpy
+from omnigraph.rows.evaluator import evaluate_constant
+from omnigraph.rows.text_predicates import evaluate_option
+from omnigraph.schema.catalog import Property
+from omnigraph.schema.property_types import VectorType
 
 if TYPE_CHECKING:
-    from omnigraph.execution.reading import ExecutionContext
+    from omnigraph.execution.execution_context import ExecutionContext
+
+if TYPE_CHECKING:
+    from omnigraph.execution.execution_context import Embedder
 
 RRF_K: Final = 60
+
 # So few vectors are fetched one by one, unless all of them are in memory already.
 FEW_VECTORS: Final = 1_000
+
 # What a node costs while it is ranked: its row, its place, its score, and their order.
 _NODE_BYTES: Final = 48
 
@@ -171,3 +188,37 @@ class _NodeRanker:
 
     def _make_field_ref(self, property_: str) -> FieldRef:
         return FieldRef(self.context.view, self.type_name, property_)
+
+
+def embed_query(text: str, property_: Property, embed: Embedder | None) -> Vector:
+    """The unit vector of a text, made by the model that made the vectors of a property."""
+    embedder = require_embedder(embed)
+    assert isinstance(property_.type.value, VectorType)
+    require_model(property_, embedder)
+    dimension = property_.type.value.dimension
+    values = normalize_vector(embedder(text, dimension), dimension=dimension)
+    return np.array(values, np.float32)
+
+
+def require_embedder(embed: Embedder | None) -> Embedder:
+    """The embedder, which a search by text cannot do without."""
+    if embed is None:
+        raise EmbeddingError(
+            "no embedder is configured to rank by a text",
+            reason="not_configured",
+            hint="set OMNIGRAPH_EMBED_PROVIDER and a key, or search by a vector",
+        )
+    return embed
+
+
+def require_model(property_: Property, embed: Embedder) -> None:
+    """Refuse an embedder whose model is not the one that made the vectors of a property."""
+    recorded = None if property_.embed is None else property_.embed.model
+    if recorded is None or not isinstance(embed, NamedEmbedder) or embed.model == recorded:
+        return
+    raise EmbeddingError(
+        f"the vectors of '{property_.name}' were made by the model '{recorded}', "
+        f"and the embedder uses '{embed.model}'",
+        reason="wrong_model",
+        hint="set OMNIGRAPH_EMBED_MODEL to the recorded model",
+    )

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.execution.exact import Values, to_numpy
-from omnigraph.execution.search.segment_types import Integers, Mask, RowIds
-from omnigraph.execution.tokens import Codes, tokenize_texts
-from omnigraph.execution.vocabulary import Vocabulary
+from omnigraph.execution.search.field_index import Integers, Mask, RowIds
+from omnigraph.rows.comparison import Values, to_numpy
+from omnigraph.rows.text_analysis import Codes, tokenize_texts
+from omnigraph.rows.vocabulary import Vocabulary
 
 # The length of a text that is null, which is no document.
 NO_TEXT: Final = -1

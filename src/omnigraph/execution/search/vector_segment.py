@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.execution.exact import Values, flatten_chunks, to_numpy
-from omnigraph.execution.search.segment_types import Mask, RowIds
-from omnigraph.execution.search.sketch import BackgroundSketch, Sketch, estimate_sketch_bytes
+from omnigraph.execution.search.field_index import Mask, RowIds
+from omnigraph.execution.search.vector_sketch import BackgroundSketch, Sketch, estimate_sketch_bytes
+from omnigraph.rows.comparison import Values, flatten_chunks, to_numpy
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
 

@@ -14,8 +14,14 @@ the same records for the same position. Files are not pinned: whoever has read t
     known         the columns of a source, as far as they are known before it is asked
 """
 
-from omnigraph.pipelines.sources.reading import build_location_sql, open_source, require_unchanged
-from omnigraph.pipelines.sources.survey import SourceState, is_followed, read_source_state
+from omnigraph.pipelines.sources.source_dispatch import (
+    SourceState,
+    build_location_sql,
+    is_followed,
+    open_source,
+    read_source_state,
+    require_unchanged,
+)
 
 __all__ = [
     "SourceState",

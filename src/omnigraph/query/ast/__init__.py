@@ -3,35 +3,45 @@
 Modules, from the leaves up: `expressions`, `clauses`, `declarations`, `files`.
 """
 
-from omnigraph.query.ast.clauses import (
+from omnigraph.query.ast.query_declarations import (
     AggregateBlock,
     AnyEdge,
-    Binding,
-    Clause,
-    EdgeName,
-    ExistsBlock,
-    Filter,
-    HopBounds,
-    NamedEdges,
-    NotBlock,
-    PropertyMatch,
-    Traversal,
-)
-from omnigraph.query.ast.declarations import (
     Assignment,
+    Binding,
+    BranchCreate,
+    BranchDelete,
+    BranchList,
+    BranchMerge,
+    BranchStatement,
+    Clause,
     Delete,
     Direction,
+    EdgeName,
+    ExistsBlock,
+    Explain,
+    File,
+    Filter,
+    HopBounds,
     Insert,
     Mutation,
     MutationBody,
+    NamedEdges,
+    NotBlock,
     OrderKey,
     Parameter,
     Projection,
+    PropertyMatch,
     Query,
     ReadBody,
+    ResetSetting,
+    SetSetting,
+    Setting,
+    Show,
+    Statement,
+    Traversal,
     Update,
 )
-from omnigraph.query.ast.expressions import (
+from omnigraph.query.ast.query_expressions import (
     AggregateCall,
     AggregateFunction,
     And,
@@ -64,20 +74,6 @@ from omnigraph.query.ast.expressions import (
     TextPredicate,
     TextTest,
     Variable,
-)
-from omnigraph.query.ast.files import (
-    BranchCreate,
-    BranchDelete,
-    BranchList,
-    BranchMerge,
-    BranchStatement,
-    Explain,
-    File,
-    ResetSetting,
-    SetSetting,
-    Setting,
-    Show,
-    Statement,
 )
 from omnigraph.schema.ast import Name
 

@@ -12,6 +12,6 @@ Modules, in order of control flow: `checker` (one query), `context` (shared stat
 `mutations`.
 """
 
-from omnigraph.query.check.checker import check_query
+from omnigraph.query.check.query_checker import check_query
 
 __all__ = ["check_query"]

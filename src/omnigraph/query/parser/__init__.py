@@ -9,6 +9,6 @@ statements), `declarations` (queries), `patterns` (clauses of `match`), `mutatio
 `reader` (the cursor they share, and how it goes on after an error).
 """
 
-from omnigraph.query.parser.file import ParsedFile, parse_query_file
+from omnigraph.query.parser.parse_files import ParsedFile, parse_query_file
 
 __all__ = ["ParsedFile", "parse_query_file"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from omnigraph.diagnostics.diagnostic import Poll
-from omnigraph.query.plan import Plan, ReadPlan
+from omnigraph.lang.diagnostics import Poll
+from omnigraph.query.logical_plan import Plan, ReadPlan
 from omnigraph.query.rewrites.choose_root import choose_root
 from omnigraph.query.rewrites.fold_constants import fold_constants
 from omnigraph.query.rewrites.prune_properties import prune_properties
@@ -18,7 +18,7 @@ from omnigraph.query.rewrites.push_filters import push_filters
 from omnigraph.query.rewrites.simplify_statements import simplify_statements
 from omnigraph.query.rewrites.split_conjunctions import split_conjunctions
 from omnigraph.query.rewrites.trim_sorts import trim_sorts
-from omnigraph.query.typed import Mutation
+from omnigraph.query.typed_tree import Mutation
 from omnigraph.schema.catalog import Catalog
 
 __all__ = ["RULES", "Rewriting", "Rule", "rewrite"]

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import takewhile
 
-from omnigraph.query.assemble import PatternNode, PatternParts, Test, assemble_pattern
 from omnigraph.query.ast import CompareOp
-from omnigraph.query.plan import (
+from omnigraph.query.logical_plan import (
     CompareBlock,
     Exists,
     Expand,
@@ -19,8 +18,9 @@ from omnigraph.query.plan import (
     Scan,
     Unit,
 )
-from omnigraph.query.typed import Compare, Expr, PropertyValue, SystemName, SystemValue
-from omnigraph.query.walk import Chain, chain_of, map_chains, variables_of
+from omnigraph.query.pattern_assembly import PatternNode, PatternParts, Test, assemble_pattern
+from omnigraph.query.tree_walk import Chain, chain_of, map_chains, variables_of
+from omnigraph.query.typed_tree import Compare, Expr, PropertyValue, SystemName, SystemValue
 from omnigraph.schema.catalog import Catalog
 
 

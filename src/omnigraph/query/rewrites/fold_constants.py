@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from omnigraph.query.ast import CompareOp
-from omnigraph.query.plan import CompareBlock, Expand, Filter, Operator, ReadPlan, Scan
-from omnigraph.query.typed import (
+from omnigraph.query.logical_plan import CompareBlock, Expand, Filter, Operator, ReadPlan, Scan
+from omnigraph.query.tree_walk import Chain, map_chains, map_expression
+from omnigraph.query.typed_tree import (
     BOOL,
     AllOf,
     AnyOf,
@@ -21,9 +22,8 @@ from omnigraph.query.typed import (
     TextMatch,
     Value,
 )
-from omnigraph.query.walk import Chain, map_chains, map_expression
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.types import PropertyType
+from omnigraph.schema.property_types import PropertyType
 
 _TRUE = Constant(True, BOOL)
 _FALSE = Constant(False, BOOL)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import assert_never
 
-from omnigraph.query.plan import (
+from omnigraph.query.logical_plan import (
     Aggregate,
     CompareBlock,
     Exists,
@@ -17,22 +17,22 @@ from omnigraph.query.plan import (
     ReadPlan,
     Scan,
 )
-from omnigraph.query.typed import (
-    Bm25Score,
-    NearestScore,
-    NodeValue,
-    PropertyValue,
-    TextMatch,
-)
-from omnigraph.query.walk import (
+from omnigraph.query.tree_walk import (
     bound_variables_of,
     chain_of,
     expressions_of,
     iter_subexpressions,
     link_chain,
 )
+from omnigraph.query.typed_tree import (
+    Bm25Score,
+    NearestScore,
+    NodeValue,
+    PropertyValue,
+    TextMatch,
+)
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.types import VectorType
+from omnigraph.schema.property_types import VectorType
 
 # The properties of each variable that operators further up read.
 _Reads = defaultdict[str, set[str]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from omnigraph.query.plan import Expand, Filter, Operator, ReadPlan, Scan
-from omnigraph.query.typed import Expr
-from omnigraph.query.walk import Chain, map_chains, variables_of
+from omnigraph.query.logical_plan import Expand, Filter, Operator, ReadPlan, Scan
+from omnigraph.query.tree_walk import Chain, map_chains, variables_of
+from omnigraph.query.typed_tree import Expr
 from omnigraph.schema.catalog import Catalog
 
 

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from omnigraph.query.rewrites.fold_constants import fold_conditions
 from omnigraph.query.rewrites.split_conjunctions import split_conditions
-from omnigraph.query.typed import (
+from omnigraph.query.typed_tree import (
     DeleteEdges,
     DeleteNodes,
     InsertEdge,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from omnigraph.query.plan import Expand, Filter, Operator, ReadPlan, Scan
-from omnigraph.query.typed import AllOf, Expr
-from omnigraph.query.walk import Chain, map_chains
+from omnigraph.query.logical_plan import Expand, Filter, Operator, ReadPlan, Scan
+from omnigraph.query.tree_walk import Chain, map_chains
+from omnigraph.query.typed_tree import AllOf, Expr
 from omnigraph.schema.catalog import Catalog
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from omnigraph.query.plan import Aggregate, Expand, Operator, ReadPlan, Scan, Sort
-from omnigraph.query.typed import (
+from omnigraph.query.logical_plan import Aggregate, Expand, Operator, ReadPlan, Scan, Sort
+from omnigraph.query.tree_walk import Chain, map_chains, variables_of
+from omnigraph.query.typed_tree import (
     AggregateValue,
     ColumnValue,
     Expr,
@@ -16,7 +17,6 @@ from omnigraph.query.typed import (
     SystemName,
     SystemValue,
 )
-from omnigraph.query.walk import Chain, map_chains, variables_of
 from omnigraph.schema.catalog import Catalog
 
 

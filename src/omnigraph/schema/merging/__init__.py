@@ -12,11 +12,11 @@ conflicts), `declarations` (which types and members there will be), `rebuilding`
 tree), `text` (a tree as an edit of our text), `numbering` (identities of the result).
 """
 
-from omnigraph.schema.merging.choice import SchemaConflict
-from omnigraph.schema.merging.declarations import DroppedElement, UntouchedTypes
-from omnigraph.schema.merging.merge import SchemaMerge, merge_written_schemas
-from omnigraph.schema.merging.numbering import NewNumbers
-from omnigraph.schema.merging.sides import WrittenSchema
+from omnigraph.schema.merging.merged_declarations import DroppedElement, UntouchedTypes
+from omnigraph.schema.merging.merged_identities import NewNumbers
+from omnigraph.schema.merging.schema_merge import SchemaMerge, merge_written_schemas
+from omnigraph.schema.merging.schema_sides import WrittenSchema
+from omnigraph.schema.merging.three_way_choice import SchemaConflict
 
 __all__ = [
     "DroppedElement",

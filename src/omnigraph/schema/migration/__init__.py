@@ -9,10 +9,9 @@ Modules, in order of control flow: `planner` (the comparison), `pairing` (old an
 `lint_codes` (how risky changes are classified), `json_view`.
 """
 
-from omnigraph.schema.migration.json_view import describe_step
-from omnigraph.schema.migration.lint_codes import LINT_CODES, Family, LintCode, Tier
-from omnigraph.schema.migration.planner import MigrationPlan, plan_migration, plan_steps
-from omnigraph.schema.migration.steps import (
+from omnigraph.schema.migration.migration_codes import LINT_CODES, Family, LintCode, Tier
+from omnigraph.schema.migration.migration_planner import MigrationPlan, plan_migration, plan_steps
+from omnigraph.schema.migration.migration_steps import (
     AddIndex,
     AddProperty,
     AddType,
@@ -25,6 +24,7 @@ from omnigraph.schema.migration.steps import (
     UnsupportedChange,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
+    describe_step,
 )
 
 __all__ = [

@@ -10,6 +10,6 @@ nodes and edges read from `tables`, which test `conditions`, joined by `equaliti
 and `blocks`. `tail` groups (`partials`), sorts and shows `rows`.
 """
 
-from omnigraph.spark.query.run import run_query
+from omnigraph.spark.query.spark_query import run_query
 
 __all__ = ["run_query"]

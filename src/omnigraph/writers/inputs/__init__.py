@@ -27,7 +27,8 @@ form of values is checked here.
     data           the result
 """
 
-from omnigraph.writers.inputs.data import (
+from omnigraph.writers.inputs.input_reader import InputSource, read_input
+from omnigraph.writers.inputs.input_rows import (
     Dialect,
     FileOrigins,
     IncomingRows,
@@ -36,7 +37,6 @@ from omnigraph.writers.inputs.data import (
     Progress,
     Text,
 )
-from omnigraph.writers.inputs.read import InputSource, read_input
 
 __all__ = [
     "Dialect",

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from omnigraph.writers.inputs.csv_records import BYTE_ORDER_MARK, MAY_OPEN, has_lone_return
-from omnigraph.writers.inputs.lines import Stream
+from omnigraph.writers.inputs.line_blocks import Stream
 
 # Who counts waits for the disk or the network most of the time.
 _COUNTERS: Final = 4

@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.writers.inputs.lines import Stream
-from omnigraph.writers.inputs.reading import RecordError, RowSink
+from omnigraph.writers.inputs.line_blocks import Stream
+from omnigraph.writers.inputs.row_sink import RecordError, RowSink
 
 BLOCK_BYTES: Final = 4 * 1024**2
 # A record and what is made of it lie in memory together; most that are longer lack a quote.

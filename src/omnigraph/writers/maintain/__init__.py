@@ -23,23 +23,23 @@ memory and in the cache of the machine (`execution.search`).
     keeper      builds and extends indexes after commits, in pieces
 """
 
-from omnigraph.writers.maintain.keeper import IndexBuilder
-from omnigraph.writers.maintain.run import (
+from omnigraph.writers.maintain.index_builder import IndexBuilder
+from omnigraph.writers.maintain.index_status import (
+    IndexState,
+    IndexStatus,
+    PendingIndex,
+    list_index_status,
+)
+from omnigraph.writers.maintain.maintenance_commit import (
     BuiltIndex,
     EnsuredIndexes,
+    MaintenanceWorkers,
     NewestView,
     OptimizedTable,
     OptimizeResult,
     ensure_indices,
     optimize_tables,
 )
-from omnigraph.writers.maintain.status import (
-    IndexState,
-    IndexStatus,
-    PendingIndex,
-    list_index_status,
-)
-from omnigraph.writers.maintain.work import MaintenanceWorkers
 
 __all__ = [
     "BuiltIndex",

@@ -18,8 +18,8 @@ violations, in the order of the checks, and with how many there are.
                   of edge ends that cascades make
 """
 
+from omnigraph.writers.validate.change_validation import check_change, validate_change
 from omnigraph.writers.validate.findings import Findings
-from omnigraph.writers.validate.marks import build_edge_reads, marks_of
-from omnigraph.writers.validate.validation import check_change, validate_change
+from omnigraph.writers.validate.unique_groups import build_edge_reads, marks_of
 
 __all__ = ["Findings", "build_edge_reads", "check_change", "marks_of", "validate_change"]

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import VIOLATIONS_SHOWN_MAX, Violation, WriteRefusedError, format_violations
-from omnigraph.schema.accepted import TypeKey
+from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.change import TypeChange
+from omnigraph.writers.graph_change import TypeChange
 
 # A longer value is cut in messages, so that a refusal stays readable whatever was written.
 VALUE_CHARS_MAX: Final = 80

@@ -13,18 +13,18 @@ from model import ModelGraph
 from model.expressions import SCORE
 from model.reading import Reader
 from omnigraph.execution.batch import Batch
-from omnigraph.execution.budget import Budget
-from omnigraph.execution.lookups import IndexSource
-from omnigraph.execution.reading import Embedder, ExecutionContext
+from omnigraph.execution.execution_context import Embedder, ExecutionContext
+from omnigraph.execution.query_budget import Budget
 from omnigraph.execution.search import rank_rows
-from omnigraph.execution.source import Source
-from omnigraph.execution.sources import SourceCache
-from omnigraph.execution.view import View
-from omnigraph.query import plan as plans
-from omnigraph.query.typed import NOW_NAME
-from omnigraph.query.walk import chain_of
-from omnigraph.schema.values import round_to_f32
-from omnigraph.storage.pins import Pin
+from omnigraph.execution.sources.graph_source import Source
+from omnigraph.execution.sources.index.index_source import IndexSource
+from omnigraph.execution.sources.source_cache import SourceCache
+from omnigraph.query import logical_plan as plans
+from omnigraph.query.tree_walk import chain_of
+from omnigraph.query.typed_tree import NOW_NAME
+from omnigraph.rows.view import View
+from omnigraph.schema.property_values import round_to_f32
+from omnigraph.storage.tables.pins import Pin
 from unit.execution.model_views import (
     NOW,
     add_nodes,

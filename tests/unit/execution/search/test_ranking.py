@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.embedding import MockEmbedder
-from omnigraph.embedding.mock import compute_mock_embedding
+from omnigraph.embedding.configured_embedder import compute_mock_embedding
 from omnigraph.errors import EmbeddingError, ExecutionError, QueryTimeoutError, ResourceLimitError
 from omnigraph.execution.batch import Batch
-from omnigraph.execution.budget import Budget
+from omnigraph.execution.query_budget import Budget
 from omnigraph.execution.search import FieldRef, field_cache_of, rank_rows, ranking, share_memory
-from omnigraph.execution.topology.memory import MemoryCache
+from omnigraph.execution.sources.topology.memory_cache import MemoryCache
 from unit.execution.model_views import view_of
 from unit.execution.search.searched import (
     documents,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from model import ModelGraph
-from omnigraph.execution.view import View
+from omnigraph.rows.view import View
 from unit.execution.model_views import add_edges, add_nodes, assert_reads_agree, view_of
 from unit.execution.search.searched import documents, graph_of
 

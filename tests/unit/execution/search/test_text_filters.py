@@ -13,11 +13,11 @@ from model import search as model
 from omnigraph import Branch
 from omnigraph.engine.graph import open_on
 from omnigraph.engine.resources import Environment
-from omnigraph.execution import scan as scan_module
-from omnigraph.execution import sources as sources_module
-from omnigraph.execution.options import Access
-from omnigraph.execution.search import field_cache_of, predicates
-from omnigraph.execution.search import fields as fields_module
+from omnigraph.execution import type_scan as scan_module
+from omnigraph.execution.query_budget import Access
+from omnigraph.execution.search import field_cache as fields_module
+from omnigraph.execution.search import field_cache_of, text_filter
+from omnigraph.execution.sources import source_cache as sources_module
 from places import fresh_uri, storage_of
 from unit.execution.search.searched import WORDS, some_text
 
@@ -58,7 +58,7 @@ def is_indexed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     is_kept = bool(request.param != "no index")
     if request.param == "many rows by index":
         monkeypatch.setattr(scan_module, "FEW_IDS", 0)
-    monkeypatch.setattr(predicates, "FEW_TEXTS", 0)
+    monkeypatch.setattr(text_filter, "FEW_TEXTS", 0)
     monkeypatch.setattr(fields_module, "TEXTS_SHARE", 0.5 if is_kept else -1.0)
     return is_kept
 

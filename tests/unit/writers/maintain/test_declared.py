@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.execution.view import View
-from omnigraph.writers.maintain.declared import can_be_indexed, list_declared_indexes
+from omnigraph.rows.view import View
+from omnigraph.writers.maintain.index_status import can_be_indexed, list_declared_indexes
 from unit.execution.model_views import model_graph, view_of
 
 SCHEMA = """

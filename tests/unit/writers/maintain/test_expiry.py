@@ -12,12 +12,12 @@ from omnigraph import Graph
 from omnigraph.engine.graph import create_on
 from omnigraph.engine.resources import Environment, Storage
 from omnigraph.errors import ConflictError
-from omnigraph.storage import compaction_files
-from omnigraph.storage.objects import open_objects
-from omnigraph.storage.tables import Compacted, Tables
+from omnigraph.storage.objects.object_store import open_objects
+from omnigraph.storage.tables import fragment_compaction
+from omnigraph.storage.tables.lance_tables import Compacted, Tables
 from omnigraph.versioning import MAIN, Committer, Log, Settings, compact
-from omnigraph.writers.maintain import keeper
-from omnigraph.writers.maintain.run import COMMIT_ATTEMPTS_MAX
+from omnigraph.writers.maintain import index_builder
+from omnigraph.writers.maintain.maintenance_commit import COMMIT_ATTEMPTS_MAX
 from places import fresh_uri, options
 
 SCHEMA = "node Person { name: String @key  age: I32? @index }"
@@ -110,7 +110,7 @@ def test_an_optimization_that_a_clean_up_overtakes_is_done_again(world: World) -
 def test_a_compaction_that_a_clean_up_overtakes_is_done_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction_files, "FANOUT", 2)
+    monkeypatch.setattr(fragment_compaction, "FANOUT", 2)
     world.tables.fences = 1
     resources = world.graph._session.resources
     stream = world.graph.branch().snapshot().at.stream
@@ -126,7 +126,7 @@ def test_an_extension_that_a_clean_up_overtakes_is_left_to_a_later_commit(world:
         world.tables.fences = fences
         view = world.graph.branch().snapshot().view
         publishers = world.graph._session.resources.publishers
-        keeper.build_index_step(view, publishers, tail_rows_min=10)
+        index_builder.build_index_step(view, publishers, tail_rows_min=10)
         assert {status.state for status in world.graph.index_status()} == {state}
 
 

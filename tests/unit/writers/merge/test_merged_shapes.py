@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from omnigraph.schema.merging import WrittenSchema
-from omnigraph.versioning.schemas import StoredSchema
-from omnigraph.writers.merge.schemas import (
+from omnigraph.versioning.schema_store import StoredSchema
+from omnigraph.writers.merge.merged_schema import (
     NewNumbers,
     SideType,
     conform_rows,

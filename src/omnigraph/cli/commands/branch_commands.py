@@ -1,0 +1,64 @@
+"""`omnigraph branch`: create, list, merge and delete branches."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.command_registry import STORE_AND_ACTOR, add_group, register_command
+from omnigraph.cli.commands.merge_commands import merge
+from omnigraph.cli.global_options import Capability, Scope
+from omnigraph.cli.graph_access import confirm, echo_write, handle_interrupts, open_graph
+from omnigraph.cli.shared_options import JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
+from omnigraph.cli.views.answer_views import Branches, Fields, show
+
+_NAME = Annotated[str, typer.Argument(metavar="NAME", help="The branch.")]
+_UNSURE = "look at `omnigraph branch list` to see whether it happened"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    below = add_group(app, "branch", "Work with branches.")
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(create)
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR, names=("list",))(list_)
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(delete)
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(merge)
+
+
+def create(
+    scope: Scope,
+    name: _NAME,
+    uri: URI_OPTION = None,
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from", metavar="NAME", help="The branch, the tag or the commit it starts from."
+        ),
+    ] = MAIN_BRANCH,
+    is_json: JSON = False,
+) -> None:
+    """Start a branch at the head of another; no data is copied."""
+    address = scope.resolve_address(uri, ways=OPTION_WAYS)
+    echo_write(scope, "branch create", address)
+    with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE):
+        graph.create_branch(name, source=source)
+    document = {"uri": address, "from": source, "name": name, "actor_id": scope.actor}
+    show(Fields(document, f"created branch {name} from {source}"), is_json=is_json)
+
+
+def list_(scope: Scope, uri: URI_OPTION = None, is_json: JSON = False) -> None:
+    """List the branches."""
+    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+        show(Branches(graph.branches()), is_json=is_json)
+
+
+def delete(scope: Scope, name: _NAME, uri: URI_OPTION = None, is_json: JSON = False) -> None:
+    """End a branch and free its name."""
+    address = scope.resolve_address(uri, ways=OPTION_WAYS)
+    confirm(scope, address, f"branch delete {name}", is_json=is_json)
+    echo_write(scope, "branch delete", address)
+    with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE):
+        graph.delete_branch(name)
+    document = {"uri": address, "name": name, "actor_id": scope.actor}
+    show(Fields(document, f"deleted branch {name}"), is_json=is_json)

@@ -1,0 +1,55 @@
+"""`omnigraph commit`: the history of a graph."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.command_registry import STORE, add_group, register_command
+from omnigraph.cli.commands.changes_commands import commit_changes
+from omnigraph.cli.global_options import Capability, Scope
+from omnigraph.cli.graph_access import open_graph
+from omnigraph.cli.shared_options import (
+    BRANCH,
+    JSON,
+    MAIN_BRANCH,
+    OPTION_WAYS,
+    POSITIONAL_URI,
+    POSITIONAL_WAYS,
+    URI_OPTION,
+)
+from omnigraph.cli.views.answer_views import Commits, OneCommit, show
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    below = add_group(app, "commit", "Look at the history.")
+    register_command(below, Capability.DATA, takes=STORE, names=("list",))(list_)
+    register_command(below, Capability.DATA, takes=STORE, names=("show",))(show_commit)
+    register_command(below, Capability.DATA, takes=STORE, names=("changes",))(commit_changes)
+
+
+def list_(
+    scope: Scope,
+    uri: POSITIONAL_URI = None,
+    branch: BRANCH = MAIN_BRANCH,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Only the newest.")
+    ] = None,
+    is_json: JSON = False,
+) -> None:
+    """List the commits of a branch, newest first, with those it started from."""
+    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
+        show(Commits(list(graph.branch(branch).commits(limit=limit))), is_json=is_json)
+
+
+def show_commit(
+    scope: Scope,
+    commit_id: Annotated[str, typer.Argument(metavar="COMMIT", help="The id of the commit.")],
+    uri: URI_OPTION = None,
+    is_json: JSON = False,
+) -> None:
+    """Say what is known of a commit."""
+    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+        show(OneCommit(graph.commit(commit_id)), is_json=is_json)

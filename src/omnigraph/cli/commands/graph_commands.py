@@ -1,0 +1,214 @@
+"""Verbs about a whole graph: `init`, `snapshot`, `pins`, `export`, `check`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final
+from urllib.parse import unquote, urlsplit
+
+import typer
+
+import omnigraph
+from omnigraph.cli.command_errors import FAILED, fail
+from omnigraph.cli.command_registry import ACTOR, STORE, STORE_AND_ACTOR, register_command
+from omnigraph.cli.commands.schema_commands import read_schema_text
+from omnigraph.cli.global_options import Capability, Scope, is_local
+from omnigraph.cli.graph_access import echo_write, handle_interrupts, open_graph
+from omnigraph.cli.shared_options import (
+    BRANCH,
+    JSON,
+    MAIN_BRANCH,
+    POSITIONAL_URI,
+    POSITIONAL_WAYS,
+    ReadTarget,
+)
+from omnigraph.cli.spark_options import ReadEngine, SparkTarget
+from omnigraph.cli.views import print_bytes, print_lines, print_warning
+from omnigraph.cli.views.answer_views import CheckOutcome, Pins, Tables, show
+from omnigraph.cli.views.output_streams import align_columns
+from omnigraph.cli.views.progress_bars import show_load_bars
+from omnigraph.errors import GraphExistsError, GraphNotFoundError
+from omnigraph.errors.error_documents import ErrorCode
+
+
+class ExportFormat(StrEnum):
+    """What Spark writes."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+    CSV = "csv"
+    GRAPHML = "graphml"
+
+
+# What a graph consists of. Without a first commit it is what an `init` that failed left behind.
+GRAPH_FOLDERS: Final = frozenset({"__manifest", "t"})
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    register_command(app, Capability.DIRECT, takes=ACTOR)(init)
+    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(snapshot)
+    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(export)
+    register_command(app, Capability.DIRECT, takes=STORE)(pins)
+    register_command(app, Capability.DIRECT, takes=STORE)(check)
+
+
+def init(
+    scope: Scope,
+    uri: Annotated[str, typer.Argument(metavar="URI", help="Where the graph shall be.")],
+    schema_path: Annotated[
+        Path, typer.Option("--schema", metavar="PATH", help="Its schema, a .pg file.")
+    ],
+    is_forced: Annotated[
+        bool, typer.Option("--force", help="Also in a folder that holds other files.")
+    ] = False,
+) -> None:
+    """Create a graph."""
+    address = scope.resolve_address(uri)
+    schema = read_schema_text(schema_path)
+    if not is_forced and is_local(address):
+        _require_no_other_files(address)
+    echo_write(scope, "init", address)
+    with (
+        handle_interrupts(lambda: f"`omnigraph snapshot {address}` tells whether it exists"),
+        omnigraph.create(address, schema=schema, actor=scope.actor) as graph,
+    ):
+        print_lines([f"created {address}: commit {graph.branch(MAIN_BRANCH).head.id}"])
+
+
+def snapshot(
+    scope: Scope,
+    uri: POSITIONAL_URI = None,
+    branch: BRANCH = MAIN_BRANCH,
+    is_json: JSON = False,
+) -> None:
+    """List the tables of a branch: types, entities, versions."""
+    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
+        show(Tables(graph.branch(branch).snapshot()), is_json=is_json)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """Files of an export, which Spark writes."""
+
+    engine: Annotated[
+        ReadEngine,
+        typer.Option("--engine", help="Print in this process, or write files by tasks on Spark."),
+    ] = ReadEngine.LOCAL
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="PATH", help="With Spark: a new directory, or s3://…"),
+    ] = None
+    format: Annotated[
+        ExportFormat | None,
+        typer.Option("--format", show_default="parquet", help="With Spark: what to write."),
+    ] = None
+    is_jsonl: Annotated[bool, typer.Option("--jsonl", hidden=True)] = False
+
+    def __post_init__(self) -> None:
+        is_spark = self.engine is ReadEngine.SPARK
+        if is_spark and self.out is None:
+            raise typer.BadParameter("--engine spark writes files: give --out PATH")
+        if not is_spark and (self.out is not None or self.format is not None):
+            raise typer.BadParameter("--out and --format need --engine spark")
+        if self.is_jsonl:
+            print_warning("'--jsonl' is not needed: an export is JSON lines")
+
+
+def export(
+    scope: Scope,
+    target: ReadTarget,
+    files: ExportOptions,
+    spark: SparkTarget,
+    uri: POSITIONAL_URI = None,
+    type_names: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="TYPE", help="Only this type; may be repeated."),
+    ] = None,
+) -> None:
+    """Print every entity of a branch or a commit as JSON lines, ready for `load`.
+
+    With Spark, write files instead, in folders by type.
+    """
+    is_spark = files.engine is ReadEngine.SPARK
+    if spark.is_given and not is_spark:
+        raise typer.BadParameter("options about Spark need --engine spark")
+    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
+        state = target.open(graph)
+        if not is_spark:
+            print_bytes(state.export(types=type_names or None))
+            return
+        assert files.out is not None, "checked with the options"
+        with spark.use_session(), show_load_bars() as bars:
+            result = graph.spark.export(
+                files.out,
+                format=(files.format or ExportFormat.PARQUET).value,
+                types=type_names or None,
+                at=state,
+                progress=bars.stages,
+            )
+    rows = [("node", name, str(count)) for name, count in sorted(result.nodes.items())]
+    rows += [("edge", name, str(count)) for name, count in sorted(result.edges.items())]
+    print_lines([*align_columns(rows, right={2}), f"wrote {result.files} files to {result.uri}"])
+
+
+def pins(
+    scope: Scope, target: ReadTarget, uri: POSITIONAL_URI = None, is_json: JSON = False
+) -> None:
+    """List the address and version of every table, for other tools that read Lance."""
+    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
+        show(Pins(graph.uri, target.open(graph)), is_json=is_json)
+
+
+def check(
+    scope: Scope,
+    uri: POSITIONAL_URI = None,
+    is_all: Annotated[
+        bool,
+        typer.Option("--all", help="Compare the contents of all commits, not of the newest 100."),
+    ] = False,
+    is_deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep", help="Also read every file of every kept commit and compare its digest."
+        ),
+    ] = False,
+    is_json: JSON = False,
+) -> None:
+    """Verify every structural rule of a graph; exit with 1 if there is a problem.
+
+    It reads all records, opens every table version of every kept commit and tag, and reads all rows
+    of the newest commits. Flipped bits in large files that still decode are found by --deep.
+    """
+    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    with open_graph(scope, address) as graph:
+        check = partial(graph.check, commits_max=None) if is_all else graph.check
+        report = check(deep=is_deep)
+    failure = ErrorCode.INTERNAL if report.problems else None
+    show(CheckOutcome(address, report), is_json=is_json, failure=failure)
+    if failure:
+        raise typer.Exit(FAILED)
+
+
+def _require_no_other_files(address: str) -> None:
+    """A folder with files that are no graph was probably not meant."""
+    folder = Path(unquote(urlsplit(address).path) if "://" in address else address)
+    try:
+        found = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
+    except OSError as failure:
+        fail(f"{address}: {failure.strerror or failure}")
+    if not found:
+        return
+    try:
+        omnigraph.open(address).close()
+    except GraphNotFoundError:
+        if found <= GRAPH_FOLDERS:
+            return
+        fail(
+            f"{address}: the folder is not empty, and it is not a graph",
+            hint="choose another one, or create the graph beside what is there with --force",
+        )
+    raise GraphExistsError(address)

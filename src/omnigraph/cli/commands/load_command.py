@@ -1,0 +1,236 @@
+"""`omnigraph load`: bring data from files into a branch, as one commit."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omnigraph.cli.command_errors import fail
+from omnigraph.cli.command_registry import STORE_AND_ACTOR, register_command
+from omnigraph.cli.global_options import Capability, Scope
+from omnigraph.cli.graph_access import (
+    NOTHING_WRITTEN,
+    confirm,
+    echo_write,
+    guard_write,
+    handle_interrupts,
+    open_graph,
+)
+from omnigraph.cli.shared_options import (
+    IF_COMMIT,
+    JSON,
+    KEY,
+    MAIN_BRANCH,
+    POSITIONAL_URI,
+    POSITIONAL_WAYS,
+)
+from omnigraph.cli.spark_options import SparkTarget
+from omnigraph.cli.views.answer_views import Loaded, show
+from omnigraph.cli.views.progress_bars import show_load_bars
+from omnigraph.errors import BranchNotFoundError
+from omnigraph.lang.quoting import escape_unprintable
+
+if TYPE_CHECKING:
+    from omnigraph import Branch, Graph
+    from omnigraph.engine import LoadResult
+
+
+class LoadMode(StrEnum):
+    """What happens to entities that exist."""
+
+    OVERWRITE = "overwrite"
+    APPEND = "append"
+    MERGE = "merge"
+
+
+class InputDialect(StrEnum):
+    """How JSON input is read."""
+
+    STRICT = "strict"
+    COMPATIBLE = "compatible"
+
+
+class LoadEngine(StrEnum):
+    """Who makes the load."""
+
+    AUTO = "auto"
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+class OnError(StrEnum):
+    """What becomes of a load with records that cannot be written."""
+
+    FAIL = "fail"
+    QUARANTINE = "quarantine"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadInput:
+    """The data and how to read it."""
+
+    path: Annotated[
+        str,
+        typer.Option(
+            "--data",
+            metavar="PATH",
+            help="A .jsonl, .parquet, .csv or .orc file, a folder of them, or a pattern in quotes, "
+            "on the disk or on s3://.",
+        ),
+    ]
+    mode: Annotated[
+        LoadMode,
+        typer.Option(
+            "--mode",
+            help="append: only new entities. merge: existing ones are replaced, or changed in the"
+            " columns of a table. overwrite: all of a loaded type are replaced.",
+        ),
+    ]
+    type_name: Annotated[
+        str | None,
+        typer.Option("--type", metavar="TYPE", help="The type of the rows of a table file."),
+    ] = None
+    dialect: Annotated[
+        InputDialect,
+        typer.Option("--dialect", help="strict: one entity per line. compatible: any JSON."),
+    ] = InputDialect.STRICT
+
+
+@dataclass(frozen=True, slots=True)
+class LoadExecution:
+    """Who makes the load, and what becomes of records that cannot be written."""
+
+    engine: Annotated[
+        LoadEngine,
+        typer.Option(
+            "--engine",
+            help="local: in this process. spark: by tasks on Spark. auto: large files by Spark.",
+        ),
+    ] = LoadEngine.AUTO
+    on_error: Annotated[
+        OnError,
+        typer.Option(
+            "--on-error",
+            help="fail: nothing is written if a record cannot be. quarantine: it is left out.",
+        ),
+    ] = OnError.FAIL
+    rejects: Annotated[
+        str | None,
+        typer.Option(
+            "--rejects",
+            metavar="FOLDER",
+            help="Where to write a Parquet file of records that cannot be written, with reasons.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTarget:
+    """The branch that is loaded into, and on which terms."""
+
+    branch: Annotated[
+        str, typer.Option("--branch", metavar="NAME", help="The branch to write to.")
+    ] = MAIN_BRANCH
+    base: Annotated[
+        str | None,
+        typer.Option("--from", metavar="BASE", help="Create the branch from this one if needed."),
+    ] = None
+    key: KEY = None
+    message: Annotated[
+        str | None, typer.Option("--message", metavar="TEXT", help="The message of the commit.")
+    ] = None
+    expected: IF_COMMIT = None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command tree."""
+    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(load)
+
+
+def load(  # noqa: PLR0913 — one group of options for each concern
+    scope: Scope,
+    data: LoadInput,
+    target: WriteTarget,
+    running: LoadExecution,
+    spark: SparkTarget,
+    uri: POSITIONAL_URI = None,
+    is_json: JSON = False,
+) -> None:
+    """Load entities into a branch: all of them in one commit, or none."""
+    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    if data.path == "-":
+        fail("standard input is not read", hint="write the data to a file and name that")
+    if spark.is_given and running.engine is LoadEngine.LOCAL:
+        raise typer.BadParameter("options about Spark need --engine spark")
+    _require_strict(data, running, spark)
+    if data.mode is LoadMode.OVERWRITE:
+        confirm(scope, address, "load --mode overwrite", is_json=is_json)
+    echo_write(scope, "load", address)
+    outcome = NOTHING_WRITTEN
+    with handle_interrupts(lambda: outcome), open_graph(scope, address) as graph:
+        branch, is_created = _open_branch(graph, target)
+        try:
+            result = _load_branch(branch, data, target, running, spark)
+        except BaseException:
+            # It is not deleted: somebody may have written to it meanwhile.
+            if is_created:
+                _report_kept_branch(branch.name)
+            raise
+        outcome = f"commit {result.commit.id} was written"
+    show(Loaded(address, result, target.base, is_created), is_json=is_json)
+
+
+def _require_strict(data: LoadInput, running: LoadExecution, spark: SparkTarget) -> None:
+    """Refuse the compatible dialect where records are read in units."""
+    is_spark = spark.is_given or running.engine is LoadEngine.SPARK
+    is_lenient = running.on_error is OnError.QUARANTINE or running.rejects is not None
+    if data.dialect is InputDialect.COMPATIBLE and (is_spark or is_lenient):
+        raise typer.BadParameter(
+            "--dialect compatible excludes --engine spark, --on-error quarantine and --rejects"
+        )
+
+
+def _load_branch(
+    branch: Branch, data: LoadInput, target: WriteTarget, running: LoadExecution, spark: SparkTarget
+) -> LoadResult:
+    engine = LoadEngine.SPARK if spark.is_given else running.engine
+    chosen = spark.use_session() if engine is LoadEngine.SPARK else nullcontext()
+    source = data.path if "://" in data.path else Path(data.path)
+    with guard_write(branch), chosen, show_load_bars() as bars:
+        return branch.load(
+            source,
+            mode=data.mode.value,
+            type=data.type_name,
+            dialect=data.dialect.value,
+            if_commit=target.expected,
+            message=target.message,
+            key=target.key,
+            engine=engine.value,
+            on_error=running.on_error.value,
+            rejects=running.rejects,
+            progress=bars.records,
+            stages=bars.stages,
+        )
+
+
+def _open_branch(graph: Graph, target: WriteTarget) -> tuple[Branch, bool]:
+    """The branch to load into, and whether it was created for that."""
+    try:
+        branch = graph.branch(target.branch)
+        _ = branch.head
+    except BranchNotFoundError as missing:
+        if target.base is None:
+            missing.hint = "create it, or give the branch it shall start from with --from"
+            raise
+        return graph.create_branch(target.branch, source=target.base), True
+    return branch, False
+
+
+def _report_kept_branch(name: str) -> None:
+    text = f"branch {escape_unprintable(name)} was created for this load and stays; repeat the load, or delete"
+    typer.echo(f"{text} the branch with `omnigraph branch delete`", err=True)

@@ -1,0 +1,289 @@
+"""`omnigraph pipeline`: validate, plan and run pipelines, and read their ledger."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from omnigraph.cli.command_errors import FAILED, fail
+from omnigraph.cli.command_registry import ACTOR, add_group, register_command
+from omnigraph.cli.global_options import Capability, Scope
+from omnigraph.cli.graph_access import handle_interrupts
+from omnigraph.cli.shared_options import JSON
+from omnigraph.cli.spark_options import SparkTarget, import_spark_module
+from omnigraph.cli.views import print_problems
+from omnigraph.cli.views.answer_views import show
+from omnigraph.cli.views.pipeline_views import (
+    PipelinePlan,
+    PipelineRun,
+    PipelineRuns,
+    PipelineStatuses,
+    ScheduledRuns,
+    ValidatedPipelines,
+)
+from omnigraph.cli.views.progress_bars import show_load_bars
+from omnigraph.errors import PipelineInvalidError
+from omnigraph.errors.error_documents import ErrorCode
+
+if TYPE_CHECKING:
+    from omnigraph.pipelines.config.definition import Pipeline
+    from omnigraph.pipelines.config.secret_resolver import Resolver
+
+_UNSURE: Final = "run it again: what is in the graph already is not written twice"
+# A schedule that is followed looks at least this often, so that a clock that is set is seen.
+_POLL_S: Final = 30.0
+
+_NAME = Annotated[
+    str, typer.Argument(metavar="NAME", help="The pipeline: its name, or the path of its file.")
+]
+_NAMES = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME]...", help="Pipelines; all of the folder.")
+]
+_FOLDER = Annotated[
+    Path, typer.Option("--folder", metavar="PATH", help="The folder of the definitions.")
+]
+_DEFAULT_FOLDER: Final = Path("pipelines")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a run stands for, who approved it, and whether it takes files as they come."""
+
+    slot: Annotated[
+        str | None,
+        typer.Option(
+            "--slot", metavar="TEXT", help="What the run stands for; one slot is written once."
+        ),
+    ] = None
+    approve: Annotated[
+        str | None,
+        typer.Option(
+            "--approve", metavar="DIGEST", help="The digest of a definition that overwrites data."
+        ),
+    ] = None
+    is_stream: Annotated[
+        bool, typer.Option("--stream", help="Take new files as they come, until interrupted.")
+    ] = False
+    is_available_now: Annotated[
+        bool, typer.Option("--available-now", help="With --stream: stop behind what is there.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.is_available_now and not self.is_stream:
+            raise typer.BadParameter("--available-now needs --stream")
+        if self.is_stream and self.slot is not None:
+            raise typer.BadParameter("--slot and --stream exclude each other")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    below = add_group(app, "pipeline", "Load graphs from sources by definitions, on Spark.")
+    register_command(below, Capability.DIRECT)(validate)
+    register_command(below, Capability.DIRECT)(plan)
+    register_command(below, Capability.DIRECT, takes=ACTOR)(run)
+    register_command(below, Capability.DIRECT)(status)
+    register_command(below, Capability.DIRECT)(runs)
+    register_command(below, Capability.DIRECT, takes=ACTOR)(schedule)
+
+
+def validate(
+    names: _NAMES = None, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False
+) -> None:
+    """Check definitions: fields, types, properties, expressions; columns, where they are known.
+
+    All problems of all files are told at once. Spark is started on this machine if there are
+    expressions to read; the columns of files are looked up, but no other source is asked.
+    """
+    validation = _import_module("config.definition_validator")
+    asked = names or map(str, _list_paths(None, folder))
+    found = validation.validate_all(asked, folder)
+    problems = [str(problem) for each in found for problem in each.problems]
+    failure = ErrorCode.BAD_REQUEST if problems else None
+    show(ValidatedPipelines(found), is_json=is_json, failure=failure)
+    if failure:
+        if not is_json:
+            print_problems(problems)
+        raise typer.Exit(FAILED)
+
+
+def plan(name: _NAME, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) -> None:
+    """Show what a run would do: targets, columns, secrets that are not set, the next time.
+
+    What `validate` checks is checked too, except the columns of files: no source is asked.
+    """
+    path = _import_module("config.definition_reader").find_definition(name, folder)
+    found = _import_module("run.pipeline_inspection").plan_pipeline(path, datetime.now(UTC))
+    failure = ErrorCode.BAD_REQUEST if found.checked.problems else None
+    show(PipelinePlan(found), is_json=is_json, failure=failure)
+    if failure:
+        if not is_json:
+            print_problems(map(str, found.checked.problems))
+        raise typer.Exit(FAILED)
+
+
+def run(
+    scope: Scope,
+    name: _NAME,
+    occasion: RunRequest,
+    spark: SparkTarget,
+    folder: _FOLDER = _DEFAULT_FOLDER,
+    is_json: JSON = False,
+) -> None:
+    """Run a pipeline: one commit for each target, once for each slot."""
+    pipeline = _read_pipeline(name, folder)
+    with handle_interrupts(lambda: _UNSURE), show_load_bars() as bars:
+        options = _import_module("run.pipeline_run").RunOptions(
+            slot=occasion.slot,
+            approve=occasion.approve,
+            actor=scope.actor,
+            spark=_build_spark_options(spark),
+            progress=bars.stages,
+        )
+        ended = _run_pipeline(pipeline, options, occasion)
+    if occasion.is_stream:
+        show(PipelineRuns(ended), is_json=is_json)
+        return
+    failure = None if ended.status == "succeeded" else ErrorCode.INTERNAL
+    show(PipelineRun(ended), is_json=is_json, failure=failure)
+    if failure:
+        raise typer.Exit(FAILED)
+
+
+def _run_pipeline(
+    pipeline: Pipeline, options: Any, occasion: RunRequest
+) -> Any:  # Any: as `_module`
+    """The run, or those of a stream."""
+    if not occasion.is_stream:
+        return _import_module("run.pipeline_run").run_pipeline(pipeline, options)
+    stream = _import_module("run.stream_run")
+    return stream.stream_pipeline(pipeline, options, is_available_now=occasion.is_available_now)
+
+
+def status(names: _NAMES = None, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) -> None:
+    """Show the last run of pipelines, and when they run again."""
+    review, now = _import_module("run.pipeline_inspection"), datetime.now(UTC)
+    pipelines, problems = _read_pipelines(names, folder)
+    found = []
+    for each in pipelines:
+        resolver = _make_resolver(each)
+        with resolver.hide_secrets_in_errors():
+            found.append(review.read_status(each, resolver, now))
+    failure = ErrorCode.BAD_REQUEST if problems else None
+    show(PipelineStatuses(found), is_json=is_json, failure=failure)
+    if failure:
+        print_problems(problems)
+        raise typer.Exit(FAILED)
+
+
+def runs(
+    name: _NAME,
+    folder: _FOLDER = _DEFAULT_FOLDER,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, help="The newest runs.")
+    ] = 20,
+    is_json: JSON = False,
+) -> None:
+    """List the newest runs of a pipeline, and what became of their targets."""
+    pipeline = _read_pipeline(name, folder)
+    resolver = _make_resolver(pipeline)
+    with resolver.hide_secrets_in_errors():
+        found = _import_module("run.pipeline_inspection").read_runs(pipeline, resolver, limit=limit)
+    show(PipelineRuns(found), is_json=is_json)
+
+
+def schedule(
+    scope: Scope,
+    spark: SparkTarget,
+    folder: _FOLDER = _DEFAULT_FOLDER,
+    is_followed: Annotated[
+        bool, typer.Option("--follow", help="Go on with what becomes due, until interrupted.")
+    ] = False,
+    is_json: JSON = False,
+) -> None:
+    """Run the pipelines of a folder whose schedule says that they are due."""
+    due = _import_module("run.scheduler")
+    options = _import_module("run.pipeline_run").RunOptions(
+        actor=scope.actor, spark=_build_spark_options(spark)
+    )
+    with handle_interrupts(lambda: _UNSURE):
+        while True:
+            # Definitions may be changed while a schedule is followed.
+            pipelines, problems = _read_pipelines(None, folder)
+            # One that cannot be read stops no other.
+            print_problems(problems)
+            found = list(due.run_due(pipelines, datetime.now(UTC), options))
+            is_done = all(each.run and each.run.status == "succeeded" for each in found)
+            failure = None if is_done and not problems else ErrorCode.INTERNAL
+            if found or not is_followed:
+                show(ScheduledRuns(found), is_json=is_json, failure=failure)
+            if not is_followed:
+                break
+            _wait_for(due.find_next_due(pipelines, datetime.now(UTC)))
+    if failure:
+        raise typer.Exit(FAILED)
+
+
+def _wait_for(slot: datetime | None) -> None:
+    if slot is None:
+        fail("no pipeline of the folder has a schedule")
+    left = (slot - datetime.now(UTC)).total_seconds()
+    time.sleep(min(max(left, 0.0), _POLL_S))
+
+
+def _import_module(name: str) -> Any:  # Any: a module that is imported when it is needed
+    try:
+        return importlib.import_module(f"omnigraph.pipelines.{name}")
+    except ModuleNotFoundError as missing:
+        if missing.name is not None and missing.name.startswith("omnigraph"):
+            raise
+        fail(f"pipelines need {missing.name}", hint="pip install 'omnigraph[pipelines]'")
+
+
+def _read_pipeline(name: str, folder: Path) -> Pipeline:
+    reading = _import_module("config.definition_reader")
+    pipeline: Pipeline = reading.read_pipeline(reading.find_definition(name, folder))
+    return pipeline
+
+
+def _list_paths(names: Sequence[str] | None, folder: Path) -> list[Path]:
+    """The files of the pipelines that are named, or of all in a folder."""
+    reading = _import_module("config.definition_reader")
+    if names:
+        return [reading.find_definition(name, folder) for name in names]
+    if not folder.is_dir():
+        fail(f"{folder} is no folder", hint="name the folder of the definitions with --folder")
+    paths: list[Path] = reading.list_definitions(folder)
+    return paths
+
+
+def _read_pipelines(names: Sequence[str] | None, folder: Path) -> tuple[list[Pipeline], list[str]]:
+    """The pipelines that can be read, and what is wrong with the others."""
+    problems: list[str] = []
+    pipelines: list[Pipeline] = []
+    for path in _list_paths(names, folder):
+        try:
+            pipelines.append(_import_module("config.definition_reader").read_pipeline(path))
+        except PipelineInvalidError as failure:
+            problems += map(str, failure.problems)
+    return pipelines, problems
+
+
+def _make_resolver(pipeline: Pipeline) -> Resolver:
+    found: Resolver = _import_module("config.secret_resolver").Resolver.from_environment(pipeline)
+    return found
+
+
+def _build_spark_options(
+    spark: SparkTarget,
+) -> Any:  # Any: options of a module that may not be there
+    if not spark.is_given:
+        return None
+    module = import_spark_module("spark_session")
+    return module.SparkOptions(spark.master, spark.remote, spark.settings)

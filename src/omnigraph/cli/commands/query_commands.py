@@ -1,0 +1,313 @@
+"""`omnigraph query`, `explain` and `mutate`: run, or describe, a query of a text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Final, assert_never
+
+import typer
+
+from omnigraph.cli.command_errors import fail
+from omnigraph.cli.command_registry import STORE, STORE_AND_ACTOR, register_command
+from omnigraph.cli.commands import branch_commands, merge_commands
+from omnigraph.cli.global_options import Capability, Scope
+from omnigraph.cli.graph_access import NOTHING_WRITTEN, guard_write, handle_interrupts, open_graph
+from omnigraph.cli.shared_options import (
+    IF_COMMIT,
+    JSON,
+    KEY,
+    MAIN_BRANCH,
+    MESSAGE,
+    OutputFormat,
+    QuerySource,
+    ReadTarget,
+    RowFormat,
+)
+from omnigraph.cli.spark_options import ReadExecution
+from omnigraph.cli.views import print_json, print_lines
+from omnigraph.cli.views.answer_views import Mutated, show
+from omnigraph.cli.views.query_views import (
+    CELL_WIDTH_MAX,
+    CELL_WIDTH_MIN,
+    LINE_FORMATS,
+    Explanation,
+    ResultRows,
+    TableLayout,
+    format_table,
+)
+from omnigraph.errors import CompileError
+from omnigraph.lang.source_text import Source
+from omnigraph.query.ast import (
+    BranchCreate,
+    BranchDelete,
+    BranchList,
+    BranchMerge,
+    Explain,
+    Show,
+    Statement,
+)
+
+if TYPE_CHECKING:
+    from omnigraph import Graph
+
+_SIZE: Final = re.compile(r"(\d+)([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_UNITS: Final = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    register_command(app, Capability.DATA, takes=STORE)(query)
+    register_command(app, Capability.DATA, takes=STORE)(explain)
+    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(mutate)
+
+
+def query(  # noqa: PLR0913 — one group for each decision of the caller
+    scope: Scope,
+    source: QuerySource,
+    target: ReadTarget,
+    bounds: ReadLimits,
+    output: RowFormat,
+    table: TableOptions,
+    place: ReadExecution,
+) -> None:
+    """Run a query that reads, and print its rows."""
+    parsed, params = source.parse(), source.read_parameters()
+    file, text = parsed.file, parsed.source.text
+    if file.statement is None:
+        name = source.select_query(file).name.text
+    else:
+        require_no_query_options(
+            source,
+            ("--branch", target.branch),
+            ("--snapshot", target.snapshot),
+            ("--engine", place.engine_name),
+        )
+        name = resolve_statement_name(file.statement)
+    with (
+        _name_source(source.text_name),
+        place.use_engine(),
+        open_graph(scope, scope.resolve_address()) as graph,
+    ):
+        snapshot = target.open(graph)
+        if file.statement is None:
+            result = snapshot.query(
+                text,
+                name=source.name,
+                params=params,
+                timeout=bounds.timeout,
+                memory=bounds.memory_bytes,
+                engine=place.engine.value,
+            )
+            columns, rows = [each.name for each in result.columns], result.to_json_rows()
+        else:
+            columns, rows = execute_statement(graph, text)
+        is_of_branch = file.statement is None or isinstance(file.statement, Explain)
+        read = (target.to_json(), snapshot.commit.id) if is_of_branch else (None, None)
+        answer = ResultRows(name, read[0], columns, rows, read[1])
+    match output.chosen:
+        case OutputFormat.JSON:
+            print_json(answer.to_json())
+        case OutputFormat.TABLE:
+            print_lines(format_table(answer, table.layout))
+        case other:
+            print_lines(LINE_FORMATS[other.value](answer))
+
+
+def explain(
+    scope: Scope,
+    source: QuerySource,
+    target: ReadTarget,
+    bounds: ReadLimits,
+    is_run: Annotated[
+        bool,
+        typer.Option(
+            "--run/--no-run", help="Run the query, and tell the rows and the time of its steps."
+        ),
+    ] = True,
+    is_json: JSON = False,
+) -> None:
+    """Say how a query is answered: its steps, where they read, their rows and times."""
+    parsed, params = source.parse(), source.read_parameters()
+    if parsed.file.statement is not None:
+        fail("the text is a statement, not a query", hint="run it with `omnigraph query`")
+    name = source.select_query(parsed.file).name.text
+    with _name_source(source.text_name), open_graph(scope, scope.resolve_address()) as graph:
+        snapshot = target.open(graph)
+        explained = snapshot.explain(
+            parsed.source.text,
+            name=source.name,
+            params=params,
+            analyze=is_run,
+            timeout=bounds.timeout,
+            memory=bounds.memory_bytes,
+        )
+        view = Explanation(name, target.to_json(), explained, snapshot.commit.id)
+    show(view, is_json=is_json)
+
+
+def mutate(  # noqa: PLR0913 — one parameter for each option
+    scope: Scope,
+    source: QuerySource,
+    branch: Annotated[
+        str | None,
+        typer.Option(
+            "--branch", metavar="NAME", show_default=MAIN_BRANCH, help="The branch to write to."
+        ),
+    ] = None,
+    expected: IF_COMMIT = None,
+    message: MESSAGE = None,
+    key: KEY = None,
+    is_json: JSON = False,
+) -> None:
+    """Run a query that inserts, updates or deletes, as one commit."""
+    parsed, params = source.parse(), source.read_parameters()
+    file, text = parsed.file, parsed.source.text
+    if file.statement is not None:
+        flags = (("--branch", branch), ("--if-commit", expected), ("--message", message))
+        require_no_query_options(source, *flags, ("--key", key))
+        write_statement(scope, file.statement, is_json=is_json)
+        return
+    source.select_query(file)
+    outcome = NOTHING_WRITTEN
+    with (
+        _name_source(source.text_name),
+        handle_interrupts(lambda: outcome),
+        open_graph(scope, scope.resolve_address()) as graph,
+    ):
+        target = graph.branch(branch or MAIN_BRANCH)
+        with guard_write(target):
+            result = target.mutate(
+                text, name=source.name, params=params, if_commit=expected, message=message, key=key
+            )
+        if result.commit is not None:
+            outcome = f"commit {result.commit.id} was written"
+    show(Mutated(result), is_json=is_json)
+
+
+@contextmanager
+def _name_source(name: str) -> Iterator[None]:
+    """Let the diagnostics of a text name the file it came from."""
+    try:
+        yield
+    except CompileError as failure:
+        named = [
+            replace(found, source=Source(name, found.source.text)) for found in failure.diagnostics
+        ]
+        raise CompileError(named) from failure
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """What a read may use."""
+
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout", metavar="SECONDS", help="Stop the query when it has run for so long."
+        ),
+    ] = None
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Refuse the query if it needs more; bytes, or with K, M, G or T.",
+            show_default="a quarter of the machine",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None and (math.isnan(self.timeout) or self.timeout < 0):
+            raise typer.BadParameter(f"--timeout: {self.timeout:g} is not a time to wait")
+        # Whether the size can be read is known before the graph is opened.
+        _ = self.memory_bytes
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The memory in bytes."""
+        if self.memory is None:
+            return None
+        found = _SIZE.fullmatch(self.memory.strip())
+        if found is None:
+            raise typer.BadParameter(f"--memory: '{self.memory}' is no size such as 512M or 2G")
+        return int(found[1]) * _UNITS[found[2].upper()]
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """How a table shows long values."""
+
+    max_width: Annotated[
+        int,
+        typer.Option(
+            "--max-width",
+            metavar="N",
+            help=f"So many characters of a table's column; {CELL_WIDTH_MIN} at least.",
+        ),
+    ] = CELL_WIDTH_MAX
+    is_wrapped: Annotated[
+        bool,
+        typer.Option("--wrap", help="Continue a longer value of a table on the next line."),
+    ] = False
+
+    @property
+    def layout(self) -> TableLayout:
+        """The layout in force."""
+        return TableLayout(max(self.max_width, CELL_WIDTH_MIN), is_wrapped=self.is_wrapped)
+
+
+def require_no_query_options(source: QuerySource, *others: tuple[str, object]) -> None:
+    """Refuse what only a query takes: a name, parameters, and the flags with a value."""
+    given = [
+        ("NAME", source.name),
+        ("--params", source.params),
+        ("--params-file", source.params_path),
+        *others,
+    ]
+    for flag, value in given:
+        if value is not None:
+            fail(f"the text is a statement, which does not take {flag}")
+
+
+def resolve_statement_name(statement: Statement) -> str:
+    """What the rows of a statement are called; a statement that writes is refused."""
+    if isinstance(statement, BranchCreate | BranchDelete | BranchMerge):
+        fail("the statement writes", hint="run it with `omnigraph mutate`")
+    match statement:
+        case BranchList():
+            return "branch list"
+        case Show():
+            return "show"
+        case Explain():
+            return "explain"
+        case _:
+            assert_never(statement)
+
+
+def execute_statement(
+    graph: Graph, text: str
+) -> tuple[list[str], list[dict[str, Any]]]:  # Any: JSON values
+    """The columns and rows that a reading statement answers."""
+    rows = graph.execute(text)
+    return list(rows[0]) if rows else [], rows
+
+
+def write_statement(scope: Scope, statement: Statement, *, is_json: bool) -> None:
+    """Do what a statement that writes says; it answers as the verb of the same name."""
+    match statement:
+        case BranchCreate(name, parent):
+            source = MAIN_BRANCH if parent is None else parent.text
+            branch_commands.create(scope, name.text, source=source, is_json=is_json)
+        case BranchDelete(name):
+            branch_commands.delete(scope, name.text, is_json=is_json)
+        case BranchMerge(name, into):
+            target = MAIN_BRANCH if into is None else into.text
+            merge_commands.merge(scope, name.text, target=target, is_json=is_json)
+        case BranchList() | Show() | Explain():
+            fail("the statement reads", hint="run it with `omnigraph query`")
+        case _:
+            assert_never(statement)

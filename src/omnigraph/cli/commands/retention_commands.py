@@ -1,0 +1,186 @@
+"""Verbs that keep a graph healthy: `cleanup`, `repair`, and `tag`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.command_errors import FAILED, fail
+from omnigraph.cli.command_registry import STORE, STORE_AND_ACTOR, add_group, register_command
+from omnigraph.cli.global_options import Capability, Scope
+from omnigraph.cli.graph_access import confirm, echo_write, handle_interrupts, open_graph
+from omnigraph.cli.shared_options import (
+    JSON,
+    MAIN_BRANCH,
+    OPTION_WAYS,
+    POSITIONAL_URI,
+    POSITIONAL_WAYS,
+    URI_OPTION,
+)
+from omnigraph.cli.views.answer_views import Fields, show
+from omnigraph.cli.views.maintenance_views import Cleaned, Repaired, Tagged, TagList
+from omnigraph.durations import format_duration, parse_duration
+from omnigraph.errors.error_documents import ErrorCode
+
+_UNSURE = "what was removed is gone, the rest can go next time; run it again"
+_UNSURE_TAG = "look at `omnigraph tag list` to see whether it happened"
+_NAME = Annotated[str, typer.Argument(metavar="NAME", help="The tag.")]
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionOptions:
+    """How much of each branch stays."""
+
+    keep: Annotated[
+        int | None,
+        typer.Option("--keep", metavar="N", min=1, help="The newest commits of each branch stay."),
+    ] = None
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than",
+            metavar="DUR",
+            help="Only what was superseded longer ago goes: seconds, or 30m, 12h, 7d, 2w.",
+        ),
+    ] = None
+
+    grace: Annotated[
+        str | None,
+        typer.Option(
+            "--grace",
+            metavar="DUR",
+            help="What was superseded, deleted or written less long ago stays: 24h by default."
+            " With less, readers of what goes fail, and writes under way start again.",
+        ),
+    ] = None
+
+    def parse_age(self) -> float | None:
+        """The time span that stays, in seconds."""
+        return _parse_seconds(self.older_than)
+
+    def parse_grace(self) -> float | None:
+        """The grace, in seconds."""
+        return _parse_seconds(self.grace)
+
+    def require_any(self) -> None:
+        """Refuse a clean-up that is not told what to keep."""
+        if self.keep is None and self.older_than is None:
+            fail(
+                "a clean-up has to be told what to keep",
+                hint="--keep N for the newest commits of each branch, --older-than DUR for those"
+                " of a time, or both",
+            )
+
+    def __str__(self) -> str:
+        seconds = self.parse_age()
+        bounds = [] if self.keep is None else [f"not among the newest {self.keep}"]
+        bounds += (
+            [] if seconds is None else [f"superseded more than {format_duration(seconds)} ago"]
+        )
+        return " and ".join(bounds)
+
+
+def _parse_seconds(span: str | None) -> float | None:
+    if span is None:
+        return None
+    found = parse_duration(span)
+    if found is None:
+        fail(f"'{span}' is not a time span", hint="write 90, 30s, 15m, 12h, 7d or 2w")
+    return float(found)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    register_command(app, Capability.DIRECT, takes=STORE)(cleanup)
+    register_command(app, Capability.DIRECT, takes=STORE)(repair)
+    below = add_group(app, "tag", "Work with tags, which keep commits from being cleaned up.")
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(create)
+    register_command(below, Capability.DATA, takes=STORE, names=("list",))(list_)
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(delete)
+
+
+def cleanup(
+    scope: Scope,
+    kept: RetentionOptions,
+    uri: POSITIONAL_URI = None,
+    is_real: Annotated[
+        bool, typer.Option("--confirm", help="Remove it; without, only say what would go.")
+    ] = False,
+    is_json: JSON = False,
+) -> None:
+    """Remove old commits of every branch, and what nothing refers to any more."""
+    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    kept.require_any()
+    seconds, grace = kept.parse_age(), kept.parse_grace()
+    if is_real:
+        confirm(scope, address, "cleanup --confirm", is_json=is_json)
+        echo_write(scope, "cleanup", address)
+    else:
+        typer.echo(f"commits go that are {kept}; this is a preview, --confirm removes", err=True)
+    with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE):
+        report = graph.cleanup(keep=kept.keep, older_than=seconds, dry_run=not is_real, grace=grace)
+    failure = ErrorCode.INTERNAL if report.errors else None
+    show(Cleaned(address, report), is_json=is_json, failure=failure)
+    if failure:
+        raise typer.Exit(FAILED)
+
+
+def repair(
+    scope: Scope,
+    uri: POSITIONAL_URI = None,
+    is_real: Annotated[
+        bool, typer.Option("--confirm", help="Put right what can be; without, only look.")
+    ] = False,
+    is_forced: Annotated[
+        bool, typer.Option("--force", help="Also remove what others changed; needs --confirm.")
+    ] = False,
+    is_json: JSON = False,
+) -> None:
+    """Look for what others wrote to the tables, and for derived objects that are stale."""
+    if is_forced and not is_real:
+        raise typer.BadParameter("--force needs --confirm")
+    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    if is_real:
+        echo_write(scope, "repair", address)
+    with open_graph(scope, address) as graph:
+        report = graph.repair(confirm=is_real, force=is_forced)
+    failure = ErrorCode.CONFLICT if report.is_refused else None
+    show(Repaired(address, report), is_json=is_json, failure=failure)
+    if failure:
+        raise typer.Exit(FAILED)
+
+
+def create(
+    scope: Scope,
+    name: _NAME,
+    uri: URI_OPTION = None,
+    at: Annotated[
+        str,
+        typer.Option("--at", metavar="COMMIT", help="A commit, or a branch for its newest one."),
+    ] = MAIN_BRANCH,
+    is_json: JSON = False,
+) -> None:
+    """Name a commit, which keeps it readable until the tag is deleted."""
+    address = scope.resolve_address(uri, ways=OPTION_WAYS)
+    echo_write(scope, "tag create", address)
+    with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE_TAG):
+        tag = graph.tag(name, at)
+    show(Tagged(tag), is_json=is_json)
+
+
+def list_(scope: Scope, uri: URI_OPTION = None, is_json: JSON = False) -> None:
+    """List the tags."""
+    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+        show(TagList(graph.tags()), is_json=is_json)
+
+
+def delete(scope: Scope, name: _NAME, uri: URI_OPTION = None, is_json: JSON = False) -> None:
+    """Free a name; the commit goes with the next clean-up that does not keep it."""
+    address = scope.resolve_address(uri, ways=OPTION_WAYS)
+    echo_write(scope, "tag delete", address)
+    with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE_TAG):
+        graph.delete_tag(name)
+    document = {"uri": address, "name": name, "actor_id": scope.actor}
+    show(Fields(document, f"deleted tag {name}"), is_json=is_json)

@@ -1,0 +1,204 @@
+"""`omnigraph schema`: check a schema file; show, plan and apply the schema of a graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from omnigraph.cli.command_errors import FAILED
+from omnigraph.cli.command_registry import STORE, STORE_AND_ACTOR, add_group, register_command
+from omnigraph.cli.global_options import Capability, Scope
+from omnigraph.cli.graph_access import (
+    NOTHING_WRITTEN,
+    echo_write,
+    guard_write,
+    handle_interrupts,
+    open_graph,
+)
+from omnigraph.cli.local_files import read_source
+from omnigraph.cli.shared_options import (
+    BRANCH,
+    JSON,
+    KEY,
+    MAIN_BRANCH,
+    POSITIONAL_URI,
+    POSITIONAL_WAYS,
+)
+from omnigraph.cli.views import print_diagnostics, print_json, print_lines
+from omnigraph.cli.views.answer_views import Applied, Fields, SchemaPlan, show
+from omnigraph.errors import CompileError
+from omnigraph.errors.error_documents import ErrorCode
+from omnigraph.lang.diagnostic_views import describe_diagnostic
+from omnigraph.lang.lexer import Mode
+from omnigraph.schema import Catalog, CompiledSchema, compile_schema
+from omnigraph.schema.migration import MigrationPlan, plan_migration
+from omnigraph.schema.migration.migration_planner import DATA_LOSS_IGNORED
+from omnigraph.schema.schema_identity import accept_schema
+from omnigraph.schema.schema_shape import hash_shape
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredSchema:
+    """The schema that shall be in force."""
+
+    path: Annotated[
+        Path, typer.Option("--schema", metavar="PATH", help="The desired schema, a .pg file.")
+    ]
+    allows_data_loss: Annotated[
+        bool, typer.Option("--allow-data-loss", help="Accepted and ignored: drops keep old data.")
+    ] = False
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    below = add_group(app, "schema", "Work with schema files and the schema of a graph.")
+    register_command(below, Capability.LOCAL)(check)
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR, names=("show", "get"))(
+        show_schema
+    )
+    register_command(below, Capability.DIRECT, takes=STORE)(plan)
+    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(apply)
+
+
+def check(
+    path: Annotated[Path, typer.Argument(help="A .pg file.")],
+    is_strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse old forms instead of warning about them.")
+    ] = False,
+    is_json: JSON = False,
+) -> None:
+    """Check a schema file and say what it declares."""
+    mode = Mode.STRICT if is_strict else Mode.LENIENT
+    compiled = compile_schema(read_source(path), name=str(path), mode=mode)
+    if is_json:
+        failure = {"code": str(ErrorCode.BAD_REQUEST)} if compiled.catalog is None else {}
+        print_json(_build_check_document(path, compiled) | failure)
+    else:
+        print_diagnostics(compiled.diagnostics)
+        if compiled.catalog is not None:
+            print_lines(_format_summary(path, compiled.catalog))
+    if compiled.catalog is None:
+        raise typer.Exit(FAILED)
+
+
+def show_schema(
+    scope: Scope,
+    uri: POSITIONAL_URI = None,
+    branch: BRANCH = MAIN_BRANCH,
+    is_json: JSON = False,
+) -> None:
+    """Print the schema in force on a branch."""
+    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
+        source = graph.branch(branch).schema
+    show(Fields({"schema_source": source}, source.rstrip("\n")), is_json=is_json)
+
+
+def plan(
+    scope: Scope,
+    desired: DesiredSchema,
+    uri: POSITIONAL_URI = None,
+    old_path: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="PATH", help="A .pg file in place of a graph's schema."),
+    ] = None,
+    branch: BRANCH = MAIN_BRANCH,
+    is_json: JSON = False,
+) -> None:
+    """Say how a schema would become another, and whether existing data allows it.
+
+    A plan is a report: the exit code is 0 also when it is not supported.
+    """
+    if old_path is not None:
+        if uri is not None or scope.store is not None:
+            raise typer.BadParameter("--from and a graph exclude each other")
+        address, planned = str(old_path), _plan_from_files(old_path, desired.path)
+    else:
+        address = scope.resolve_address(
+            uri, ways=f"{POSITIONAL_WAYS}, or a schema file with --from"
+        )
+        with open_graph(scope, address) as graph:
+            planned = graph.branch(branch).plan_schema(read_schema_text(desired.path))
+    _print_remarks(planned, allows_data_loss=desired.allows_data_loss)
+    show(SchemaPlan(address, planned), is_json=is_json)
+
+
+def apply(
+    scope: Scope,
+    desired: DesiredSchema,
+    uri: POSITIONAL_URI = None,
+    branch: BRANCH = MAIN_BRANCH,
+    key: KEY = None,
+    is_json: JSON = False,
+) -> None:
+    """Change the schema of a branch, as one commit; other branches keep theirs."""
+    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    text = read_schema_text(desired.path)
+    echo_write(scope, "schema apply", address)
+    outcome = NOTHING_WRITTEN
+    with handle_interrupts(lambda: outcome), open_graph(scope, address) as graph:
+        target = graph.branch(branch)
+        with guard_write(target):
+            result = target.apply_schema(text, key=key)
+        if result.commit is not None:
+            outcome = f"commit {result.commit.id} was written"
+    _print_remarks(result.plan, allows_data_loss=desired.allows_data_loss)
+    show(Applied(address, result), is_json=is_json)
+
+
+def _plan_from_files(old_path: Path, new_path: Path) -> MigrationPlan:
+    old, new = read_schema_catalog(old_path), read_schema_catalog(new_path)
+    return plan_migration(accept_schema(old).schema, new)
+
+
+def _print_remarks(planned: MigrationPlan, *, allows_data_loss: bool) -> None:
+    for finding in planned.findings:
+        typer.echo(str(finding), err=True)
+    ignored = [DATA_LOSS_IGNORED] if allows_data_loss else []
+    for warning in dict.fromkeys([*planned.warnings, *ignored]):
+        typer.echo(f"warning: {warning}", err=True)
+
+
+def _build_check_document(path: Path, compiled: CompiledSchema) -> dict[str, object]:
+    catalog = compiled.catalog or Catalog()
+    return {
+        "status": "error" if compiled.catalog is None else "ok",
+        "schema_path": str(path),
+        "interfaces": list(catalog.interfaces),
+        "nodes": list(catalog.nodes),
+        "edges": list(catalog.edges),
+        "shape_hash": hash_shape(catalog) if compiled.catalog else None,
+        "diagnostics": [describe_diagnostic(found) for found in compiled.diagnostics],
+    }
+
+
+def _format_summary(path: Path, catalog: Catalog) -> list[str]:
+    return [
+        f"{path}: ok",
+        f"interfaces: {len(catalog.interfaces)}",
+        f"node types: {len(catalog.nodes)}",
+        f"edge types: {len(catalog.edges)}",
+        f"shape: {hash_shape(catalog)}",
+    ]
+
+
+def read_schema_text(path: Path) -> str:
+    """The text of a schema file; raises `CompileError` if it has errors."""
+    text = read_source(path)
+    _compile_catalog(path, text)
+    return text.decode()
+
+
+def read_schema_catalog(path: Path) -> Catalog:
+    """What a schema file declares; raises `CompileError` if it has errors."""
+    return _compile_catalog(path, read_source(path))
+
+
+def _compile_catalog(path: Path, text: bytes) -> Catalog:
+    compiled = compile_schema(text, name=str(path))
+    if compiled.catalog is None:
+        raise CompileError(compiled.diagnostics)
+    print_diagnostics(compiled.diagnostics)
+    return compiled.catalog

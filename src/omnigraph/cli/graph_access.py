@@ -1,0 +1,82 @@
+"""Opening the graph of a command, and what every write does around its work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+import omnigraph
+from omnigraph.cli.command_errors import exit_code_of, fail
+from omnigraph.cli.global_options import Scope, is_local
+from omnigraph.cli.views import print_problems
+from omnigraph.errors import OmnigraphError
+from omnigraph.errors.base_error import raise_interruptions
+
+if TYPE_CHECKING:
+    from omnigraph import Branch, Graph
+
+NOTHING_WRITTEN: Final = "nothing was written"
+_YES = ("y", "yes")
+_UNSURE = "look at `omnigraph commit list` to see whether it was written"
+
+
+def open_graph(scope: Scope, uri: str) -> Graph:
+    """The graph at an address; to be used in a `with` statement."""
+    # The engine takes time to import: it is loaded here, when a command needs it.
+    return omnigraph.open(uri, actor=scope.actor)
+
+
+def echo_write(scope: Scope, verb: str, uri: str) -> None:
+    """Say on standard error where a write goes."""
+    if not scope.is_quiet:
+        place = "local" if is_local(uri) else "remote"
+        typer.echo(f"omnigraph {verb} → {uri} (direct, {place})", err=True)
+
+
+def confirm(scope: Scope, uri: str, what: str, *, is_json: bool) -> None:
+    """Ask before data that is not local is destroyed; nobody to ask means no."""
+    if is_local(uri) or scope.is_confirmed:
+        return
+    if is_json or not is_terminal():
+        fail(f"{what} on {uri} destroys data that is not local", hint="consent with --yes")
+    typer.echo(f"{what} on {uri}: go on? [y/N] ", err=True, nl=False)
+    if sys.stdin.readline().strip().lower() not in _YES:
+        fail("not confirmed; nothing was written")
+
+
+def is_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+@contextmanager
+def guard_write(branch: Branch) -> Iterator[None]:
+    """Around a write to a branch: if Ctrl-C stops it, say whether it happened."""
+    before = branch.head.id
+
+    def describe_outcome() -> str:
+        # A store elsewhere may still be busy with the request that was given up.
+        is_known = is_local(branch.graph.uri)
+        try:
+            is_same = is_known and branch.head.id == before
+        except OmnigraphError:
+            is_same = False
+        return NOTHING_WRITTEN if is_same else _UNSURE
+
+    with handle_interrupts(describe_outcome):
+        yield
+
+
+@contextmanager
+def handle_interrupts(verdict: Callable[[], str]) -> Iterator[None]:
+    """Around work that Ctrl-C may stop: say what became of it, and exit as shells expect."""
+    try:
+        with raise_interruptions():
+            yield
+    except KeyboardInterrupt as stop:
+        print_problems([f"interrupted; {verdict()}"])
+        raise typer.Exit(exit_code_of(stop)) from stop

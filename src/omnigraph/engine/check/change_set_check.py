@@ -1,0 +1,270 @@
+"""What commits say they changed, compared with what they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.changes.row_comparison import compare_columns
+from omnigraph.engine.check.check_problems import Problems
+from omnigraph.engine.check.checked_reads import TornFiles, read_blobs
+from omnigraph.engine.check.moved_rows import (
+    MovedRows,
+    compare_versions,
+    exclude_ids,
+    intersect_ids,
+)
+from omnigraph.engine.check.schema_check import SchemaCheck
+from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
+from omnigraph.rows.view import View
+from omnigraph.schema.accepted_schema import TypeKey
+from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.object_store import Objects
+from omnigraph.storage.tables.blob_columns import is_blob
+from omnigraph.storage.tables.pins import Pin
+from omnigraph.storage.tables.row_ids import ROW_ID
+from omnigraph.storage.tables.table_reader import Table
+from omnigraph.versioning import change_sets
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.versioning.id_sets import IdSet
+from omnigraph.versioning.log_snapshot import Snapshot
+from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Maintenance, Record, Spilled
+from omnigraph.writers.graph_change import MARKS_MAX
+from omnigraph.writers.validate import marks_of
+from omnigraph.writers.validate.unique_groups import groups_of
+
+KIND = "change_set"
+_ENDS = (SOURCE_COLUMN, TARGET_COLUMN)
+
+
+@dataclass(frozen=True, slots=True)
+class _TypeStep:
+    """One type over one commit: its table before and after, and where to report.
+
+    `view` is the commit, if it leaves the schema alone.
+    """
+
+    where: str
+    type_key: str
+    view: View | None
+    before: Pin | None
+    after: Pin
+
+
+class ChangeSetCheck:
+    """Compares what commits say with their tables; what a commit left alone is not read."""
+
+    def __init__(
+        self, objects: Objects, torn: TornFiles, schemas: SchemaCheck, problems: Problems
+    ) -> None:
+        self._objects = objects
+        self._torn = torn
+        self._tables = torn.tables
+        self._schemas = schemas
+        self._problems = problems
+
+    def check(self, record: Record, before: Snapshot, after: Snapshot) -> None:
+        """Report where a commit and its change sets disagree."""
+        stored = self._schemas.get(after.schema) if before.schema == after.schema else None
+        view = None if stored is None else View(after, stored, self._tables)
+        old_names = {new: old for old, new in record.renamed.items()}
+        for type_key, pin in sorted(after.pins.items()):
+            is_new = type_key in record.registered
+            old = None if is_new else before.pins.get(old_names.get(type_key, type_key))
+            change = record.changes.get(type_key)
+            where = f"{layout.build_record_path(record.stream, record.seq)} {type_key}"
+            if change is not None or (old is not None and old != pin):
+                step = _TypeStep(where, type_key, view, old, pin)
+                self._problems.attempt(KIND, where, partial(self._check_type, step, change))
+
+    def _check_type(self, step: _TypeStep, change: ChangeSet | None) -> None:
+        loaded = None if change is None else change_sets.load_change_set(self._objects, change)
+        if isinstance(loaded, Bulk) and (step.before is None or step.before.rows == 0):
+            # All rows are new, and their number was compared with the pin: no id is needed.
+            self._check_bulk_rows(step, loaded, new=step.after.rows, kept=0)
+            return
+        moved = compare_versions(step.before, step.after, self._torn)
+        match loaded:
+            case Changed():
+                self._check_counts(step, change, loaded)
+                self._check_changed(step, loaded, moved)
+            case Bulk():
+                self._check_bulk(step, loaded, moved)
+            case Maintenance() | None:
+                self._check_unchanged(step, moved)
+            case _:
+                assert_never(loaded)
+
+    # ---- each form of a change set ----
+
+    def _check_counts(self, step: _TypeStep, change: ChangeSet | None, loaded: Changed) -> None:
+        if not isinstance(change, Spilled):
+            return
+        counts = (change.inserted, change.updated, change.deleted)
+        found = (len(loaded.inserted), len(loaded.updated), len(loaded.deleted))
+        if counts != found:
+            message = f"{change.file} lists {found} ids, and the record says {counts}"
+            self._problems.add(KIND, step.where, message)
+
+    def _check_changed(self, step: _TypeStep, listed: Changed, moved: MovedRows) -> None:
+        inserted, updated, deleted = map(
+            IdSet.to_array, (listed.inserted, listed.updated, listed.deleted)
+        )
+        report = partial(self._problems.add_ids, KIND, step.where)
+        report(exclude_ids(moved.inserted, inserted), "'{id}' was inserted and is not listed")
+        report(exclude_ids(inserted, moved.inserted), "'{id}' is listed as inserted and was not")
+        report(exclude_ids(moved.deleted, deleted), "'{id}' was deleted and is not listed")
+        report(exclude_ids(deleted, moved.deleted), "'{id}' is listed as deleted and was not")
+        unseen = exclude_ids(updated, moved.rewritten)
+        present = self._select_present(step.before, self._select_present(step.after, unseen))
+        report(exclude_ids(unseen, present), "'{id}' is listed as updated and was not")
+        self._check_values(step, moved, exclude_ids(moved.rewritten, updated))
+        self._check_marks(step, listed, moved)
+
+    def _check_marks(self, step: _TypeStep, listed: Changed, moved: MovedRows) -> None:
+        """Report marks that are not listed; one too many costs a retry, no more.
+
+        An entity that was written again with the same values holds what it held all along.
+        """
+        types = {} if step.view is None else {str(key): key for key in step.view.types}
+        if step.view is None or listed.marks is None or step.type_key not in types:
+            return
+        changed = IdSet.union_of([listed.inserted, listed.updated, listed.deleted]).to_array()
+        moved = replace(
+            moved,
+            added_rows=_select_entities(moved.added_rows, changed),
+            removed_rows=_select_entities(moved.removed_rows, changed),
+        )
+        held = compute_marks(step.view, types[step.type_key], step.before, moved).to_array()
+        missing = exclude_ids(held, listed.marks.to_array())
+        message = "mark '{id}' of an end or a unique value is not listed"
+        self._problems.add_ids(KIND, step.where, missing, message)
+
+    def _check_bulk(self, step: _TypeStep, bulk: Bulk, moved: MovedRows) -> None:
+        self._check_bulk_rows(step, bulk, new=moved.added_rows.num_rows, kept=moved.kept_rows)
+        if not bulk.replaces:
+            message = "'{id}' was deleted by a load that only adds"
+            self._problems.add_ids(KIND, step.where, moved.deleted, message)
+
+    def _check_bulk_rows(self, step: _TypeStep, bulk: Bulk, *, new: int, kept: int) -> None:
+        if new != bulk.rows:
+            message = f"{new} rows are new, and the record says {bulk.rows}"
+            self._problems.add(KIND, step.where, message)
+        if bulk.replaces and kept:
+            self._problems.add(KIND, step.where, f"{kept} rows should be gone")
+        unknown = sorted(set(bulk.files) - self._tables.list_references(step.after))
+        for file in unknown:
+            self._problems.add(KIND, step.where, f"{file} is listed and not in the table")
+
+    def _check_unchanged(self, step: _TypeStep, moved: MovedRows) -> None:
+        report = partial(self._problems.add_ids, KIND, step.where)
+        report(moved.inserted, "'{id}' was inserted without a change set")
+        report(moved.deleted, "'{id}' was deleted without a change set")
+        if step.before is not None:
+            self._check_columns(step, step.before)
+            # A copied row keeps its row id, so here having it says nothing about its values.
+            self._check_values(
+                step, moved, intersect_ids(moved.after[ID_COLUMN], moved.before[ID_COLUMN])
+            )
+            self._check_new_columns(step)
+
+    def _check_values(self, step: _TypeStep, moved: MovedRows, ids: pa.Array) -> None:
+        """Report the entities among these whose values are not what they were."""
+        if len(ids) == 0 or step.before is None:
+            return
+        old, new = self._tables.open(step.before), self._tables.open(step.after)
+        ours, theirs = (_lookup_row_ids(rows, ids) for rows in (moved.before, moved.after))
+        found = np.zeros(len(ids), np.bool_)
+        for column in self._check_columns(step, step.before):
+            found |= _compare_column(column, (old, ours), (new, theirs))
+        changed = ids.filter(pa.array(found))
+        message = "'{id}' was changed and is not listed"
+        self._problems.add_ids(KIND, step.where, changed, message)
+
+    def _check_columns(self, step: _TypeStep, before: Pin) -> list[str]:
+        """The columns that are what they were, after reporting the others."""
+        old, new = self._tables.open(before).schema, self._tables.open(step.after).schema
+        is_kept = {
+            name: name in new.names and old.field(name) == new.field(name) for name in old.names
+        }
+        for column in (name for name in old.names if not is_kept[name]):
+            self._problems.add(KIND, step.where, f"column {column} is not what it was")
+        return [name for name in old.names if is_kept[name]]
+
+    def _select_present(self, pin: Pin | None, ids: pa.Array) -> pa.Array:
+        """The ids that a version has among some."""
+        if pin is None or not len(ids):
+            return ids.slice(0, 0)
+        with self._torn.explain_failures(pin):
+            found = self._tables.open(pin).find(ID_COLUMN, ids, columns=[ID_COLUMN])
+        return intersect_ids(ids, found[ID_COLUMN].cast(ids.type))
+
+    def _check_new_columns(self, step: _TypeStep) -> None:
+        assert step.before is not None
+        new = self._tables.open(step.after)
+        known = set(self._tables.open(step.before).schema.names)
+        for column in new.schema.names:
+            if column not in known:
+                values = new.scan(columns=[column])[column]
+                if values.null_count < len(values):
+                    message = f"column {column} is new and is not empty"
+                    self._problems.add(KIND, step.where, message)
+
+
+def _compare_column(
+    column: str, ours: tuple[Table, pa.Array], theirs: tuple[Table, pa.Array]
+) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    pairs = zip(_read_values(column, *ours), _read_values(column, *theirs), strict=True)
+    return np.concatenate([compare_columns(left, right) for left, right in pairs])
+
+
+def _read_values(column: str, table: Table, row_ids: pa.Array) -> Iterator[pa.ChunkedArray]:
+    if is_blob(table.schema.field(column)):
+        yield from read_blobs(table, column, row_ids)
+    else:
+        yield table.take(row_ids, columns=[column])[column]
+
+
+def _lookup_row_ids(rows: pa.Table, ids: pa.Array) -> pa.Array:
+    places = pc.index_in(ids, value_set=rows[ID_COLUMN].combine_chunks())
+    return rows[ROW_ID].combine_chunks().take(places)
+
+
+def _select_entities(rows: pa.Table, ids: pa.Array) -> pa.Table:
+    """The rows of some entities."""
+    return rows.filter(pc.is_in(rows[ID_COLUMN], value_set=ids.cast(rows[ID_COLUMN].type)))
+
+
+def compute_marks(view: View, type_key: TypeKey, before: Pin | None, moved: MovedRows) -> IdSet:
+    """The marks of the rows that came, and of the ends of edges that went."""
+    type_, shape = view.types[type_key], view.get_shape(type_key)
+    found: list[IdSet] = []
+    for rows in _read_moved_rows(
+        view.open_table(type_key), _list_mark_columns(shape, type_), moved.added_rows
+    ):
+        found += filter(None, [marks_of(shape, type_, rows)])
+    if before is not None and isinstance(type_, EdgeType):
+        for rows in _read_moved_rows(view.tables.open(before), _ENDS, moved.removed_rows):
+            found += filter(None, [marks_of(shape, type_, rows)])
+    return IdSet.union_of(found)
+
+
+def _list_mark_columns(shape: TableShape, type_: NodeType | EdgeType) -> tuple[str, ...]:
+    """The columns that marks are made of."""
+    ends = _ENDS if isinstance(type_, EdgeType) else ()
+    groups = (group.columns for group in groups_of(shape, type_) if not group.has_key)
+    return tuple(dict.fromkeys((*ends, *(name for columns in groups for name in columns))))
+
+
+def _read_moved_rows(table: Table, columns: tuple[str, ...], moved: pa.Table) -> Iterator[pa.Table]:
+    """The columns of moved rows, as many at a time as marks are made of."""
+    row_ids = moved[ROW_ID].combine_chunks()
+    for start in range(0, len(row_ids) if columns else 0, MARKS_MAX):
+        yield table.take(row_ids[start : start + MARKS_MAX], columns=columns)

@@ -1,0 +1,84 @@
+"""The variables of the environment that a process looks at, as they are documented."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from omnigraph.engine import auto_cleanup
+from omnigraph.execution.sources.source_cache import FOLDER_VARIABLE, MEMORY_VARIABLE, OFF
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One variable: what it may hold, what holds without it, and what it is for."""
+
+    name: str
+    values: str
+    default: str
+    meaning: str
+
+
+_MILLISECONDS: Final = "milliseconds"
+
+VARIABLES: Final = (
+    Variable(
+        FOLDER_VARIABLE,
+        f"a folder, or `{OFF}`",
+        "`omnigraph` in the user's folder for caches",
+        "where what queries have read is kept for the next process; it may be deleted at any time",
+    ),
+    Variable(
+        MEMORY_VARIABLE,
+        "a number of bytes",
+        "a quarter of the machine's memory",
+        "how much of a graph stays in memory for the next query; the memory of a query itself is "
+        "bounded by `--memory`",
+    ),
+    Variable(
+        auto_cleanup.VARIABLE,
+        "`off`, `on`, or bounds such as `keep=100,older-than=7d`",
+        f"`{auto_cleanup.OFF}`",
+        "whether processes that write clean a graph up by themselves, every six hours at most; "
+        "`on` keeps 100 commits and 7 days of every branch, whichever is more",
+    ),
+    Variable(
+        "OMNIGRAPH_EMBED_PROVIDER",
+        "`openai-compatible`, `openai`, `gemini`, `mock`",
+        "`openai-compatible`",
+        "who turns texts into vectors",
+    ),
+    Variable("OMNIGRAPH_EMBED_MODEL", "a name", "the provider's own", "the model that does it"),
+    Variable(
+        "OMNIGRAPH_EMBED_BASE_URL",
+        "an address",
+        "the provider's own",
+        "where the provider is asked",
+    ),
+    Variable(
+        "OPENROUTER_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY",
+        "a key",
+        "none",
+        "what the provider wants to see",
+    ),
+    Variable(
+        "OMNIGRAPH_EMBED_DEADLINE_MS",
+        f"{_MILLISECONDS}; 0 is for ever",
+        "60000",
+        "how long a text may take in all; never longer than the query that asks has left",
+    ),
+    Variable("OMNIGRAPH_EMBED_TIMEOUT_MS", _MILLISECONDS, "30000", "how long one attempt may take"),
+    Variable("OMNIGRAPH_EMBED_RETRY_ATTEMPTS", "a number", "4", "how often a text is tried"),
+    Variable(
+        "OMNIGRAPH_EMBED_RETRY_BACKOFF_MS",
+        _MILLISECONDS,
+        "200",
+        "the pause before the second attempt; each further one is twice as long",
+    ),
+    Variable(
+        "OMNIGRAPH_EMBEDDINGS_MOCK",
+        "anything but `0`, `no`, `off`, `false`",
+        "unset",
+        "vectors that mean nothing, always the same for one text: for tests",
+    ),
+)

@@ -1,0 +1,82 @@
+"""Compiled queries, kept by their text, their name and the schema they were compiled for."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Final
+
+import pyarrow as pa
+
+from omnigraph.execution.query_budget import Budget
+from omnigraph.lang.lexer import Mode
+from omnigraph.query import CompiledQuery, compile_query
+from omnigraph.versioning.schema_store import StoredSchema
+
+# A plan holds a few kilobytes; a program has some dozens of texts.
+PLANS_MAX: Final = 512
+
+# A longer text, such as one with its data written into it, is hardly run twice.
+TEXT_LENGTH_MAX: Final = 64 * 1024
+
+# What tokens, trees and plans take for each character of a text: 60 to 140 bytes were measured.
+COMPILED_BYTES: Final = 128
+
+# Of the ids of a bulk load, a million take about this much.
+BYTES_MAX: Final = 128 * 1024 * 1024
+
+
+class CompiledQueryCache:
+    """The compiled queries of one graph; safe to share between threads."""
+
+    def __init__(self, mode: Mode) -> None:
+        self._mode = mode
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, str | None, str], CompiledQuery] = OrderedDict()
+
+    def get(
+        self, text: str, *, name: str | None, schema: StoredSchema, budget: Budget | None = None
+    ) -> CompiledQuery:
+        """The query of that name in a text, or the only one; to compile it draws on a budget."""
+        place = (text, name, schema.digest)
+        with self._lock:
+            if (known := self._known.get(place)) is not None:
+                self._known.move_to_end(place)
+                return known
+        budget = budget or Budget()
+        with budget.reserve(COMPILED_BYTES * len(text)):
+            compiled = compile_query(
+                text, schema.catalog, name=name, mode=self._mode, poll=budget.check_interrupts
+            )
+        if len(text) <= TEXT_LENGTH_MAX:
+            self._keep(place, compiled)
+        return compiled
+
+    def _keep(self, place: tuple[str, str | None, str], compiled: CompiledQuery) -> None:
+        with self._lock:
+            self._known[place] = compiled
+            while len(self._known) > PLANS_MAX:
+                self._known.popitem(last=False)
+
+
+class ArrayCache:
+    """Arrays by key, the least recently used forgotten first; safe to share between threads."""
+
+    def __init__(self, bytes_max: int = BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._lock = threading.Lock()
+        self._arrays: OrderedDict[Hashable, pa.Array] = OrderedDict()
+
+    def get(self, key: Hashable, make: Callable[[], pa.Array]) -> pa.Array:
+        """The array of a key, made if it is not known; one that is too large is not kept."""
+        with self._lock:
+            if (known := self._arrays.get(key)) is not None:
+                self._arrays.move_to_end(key)
+                return known
+        made = make()
+        with self._lock:
+            self._arrays[key] = made
+            while sum(each.nbytes for each in self._arrays.values()) > self._bytes_max:
+                self._arrays.popitem(last=False)
+        return made

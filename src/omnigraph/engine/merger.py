@@ -1,0 +1,463 @@
+"""Merges, cherry-picks and reverts: from the words of a caller to a commit, or to a plan of one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from omnigraph import versioning
+from omnigraph.engine import arguments
+from omnigraph.engine.commit import Commit, changes_of, commit_of
+from omnigraph.engine.commit_loop import Terms, write
+from omnigraph.engine.graph_session import Session
+from omnigraph.engine.refs import resolve_source
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.write_results import MergePlan, MergeResult, MergeSummary, summarize_merge
+from omnigraph.errors import (
+    BranchNotFoundError,
+    BranchRefusedError,
+    CommitHasNoParentError,
+    CommitNotFoundError,
+    InvalidArgumentError,
+    OmnigraphError,
+    SnapshotGoneError,
+)
+from omnigraph.rows.view import View
+from omnigraph.versioning import BranchAt, Record, Retained, Stream, Transaction
+from omnigraph.writers.merge.conflict_kinds import MergeAction, parse_preferences
+from omnigraph.writers.merge.merge_commit import CheckedMerge, build_merge_transaction, check_merge
+from omnigraph.writers.merge.merge_sides import MergeSides
+from omnigraph.writers.merge.three_way import merge_three_way
+from omnigraph.writers.prepare import Request
+from omnigraph.writers.row_staging import RowStaging
+
+if TYPE_CHECKING:
+    from omnigraph.engine.branch import Branch
+    from omnigraph.engine.graph import Graph
+
+Prefer: TypeAlias = str | Mapping[str, str] | None
+Mergeable: TypeAlias = "Branch | Snapshot | Commit | str"
+
+UP_TO_DATE = "already_up_to_date"
+FAST_FORWARD = "fast_forward"
+MERGED = "merged"
+REVERTED = "reverted"
+CHERRY_PICKED = "cherry_picked"
+NOTHING_TO_DO = "nothing_to_do"
+_OUTCOMES: Final = {MergeAction.REVERT: REVERTED, MergeAction.CHERRY_PICK: CHERRY_PICKED}
+
+# The message of a commit that was picked without one: what it did, and what that had done before.
+_PICKED: Final = re.compile(
+    rf"(?P<action>{MergeAction.REVERT}|{MergeAction.CHERRY_PICK}) (?P<commit>[0-9A-Z]{{26}})"
+    r"(, the [a-z-]+ of [0-9A-Z]{26})?(: (?P<text>.*))?",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _MergeSource:
+    """What is merged: a commit, and the name callers know it by, which may be that of a branch."""
+
+    name: str
+    at: versioning.Snapshot
+    is_branch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _PickedCommit:
+    """A commit and its first parent, what is done with them, and how the commit is called."""
+
+    own: versioning.Snapshot
+    parent: versioning.Snapshot
+    action: MergeAction
+    title: str
+
+    @property
+    def between(self) -> tuple[versioning.Snapshot, versioning.Snapshot]:
+        """Where what is done starts, and where it leads."""
+        is_revert = self.action is MergeAction.REVERT
+        return (self.own, self.parent) if is_revert else (self.parent, self.own)
+
+    @property
+    def outcome(self) -> str:
+        """What it is called when it is done."""
+        return _OUTCOMES[self.action]
+
+
+@dataclass(frozen=True, slots=True)
+class _MergeState:
+    """How a merge or a pick stands on one head of its target.
+
+    Without `checked` the target has the commit itself.
+    """
+
+    outcome: str
+    base: versioning.Snapshot
+    checked: CheckedMerge | None = None
+
+
+class MergeOperation:
+    """A merge of one commit into whatever its target is by then."""
+
+    # Another commit on the target changes what is merged into, never what is merged.
+    may_repeat = True
+
+    def __init__(
+        self, session: Session, source: versioning.Snapshot, chosen: Mapping[str, str]
+    ) -> None:
+        self._session = session
+        self._source = source
+        self._preferences = chosen
+        self._staging = RowStaging(session.resources.storage.tables)
+        self._found: _MergeState | None = None
+
+    @property
+    def state(self) -> _MergeState:
+        """How the merge stood when it was last looked at."""
+        assert self._found is not None, "a merge is asked for after its preparation"
+        return self._found
+
+    def evaluate(self, view: View) -> _MergeState:
+        """How the merge stands on a view of its target."""
+        resources = self._session.resources
+        base = resources.lineage.find_merge_base(self._source, view.snapshot)
+        if resources.log.is_at(self._source, base.commit):
+            return _MergeState(UP_TO_DATE, base)
+        is_forward = resources.log.is_at(view.snapshot, base.commit)
+        between, chosen = (base, self._source), self._preferences
+        found = _check_merge(self._session, between, view, chosen, is_forward=is_forward)
+        return _MergeState(FAST_FORWARD if is_forward else MERGED, base, found)
+
+    def prepare(self, view: View, request: Request) -> Transaction | None:
+        """The merge on a view; None when the target has it already."""
+        self._found = found = self.evaluate(view)
+        if found.checked is None:
+            return None
+        return build_merge_transaction(
+            found.checked,
+            self._staging,
+            request,
+            source=self._source.ref,
+            schemas=self._session.resources.schemas,
+        )
+
+    def abandon(self) -> None:
+        """Remove what was written for a merge that will never be a commit."""
+        self._staging.abandon()
+
+
+class PickOperation:
+    """What lies between two neighbouring commits, done again or undone on another head."""
+
+    may_repeat = True
+
+    def __init__(
+        self,
+        session: Session,
+        picked: _PickedCommit,
+        chosen: Mapping[str, str],
+    ) -> None:
+        self._session = session
+        self._picked = picked
+        self._preferences = chosen
+        self._staging = RowStaging(session.resources.storage.tables)
+        self._found: _MergeState | None = None
+
+    @property
+    def state(self) -> _MergeState:
+        """How the change stood when it was last looked at."""
+        assert self._found is not None, "a change is asked for after its preparation"
+        return self._found
+
+    def evaluate(self, view: View) -> _MergeState:
+        """How the change stands on a view of its target."""
+        picked = self._picked
+        between, chosen = picked.between, self._preferences
+        found = _check_merge(self._session, between, view, chosen, action=picked.action)
+        # Numbers alone, of what both sides call the same, are nothing that anybody could see.
+        is_same_schema = found.merged.schema.source == view.schema.source
+        is_nothing = is_same_schema and not found.merged.change and not found.conflicts.count
+        return _MergeState(NOTHING_TO_DO if is_nothing else picked.outcome, between[0], found)
+
+    def prepare(self, view: View, request: Request) -> Transaction | None:
+        """The change on a view; None when there is nothing left of it."""
+        self._found = found = self.evaluate(view)
+        if found.checked is None or found.outcome == NOTHING_TO_DO:
+            return None
+        schemas = self._session.resources.schemas
+        return build_merge_transaction(
+            found.checked, self._staging, request, source=None, schemas=schemas
+        )
+
+    def abandon(self) -> None:
+        """Remove what was written for a change that will never be a commit."""
+        self._staging.abandon()
+
+
+def _check_merge(
+    session: Session,
+    between: tuple[versioning.Snapshot, versioning.Snapshot],
+    view: View,
+    chosen: Mapping[str, str],
+    *,
+    is_forward: bool = False,
+    action: MergeAction = MergeAction.MERGE,
+) -> CheckedMerge:
+    """What happened between two commits, brought to a view."""
+    resources = session.resources
+    base, theirs = map(session.open_view, between)
+    sides = MergeSides(base, ours=view, theirs=theirs, lineage=resources.lineage, action=action)
+    with session.guard_reads(base.snapshot), session.guard_reads(theirs.snapshot):
+        merged = merge_three_way(sides, chosen, is_forward=is_forward)
+        return check_merge(merged, keys=resources.keys, is_forward=is_forward)
+
+
+class Merger:
+    """Merges into one branch."""
+
+    def __init__(self, graph: Graph, session: Session, stream: Stream) -> None:
+        self._graph = graph
+        self._session = session
+        self._stream = stream
+
+    def merge(
+        self, source: Mergeable, *, prefer: Prefer, delete_branch: bool, terms: Terms
+    ) -> MergeResult:
+        """Bring a commit into the branch."""
+        # Before the source is looked for: an earlier request with this key may have ended it.
+        if (made := self._find_repeated(terms)) is not None:
+            return self._answer_repeated_merge(source, made, delete_branch=delete_branch)
+        found = self._resolve_source(source)
+        if delete_branch and not found.is_branch:
+            raise InvalidArgumentError(
+                "delete_branch", f"{found.name} is no branch", hint="pass the branch that is to end"
+            )
+        operation = MergeOperation(self._session, found.at, parse_preferences(prefer))
+        with self._acquire_lease(found) as retained:
+            terms = replace(terms, requires=(retained,))
+            written = write(self._session, self._stream, operation, terms)
+        if written.is_repeated and written.record is not None:
+            return self._answer_repeated_merge(source, written.record, delete_branch=delete_branch)
+        looked = operation.state
+        result = self._build_result(looked.outcome, looked.checked, found.name, written.record)
+        if not delete_branch:
+            return result
+        error = self._delete(found.name, found.at.commit)
+        return replace(result, branch_deleted=error is None, branch_delete_error=error)
+
+    def plan(self, source: Mergeable, *, prefer: Prefer) -> MergePlan:
+        """What a merge would do now; nothing is published."""
+        found = self._resolve_source(source)
+        return self._plan(
+            MergeOperation(self._session, found.at, parse_preferences(prefer)), found.name
+        )
+
+    def revert(self, commit: Commit | str, *, prefer: Prefer, terms: Terms) -> MergeResult:
+        """Undo what a commit changed, as a commit of its own."""
+        return self._pick(commit, MergeAction.REVERT, prefer, terms)
+
+    def cherry_pick(self, commit: Commit | str, *, prefer: Prefer, terms: Terms) -> MergeResult:
+        """Do what a commit changed on this branch too, as a commit of its own."""
+        return self._pick(commit, MergeAction.CHERRY_PICK, prefer, terms)
+
+    def plan_revert(self, commit: Commit | str, *, prefer: Prefer) -> MergePlan:
+        """What a revert would do now; nothing is published."""
+        return self._plan_pick(self._resolve_pick(commit, MergeAction.REVERT), prefer)
+
+    def plan_cherry_pick(self, commit: Commit | str, *, prefer: Prefer) -> MergePlan:
+        """What a cherry-pick would do now; nothing is published."""
+        return self._plan_pick(self._resolve_pick(commit, MergeAction.CHERRY_PICK), prefer)
+
+    def _plan_pick(self, picked: _PickedCommit, prefer: Prefer) -> MergePlan:
+        operation = PickOperation(self._session, picked, parse_preferences(prefer))
+        return self._plan(operation, picked.own.commit)
+
+    def _plan(self, operation: MergeOperation | PickOperation, source: str) -> MergePlan:
+        looked = operation.evaluate(self._session.open_view(self._session.read_head(self._stream)))
+        return MergePlan(
+            outcome=looked.outcome,
+            source=source,
+            target=self._stream.branch,
+            base=self._session.read_commit(looked.base),
+            done=summarize_merge(looked.checked),
+            conflicts=() if looked.checked is None else looked.checked.conflicts.listed,
+            conflict_count=0 if looked.checked is None else looked.checked.conflicts.count,
+        )
+
+    def _pick(
+        self, commit: Commit | str, action: MergeAction, prefer: Prefer, terms: Terms
+    ) -> MergeResult:
+        if (made := self._find_repeated(terms)) is not None:
+            return self._build_repeated_result(_OUTCOMES[action], _name_of(commit), made)
+        picked = self._resolve_pick(commit, action)
+        message = terms.message or f"{picked.action} {picked.title}"
+        reverts = picked.own.commit if picked.action is MergeAction.REVERT else None
+        terms = replace(terms, message=message, reverts=reverts)
+        operation = PickOperation(self._session, picked, parse_preferences(prefer))
+        with self._session.resources.branches.holds.acquire(picked.own, picked.parent) as retained:
+            terms = replace(terms, requires=(retained,))
+            written = write(self._session, self._stream, operation, terms)
+        record = written.record
+        if written.is_repeated and record is not None:
+            return self._build_repeated_result(picked.outcome, picked.own.commit, record)
+        outcome = NOTHING_TO_DO if record is None else picked.outcome
+        return self._build_result(outcome, operation.state.checked, picked.own.commit, record)
+
+    def _find_repeated(self, terms: Terms) -> Record | None:
+        """The commit that an earlier request with the same key made."""
+        if terms.key is None:
+            return None
+        self._session.read_head(self._stream)
+        return self._session.resources.history.find_by_key(self._stream, terms.key)
+
+    def _answer_repeated_merge(
+        self, source: Mergeable, made: Record, *, delete_branch: bool
+    ) -> MergeResult:
+        """The answer of a merge that was made before; what it left undone is done now."""
+        name = _name_of(source)
+        outcome = FAST_FORWARD if self._was_forward(made) else MERGED
+        result = self._build_repeated_result(outcome, name, made)
+        if not delete_branch:
+            return result
+        error = None
+        with suppress(BranchNotFoundError, CommitNotFoundError):
+            at = self._session.resources.branches.resolve(name)
+            # Another branch of that name was never merged by this request.
+            if made.merged is not None and at.id == made.merged.stream:
+                error = self._delete(name, made.merged.commit)
+        return replace(result, branch_deleted=error is None, branch_delete_error=error)
+
+    def _was_forward(self, made: Record) -> bool:
+        """Whether a merge had nothing of its target to be merged with, as far as is known still."""
+        if made.merged is None or made.parent is None:
+            return False
+        resources, merged = self._session.resources, made.merged
+        stream = resources.branches.stream_of(merged.branch, merged.stream)
+        if stream is None:
+            return False
+        with suppress(CommitNotFoundError, SnapshotGoneError):
+            theirs = resources.log.read_snapshot(stream, merged.seq)
+            ours = resources.history.read_by_commit(made.parent)
+            return resources.log.is_at(ours, resources.lineage.find_merge_base(theirs, ours).commit)
+        return False
+
+    def _build_repeated_result(self, outcome: str, source: str, made: Record) -> MergeResult:
+        return MergeResult(
+            outcome=outcome,
+            source=source,
+            target=self._stream.branch,
+            actor=self._session.actor,
+            commit=commit_of(made),
+            done=MergeSummary(counts=changes_of(made), preferred=made.preferred),
+            is_repeated=True,
+        )
+
+    def _build_result(
+        self, outcome: str, checked: CheckedMerge | None, source: str, record: Record | None
+    ) -> MergeResult:
+        return MergeResult(
+            outcome=outcome,
+            source=source,
+            target=self._stream.branch,
+            actor=self._session.actor,
+            commit=None if record is None else commit_of(record),
+            done=summarize_merge(checked),
+        )
+
+    def _resolve_source(self, source: Mergeable) -> _MergeSource:
+        """The commit that is merged: captured now, whatever happens to its branch later."""
+        match source:
+            case Snapshot():
+                if source.uri != self._session.uri:
+                    raise InvalidArgumentError(
+                        "source", f"{source!r} is of the graph at {source.uri}"
+                    )
+                self._session.resources.branches.require_retained(source.at)
+                return _MergeSource(source.at.commit, source.at)
+            case Commit():
+                return _MergeSource(
+                    source.id, self._session.resources.history.read_by_commit(source.id)
+                )
+            case str():
+                return self._resolve_name(arguments.require_text("source", source))
+            case _ if isinstance(name := getattr(source, "name", None), str):
+                if source.graph.uri != self._session.uri:
+                    raise InvalidArgumentError("source", f"{source!r} is of another graph")
+                return self._build_branch_source(name, source.snapshot().at)
+        raise InvalidArgumentError(
+            "source",
+            f"a {type(source).__name__} cannot be merged",
+            hint="pass a branch or its name, a tag, a snapshot or a commit",
+        )
+
+    def _acquire_lease(self, source: _MergeSource) -> AbstractContextManager[Retained]:
+        """Around a merge: what it is made from is not collected, or the merge is refused."""
+        branches = self._session.resources.branches
+        # The newest commit of a branch stays for the grace, whatever happens to the branch.
+        if source.is_branch:
+            return nullcontext(Retained(partial(branches.require_retained, source.at)))
+        return branches.holds.acquire(source.at)
+
+    def _resolve_name(self, name: str) -> _MergeSource:
+        """A branch or a tag by its name, or a commit by its id."""
+        at, is_branch = resolve_source(self._session, name)
+        return self._build_branch_source(name, at) if is_branch else _MergeSource(name, at)
+
+    def _build_branch_source(self, name: str, at: versioning.Snapshot) -> _MergeSource:
+        if at.stream.id == self._stream.id:
+            raise BranchRefusedError(f"branch '{name}' cannot be merged into itself", branch=name)
+        return _MergeSource(name, at, is_branch=True)
+
+    def _delete(self, name: str, merged: str) -> str | None:
+        """End a merged branch; why not, if it cannot be. What it got meanwhile is not lost."""
+        try:
+            branches = self._session.resources.branches
+            branches.delete(name, actor=self._session.actor, requires=(BranchAt(merged),))
+        except OmnigraphError as error:
+            return error.message
+        return None
+
+    def _resolve_pick(self, commit: Commit | str, action: MergeAction) -> _PickedCommit:
+        name = arguments.require_text("commit", commit.id if isinstance(commit, Commit) else commit)
+        resources = self._session.resources
+        commit_id = resources.history.read_by_name(name).commit
+        record = resources.history.read_commit(commit_id)
+        if record.parent is None:
+            raise CommitHasNoParentError(commit_id)
+        own = resources.history.read_by_commit(commit_id)
+        # The stream of a snapshot owns its record; what it started from is below its first seq.
+        try:
+            parent = resources.log.read_snapshot(own.stream, own.seq - 1)
+            resources.branches.require_retained(parent)
+        except CommitNotFoundError as error:
+            what = f"the commit before '{commit_id}' was collected: what it changed is not known"
+            raise SnapshotGoneError(
+                what, oldest=resources.history.find_oldest(own.stream)
+            ) from error
+        return _PickedCommit(own, parent, action, title_of(commit_id, record.signature.message))
+
+
+def _name_of(source: Mergeable) -> str:
+    """What callers call what they merge."""
+    match source:
+        case str():
+            return source
+        case Commit():
+            return source.id
+        case Snapshot():
+            return source.at.commit
+        case _:
+            return source.name
+
+
+def title_of(commit_id: str, message: str | None) -> str:
+    """How a message calls a commit: by its id, and by its message without what that picked."""
+    picked = _PICKED.fullmatch(message or "")
+    if picked is None:
+        return f"{commit_id}: {message}" if message else commit_id
+    action, first, text = picked["action"], picked["commit"], picked["text"]
+    return f"{commit_id}, the {action} of {first}{f': {text}' if text else ''}"

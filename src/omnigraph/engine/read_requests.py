@@ -1,0 +1,154 @@
+"""Reads, from what callers ask to what runs: the plan, its parameters, and what it may use."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from omnigraph.engine import arguments
+from omnigraph.engine.resources import Resources
+from omnigraph.engine.spark_bridge import import_spark_module
+from omnigraph.errors import InvalidArgumentError, WrongQueryKindError
+from omnigraph.execution.executor import QueryExecutor
+from omnigraph.execution.optimizer.explain_plan import Explained
+from omnigraph.execution.query_budget import WORK, Budget, Cancellation, ReadOptions
+from omnigraph.execution.result import Result
+from omnigraph.execution.sources.topology.memory_cache import compute_default_bytes
+from omnigraph.query import bind_parameters
+from omnigraph.query.ast import Setting
+from omnigraph.query.logical_plan import ReadPlan
+from omnigraph.query.query_settings import EffectiveSetting, SettingValue, resolve_settings
+from omnigraph.rows.evaluator import Params
+from omnigraph.rows.view import View
+
+# Who answers a read: this process, or the tasks of a Spark session.
+ReadEngine: TypeAlias = Literal["local", "spark"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """A read as a caller asked for it, with the budget that all its stages draw on."""
+
+    text: str
+    name: str | None
+    params: object
+    settings: Mapping[str, SettingValue] | None
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRead:
+    """A read of one snapshot, ready to run."""
+
+    reads: QueryExecutor
+    view: View
+    plan: ReadPlan
+    params: Params
+    now: int
+    options: ReadOptions
+
+    def run(self) -> Result:
+        """Its result."""
+        return self.reads.run(self.plan, self.view, self.params, now=self.now, options=self.options)
+
+    def run_on_spark(self) -> Result:
+        """Its result, found by tasks of the Spark session of this process."""
+        sessions = import_spark_module("spark_session").get_session
+        result: Result = import_spark_module("query").run_query(
+            sessions, self.plan, self.view, self.params, now=self.now, options=self.options
+        )
+        return result
+
+    def explain(self, *, analyze: bool) -> Explained:
+        """How it runs."""
+        return self.reads.explain(
+            self.plan,
+            self.view,
+            self.params,
+            now=self.now,
+            options=self.options,
+            analyze=analyze,
+        )
+
+
+def build_read_request(  # noqa: PLR0913 — one keyword for each decision of the caller
+    text: object,
+    *,
+    name: object = None,
+    params: object = None,
+    timeout: object = None,
+    memory: int | None = None,
+    settings: Mapping[str, SettingValue] | None = None,
+    cancel: object = None,
+) -> ReadRequest:
+    """What a caller asked for; its time starts here."""
+    seconds = _require_optional_seconds("timeout", timeout)
+    bytes_max = arguments.require_optional_count("memory", memory)
+    if cancel is not None and not isinstance(cancel, Cancellation):
+        raise InvalidArgumentError(
+            "cancel", f"a {type(cancel).__name__} is not an omnigraph.Cancellation"
+        )
+    budget = Budget(
+        compute_default_bytes() if bytes_max is None else bytes_max,
+        None if seconds is None else time.monotonic() + seconds,
+        cancellation=cancel,
+    )
+    return ReadRequest(
+        arguments.require_text("text", text),
+        arguments.require_optional_text("name", name),
+        arguments.normalize_parameters(params),
+        settings,
+        budget,
+    )
+
+
+def prepare_read(
+    resources: Resources, view: View, request: ReadRequest, *, is_partial: bool = False
+) -> PreparedRead:
+    """The read of a text, compiled and with its parameters: all, or those there are, to explain."""
+    environment, budget = resources.environment, request.budget
+    compiled = resources.plans.get(
+        request.text, name=request.name, schema=view.schema, budget=budget
+    )
+    plan = compiled.plan
+    if not isinstance(plan, ReadPlan):
+        raise WrongQueryKindError(plan.name, is_mutation=True)
+    _limit_work(request, compiled.settings)
+    bound = bind_parameters(
+        plan.parameters, request.params, strictness=environment.mode, is_partial=is_partial
+    )
+    options = ReadOptions(environment.access, budget)
+    return PreparedRead(resources.reads, view, plan, bound, environment.now_ms(), options)
+
+
+def _limit_work(request: ReadRequest, lines: tuple[Setting, ...]) -> None:
+    if lines or request.settings:
+        settings = resolve_settings(lines, request=request.settings)
+        request.budget.limit_work(_require_number(settings[WORK]))
+
+
+def _require_number(setting: EffectiveSetting) -> int:
+    assert isinstance(setting.value, int), f"{setting.name} is a number"
+    return setting.value
+
+
+def _require_optional_seconds(argument: str, value: object) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise InvalidArgumentError(argument, f"a {type(value).__name__} is not a number of seconds")
+    if math.isnan(value) or value < 0:
+        raise InvalidArgumentError(argument, f"{value} is not a time to wait")
+    return float(value)
+
+
+def require_engine(engine: object) -> ReadEngine:
+    """The engine that a caller named."""
+    match engine:
+        case "local" | "spark":
+            return engine
+        case _:
+            raise InvalidArgumentError("engine", f"{engine!r} is neither 'local' nor 'spark'")

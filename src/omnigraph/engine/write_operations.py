@@ -1,0 +1,224 @@
+"""What a load, a mutation and a schema change prepare."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.dataset as pds
+
+from omnigraph.engine.arguments import normalize_parameters
+from omnigraph.engine.commit import changes_of
+from omnigraph.engine.commit_loop import SchemaChanged, WriteOutcome
+from omnigraph.engine.graph_session import Session
+from omnigraph.engine.resources import Resources
+from omnigraph.errors import ConflictError, InvalidArgumentError, WrongQueryKindError
+from omnigraph.query import bind_parameters
+from omnigraph.query.query_compiler import parse_file, select_query
+from omnigraph.query.typed_tree import Mutation
+from omnigraph.rows.view import View
+from omnigraph.schema import load_catalog
+from omnigraph.schema.accepted_schema import TypeKind
+from omnigraph.schema.migration import MigrationPlan, plan_migration
+from omnigraph.versioning import Transaction
+from omnigraph.writers.inputs import InputOptions, InputSource, Text, read_input
+from omnigraph.writers.load_records import LoadChange, LoadMode, build_load_change
+from omnigraph.writers.mutate import MutationChange, run_mutation
+from omnigraph.writers.prepare import Request, prepare_transaction
+from omnigraph.writers.row_staging import RowStaging
+from omnigraph.writers.schema_migration import Migration, SchemaText, build_migration
+
+_REPEATABLE: Final = (
+    str,
+    os.PathLike,
+    Text,
+    pa.Table,
+    pa.RecordBatch,
+    pds.FileSystemDataset,
+    list,
+    tuple,
+)
+# Modules whose frames hold their rows; what else they have with columns may be lazy.
+_FRAMES: Final = ("pandas", "polars")
+
+
+class LoadOperation:
+    """A load: its source is read once for each schema, however often it is prepared."""
+
+    def __init__(
+        self, resources: Resources, source: InputSource, *, mode: LoadMode, options: InputOptions
+    ) -> None:
+        self._resources = resources
+        self._source = source
+        self._mode = mode
+        self._options = options
+        self._staging = RowStaging(resources.storage.tables)
+        self._read: _LoadedRows | None = None
+
+    @property
+    def loaded(self) -> LoadChange:
+        """What the source holds, once it is prepared."""
+        assert self._read is not None, "a load is asked for after its preparation"
+        return self._read.loaded
+
+    @property
+    def may_repeat(self) -> bool:
+        """An overwrite ends what others wrote meanwhile without having seen it."""
+        return self._mode is not LoadMode.OVERWRITE
+
+    def prepare(self, view: View, request: Request) -> Transaction:
+        """The load on a view; an empty one is a commit too."""
+        change = self._read_rows(view).change
+        keys = self._resources.keys
+        return prepare_transaction(change, view, keys, staging=self._staging, request=request)
+
+    def abandon(self) -> None:
+        """Remove what was written for a load that will never be a commit."""
+        self._staging.abandon()
+
+    def _read_rows(self, view: View) -> LoadChange:
+        """The rows under the schema of a view: the same ones until that changes."""
+        digest = view.schema.digest
+        if self._read is None:
+            found = read_input(self._source, view.accepted, self._options)
+            self._read = _LoadedRows(digest, build_load_change(found, self._mode))
+        elif self._read.digest != digest:
+            self._read = None
+            if _can_be_read_again(self._source):
+                raise SchemaChanged
+            branch = view.snapshot.stream.branch
+            raise ConflictError(
+                f"another schema came into force on branch '{branch}' during this load"
+            )
+        return self._read.loaded
+
+
+@dataclass(frozen=True, slots=True)
+class _LoadedRows:
+    """The rows of a source under one schema."""
+
+    digest: str
+    loaded: LoadChange
+
+
+def _can_be_read_again(source: object) -> bool:
+    """Whether a source is known to give the same rows each time.
+
+    Of anything else the second reading may silently be empty: a cursor, a stream, a generator.
+    """
+    if isinstance(source, _REPEATABLE):
+        return True
+    return type(source).__module__.partition(".")[0] in _FRAMES and hasattr(source, "columns")
+
+
+class MutationOperation:
+    """A mutation: all its statements happen at one instant."""
+
+    def __init__(
+        self, resources: Resources, text: str, *, name: str | None, params: object
+    ) -> None:
+        self._resources = resources
+        self._text = text
+        self._name = name
+        self._params = normalize_parameters(params)
+        self._now = resources.environment.now_ms()
+        self._staging = RowStaging(resources.storage.tables)
+        self.query_name = ""
+        self.mutated: MutationChange | None = None
+
+    @property
+    def may_repeat(self) -> bool:
+        """An update or a delete of what others changed is for its author to decide again."""
+        return self.mutated is not None and self.mutated.is_insert_only
+
+    def prepare(self, view: View, request: Request) -> Transaction | None:
+        """The mutation on a view; None when it changes nothing."""
+        plan = self._plan(view)
+        self.query_name = plan.name
+        mode = self._resources.environment.mode
+        params = bind_parameters(plan.parameters, self._params, strictness=mode)
+        keys = self._resources.keys
+        self.mutated = run_mutation(plan, params, now=self._now, view=view, keys=keys)
+        if not self.mutated.change:
+            return None
+        request = Request(request.signature, self.mutated.reads, request.requires)
+        return prepare_transaction(
+            self.mutated.change, view, keys, staging=self._staging, request=request
+        )
+
+    def abandon(self) -> None:
+        """Remove what was written for a mutation that will never be a commit."""
+        self._staging.abandon()
+
+    def count_affected(self, written: WriteOutcome) -> tuple[int, int]:
+        """How many nodes and edges were touched: for a repeated request, those of its commit."""
+        if written.record is not None and (written.is_repeated or self.mutated is None):
+            self.query_name = select_query(parse_file(self._text).file, self._name).name.text
+            found = changes_of(written.record)
+            nodes = sum(each.total for key, each in found.items() if key.kind is TypeKind.NODE)
+            return nodes, sum(each.total for each in found.values()) - nodes
+        assert self.mutated is not None, "a write that was not refused was prepared"
+        return self.mutated.nodes, self.mutated.edges
+
+    def _plan(self, view: View) -> Mutation:
+        plans = self._resources.plans
+        plan = plans.get(self._text, name=self._name, schema=view.schema).plan
+        if not isinstance(plan, Mutation):
+            raise WrongQueryKindError(plan.name, is_mutation=False)
+        return plan
+
+
+class MigrationOperation:
+    """A schema change: planned once, because another schema in between is for its author."""
+
+    may_repeat = True
+
+    def __init__(self, resources: Resources, source: str) -> None:
+        self._resources = resources
+        self._source = source
+        self._catalog = load_catalog(source, mode=resources.environment.mode)
+        self._migrated: Migration | None = None
+        self._after_sweep = 0
+
+    @property
+    def plan(self) -> MigrationPlan:
+        """The steps of the prepared change."""
+        assert self._migrated is not None, "a plan is asked for after its preparation"
+        return self._migrated.plan
+
+    def plan_of(self, written: WriteOutcome, session: Session) -> MigrationPlan:
+        """The steps of what was written: for a repeated request, those that its commit took."""
+        record = written.record
+        if self._migrated is not None or record is None:
+            return self.plan
+        if self._resources.schemas.get(record.schema).source != self._source:
+            # It would look as if this schema were in force.
+            reason = f"commit {record.commit} has it, which brought another schema"
+            raise InvalidArgumentError(
+                "key", reason, hint="use a word of its own for every request"
+            )
+        before = self._resources.history.read_by_commit(record.parent or record.commit)
+        return plan_migration(session.open_view(before).accepted, self._catalog)
+
+    def prepare(self, view: View, request: Request) -> Transaction | None:
+        """The change on a view; None when the schema is in force already."""
+        newest = self._resources.committer.sweeps.find_newest()
+        if self._migrated is not None:
+            transaction = self._migrated.rebuild_transaction(view.snapshot)
+            # A clean-up since then may be removing the tables of new types: they are made anew.
+            if newest == self._after_sweep:
+                return transaction
+        self._after_sweep = newest
+        self._migrated = build_migration(
+            view,
+            SchemaText(self._source, self._catalog),
+            tables=self._resources.storage.tables,
+            schemas=self._resources.schemas,
+            signature=request.signature,
+        )
+        return self._migrated.transaction
+
+    def abandon(self) -> None:
+        """Nothing to remove: tables that no record names are for the collector."""

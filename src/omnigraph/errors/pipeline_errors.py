@@ -1,0 +1,139 @@
+"""A pipeline whose definition, secrets, source or run is at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from omnigraph.errors.base_error import OmnigraphError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with a definition: where it is, what it is, and what to do about it.
+
+    `path` leads to it through the document, such as `into[0].map.nodes[1]`.
+    """
+
+    file: str
+    line: int
+    column: int
+    message: str
+    hint: str | None = None
+    path: str | None = None
+
+    def __str__(self) -> str:
+        told = f"{self.file}:{self.line}:{self.column}: {self.message}"
+        told = told if self.hint is None else f"{told} ({self.hint})"
+        return told if self.path is None else f"{told}, at {self.path}"
+
+    def to_json(self) -> dict[str, str | int | None]:
+        """The document of a problem."""
+        return {
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "path": self.path,
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+
+class PipelineInvalidError(OmnigraphError):
+    """A definition or mapping that cannot be run; `problems` are all of them."""
+
+    code = "pipeline_invalid"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class PipelineNotFoundError(OmnigraphError):
+    """No definition of that name is there."""
+
+    code = "pipeline_not_found"
+
+    def __init__(self, name: str, *, hint: str | None = None) -> None:
+        super().__init__(f"pipeline '{name}' not found", hint=hint)
+        self.name = name
+
+
+class SecretMissingError(OmnigraphError):
+    """A value that a definition takes from the environment is not set; `names` are its names."""
+
+    code = "secret_missing"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        told = ", ".join(f"${{{name}}}" for name in names)
+        super().__init__(f"not set: {told}", hint="set it in the environment, or in the env_file")
+        self.names = tuple(names)
+
+
+class SourceFailedError(OmnigraphError):
+    """A source that could not be read this time; later it may be."""
+
+    code = "source_failed"
+    retryable = True
+
+
+class SourceRefusedError(OmnigraphError):
+    """A source that does not hold what the definition says."""
+
+    code = "source_refused"
+
+
+class TooManyRejectedError(OmnigraphError):
+    """A run that would leave out more rows than its target tolerates; nothing was committed.
+
+    `rejects` is the file with the reasons.
+    """
+
+    code = "too_many_rejected"
+
+    def __init__(self, rejected: int, rows: int, *, allowed: str, rejects: str | None) -> None:
+        reasons = "" if rejects is None else f"reasons in {rejects}; "
+        super().__init__(
+            f"{rejected} of {rows} rows were rejected, and {allowed} may be",
+            hint=f"{reasons}mend the records, or raise 'max_rejected'",
+        )
+        self.rejected = rejected
+        self.rows = rows
+        self.rejects = rejects
+
+
+class TooFewRowsError(OmnigraphError):
+    """A run that would load fewer rows than its target expects; nothing was committed."""
+
+    code = "too_few_rows"
+
+    def __init__(self, rows: int, *, minimum: int) -> None:
+        super().__init__(
+            f"the run would load {rows} rows, and 'min_rows' expects {minimum}",
+            hint="look whether the source is complete, or lower 'min_rows'",
+        )
+        self.rows = rows
+        self.minimum = minimum
+
+
+class ApprovalRequiredError(OmnigraphError):
+    """A run that would replace data and that nobody approved; `digest` is what to approve."""
+
+    code = "approval_required"
+
+    def __init__(self, pipeline: str, digest: str) -> None:
+        super().__init__(
+            f"pipeline '{pipeline}' overwrites data, and this definition is not approved",
+            hint=f"look at `omnigraph pipeline plan`, then run it with --approve {digest}",
+        )
+        self.digest = digest
+
+
+class RunFailedError(OmnigraphError):
+    """A run whose targets did not all succeed; `run_id` names it in the ledger."""
+
+    code = "run_failed"
+
+    def __init__(self, message: str, *, run_id: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.run_id = run_id

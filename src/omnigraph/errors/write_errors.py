@@ -1,0 +1,275 @@
+"""A write that was refused, overtaken or left in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from omnigraph.errors.base_error import OmnigraphError
+
+# How many conflicts the message of an error tells; it carries them all, or the first thousands.
+CONFLICTS_SHOWN_MAX: Final = 3
+_PREFERABLE: Final = frozenset({"divergent_insert", "divergent_update", "delete_vs_update"})
+
+
+class MigrationUnsupportedError(OmnigraphError):
+    """A schema change that cannot be applied to existing data."""
+
+    code = "migration_unsupported"
+
+
+# How many violations of one write are told one by one; the others are counted.
+VIOLATIONS_SHOWN_MAX = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken rule: `message` says it all, the other fields say it to a program.
+
+    `place` is where the value came from, such as `people.jsonl line 7`; None for a mutation.
+    """
+
+    rule: str
+    message: str
+    type_name: str | None = None
+    property: str | None = None
+    value: str | None = None
+    entity_id: str | None = None
+    place: str | None = None
+
+    def __str__(self) -> str:
+        return self.message if self.place is None else f"{self.place}: {self.message}"
+
+
+class WriteRefusedError(OmnigraphError):
+    """A write that breaks rules of the schema; nothing was written.
+
+    `violations` are the first of them, `count` is how many there are.
+    """
+
+    code = "write_refused"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        violations: Sequence[Violation] = (),
+        count: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.violations = tuple(violations)
+        self.count = len(self.violations) if count is None else count
+
+
+def format_violations(violations: Sequence[Violation], count: int) -> str:
+    """The message for some violations: one line each, and how many more there are."""
+    shown = violations[:VIOLATIONS_SHOWN_MAX]
+    more = count - len(shown)
+    return "\n".join([*map(str, shown), *([f"… and {more} more"] if more else [])])
+
+
+class KeyConflictError(WriteRefusedError):
+    """A strict insert met existing entities; `type_name` and `entity_id` name the first of them.
+
+    `count` is how many there are, of which `others` are told too.
+    """
+
+    code = "key_conflict"
+
+    def __init__(
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        place: str | None = None,
+        others: Sequence[Violation] = (),
+        count: int | None = None,
+    ) -> None:
+        violations = [self.build_violation(type_name, entity_id, place), *others]
+        known = len(violations) if count is None else count
+        super().__init__(
+            format_violations(violations, known),
+            violations=violations,
+            count=known,
+            hint="use mode 'merge' to replace existing entities",
+        )
+        self.type_name = type_name
+        self.entity_id = entity_id
+
+    @staticmethod
+    def build_violation(type_name: str, entity_id: str, place: str | None) -> Violation:
+        """One entity that exists, and where another one of its id came from."""
+        message = f"{type_name} '{entity_id}' already exists"
+        return Violation(
+            "key", message, type_name=type_name, value=entity_id, entity_id=entity_id, place=place
+        )
+
+
+class UnusableKeyError(WriteRefusedError):
+    """A key value that cannot identify an entity; `row` counts from 0."""
+
+    code = "unusable_key"
+
+    def __init__(self, type_key: str, *, member: str, row: int, value: str) -> None:
+        super().__init__(
+            f"{type_key} row {row}: '{member}' is {value}, which cannot identify an entity",
+            hint="give every key property a finite value",
+        )
+        self.type_key = type_key
+        self.member = member
+        self.row = row
+        self.value = value
+
+
+class LoadError(WriteRefusedError):
+    """Input that cannot be read; `record` is the first bad one from 1, or 0 for all of it."""
+
+    code = "load_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        record: int,
+        violations: Sequence[Violation] = (),
+        count: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, violations=violations, count=count, hint=hint)
+        self.record = record
+
+
+class ConflictError(OmnigraphError):
+    """Another commit changed what this write depends on; nothing was written."""
+
+    code = "conflict"
+    retryable = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        type_key: str | None = None,
+        entity_id: str | None = None,
+        commit: str | None = None,
+    ) -> None:
+        super().__init__(message, hint="read the branch again and repeat the write")
+        self.type_key = type_key
+        self.entity_id = entity_id
+        self.commit = commit
+
+
+class PreconditionFailedError(OmnigraphError):
+    """The head of the branch is not the expected commit; nothing was written."""
+
+    code = "precondition_failed"
+
+    def __init__(self, branch: str, *, expected: str, actual: str) -> None:
+        super().__init__(
+            f"branch '{branch}' is at commit {actual}, not at {expected}",
+            hint="read the branch again and decide on its new state",
+        )
+        self.branch = branch
+        self.expected = expected
+        self.actual = actual
+
+
+class StagingExpiredError(OmnigraphError):
+    """A clean-up overtook a write, which was stopped or took longer than the grace."""
+
+    code = "staging_expired"
+    retryable = True
+
+
+class InDoubtError(OmnigraphError):
+    """A commit that may or may not have happened; `commit` names it."""
+
+    code = "in_doubt"
+
+    def __init__(self, message: str, *, commit: str | None = None) -> None:
+        super().__init__(message, hint="look the commit up by its id before repeating the write")
+        self.commit = commit
+
+
+@dataclass(frozen=True, slots=True)
+class EntityConflict:
+    """One entity that two sides leave in different states, or that breaks a rule after a merge.
+
+    `kind` is one of divergent_insert, divergent_update, delete_vs_update, orphan_edge,
+    unique_violation, cardinality_violation, value_constraint_violation and schema_conflict. `ours`
+    is the state on the branch that is merged into, `theirs` the one that is merged, `base` the one
+    both came from; None where the entity does not exist. Of an entity that exists on all sides
+    only the properties that differ are told; edges have their ends as `@src` and `@dst`.
+    """
+
+    kind: str
+    entity_kind: str
+    type_name: str
+    entity_id: str | None
+    message: str
+    base: Mapping[str, object] | None = None
+    ours: Mapping[str, object] | None = None
+    theirs: Mapping[str, object] | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """The document of a conflict: MergeConflict, with the three states."""
+        return {
+            "entity_kind": self.entity_kind,
+            "type_name": self.type_name,
+            "entity_id": self.entity_id,
+            "kind": self.kind,
+            "message": self.message,
+            "base": self.base,
+            "ours": self.ours,
+            "theirs": self.theirs,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.message}"
+
+
+class MergeConflictError(OmnigraphError):
+    """Both sides of a merge changed the same entities, or break a rule together.
+
+    So it is of a revert or a cherry-pick and what the branch has become; `operation` tells which.
+    Nothing was written. `conflicts` are all of them, or the first thousands; `count` is how many
+    there are.
+    """
+
+    code = "merge_conflicts"
+
+    def __init__(
+        self,
+        conflicts: Sequence[EntityConflict],
+        *,
+        count: int | None = None,
+        operation: str = "merge",
+    ) -> None:
+        self.operation = operation
+        self.conflicts = tuple(conflicts)
+        self.count = len(self.conflicts) if count is None else count
+        told = "; ".join(str(each) for each in self.conflicts[:CONFLICTS_SHOWN_MAX])
+        more = self.count - min(len(self.conflicts), CONFLICTS_SHOWN_MAX)
+        super().__init__(
+            f"{operation} conflicts: {told}{f'; and {more} more' if more else ''}",
+            hint=self._format_hint(),
+        )
+
+    @property
+    def is_preferable(self) -> bool:
+        """Whether a preference for one side would decide every conflict."""
+        return all(each.kind in _PREFERABLE for each in self.conflicts)
+
+    def _format_hint(self) -> str:
+        match self.operation == "merge", self.is_preferable:
+            case True, True:
+                return "change one side, or pass prefer='ours' or 'theirs'"
+            case True, False:
+                return "change one side so that both go together, and merge again"
+            case _, True:
+                way = "keep what the branch has with prefer='ours'"
+                return f"{way}, or take what the {self.operation} makes of it with 'theirs'"
+            case _:
+                return f"change the branch so that the {self.operation} fits, and try again"

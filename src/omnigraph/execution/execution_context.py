@@ -1,0 +1,259 @@
+"""One read under way: where it reads, what its variables are, and what it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.execution.batch import Batch, BoundEdges
+from omnigraph.execution.query_budget import Budget
+from omnigraph.execution.search import search_nodes
+from omnigraph.execution.sorted_arrays import find_distinct
+from omnigraph.execution.sources.graph_source import DenseIds, Entities, RowIndices, Source
+from omnigraph.query import logical_plan as plans
+from omnigraph.query.ast import CompareOp
+from omnigraph.query.tree_walk import chain_of, iter_subexpressions, variables_of
+from omnigraph.query.typed_tree import (
+    Compare,
+    Expr,
+    Prefix,
+    PropertyValue,
+    Substring,
+    SystemName,
+    SystemValue,
+    TextMatch,
+)
+from omnigraph.rows.columns import arrow_type_of
+from omnigraph.rows.comparison import NUMPY_COMPARISONS, flatten_chunks, to_numpy
+from omnigraph.rows.evaluator import Params, evaluate
+from omnigraph.rows.pushdown import iter_conjuncts
+from omnigraph.rows.row_order import compute_order_codes
+from omnigraph.rows.view import View
+
+# From a text and a dimension to a vector.
+Embedder: TypeAlias = Callable[[str, int], Sequence[float]]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+# From so many rows on, telling nodes apart costs less than testing some of them again.
+_DISTINCT_MIN = 4_096
+# Rows whose texts are searched between two looks at the budget: each may take a microsecond.
+_TEXT_ROWS = 2**15
+_Field: TypeAlias = PropertyValue | SystemValue
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionContext:
+    """What every operator of a read is given; the instant of the request is in `params`."""
+
+    view: View
+    source: Source
+    params: Params
+    budget: Budget
+    embed: Embedder | None = None
+    # The type of each node variable, and the types of each edge variable, of the plan and its
+    # blocks; no two variables of a plan have the same name.
+    nodes_of: Mapping[str, str] = field(default_factory=dict)
+    edges_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def with_variables(self, root: plans.Operator) -> ExecutionContext:
+        """The same reading with the variables of a plan."""
+        nodes: dict[str, str] = {}
+        edges: dict[str, tuple[str, ...]] = {}
+        for operator in _iter_operators(root):
+            match operator:
+                case plans.Scan(variable=variable, type_name=type_name):
+                    nodes[variable] = type_name
+                case plans.Expand():
+                    nodes[operator.source] = operator.source_type
+                    nodes[operator.target] = operator.target_type
+                    if operator.edge_variable is not None:
+                        types = tuple(step.edge_type for step in operator.steps)
+                        edges[operator.edge_variable] = types
+                case _:
+                    pass
+        return replace(self, nodes_of=nodes, edges_of=edges)
+
+    def rows_of(self, batch: Batch) -> BatchRows:
+        """Rows as expressions see them."""
+        return BatchRows(self, batch)
+
+    def evaluate_mask(self, batch: Batch, conditions: Iterable[Expr]) -> Mask:
+        """Which rows satisfy all conditions."""
+        mask = np.ones(batch.num_rows, np.bool_)
+        if batch.num_rows:
+            for condition in iter_conjuncts(conditions):
+                mask &= self._test_condition(batch, condition)
+        return mask
+
+    def _test_condition(self, batch: Batch, condition: Expr) -> Mask:
+        if isinstance(condition, TextMatch):
+            known = search_nodes(condition, batch.nodes[condition.variable], self)
+            if known is not None:
+                return known
+        names = variables_of(condition)
+        if names and names <= batch.nodes.keys():
+            if len(names) == 2:
+                found = self._compare_nodes(batch, condition)
+                if found is not None:
+                    return found
+            elif len(names) == 1 and batch.num_rows >= _DISTINCT_MIN:
+                # The rows of large batches repeat their nodes many times.
+                (name,) = names
+                nodes, places = find_distinct(batch.nodes[name])
+                return self._evaluate_condition(Batch(len(nodes), {name: nodes}), condition).take(
+                    places
+                )
+        return self._evaluate_condition(batch, condition)
+
+    def _compare_nodes(self, batch: Batch, condition: Expr) -> Mask | None:
+        """A comparison of two nodes, if there is a faster way than by the values at each row."""
+        if not isinstance(condition, Compare):
+            return None
+        left, right, op = condition.left, condition.right, condition.op
+        if not isinstance(left, _Field) or not isinstance(right, _Field):
+            return None
+        if self._can_compare_ids(left, right) and op in (CompareOp.EQ, CompareOp.NE):
+            numbers = batch.nodes[left.variable], batch.nodes[right.variable]
+            return np.equal(*numbers) if op is CompareOp.EQ else np.not_equal(*numbers)
+        is_text = all(arrow_type_of(each.type) == pa.utf8() for each in (left, right))
+        if not is_text or batch.num_rows < _DISTINCT_MIN:
+            return None
+        return self._compare_texts(batch, left, right, op)
+
+    def _can_compare_ids(self, left: _Field, right: _Field) -> bool:
+        """Whether two nodes are the same exactly if their fields are equal."""
+        type_name = self.nodes_of[left.variable]
+        if type_name != self.nodes_of[right.variable]:
+            return False
+        match left, right:
+            case SystemValue(), SystemValue():
+                return True
+            case PropertyValue(property=name, type=kind), PropertyValue(property=other):
+                is_key = self.view.catalog.nodes[type_name].key == (name,)
+                # Two zeros are equal, but not the same key.
+                return is_key and name == other and not pa.types.is_floating(arrow_type_of(kind))
+            case _:
+                return False
+
+    def _compare_texts(self, batch: Batch, left: _Field, right: _Field, op: CompareOp) -> Mask:
+        """Texts as integers: each distinct one is fetched once, and none is copied to a row."""
+        parts: list[pa.Array] = []
+        places: list[RowIndices] = []
+        for field_ in (left, right):
+            nodes, at = find_distinct(batch.nodes[field_.variable])
+            rows = self.rows_of(Batch(len(nodes), {field_.variable: nodes}))
+            places.append(at + sum(map(len, parts)))
+            parts.append(flatten_chunks(evaluate(field_, rows, self.params)))
+        texts = pa.concat_arrays(parts)
+        if op in (CompareOp.EQ, CompareOp.NE):
+            codes = to_numpy(texts.dictionary_encode().indices)
+        else:
+            codes = compute_order_codes(texts)
+        found: Mask = NUMPY_COMPARISONS[op](*(codes.take(at) for at in places))
+        if texts.null_count:
+            is_known = to_numpy(texts.is_valid())
+            found &= is_known.take(places[0]) & is_known.take(places[1])
+        return found
+
+    def _evaluate_condition(self, batch: Batch, condition: Expr) -> Mask:
+        if batch.num_rows > _TEXT_ROWS and any(
+            isinstance(part, Substring | Prefix) for part in iter_subexpressions(condition)
+        ):
+            starts = range(0, batch.num_rows, _TEXT_ROWS)
+            parts = (np.arange(at, min(at + _TEXT_ROWS, batch.num_rows)) for at in starts)
+            return np.concatenate(
+                [self._evaluate_condition(batch.take(each), condition) for each in parts]
+            )
+        self.budget.check_interrupts()
+        found = evaluate(condition, self.rows_of(batch), self.params)
+        if isinstance(found, pa.Scalar):
+            return np.full(batch.num_rows, found.as_py() is True)
+        mask: Mask = to_numpy(found)
+        return mask
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRows:
+    """The rows of a batch, whose values are fetched when an expression asks for them."""
+
+    context: ExecutionContext
+    batch: Batch
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return self.batch.num_rows
+
+    def get_property(self, variable: str, name: str) -> pa.Array:
+        """The values of a property; that of a bound selection is united over its members."""
+        numbers = self.batch.nodes.get(variable)
+        if numbers is not None:
+            nodes = self.context.source.get_nodes(self.context.nodes_of[variable])
+            return nodes.fetch_values(name, numbers)
+        return self._fetch_edge_values(variable, lambda _, edges, at: edges.fetch_values(name, at))
+
+    def get_system_field(self, variable: str, name: SystemName) -> pa.Array:
+        """The values of a system field."""
+        numbers = self.batch.nodes.get(variable)
+        if numbers is not None:
+            return self.context.source.get_nodes(self.context.nodes_of[variable]).fetch_ids(numbers)
+        match name:
+            case SystemName.ID:
+                return self._fetch_edge_values(variable, lambda _, edges, at: edges.fetch_ids(at))
+            case SystemName.TYPE:
+                bound = self.batch.edges[variable]
+                if not bound.types:
+                    return pa.array([], pa.utf8())
+                return pa.array(bound.types, pa.utf8()).take(pa.array(bound.type_indices))
+            case SystemName.SRC:
+                return self._fetch_edge_values(variable, self._fetch_source_ids)
+            case SystemName.DST:
+                return self._fetch_edge_values(variable, self._fetch_target_ids)
+
+    def _fetch_source_ids(self, type_name: str, _: Entities, at: DenseIds) -> pa.Array:
+        source, edge_type = self.context.source, self.context.view.catalog.edges[type_name]
+        return source.get_nodes(edge_type.source).fetch_ids(
+            source.get_edges(type_name).fetch_sources(at)
+        )
+
+    def _fetch_target_ids(self, type_name: str, _: Entities, at: DenseIds) -> pa.Array:
+        source, edge_type = self.context.source, self.context.view.catalog.edges[type_name]
+        return source.get_nodes(edge_type.target).fetch_ids(
+            source.get_edges(type_name).fetch_targets(at)
+        )
+
+    def _fetch_edge_values(
+        self, variable: str, values: Callable[[str, Entities, DenseIds], pa.Array]
+    ) -> pa.Array:
+        bound = self.batch.edges[variable]
+        source = self.context.source
+        if len(bound.types) == 1:
+            return values(bound.types[0], source.get_edges(bound.types[0]), bound.dense_ids)
+        if not bound.types:
+            # A selection that fits no edge has no rows, and so no values to know the type of.
+            return pa.nulls(0)
+        return _merge_type_values(bound, lambda name, at: values(name, source.get_edges(name), at))
+
+
+def _merge_type_values(bound: BoundEdges, values: Callable[[str, DenseIds], pa.Array]) -> pa.Array:
+    """The values of each member's edges, put back in the order of the rows."""
+    places = [np.flatnonzero(bound.type_indices == member) for member in range(len(bound.types))]
+    parts = [
+        flatten_chunks(values(name, bound.dense_ids.take(at)))
+        for name, at in zip(bound.types, places, strict=True)
+    ]
+    order = np.empty(len(bound.type_indices), np.int64)
+    order[np.concatenate(places)] = np.arange(len(order))
+    return pa.concat_arrays(parts).take(pa.array(order))
+
+
+def _iter_operators(root: plans.Operator) -> Iterator[plans.Operator]:
+    for operator in chain_of(root):
+        yield operator
+        if isinstance(operator, plans.Exists | plans.CompareBlock):
+            yield from _iter_operators(operator.block)

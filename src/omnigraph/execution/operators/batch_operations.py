@@ -1,0 +1,115 @@
+"""Rows of batches: cutting, joining and leaving out what nothing reads any more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.execution.batch import Batch, BoundEdges
+from omnigraph.execution.sorted_arrays import pack_pairs, sort_distinct_pairs, unpack_pairs
+from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
+
+# The variables that something above still reads; None is all of them.
+KeptVariables = frozenset[str] | None
+
+_NODE_BYTES = 4
+_EDGE_BYTES = 6
+_INDEX_BYTES = 8
+
+
+def prune_variables(batch: Batch, kept: KeptVariables) -> Batch:
+    """The rows without the variables that nothing reads any more."""
+    if kept is None or kept.issuperset((*batch.nodes, *batch.edges)):
+        return batch
+    return Batch(
+        batch.num_rows,
+        {name: numbers for name, numbers in batch.nodes.items() if name in kept},
+        {name: edges for name, edges in batch.edges.items() if name in kept},
+        batch.outer,
+        batch.scores,
+    )
+
+
+def add_variables(
+    batch: Batch,
+    *,
+    nodes: Mapping[str, DenseIds] | None = None,
+    edges: Mapping[str, BoundEdges] | None = None,
+    kept: KeptVariables = None,
+) -> Batch:
+    """The rows with more variables, as far as anything reads them."""
+
+    def is_kept(name: str) -> bool:
+        return kept is None or name in kept
+
+    return Batch(
+        batch.num_rows,
+        {**batch.nodes, **{name: each for name, each in (nodes or {}).items() if is_kept(name)}},
+        {**batch.edges, **{name: each for name, each in (edges or {}).items() if is_kept(name)}},
+        batch.outer,
+        batch.scores,
+    )
+
+
+def filter_rows(batch: Batch, mask: npt.NDArray[np.bool_]) -> Batch:
+    """The rows that a mask keeps."""
+    return batch if mask.all() else batch.take(np.flatnonzero(mask))
+
+
+def slice_batch(batch: Batch, start: int, end: int) -> Batch:
+    """Rows that follow each other; nothing is copied."""
+    return Batch(
+        end - start,
+        {name: numbers[start:end] for name, numbers in batch.nodes.items()},
+        {
+            name: BoundEdges(each.types, each.type_indices[start:end], each.dense_ids[start:end])
+            for name, each in batch.edges.items()
+        },
+        None if batch.outer is None else batch.outer[start:end],
+        None if batch.scores is None else batch.scores.slice(start, end - start),
+    )
+
+
+def concatenate_batches(batches: Sequence[Batch]) -> Batch:
+    """The rows of batches with the same variables, of which there is at least one."""
+    if len(batches) == 1:
+        return batches[0]
+    first = batches[0]
+    outers = [each.outer for each in batches if each.outer is not None]
+    scores = [each.scores for each in batches if each.scores is not None]
+    return Batch(
+        sum(each.num_rows for each in batches),
+        {name: np.concatenate([each.nodes[name] for each in batches]) for name in first.nodes},
+        {
+            name: BoundEdges(
+                edges.types,
+                np.concatenate([each.edges[name].type_indices for each in batches]),
+                np.concatenate([each.edges[name].dense_ids for each in batches]),
+            )
+            for name, edges in first.edges.items()
+        },
+        np.concatenate(outers) if outers else None,
+        pa.concat_arrays(scores) if scores else None,
+    )
+
+
+def count_row_bytes(batch: Batch) -> int:
+    """How many bytes a row takes."""
+    places = _INDEX_BYTES * ((batch.outer is not None) + (batch.scores is not None))
+    return _NODE_BYTES * len(batch.nodes) + _EDGE_BYTES * len(batch.edges) + places
+
+
+def without_repetitions(batch: Batch) -> Batch:
+    """The distinct rows of a block, if telling them apart is cheap; else all of them."""
+    assert batch.outer is not None
+    if batch.edges or len(batch.nodes) > 1:
+        return batch
+    if not batch.nodes:
+        found: RowIndices = np.flatnonzero(np.bincount(batch.outer))
+        return Batch(len(found), outer=found)
+    ((name, numbers),) = batch.nodes.items()
+    outer, kept = unpack_pairs(sort_distinct_pairs(pack_pairs(batch.outer, numbers)))
+    return Batch(len(outer), {name: kept}, outer=outer)

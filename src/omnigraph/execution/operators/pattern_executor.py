@@ -1,0 +1,412 @@
+"""Running a chain of operators: from a leaf through steps, a morsel at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from omnigraph.execution.batch import Batch
+from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.operators.batch_operations import (
+    KeptVariables,
+    concatenate_batches,
+    count_row_bytes,
+    slice_batch,
+    without_repetitions,
+)
+from omnigraph.execution.operators.expand_operator import (
+    CloseEdgesOperator,
+    CloseOperator,
+    ExpandOperator,
+)
+from omnigraph.execution.operators.filter_operator import FilterOperator, PhysicalOperator
+from omnigraph.execution.operators.join_keys import Equality, equality_of
+from omnigraph.execution.operators.scan_operator import (
+    HashJoinOperator,
+    LookupOperator,
+    ScanOperator,
+)
+from omnigraph.execution.operators.semi_join_operator import (
+    BlockRows,
+    BlockRunner,
+    CompareBlockOperator,
+    SemiJoinOperator,
+)
+from omnigraph.execution.sources.graph_source import RowIndices
+from omnigraph.query import logical_plan as plans
+from omnigraph.query.tree_walk import bound_variables_of, chain_of, used_variables_of
+from omnigraph.query.typed_tree import Expr
+
+# Rows that a step makes at once: with fewer, steps cost more than rows; more leave the caches.
+MORSEL_ROWS = 1_000_000
+
+# To find the first rows, morsels start small, and grow by this factor.
+_FIRST_MORSEL_ROWS = 1_024
+_MORSEL_GROWTH = 4
+
+# From so many rows on it pays to leave out repetitions.
+_REPETITIONS_MIN = 1_000
+
+
+def run_pattern(
+    operator: plans.Operator,
+    reading: ExecutionContext,
+    outer: Batch | None = None,
+    *,
+    limit: int | None = None,
+    needed: KeptVariables = None,
+) -> Batch:
+    """The rows of a chain of operators; with a limit, any so many of them.
+
+    `outer` are the rows around a block. `needed` names the variables that are read afterwards;
+    None keeps all of them.
+    """
+    batches = stream_pattern(operator, reading, outer, limit=limit, needed=needed)
+    return collect_batches(batches, reading, limit=limit)
+
+
+def stream_pattern(
+    operator: plans.Operator,
+    reading: ExecutionContext,
+    outer: Batch | None = None,
+    *,
+    limit: int | None = None,
+    needed: KeptVariables = None,
+) -> Iterator[Batch]:
+    """The same rows some at a time, and at least one batch; more may come than a limit says."""
+    leaf, *operators = chain_of(operator)
+    start = Batch(1)
+    if isinstance(leaf, plans.Outer):
+        assert outer is not None, "a block needs the rows around it"
+        start = outer
+    ranks = [place for place, each in enumerate(operators) if isinstance(each, plans.Rank)]
+    if ranks:
+        above = operators[ranks[-1] :]
+        start = _rank_rows(above, reading, outer, needed)
+        operators = above[1:]
+    is_first = isinstance(leaf, plans.Unit) and not ranks
+    steps = build_operators(operators, _ChainRunner(reading), needed=needed, is_first=is_first)
+    yield from _OperatorPipeline(reading, steps, _MorselSizer(limit)).iter_batches(0, start)
+
+
+def collect_batches(
+    batches: Iterable[Batch], reading: ExecutionContext, *, limit: int | None = None
+) -> Batch:
+    """All rows of batches, or the first of them, in one."""
+    budget = reading.budget
+    found: list[Batch] = []
+    held = rows = 0
+    try:
+        for batch in batches:
+            nbytes = batch.num_rows * count_row_bytes(batch)
+            budget.allocate(nbytes)
+            held += nbytes
+            rows += batch.num_rows
+            found.append(batch)
+            if limit is not None and rows >= limit:
+                break
+        parts = [each for each in found if each.num_rows] or found[:1]
+        if len(parts) > 1:
+            budget.require_memory(held)
+        batch = concatenate_batches(parts)
+    finally:
+        budget.release(held)
+    return batch if limit is None or rows <= limit else slice_batch(batch, 0, limit)
+
+
+def _rank_rows(
+    above: Sequence[plans.Operator],
+    reading: ExecutionContext,
+    outer: Batch | None,
+    needed: KeptVariables,
+) -> Batch:
+    """The rows of a rank, which is the first of some operators."""
+    rank = above[0]
+    assert isinstance(rank, plans.Rank)
+    if needed is not None:
+        needed = needed.union(*map(used_variables_of, above))
+    # Imported when it is needed: most queries do not search.
+    from omnigraph.execution import search  # noqa: PLC0415
+
+    return search.rank_rows(rank, run_pattern(rank.input, reading, outer, needed=needed), reading)
+
+
+@dataclass(frozen=True, slots=True)
+class _ChainRunner:
+    """Runs the chains of operators inside others."""
+
+    context: ExecutionContext
+
+    def compile_block(
+        self, operators: Sequence[plans.Operator], *, needed: frozenset[str], is_set: bool = False
+    ) -> BlockRows:
+        """The rows of a block's operators; of a set, repetitions may be left out."""
+        steps = build_operators(operators, self, needed=needed, is_first=False)
+        return partial(
+            _OperatorPipeline(self.context, steps, _MorselSizer(None), is_set=is_set).iter_batches,
+            0,
+        )
+
+    def run_component(self, operators: Sequence[plans.Operator], needed: KeptVariables) -> Batch:
+        """The rows of operators that start with a scan."""
+        steps = build_operators(operators, self, needed=needed, is_first=True)
+        return collect_batches(
+            _OperatorPipeline(self.context, steps, _MorselSizer(None)).iter_batches(0, Batch(1)),
+            self.context,
+        )
+
+
+class _SplitBatch(NamedTuple):
+    """Rows that a step gets in pieces, what is left of the pieces, and what the rows take."""
+
+    number: int
+    batch: Batch
+    pieces: Iterator[tuple[int, int]]
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _OperatorPipeline:
+    """Rows through steps; a step that would make too many at once gets its rows in pieces."""
+
+    context: ExecutionContext
+    steps: Sequence[PhysicalOperator]
+    morsel_sizer: _MorselSizer
+    is_set: bool = False
+
+    def iter_batches(self, first: int, batch: Batch) -> Iterator[Batch]:
+        """What rows become by the steps from one on."""
+        # Rows that are cut, the innermost last: a stack, as a pattern may have very many steps.
+        cut: list[_SplitBatch] = []
+        budget = self.context.budget
+        number: int | None = first
+        try:
+            while number is not None:
+                budget.check_interrupts()
+                if number == len(self.steps):
+                    yield batch
+                    number, batch = self._run_next_piece(cut)
+                    continue
+                pieces = self.morsel_sizer.split_rows(
+                    self.steps[number].estimate_fan_out(batch), batch.num_rows
+                )
+                if pieces is None:
+                    batch = self._run_operator(number, batch)
+                    number += 1
+                else:
+                    nbytes = batch.num_rows * count_row_bytes(batch)
+                    budget.allocate(nbytes)
+                    cut.append(_SplitBatch(number, batch, pieces, nbytes))
+                    number, batch = self._run_next_piece(cut)
+        finally:
+            budget.release(sum(each.nbytes for each in cut))
+
+    def _run_next_piece(self, cut: list[_SplitBatch]) -> tuple[int | None, Batch]:
+        """The next piece of the innermost rows that have one, after its step."""
+        while cut:
+            last = cut[-1]
+            for start, end in last.pieces:
+                piece = self._run_operator(last.number, slice_batch(last.batch, start, end))
+                return last.number + 1, piece
+            self.context.budget.release(cut.pop().nbytes)
+        return None, Batch(0)
+
+    def _run_operator(self, number: int, batch: Batch) -> Batch:
+        return self._without_repetitions(self.steps[number].run(batch))
+
+    def _without_repetitions(self, batch: Batch) -> Batch:
+        is_large = batch.num_rows >= _REPETITIONS_MIN
+        return without_repetitions(batch) if self.is_set and is_large else batch
+
+
+class _MorselSizer:
+    """How many rows a step may make at once."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._is_limited = limit is not None
+        self._rows = MORSEL_ROWS
+        if limit is not None:
+            self._rows = min(max(_MORSEL_GROWTH * limit, _FIRST_MORSEL_ROWS), MORSEL_ROWS)
+
+    def split_rows(self, fan_out: RowIndices | None, rows: int) -> Iterator[tuple[int, int]] | None:
+        """Where to cut rows, from each place to the next; None if they need not be cut."""
+        if fan_out is None:
+            if not self._is_limited or rows <= self._rows:
+                return None
+            fan_out = np.ones(rows, np.int64)
+        ends = np.cumsum(fan_out)
+        return None if not rows or ends[-1] <= self._rows else self._cut_rows(ends)
+
+    def _cut_rows(self, ends: RowIndices) -> Iterator[tuple[int, int]]:
+        place = made = 0
+        while place < len(ends):
+            after = int(np.searchsorted(ends, made + self._rows, side="right"))
+            after = max(after, place + 1)
+            yield place, after
+            place, made = after, int(ends[after - 1])
+            # Only after a piece went through all steps, so that the first rows come soon.
+            self._rows = min(self._rows * _MORSEL_GROWTH, MORSEL_ROWS)
+
+
+class PatternRunner(BlockRunner, Protocol):
+    """Whoever runs chains of operators, for the steps that have chains of their own."""
+
+    def run_component(self, operators: Sequence[plans.Operator], needed: KeptVariables) -> Batch:
+        """The rows of operators that start with a scan."""
+
+
+def build_operators(
+    operators: Sequence[plans.Operator],
+    runner: PatternRunner,
+    *,
+    needed: KeptVariables,
+    is_first: bool,
+) -> list[PhysicalOperator]:
+    """The steps of operators; `is_first` says that nothing is bound before them."""
+    building = _OperatorBuilder(
+        runner, needed, [_PendingOperator(each, used_variables_of(each)) for each in operators]
+    )
+    steps: list[PhysicalOperator] = []
+    for operator in building.iter_operators():
+        runner.context.budget.check_interrupts()
+        if not isinstance(operator, plans.Scan):
+            steps.append(_build_operator(operator, runner, building.kept))
+        elif is_first:
+            steps.append(ScanOperator(operator, runner.context, building.kept))
+            is_first = False
+        else:
+            steps.append(building.build_join(operator))
+    return steps
+
+
+def _build_operator(
+    operator: plans.Operator, runner: PatternRunner, kept: KeptVariables
+) -> PhysicalOperator:
+    reading = runner.context
+    match operator:
+        case plans.Expand(target_is_bound=False):
+            return ExpandOperator(operator, reading, kept)
+        case plans.Expand(edge_variable=None):
+            return CloseOperator(operator, reading, kept)
+        case plans.Expand():
+            return CloseEdgesOperator(operator, reading, kept)
+        case plans.Filter(condition=condition):
+            return FilterOperator(reading, (condition,), kept)
+        case plans.Exists():
+            return SemiJoinOperator(operator, runner, kept)
+        case plans.CompareBlock():
+            return CompareBlockOperator(operator, runner, kept)
+        case _:
+            raise AssertionError(f"{type(operator).__name__} is no part of a pattern")
+
+
+@dataclass(frozen=True, slots=True)
+class _PendingOperator:
+    operator: plans.Operator
+    used: frozenset[str]
+
+
+class _OperatorBuilder:
+    """The operators that have no step yet, and what they read."""
+
+    def __init__(
+        self, runner: PatternRunner, needed: KeptVariables, parts: Sequence[_PendingOperator]
+    ) -> None:
+        self._runner = runner
+        self._needed = needed
+        self._parts = parts
+        # The places of those that are pending, with what they read.
+        self._pending = {place: part.used for place, part in enumerate(parts)}
+        self._next = 0
+        self._uses = Counter(name for part in parts for name in part.used)
+
+    def iter_operators(self) -> Iterator[plans.Operator]:
+        """Each pending operator, which is pending no more."""
+        for place, part in enumerate(self._parts):
+            if place in self._pending:
+                self._drop([place])
+                self._next = place + 1
+                yield part.operator
+
+    @property
+    def kept(self) -> KeptVariables:
+        """The variables that pending operators or anything above them read."""
+        if self._needed is None:
+            return None
+        return self._needed.union(self._uses)
+
+    def build_join(self, scan: plans.Scan) -> PhysicalOperator:
+        """A step to a component that no traversal connects with what is bound already."""
+        reading = self._runner.context
+        own = self._take_own(scan)
+        variables = frozenset().union(*map(bound_variables_of, own))
+        equalities = self._find_equalities(scan, variables)
+        if len(own) == 1:
+            for place, equality in equalities:
+                if LookupOperator.is_for(scan, equality):
+                    self._drop([place])
+                    return LookupOperator(scan, reading, equality, self.kept)
+        # What the keys read is needed to the moment of the join.
+        component = partial(_run_component, self._runner, own, self.kept)
+        self._drop([place for place, equality in equalities if equality.is_exact])
+        return HashJoinOperator(
+            reading, variables, component, [each for _, each in equalities], kept=self.kept
+        )
+
+    def _take_own(self, scan: plans.Scan) -> list[plans.Operator]:
+        """The scan and the operators before the next one that only read what they bind."""
+        own: list[plans.Operator] = [scan]
+        variables = {scan.variable}
+        taken: list[int] = []
+        for place, part in self._iter_before_next_scan():
+            if part.used and part.used <= variables:
+                own.append(part.operator)
+                variables |= bound_variables_of(part.operator)
+                taken.append(place)
+        self._drop(taken)
+        return own
+
+    def _find_equalities(
+        self, scan: plans.Scan, variables: frozenset[str]
+    ) -> list[tuple[int, Equality]]:
+        found: list[tuple[int, Equality]] = []
+        for place, part in self._iter_before_next_scan():
+            if isinstance(part.operator, plans.Filter):
+                equality = equality_of(part.operator.condition, variables, scan.variable)
+                if equality is not None:
+                    found.append((place, equality))
+        return found
+
+    def _iter_before_next_scan(self) -> Iterator[tuple[int, _PendingOperator]]:
+        for place in range(self._next, len(self._parts)):
+            part = self._parts[place]
+            if isinstance(part.operator, plans.Scan):
+                break
+            if place in self._pending:
+                yield place, part
+
+    def _drop(self, places: Sequence[int]) -> None:
+        for place in places:
+            for name in self._pending.pop(place):
+                self._uses[name] -= 1
+                if not self._uses[name]:
+                    del self._uses[name]
+
+
+def _run_component(
+    runner: PatternRunner,
+    operators: Sequence[plans.Operator],
+    needed: KeptVariables,
+    conditions: tuple[Expr, ...],
+) -> Batch:
+    """The rows of a component whose first node satisfies more conditions."""
+    scan, *rest = operators
+    assert isinstance(scan, plans.Scan)
+    if conditions:
+        scan = replace(scan, conditions=(*scan.conditions, *conditions))
+    return runner.run_component([scan, *rest], needed)

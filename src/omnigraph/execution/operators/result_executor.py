@@ -1,0 +1,89 @@
+"""The steps after a pattern, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
+from typing import Final, TypeAlias, assert_never
+
+import numpy as np
+
+from omnigraph.execution.batch import Batch
+from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.operators.group_operator import GroupedRows, group_rows
+from omnigraph.execution.operators.project_operator import build_result_table
+from omnigraph.execution.operators.row_keys import RowKey
+from omnigraph.execution.optimizer.plan_split import ResultStep
+from omnigraph.execution.result import Result
+from omnigraph.query import logical_plan as plans
+from omnigraph.query.typed_tree import AggregateValue, ColumnValue, Expr, OrderKey
+from omnigraph.rows.evaluator import is_constant
+from omnigraph.rows.row_order import RowIndices, SortKey, ValuesKey, sort_row_indices
+
+# Told, when a step is done, which it was and how many rows it left.
+RecordStep: TypeAlias = Callable[[ResultStep, int], None]
+_INDEX_BYTES: Final = 8
+
+
+def finish_rows(
+    plan: plans.ReadPlan,
+    rows: Batch | GroupedRows,
+    steps: Sequence[ResultStep],
+    reading: ExecutionContext,
+    *,
+    note: RecordStep | None = None,
+) -> Result:
+    """The result of a plan from the rows of its pattern; or from groups, if they are found."""
+    columns = rows.columns if isinstance(rows, GroupedRows) else ()
+    for step, following in zip_longest(steps, steps[1:]):
+        reading.budget.check_interrupts()
+        match step:
+            case plans.Sort(keys=keys):
+                limit = following.count if isinstance(following, plans.Limit) else None
+                with reading.budget.reserve(len(keys) * rows.num_rows * _INDEX_BYTES):
+                    ordered = list(build_sort_keys(keys, rows, reading))
+                    places = sort_row_indices(ordered, rows.num_rows, limit=limit)
+                rows = rows.take(places)
+            case plans.Limit(count=count):
+                rows = _take_first(rows, count)
+            case plans.Project(columns=columns):
+                pass
+            case plans.Aggregate(columns=columns):
+                rows = rows if isinstance(rows, GroupedRows) else group_rows(rows, columns, reading)
+            case _:
+                assert_never(step)
+        if note is not None and following is not None:
+            note(step, rows.num_rows)
+    result = Result(plan.columns, build_result_table(columns, rows, reading))
+    if note is not None and steps:
+        # The last step is done when its rows have their values.
+        note(steps[-1], rows.num_rows)
+    return result
+
+
+def _take_first(rows: Batch | GroupedRows, count: int) -> Batch | GroupedRows:
+    if rows.num_rows <= count:
+        return rows
+    places: RowIndices = np.arange(count)
+    return rows.take(places)
+
+
+def build_sort_keys(
+    keys: Sequence[OrderKey], rows: Batch | GroupedRows, reading: ExecutionContext
+) -> Iterator[SortKey]:
+    """The keys that can tell rows apart; nothing is fetched yet."""
+    for key in keys:
+        if isinstance(rows, GroupedRows):
+            assert isinstance(key.value, ColumnValue), "groups are sorted by their columns"
+            yield _build_group_key(key.value, key.is_descending, rows, reading)
+        elif not is_constant(key.value):
+            yield RowKey(key.value, rows, reading, key.is_descending)
+
+
+def _build_group_key(
+    key: ColumnValue, is_descending: bool, rows: GroupedRows, reading: ExecutionContext
+) -> SortKey:
+    value: Expr = next(column.value for column in rows.columns if column.name == key.name)
+    if isinstance(value, AggregateValue):
+        return ValuesKey(rows.aggregates[key.name], is_descending)
+    return RowKey(value, rows.first_rows, reading, is_descending)

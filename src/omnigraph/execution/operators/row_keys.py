@@ -1,0 +1,137 @@
+"""Rows to the integers that they are grouped and sorted by.
+
+What has a number already is compared by it; all other values are coded where they are needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.execution.batch import Batch
+from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.sources.graph_source import DenseIds, Entities
+from omnigraph.execution.sources.topology.topology_columns import TextColumn
+from omnigraph.execution.sources.topology.topology_entities import DenseEntities
+from omnigraph.query import typed_tree
+from omnigraph.query.tree_walk import variables_of
+from omnigraph.query.typed_tree import Expr, SystemName
+from omnigraph.rows.comparison import Values
+from omnigraph.rows.evaluator import evaluate
+from omnigraph.rows.group_aggregates import encode_group_keys
+from omnigraph.rows.row_order import Codes, RowIndices, compute_value_codes
+
+
+@dataclass(frozen=True, slots=True)
+class RowKey:
+    """An expression to sort rows by."""
+
+    value: Expr
+    batch: Batch
+    context: ExecutionContext
+    is_descending: bool = False
+
+    def compute_codes(self, places: RowIndices | None) -> list[Codes]:
+        """Codes in the order of the values; those of ids are their ranks."""
+        batch = (
+            self.batch if places is None else _select_columns(self.value, self.batch).take(places)
+        )
+        match self.value:
+            case typed_tree.SystemValue(variable, SystemName.TYPE):
+                bound = batch.edges[variable]
+                return [_rank_names(bound.types).take(bound.type_indices)]
+            case _ if (known := _resolve_entities(self.value, batch, self.context)) is not None:
+                entities, numbers = known
+                return [entities.rank_ids(numbers)]
+            case _ if (texts := _find_text_codes(self.value, batch, self.context)) is not None:
+                column, codes = texts
+                return [column.ranks_of(codes)]
+            case _:
+                return compute_value_codes(evaluate_rows(self.value, batch, self.context))
+
+
+def compute_key_codes(key: Expr, batch: Batch, reading: ExecutionContext) -> Codes:
+    """Integers from zero that are equal exactly for equal keys."""
+    match key:
+        case typed_tree.SystemValue(variable, SystemName.TYPE):
+            return batch.edges[variable].type_indices
+        case _ if (known := _resolve_entities(key, batch, reading)) is not None:
+            return known[1]
+        case _ if (texts := _find_text_codes(key, batch, reading)) is not None:
+            return texts[1] + 1
+        case _:
+            return encode_group_keys(evaluate_rows(key, batch, reading))
+
+
+def _resolve_entities(
+    expr: Expr, batch: Batch, reading: ExecutionContext
+) -> tuple[Entities, DenseIds] | None:
+    """The entities that an expression gives the ids of, if they are of one type."""
+    source = reading.source
+    match expr:
+        case typed_tree.NodeValue(variable):
+            name = SystemName.ID
+        case typed_tree.SystemValue(variable, name):
+            pass
+        case _:
+            return None
+    if variable in batch.nodes:
+        return source.get_nodes(reading.nodes_of[variable]), batch.nodes[variable]
+    bound = batch.edges[variable]
+    if len(bound.types) != 1:
+        return None
+    edges, type_ = source.get_edges(bound.types[0]), reading.view.catalog.edges[bound.types[0]]
+    match name:
+        case SystemName.ID:
+            return edges, bound.dense_ids
+        case SystemName.SRC:
+            return source.get_nodes(type_.source), edges.fetch_sources(bound.dense_ids)
+        case SystemName.DST:
+            return source.get_nodes(type_.target), edges.fetch_targets(bound.dense_ids)
+        case SystemName.TYPE:
+            return None
+
+
+def _find_text_codes(
+    expr: Expr, batch: Batch, reading: ExecutionContext
+) -> tuple[TextColumn, Codes] | None:
+    """The codes of texts, -1 for null, if the source keeps the texts of all entities so."""
+    if not isinstance(expr, typed_tree.PropertyValue):
+        return None
+    known = _resolve_entities(typed_tree.SystemValue(expr.variable, SystemName.ID), batch, reading)
+    if known is None:
+        return None
+    entities, numbers = known
+    column = entities.get_column(expr.property) if isinstance(entities, DenseEntities) else None
+    return (column, column.get_codes(numbers)) if isinstance(column, TextColumn) else None
+
+
+def _select_columns(expr: Expr, batch: Batch) -> Batch:
+    """The rows with nothing but what an expression reads."""
+    names = variables_of(expr)
+    return Batch(
+        batch.num_rows,
+        {name: numbers for name, numbers in batch.nodes.items() if name in names},
+        {name: bound for name, bound in batch.edges.items() if name in names},
+        scores=batch.scores if isinstance(expr, typed_tree.Score) else None,
+    )
+
+
+def _rank_names(names: tuple[str, ...]) -> RowIndices:
+    """The position of each name among the sorted ones."""
+    positions = {name: place for place, name in enumerate(sorted(set(names)))}
+    return np.array([positions[name] for name in names], np.int64)
+
+
+def evaluate_rows(expr: Expr, batch: Batch, reading: ExecutionContext) -> Values:
+    """A value for each row; a node is its id, and a score is the one its rank gave the row."""
+    if isinstance(expr, typed_tree.Score):
+        assert batch.scores is not None, "a rank comes before all that reads its scores"
+        return batch.scores
+    found = evaluate(expr, reading.rows_of(batch), reading.params)
+    if not isinstance(found, pa.Scalar):
+        return found
+    # Arrow repeats a vector once or more, but not zero times.
+    return pa.repeat(found, max(batch.num_rows, 1)).slice(0, batch.num_rows)

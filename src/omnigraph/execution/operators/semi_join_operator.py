@@ -1,0 +1,249 @@
+"""Correlated blocks: run once for all rows together, and told apart by the row they extend."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.execution.batch import Batch
+from omnigraph.execution.execution_context import ExecutionContext, Mask
+from omnigraph.execution.operators.batch_operations import (
+    KeptVariables,
+    filter_rows,
+    prune_variables,
+)
+from omnigraph.execution.operators.traversal_hops import Traversal, traversal_of
+from omnigraph.execution.sorted_arrays import NO_DENSE_IDS
+from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
+from omnigraph.query.ast import AggregateFunction
+from omnigraph.query.logical_plan import CompareBlock, Exists, Expand, Operator
+from omnigraph.query.tree_walk import chain_of, used_variables_of, variables_of
+from omnigraph.query.typed_tree import NodeValue, SystemValue
+from omnigraph.rows.comparison import compare_constant, flatten_chunks, to_numpy
+from omnigraph.rows.evaluator import evaluate, evaluate_constant
+from omnigraph.rows.group_aggregates import Groups, aggregate_groups
+
+# From the rows around a block to its own rows, some at a time.
+BlockRows: TypeAlias = Callable[[Batch], Iterator[Batch]]
+
+_VALUE_BYTES = 16
+
+
+class BlockRunner(Protocol):
+    """Whoever runs the operators of blocks."""
+
+    @property
+    def context(self) -> ExecutionContext:
+        """What is read."""
+
+    def compile_block(
+        self, operators: Sequence[Operator], *, needed: frozenset[str], is_set: bool = False
+    ) -> BlockRows:
+        """The rows of a block's operators; of a set, repetitions may be left out."""
+
+
+class BlockOperator(ABC):
+    """Keeps the rows for which a block passes.
+
+    A block that reads one node variable is run once for each node, whatever the rows.
+    """
+
+    def __init__(self, op: Exists | CompareBlock, kept: KeptVariables) -> None:
+        self._used = used_variables_of(op)
+        self._kept = kept
+        self._is_known: Mask = np.zeros(0, np.bool_)
+        self._is_passed: Mask = np.zeros(0, np.bool_)
+
+    def estimate_fan_out(self, _batch: Batch) -> None:
+        """At most one each."""
+        return
+
+    def run(self, batch: Batch) -> Batch:
+        """The rows that pass."""
+        nodes = {name: each for name, each in batch.nodes.items() if name in self._used}
+        edges = {name: each for name, each in batch.edges.items() if name in self._used}
+        if len(nodes) == 1 and not edges:
+            ((name, numbers),) = nodes.items()
+            mask = self._evaluate_cached_mask(name, numbers)
+        else:
+            mask = self.evaluate_mask(
+                Batch(batch.num_rows, nodes, edges, np.arange(batch.num_rows))
+            )
+        return filter_rows(prune_variables(batch, self._kept), mask)
+
+    @abstractmethod
+    def evaluate_mask(self, outer: Batch) -> Mask:
+        """For which rows around the block it passes; `outer.outer` numbers them."""
+
+    def _evaluate_cached_mask(self, name: str, numbers: DenseIds) -> Mask:
+        size = int(numbers.max(initial=-1)) + 1
+        if size > len(self._is_known):
+            more = np.zeros(size - len(self._is_known), np.bool_)
+            self._is_known = np.concatenate([self._is_known, more])
+            self._is_passed = np.concatenate([self._is_passed, more])
+        is_asked = np.zeros(len(self._is_known), np.bool_)
+        is_asked[numbers] = True
+        asked = np.flatnonzero(is_asked & ~self._is_known).astype(np.int32)
+        if len(asked):
+            outer = Batch(len(asked), {name: asked}, outer=np.arange(len(asked)))
+            self._is_passed[asked] = self.evaluate_mask(outer)
+            self._is_known[asked] = True
+        return self._is_passed.take(numbers)
+
+
+class SemiJoinOperator(BlockOperator):
+    """Keeps the rows for which a block has a row, or has none."""
+
+    def __init__(self, op: Exists, runner: BlockRunner, kept: KeptVariables) -> None:
+        super().__init__(op, kept)
+        self._is_negated = op.is_negated
+        self._rows = _BlockCounter(op, runner, is_set=True)
+
+    def evaluate_mask(self, outer: Batch) -> Mask:
+        """For which rows there is a row, or none."""
+        is_there = np.zeros(outer.num_rows, np.bool_)
+        for of_row, counts in self._rows.iter_counts(outer):
+            is_there[of_row if counts is None else of_row[counts > 0]] = True
+        return np.logical_not(is_there) if self._is_negated else is_there
+
+
+class CompareBlockOperator(BlockOperator):
+    """Keeps the rows for which an aggregate over a block compares true with a constant."""
+
+    def __init__(self, op: CompareBlock, runner: BlockRunner, kept: KeptVariables) -> None:
+        super().__init__(op, kept)
+        self._op = op
+        self._reading = runner.context
+        self._rows: _BlockCounter | None = None
+        self._values: BlockRows | None = None
+        if _is_row_count(op):
+            self._rows = _BlockCounter(op, runner)
+        else:
+            assert op.argument is not None
+            operators = chain_of(op.block)[1:]
+            self._values = runner.compile_block(operators, needed=variables_of(op.argument))
+
+    def evaluate_mask(self, outer: Batch) -> Mask:
+        """For which rows the comparison is true."""
+        value = evaluate_constant(self._op.value, self._reading.params)
+        if value is None:
+            return np.zeros(outer.num_rows, np.bool_)
+        found = (
+            self._compute_aggregates(outer)
+            if self._rows is None
+            else self._count_rows(outer, self._rows)
+        )
+        if found is None:
+            return np.zeros(outer.num_rows, np.bool_)
+        mask: Mask = to_numpy(compare_constant(self._op.op, found, value))
+        return mask
+
+    def _count_rows(self, outer: Batch, rows: _BlockCounter) -> pa.Array:
+        total: RowIndices = np.zeros(outer.num_rows, np.int64)
+        for of_row, counts in rows.iter_counts(outer):
+            if counts is None:
+                total += np.bincount(of_row, minlength=outer.num_rows)
+            else:
+                np.add.at(total, of_row, counts)
+        return pa.array(total)
+
+    def _compute_aggregates(self, outer: Batch) -> pa.Array | None:
+        """The aggregate for each row; None if it is undefined for all of them."""
+        budget = self._reading.budget
+        held = 0
+        outers: list[RowIndices] = []
+        values: list[pa.Array] = []
+        try:
+            for of_row, found in self._iter_arguments(outer):
+                if not len(of_row):
+                    continue
+                nbytes = of_row.nbytes + found.nbytes
+                budget.allocate(nbytes)
+                held += nbytes
+                outers.append(of_row)
+                values.append(found)
+            if not values:
+                # Of nothing, only a count is known.
+                is_count = self._op.function is AggregateFunction.COUNT
+                return pa.array(np.zeros(outer.num_rows, np.int64)) if is_count else None
+            groups = Groups(np.concatenate(outers), np.zeros(outer.num_rows, np.int64))
+            budget.require_memory(_VALUE_BYTES * len(groups.of_row))
+            return aggregate_groups(self._op.function, pa.concat_arrays(values), groups)
+        finally:
+            budget.release(held)
+
+    def _iter_arguments(self, outer: Batch) -> Iterator[tuple[RowIndices, pa.Array]]:
+        argument, reading = self._op.argument, self._reading
+        assert argument is not None
+        assert self._values is not None
+        for rows in self._values(outer):
+            found = evaluate(argument, reading.rows_of(rows), reading.params)
+            if isinstance(found, pa.Scalar):
+                found = pa.repeat(found, rows.num_rows)
+            yield _outer_of(rows), flatten_chunks(found)
+
+
+class _BlockCounter:
+    """How many rows a block has for each row around it.
+
+    What a last traversal reaches is not walked to if nothing reads it: its degrees are known.
+    """
+
+    def __init__(
+        self, op: Exists | CompareBlock, runner: BlockRunner, *, is_set: bool = False
+    ) -> None:
+        _, *operators = chain_of(op.block)
+        self._last = _make_degree_counter(operators[-1], runner.context) if operators else None
+        needed: frozenset[str] = frozenset()
+        if self._last is not None:
+            del operators[-1]
+            needed = frozenset({self._last.op.source})
+        self._rows = runner.compile_block(operators, needed=needed, is_set=is_set)
+
+    def iter_counts(self, outer: Batch) -> Iterator[tuple[RowIndices, RowIndices | None]]:
+        """Numbers of rows around the block, and how many rows each stands for; None is one."""
+        for rows in self._rows(outer):
+            last = self._last
+            yield _outer_of(rows), None if last is None else last.count_matches(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _DegreeCounter:
+    """A traversal whose matches are counted by what its edges know."""
+
+    op: Expand
+    hops: Traversal
+
+    def count_matches(self, rows: Batch) -> RowIndices | None:
+        """How many matches each row has."""
+        sources = rows.nodes[self.op.source]
+        is_bound = self.op.edge_variable is not None
+        return self.hops.count_edges(sources) if is_bound else self.hops.count_neighbours(sources)
+
+
+def _make_degree_counter(op: Operator, reading: ExecutionContext) -> _DegreeCounter | None:
+    if not isinstance(op, Expand) or op.target_is_bound or op.conditions or op.is_selection:
+        return None
+    hops = traversal_of(op, reading)
+    # Two ways may lead to one node, and one loop may be met on both.
+    if not hops.is_single or op.minimum > 1 or len(hops.directions) != 1:
+        return None
+    counted = _DegreeCounter(op, hops)
+    nothing = Batch(0, {op.source: NO_DENSE_IDS})
+    return None if counted.count_matches(nothing) is None else counted
+
+
+def _is_row_count(op: CompareBlock) -> bool:
+    """Whether an aggregate is the number of rows: what it counts is never null."""
+    is_count = op.function is AggregateFunction.COUNT
+    return op.argument is None or (is_count and isinstance(op.argument, NodeValue | SystemValue))
+
+
+def _outer_of(rows: Batch) -> RowIndices:
+    assert rows.outer is not None
+    return rows.outer

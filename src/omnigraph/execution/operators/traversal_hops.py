@@ -1,0 +1,324 @@
+"""Where traversals lead: one hop over all steps together, or several by shortest distance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.execution.batch import BoundEdges
+from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.sorted_arrays import (
+    NO_DENSE_IDS,
+    NO_ROW_INDICES,
+    Pairs,
+    is_among,
+    pack_pairs,
+    sort_distinct,
+    sort_distinct_pairs,
+    unpack_pairs,
+)
+from omnigraph.execution.sources.graph_source import (
+    DenseIds,
+    Edges,
+    NeighbourEdges,
+    Neighbours,
+    RowIndices,
+)
+from omnigraph.execution.sources.topology.adjacency_lists import Adjacency
+from omnigraph.query.logical_plan import Expand
+
+# What a pair costs while it is made: the pair, its place, its end, and a copy to sort.
+PAIR_BYTES = 32
+# Pairs that a hop makes between two looks at the budget: about 20 milliseconds.
+_PAIRS_AT_ONCE = 2**18
+# Fewer ends than this part of the nodes are sorted; more are marked in a bitmap.
+_SPARSE_FACTOR = 8
+
+
+@dataclass(frozen=True)
+class DirectedEdges:
+    """Edges of one type, walked in one direction; `member` is their place among the steps."""
+
+    member: int
+    edges: Edges
+    is_reversed: bool
+    # The other direction of an undirected step, which must not give a loop again.
+    is_return: bool = False
+    # Whether both ends of the edges are of one type.
+    is_symmetric: bool = False
+
+    def count_neighbours(self, nodes: DenseIds) -> RowIndices | None:
+        """How many neighbours each node has, if the edges know without reading anything."""
+        known = self._adjacency
+        return None if known is None else known.count_neighbours(nodes).astype(np.int64)
+
+    def count_edges(self, nodes: DenseIds) -> RowIndices | None:
+        """How many edges each node has, if the edges know without reading anything."""
+        offsets = self._offsets
+        if offsets is None:
+            return None
+        return (offsets[1:].take(nodes) - offsets.take(nodes)).astype(np.int64)
+
+    @cached_property
+    def _adjacency(self) -> Adjacency | None:
+        # Only some sources hold all neighbours; an attribute is looked up faster than a protocol.
+        adjacency = getattr(self.edges, "get_adjacency", None)
+        return None if adjacency is None else adjacency(self.is_reversed)
+
+    @cached_property
+    def _offsets(self) -> npt.NDArray[np.int64] | None:
+        edge_lists = getattr(self.edges, "get_edge_lists", None)
+        # Lists with changes on top of them have no offsets.
+        return (
+            None if edge_lists is None else getattr(edge_lists(self.is_reversed), "offsets", None)
+        )
+
+    def count_incident(self, nodes: DenseIds, rows: RowIndices | None) -> int:
+        """How many edges are at nodes on either side, a loop once; each for so many rows."""
+        found = self.edges.expand_edges(nodes, is_reversed=self.is_reversed)
+        places = found.start_indices
+        if self.is_symmetric:
+            others = self.edges.expand_edges(nodes, is_reversed=not self.is_reversed)
+            is_loop = others.ends == nodes.take(others.start_indices)
+            places = np.concatenate([places, others.start_indices[~is_loop]])
+        return len(places) if rows is None else int(rows.take(places).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """The edges of a traversal, to be walked from its source."""
+
+    context: ExecutionContext
+    types: tuple[str, ...]
+    directions: tuple[DirectedEdges, ...]
+    minimum: int
+    maximum: int
+    is_selection: bool
+
+    @property
+    def is_single(self) -> bool:
+        """Whether every match is one hop."""
+        return self.maximum == 1
+
+    def count_neighbours(self, nodes: DenseIds) -> RowIndices | None:
+        """How many nodes are one hop away from each node, or a few more; None if unknown."""
+        return _sum_counts(way.count_neighbours(nodes) for way in self.directions)
+
+    def count_edges(self, nodes: DenseIds) -> RowIndices | None:
+        """How many edges are at each node, or a few more; None if unknown."""
+        return _sum_counts(way.count_edges(nodes) for way in self.directions)
+
+    def find_reachable(self, starts: DenseIds, rows: RowIndices | None = None) -> Neighbours:
+        """The distinct nodes within the bounds of each start, ordered by place, then by end.
+
+        `rows` says how many rows of the query each start stands for; None is one each.
+        """
+        if self.minimum > self.maximum or not len(starts):
+            return Neighbours(NO_ROW_INDICES, NO_DENSE_IDS)
+        if self.is_single:
+            self.count_work(starts, rows)
+            return self._expand_hop(starts)
+        if len(starts) == 1:
+            ends = self._find_around(starts, rows)
+            return Neighbours(np.zeros(len(ends), np.int64), ends)
+        return self._find_around_each(starts, rows)
+
+    def expand_edges(self, starts: DenseIds) -> tuple[Neighbours, BoundEdges]:
+        """Every edge at each start; an undirected loop only once."""
+        counts = self.count_edges(starts)
+        if counts is None:
+            # A bound from below: parallel edges are rare.
+            counts = self.count_neighbours(starts)
+        if counts is not None:
+            self.context.budget.require_memory(PAIR_BYTES * int(counts.sum()))
+        parts = [self._expand_direction(way, starts) for way in self.directions]
+        if len(parts) == 1:
+            (found,) = parts
+            members = np.zeros(len(found.ends), np.int16)
+            return Neighbours(found.start_indices, found.ends), BoundEdges(
+                self.types, members, found.edges
+            )
+        if not parts:
+            none = BoundEdges(self.types, np.zeros(0, np.int16), NO_DENSE_IDS)
+            return Neighbours(NO_ROW_INDICES, NO_DENSE_IDS), none
+        places, ends, edges = (np.concatenate(each) for each in zip(*parts, strict=True))
+        members = np.repeat(
+            np.array([way.member for way in self.directions], np.int16),
+            [len(part.ends) for part in parts],
+        )
+        return Neighbours(places, ends), BoundEdges(self.types, members, edges)
+
+    def _expand_direction(self, way: DirectedEdges, starts: DenseIds) -> NeighbourEdges:
+        found = way.edges.expand_edges(starts, is_reversed=way.is_reversed)
+        if not way.is_return:
+            return found
+        is_kept = found.ends != starts.take(found.start_indices)
+        return NeighbourEdges(*(each[is_kept] for each in found))
+
+    def count_work(self, nodes: DenseIds, rows: RowIndices | None = None) -> None:
+        """Count the edges that a selection looks at from nodes, each for so many rows."""
+        if not self.is_selection:
+            return
+        budget = self.context.budget
+        for way in self.directions:
+            if way.is_return:
+                continue
+            least = way.count_neighbours(nodes)
+            known = 0 if least is None else _count_weighted(least, rows)
+            # What a bound from below refuses need not be counted exactly.
+            if known > budget.work_left:
+                budget.spend_work(known)
+            budget.spend_work(way.count_incident(nodes, rows))
+
+    # ---- one hop ----
+
+    def _expand_hop(self, nodes: DenseIds) -> Neighbours:
+        budget = self.context.budget
+        degrees = self.count_neighbours(nodes)
+        if degrees is not None:
+            budget.require_memory(PAIR_BYTES * int(degrees.sum()))
+        if len(self.directions) == 1:
+            return self.directions[0].edges.expand_neighbours(
+                nodes, is_reversed=self.directions[0].is_reversed
+            )
+        if not self.directions:
+            return Neighbours(NO_ROW_INDICES, NO_DENSE_IDS)
+        parts = [
+            way.edges.expand_neighbours(nodes, is_reversed=way.is_reversed)
+            for way in self.directions
+        ]
+        return unpack_pairs(
+            sort_distinct_pairs(np.concatenate([pack_pairs(*part) for part in parts]))
+        )
+
+    # ---- several hops ----
+
+    def _find_around(self, start: DenseIds, rows: RowIndices | None) -> DenseIds:
+        """The nodes around one start: what was seen is a bitmap."""
+        seen = np.zeros(int(start[0]) + 1, np.bool_)
+        seen[start] = True
+        kept: list[DenseIds] = []
+        frontier = start
+        for hop in range(1, self.maximum + 1):
+            self.context.budget.check_interrupts()
+            self.count_work(frontier, None if rows is None else rows.repeat(len(frontier)))
+            ends = self._expand_hop(frontier).ends
+            if hop == 1 and self.minimum == 1 and np.any(ends == start[0]):
+                kept.append(start)
+            seen = _grow_bitmap(seen, ends)
+            frontier = _select_unseen(seen, ends)
+            if hop >= self.minimum:
+                kept.append(frontier)
+            if not len(frontier):
+                break
+            seen[frontier] = True
+        # Each part is ascending, which a stable sort takes as it is.
+        return np.sort(np.concatenate(kept), kind="stable") if kept else NO_DENSE_IDS
+
+    def _find_around_each(self, starts: DenseIds, rows: RowIndices | None) -> Neighbours:
+        """The nodes around many starts: what was seen is sorted pairs of start and node."""
+        budget = self.context.budget
+        frontier = Neighbours(np.arange(len(starts)), starts)
+        seen = pack_pairs(*frontier)
+        kept: list[Pairs] = []
+        for hop in range(1, self.maximum + 1):
+            budget.check_interrupts()
+            self.count_work(
+                frontier.ends, None if rows is None else rows.take(frontier.start_indices)
+            )
+            pairs = self._expand_pairs(frontier, None if hop == 1 else seen)
+            if hop == 1 and self.minimum == 1:
+                # All that was seen before the first hop are the starts: these are loops.
+                kept.append(pairs)
+            fresh = pairs[~is_among(pairs, seen)] if hop == 1 else pairs
+            if hop >= self.minimum and not (hop == 1 and self.minimum == 1):
+                kept.append(fresh)
+            if not len(fresh) or hop == self.maximum:
+                break
+            seen = np.concatenate([seen, fresh])
+            seen.sort(kind="stable")
+            frontier = unpack_pairs(fresh)
+        if not kept:
+            return Neighbours(NO_ROW_INDICES, NO_DENSE_IDS)
+        together = np.concatenate(kept)
+        together.sort(kind="stable")
+        return unpack_pairs(together)
+
+    def _expand_pairs(self, frontier: Neighbours, seen: Pairs | None) -> Pairs:
+        """The distinct pairs one hop on, without those that were seen; some starts at a time."""
+        budget = self.context.budget
+        parts: list[Pairs] = []
+        for first, last in self._split_nodes(frontier.ends):
+            budget.check_interrupts()
+            found = self._expand_hop(frontier.ends[first:last])
+            budget.require_memory(PAIR_BYTES * (len(found.ends) + sum(map(len, parts))))
+            places = frontier.start_indices[first:last].take(found.start_indices)
+            pairs = sort_distinct_pairs(pack_pairs(places, found.ends))
+            parts.append(pairs if seen is None else pairs[~is_among(pairs, seen)])
+        return parts[0] if len(parts) == 1 else sort_distinct_pairs(np.concatenate(parts))
+
+    def _split_nodes(self, nodes: DenseIds) -> Iterator[tuple[int, int]]:
+        """Where to cut nodes, so that a hop from them does not make too many pairs at once."""
+        degrees = self.count_neighbours(nodes)
+        if degrees is None or not len(nodes):
+            yield 0, len(nodes)
+            return
+        ends = np.cumsum(degrees)
+        first = made = 0
+        while first < len(nodes):
+            last = max(int(np.searchsorted(ends, made + _PAIRS_AT_ONCE, side="right")), first + 1)
+            yield first, last
+            first, made = last, int(ends[last - 1])
+
+
+def traversal_of(op: Expand, reading: ExecutionContext, *, is_backwards: bool = False) -> Traversal:
+    """The edges of a traversal, or of the same one from its target."""
+    ways: list[DirectedEdges] = []
+    is_symmetric = op.source_type == op.target_type
+    for member, step in enumerate(op.steps):
+        edges = reading.source.get_edges(step.edge_type)
+        is_reversed = step.is_reversed != is_backwards
+        ways.append(DirectedEdges(member, edges, is_reversed, is_symmetric=is_symmetric))
+        if op.is_undirected:
+            ways.append(DirectedEdges(member, edges, not is_reversed, is_return=True))
+    # Between two types there is nothing after the first hop.
+    maximum = op.maximum if is_symmetric else 1
+    types = tuple(step.edge_type for step in op.steps)
+    return Traversal(reading, types, tuple(ways), op.minimum, maximum, op.is_selection)
+
+
+def _sum_counts(parts: Iterable[RowIndices | None]) -> RowIndices | None:
+    total: RowIndices | None = None
+    for part in parts:
+        if part is None:
+            return None
+        total = part if total is None else total + part
+    return total
+
+
+def _count_weighted(counts: RowIndices, rows: RowIndices | None) -> int:
+    return int(counts.sum() if rows is None else (counts * rows).sum())
+
+
+def _grow_bitmap(seen: npt.NDArray[np.bool_], ends: DenseIds) -> npt.NDArray[np.bool_]:
+    """The bitmap, long enough for some numbers."""
+    size = int(ends.max(initial=-1)) + 1
+    if size <= len(seen):
+        return seen
+    wider = np.zeros(size, np.bool_)
+    wider[: len(seen)] = seen
+    return wider
+
+
+def _select_unseen(seen: npt.NDArray[np.bool_], ends: DenseIds) -> DenseIds:
+    """The distinct numbers that were not seen, ascending."""
+    if _SPARSE_FACTOR * len(ends) < len(seen):
+        return sort_distinct(ends[~seen.take(ends)])
+    is_reached = np.zeros(len(seen), np.bool_)
+    is_reached[ends] = True
+    is_reached &= ~seen
+    return np.flatnonzero(is_reached).astype(np.int32)

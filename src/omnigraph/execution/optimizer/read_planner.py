@@ -1,0 +1,277 @@
+"""Running a read plan the cheapest way: weighed on whole types, or else matched."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final
+
+import numpy as np
+
+from omnigraph.errors import ExecutionError
+from omnigraph.execution.batch import Batch
+from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.operators.batch_operations import (
+    concatenate_batches,
+    count_row_bytes,
+    slice_batch,
+)
+from omnigraph.execution.operators.checked_ints import CountOverflowError, IntOverflowError, Weights
+from omnigraph.execution.operators.enumerate_operator import EnumerationPlan, Enumerator
+from omnigraph.execution.operators.factorize_operator import Factorizer
+from omnigraph.execution.operators.factorized_group import GroupAggregator
+from omnigraph.execution.operators.group_operator import GroupedRows
+from omnigraph.execution.operators.pattern_executor import run_pattern
+from omnigraph.execution.operators.profiler import NULL_PROFILER, Profiler
+from omnigraph.execution.operators.project_operator import ROWS_MAX
+from omnigraph.execution.operators.result_executor import finish_rows
+from omnigraph.execution.operators.weighted_rows import WeightedRows, concatenate_rows, sum_weights
+from omnigraph.execution.optimizer.explain_plan import Explained, PlanExplainer, run_operators
+from omnigraph.execution.optimizer.graph_statistics import Statistics
+from omnigraph.execution.optimizer.physical_plan import (
+    AnalyzedPlan,
+    OrderedPattern,
+    PhysicalPlan,
+    analyze_plan,
+    build_physical_plan,
+    is_factorizable,
+    is_outdated,
+    reorder_pattern,
+)
+from omnigraph.execution.result import Result
+from omnigraph.execution.sources.topology.topology_source import TopologySource
+from omnigraph.query.logical_plan import Filter, Limit, ReadPlan, Sort
+
+# A plan holds a few kilobytes.
+PLANS_MAX: Final = 1_000
+# A start with this many times more nodes than expected makes another order worth trying.
+SKEW: Final = 16
+_STARTS_FEW: Final = 64
+
+
+@dataclass(slots=True)
+class CachedPlan:
+    """A plan with what was chosen for it; a later choice takes the place of an earlier one."""
+
+    query: AnalyzedPlan
+    is_factorizable: bool
+    physical: PhysicalPlan | None = None
+    ordered_pattern: OrderedPattern | None = None
+
+
+class Planner:
+    """The plans that ran lately, with their orders; safe to share between threads."""
+
+    def __init__(self, plans_max: int = PLANS_MAX) -> None:
+        self._plans_max = plans_max
+        self._lock = Lock()
+        # By identity: to compare plans by value takes longer than a small query.
+        self._known: OrderedDict[int, CachedPlan] = OrderedDict()
+
+    def get_plan(self, plan: ReadPlan, reading: ExecutionContext) -> CachedPlan:
+        """A plan as it runs; looked at once, and kept."""
+        known = self._known.get(id(plan))
+        if known is not None and known.query.plan is plan:
+            return known
+        query = analyze_plan(plan, reading.view.catalog)
+        made = CachedPlan(query, is_factorizable(query))
+        with self._lock:
+            self._known[id(plan)] = made
+            while len(self._known) > self._plans_max:
+                self._known.popitem(last=False)
+        return made
+
+    def run(self, plan: ReadPlan, reading: ExecutionContext) -> Result:
+        """The result of a plan."""
+        planned = self.get_plan(plan, reading)
+        query = planned.query
+        rows = self.compute_rows(planned, reading)
+        shown = query.projection
+        if (
+            shown is not None
+            and isinstance(rows, Batch)
+            and rows.num_rows <= ROWS_MAX
+            and isinstance(reading.source, TopologySource)
+        ):
+            return Result(plan.columns, shown.build_table(rows, reading))
+        return finish_rows(plan, rows, query.steps, reading)
+
+    def compute_rows(self, planned: CachedPlan, reading: ExecutionContext) -> Batch | GroupedRows:
+        """What the steps after the pattern start from; groups, if they are found without rows."""
+        rows = self._run_factorized(planned, reading)
+        if isinstance(rows, GroupedRows):
+            return rows
+        if rows is None:
+            pattern = self._get_ordered_pattern(planned, reading).pattern
+            query = planned.query
+            rows = run_pattern(pattern, reading, limit=query.rows_max, needed=query.needed)
+        return _rank_rows(planned.query, rows, reading)
+
+    def _run_factorized(
+        self, planned: CachedPlan, reading: ExecutionContext, watch: Profiler = NULL_PROFILER
+    ) -> Batch | GroupedRows | None:
+        """The rows or groups, if they can be found on whole types."""
+        if not self._is_factorized(planned, reading):
+            return None
+        try:
+            return _FactorizedRun(planned, reading, watch).compute_rows()
+        except CountOverflowError as failure:
+            raise ExecutionError(
+                "the number of matches is beyond 64 bits", hint="match fewer variables"
+            ) from failure
+        except IntOverflowError:
+            # Enumerated, the same values are added up exactly.
+            return None
+
+    def _is_factorized(self, planned: CachedPlan, reading: ExecutionContext) -> bool:
+        is_whole = isinstance(reading.source, TopologySource)
+        return planned.is_factorizable and is_whole and _are_guards_true(planned.query, reading)
+
+    def _get_ordered_pattern(
+        self, planned: CachedPlan, reading: ExecutionContext
+    ) -> OrderedPattern:
+        if planned.ordered_pattern is None:
+            planned.ordered_pattern = reorder_pattern(planned.query, Statistics(reading))
+        return planned.ordered_pattern
+
+    def explain(
+        self, plan: ReadPlan, reading: ExecutionContext, *, analyze: bool = True
+    ) -> Explained:
+        """How a plan runs; to analyze it, it is run."""
+        planned = self.get_plan(plan, reading)
+        query, watch = planned.query, Profiler()
+        explaining = PlanExplainer(reading, watch if analyze else None)
+        rows = self._run_factorized(planned, reading, watch) if analyze else None
+        is_weighed = rows is not None if analyze else self._is_factorized(planned, reading)
+        if is_weighed:
+            known = _FactorizedRun(planned, reading).physical
+            found = list(explaining.explain_factorized(known))
+        else:
+            ordered = self._get_ordered_pattern(planned, reading)
+            rows = run_operators(ordered.pattern, reading, watch) if analyze else None
+            found = list(explaining.explain_matched(ordered.pattern, ordered.join_orders))
+        if isinstance(rows, Batch) and query.rank is not None:
+            watch.start()
+            rows = _rank_rows(query, rows, reading)
+            watch.record(id(query.rank), rows.num_rows)
+        if rows is not None:
+            watch.start()
+            finish_rows(plan, rows, query.steps, reading, note=watch.record_step)
+        above = query.steps if query.rank is None else (query.rank, *query.steps)
+        return Explained(tuple(reversed([*found, *explaining.explain_rest(above)])))
+
+
+def _are_guards_true(query: AnalyzedPlan, reading: ExecutionContext) -> bool:
+    if not query.graph.guards:
+        return True
+    unit = Batch(1, outer=np.zeros(1, np.int64))
+    conditions = [test.condition for test in query.graph.guards if isinstance(test, Filter)]
+    is_simple = len(conditions) == len(query.graph.guards)
+    return is_simple and bool(reading.evaluate_mask(unit, conditions).all())
+
+
+def _rank_rows(query: AnalyzedPlan, batch: Batch, reading: ExecutionContext) -> Batch:
+    if query.rank is None:
+        return batch
+    # A query without a search never needs what searches are made of.
+    from omnigraph.execution.search import rank_rows  # noqa: PLC0415
+
+    return rank_rows(query.rank, batch, reading, limit=_find_rank_limit(query))
+
+
+def _find_rank_limit(query: AnalyzedPlan) -> int | None:
+    """How many of the best entities are enough; None if all of them are needed."""
+    match query.steps:
+        case (Sort(keys=(first, *_)), Limit(count=count), *_):
+            return count if query.rank is not None and first.value == query.rank.score else None
+        case _:
+            return None
+
+
+class _FactorizedRun:
+    """One run on whole types."""
+
+    def __init__(
+        self, planned: CachedPlan, reading: ExecutionContext, watch: Profiler = NULL_PROFILER
+    ) -> None:
+        assert isinstance(reading.source, TopologySource)
+        self._planned = planned
+        self._query = planned.query
+        self._reading = reading
+        self._watch = watch
+        self._weighing = Factorizer(reading, reading.source, planned.query.block_trees)
+        statistics = Statistics(reading)
+        known = planned.physical
+        if known is None or is_outdated(known, statistics):
+            known = planned.physical = build_physical_plan(planned.query, statistics)
+        self.physical = known
+
+    def compute_rows(self) -> Batch | GroupedRows:
+        main, *others = self.physical.enumerations
+        enumeration = self._make_enumerator(main)
+        found = enumeration.iter_rows()
+        for core in others:
+            found = _multiply_rows(
+                found, sum_weights(list(self._make_enumerator(core).iter_rows()))
+            )
+        wanted = self._query.aggregation
+        rows = self._repeat_rows(found) if wanted is None else self._group_rows(found)
+        if enumeration.starts > SKEW * max(self.physical.join_orders[0].starts, _STARTS_FEW):
+            # These parameters find far more than those that the order was chosen for.
+            self._planned.physical = None
+        return rows
+
+    def _make_enumerator(self, core: EnumerationPlan) -> Enumerator:
+        return Enumerator(core, self._weighing, self._reading, self._watch)
+
+    # ---- rows ----
+
+    def _repeat_rows(self, found: Iterator[WeightedRows]) -> Batch:
+        """Every row as often as it is there."""
+        limit = self._query.rows_max
+        budget = self._reading.budget
+        batches: list[Batch] = []
+        count = 0
+        for rows in found:
+            batch = rows.batch
+            if rows.weights.counts is not None:
+                counts = rows.weights.counts.values
+                budget.require_memory(
+                    int(counts.sum(dtype=np.float64)) * max(count_row_bytes(batch), 1)
+                )
+                batch = batch.take(np.repeat(np.arange(batch.num_rows), counts))
+            budget.allocate(batch.num_rows * count_row_bytes(batch))
+            batches.append(batch)
+            count += batch.num_rows
+            if limit is not None and count >= limit:
+                break
+        batch = concatenate_batches(batches)
+        return batch if limit is None or count <= limit else slice_batch(batch, 0, limit)
+
+    # ---- groups ----
+
+    def _group_rows(self, found: Iterator[WeightedRows]) -> GroupedRows:
+        wanted = self._query.aggregation
+        assert wanted is not None
+        later = self.physical.deferred
+        grouping = GroupAggregator(wanted, later.variables, self._reading)
+        parts = [next(found)]
+        for rows in found:
+            if len(parts) == 1:
+                parts[0] = grouping.compress(parts[0])
+            parts.append(grouping.compress(rows))
+        is_unique = self.physical.join_orders[0].is_identified_by(wanted.identified)
+        groups = grouping.group_rows(concatenate_rows(parts), is_unique=is_unique)
+        nodes = dict(groups.first_rows.nodes)
+        for link in later.links:
+            adjacency = self._weighing.get_adjacency(link.step)
+            nodes[link.target] = adjacency.get_only_neighbours(nodes[link.source])
+        return GroupedRows(groups.columns, Batch(groups.num_rows, nodes), groups.aggregates)
+
+
+def _multiply_rows(found: Iterator[WeightedRows], factor: Weights) -> Iterator[WeightedRows]:
+    """Rows with a component that no traversal connects with them."""
+    for rows in found:
+        yield rows.multiply_weights(factor.take(np.zeros(rows.count, np.int64)))

@@ -1,0 +1,336 @@
+"""Definitions as data: what a pipeline reads, and where that goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from croniter import croniter
+
+_CRON_FIELDS: Final = 5
+
+# A scheduler that was down takes up the newest slot within this time; older ones are skipped.
+SLOT_DELAY_MAX: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Files on disk or S3; paths are absolute, or addresses."""
+
+    kind = "files"
+    paths: tuple[str, ...]
+    format: str | None = None
+    columns: str | None = None
+    is_multiline: bool = False
+    encoding: str = "utf-8"
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSource:
+    """A table or a query of PostgreSQL."""
+
+    kind = "postgres"
+    url: str = field(repr=False)
+    table: str | None = None
+    query: str | None = None
+    key: str | None = None
+    ranges: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """How to get the next page of an HTTP service; without any, there is one page."""
+
+    link: str | None = None
+    cursor: str | None = None
+    page: str | None = None
+    offset: str | None = None
+    param: str = "cursor"
+    first: int = 1
+    pages_max: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSource:
+    """JSON from an HTTP service."""
+
+    kind = "http"
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+    token: str | None = field(default=None, repr=False)
+    records: str | None = None
+    paging: Paging = Paging()
+    timeout_s: int = 30
+    columns: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedSource:
+    """The change feed of another graph."""
+
+    kind = "graph"
+    uri: str
+    branch: str = "main"
+    types: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ("insert", "update")
+    start: str = "beginning"
+    changes_max: int = 1_000_000
+    per: str = "entity"
+    columns: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSource:
+    """Messages of topics."""
+
+    kind = "kafka"
+    servers: str
+    topics: tuple[str, ...]
+    start: str = "beginning"
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    messages_max: int = 10_000_000
+    columns: str | None = None
+
+
+Source: TypeAlias = FileSource | PostgresSource | HttpSource | FeedSource | KafkaSource
+
+
+@dataclass(frozen=True, slots=True)
+class TargetGraph:
+    """A graph that is written to: its address, and a schema to check with before it exists."""
+
+    uri: str
+    schema: Path | None
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class RunBranch:
+    """A branch for each run; `is_automatic` says that the run merges it."""
+
+    name: str
+    is_automatic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RejectLimit:
+    """How many rows of a load may be left out: so many, or such a share of all rows."""
+
+    count: int | None = None
+    percent: float = 0.0
+
+    def allows_rejected(self, rejected: int, rows: int) -> bool:
+        """Whether so many of all rows may be left out; never all of them."""
+        if not rejected:
+            return True
+        most = rows * self.percent / 100 if self.count is None else self.count
+        return rejected < rows and rejected <= most
+
+    def __str__(self) -> str:
+        return f"{self.percent:g}%" if self.count is None else str(self.count)
+
+
+# Records are quarantined to go on without a few of them, not without most.
+DEFAULT_REJECT_LIMIT: Final = RejectLimit(percent=10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One commit on one branch of one graph."""
+
+    graph: str
+    branch: str
+    mode: str
+    mapping: RecordMapping
+    position: Position
+    run_branch: RunBranch | None = None
+    on_error: str = "fail"
+    rejects: str | None = None
+    max_rejected: RejectLimit = DEFAULT_REJECT_LIMIT
+    min_rows: int = 0
+
+    @property
+    def name(self) -> str:
+        """What keys and the ledger call the target."""
+        return f"{self.graph}/{self.branch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often a target is tried, and the pause before the second attempt."""
+
+    attempts: int = 3
+    wait_s: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A definition; `digest` covers it and every mapping, `folder` is where paths start."""
+
+    name: str
+    file: str
+    folder: Path
+    sources: Mapping[str, Source]
+    graphs: Mapping[str, TargetGraph]
+    targets: tuple[Target, ...]
+    digest: str
+    # Covers only what decides which data is written: sources, targets and mappings.
+    content: str
+    schedule: str | None = None
+    retry: Retry = Retry()
+    env_file: Path | None = None
+    ledger: str | None = None
+    description: str | None = None
+    # Where the columns of a source are declared, by its name.
+    column_positions: Mapping[str, Position] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether a run replaces data of whole types."""
+        return any(target.mode == "overwrite" for target in self.targets)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A line and a column, both from 1."""
+
+    line: int
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A Spark SQL expression over the record."""
+
+    sql: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Texts and expressions in turn: the text of all of them together."""
+
+    # Texts at even places, expressions at odd ones.
+    parts: tuple[str, ...]
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The same value for every record."""
+
+    value: Any  # Any: a value of YAML
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedText:
+    """The vector of a text, made by the embedder of the process."""
+
+    sql: str
+    position: Position
+
+
+Value: TypeAlias = Expression | Template | Constant | EmbeddedText
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An end of an edge: one value, or a value for each member of a key (`members`)."""
+
+    value: Value | None
+    members: Mapping[str, Value]
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Explode:
+    """One record for each element of an array."""
+
+    sql: str
+    name: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One record for each piece of a text."""
+
+    sql: str
+    words: int
+    overlap: int
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class MappingRule:
+    """What a record gives of one type; an edge has two ends, a node has none."""
+
+    type_name: str
+    position: Position
+    values: Mapping[str, Value]
+    source: str | None = None
+    where: str | None = None
+    explode: tuple[Explode, ...] = ()
+    chunk: Chunk | None = None
+    is_distinct: bool = False
+    id: Value | None = None
+    ends: tuple[Endpoint, Endpoint] | None = None
+    # Of its fields by their names, and of each property by `set.` and its name.
+    positions: Mapping[str, Position] = field(default_factory=dict, repr=False, compare=False)
+
+    def position_of(self, name: str) -> Position:
+        """Where a field is written, or where the rule starts."""
+        return self.positions.get(name, self.position)
+
+    @property
+    def is_edge(self) -> bool:
+        """Whether it gives edges."""
+        return self.ends is not None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordMapping:
+    """A mapping: its rules, the file they are in, and the text the digest is made of.
+
+    `paths` lead to the rules through the document, by place.
+    """
+
+    file: str
+    rules: tuple[MappingRule, ...]
+    text: str
+    paths: Mapping[Position, str] = field(default_factory=dict, repr=False, compare=False)
+
+
+def is_schedule(text: str) -> bool:
+    """Whether a text is a cron expression of five fields that ever comes true."""
+    return len(text.split()) == _CRON_FIELDS and croniter.is_valid(text, strict=True)
+
+
+def find_due_slot(schedule: str, now: datetime) -> datetime | None:
+    """The newest slot that is not in the future, unless it is too long ago."""
+    # The previous one of a moment later: a slot at this very minute is due.
+    later = now.astimezone(UTC) + timedelta(microseconds=1)
+    slot: datetime = croniter(schedule, later).get_prev(datetime)
+    return None if now - slot > SLOT_DELAY_MAX else slot
+
+
+def compute_next_slot(schedule: str, now: datetime) -> datetime:
+    """The first slot that is still to come."""
+    found: datetime = croniter(schedule, now.astimezone(UTC)).get_next(datetime)
+    return found
+
+
+def format_slot(slot: datetime) -> str:
+    """The name of a slot in keys and branches."""
+    return slot.astimezone(UTC).strftime("%Y-%m-%dT%H-%MZ")

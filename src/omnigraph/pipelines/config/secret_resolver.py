@@ -1,0 +1,272 @@
+"""Values that definitions take from the environment: `${NAME}`, resolved when a run begins.
+
+A definition never holds a secret: it names one. Validation and plans do not need the values.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, unquote, urlsplit
+
+from omnigraph.errors import OmnigraphError, SecretMissingError, SourceRefusedError
+from omnigraph.pipelines.config.definition import FeedSource, FileSource, Pipeline, Source, Target
+
+_NAME: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+# Of a URL, and of the `name=value` pairs that PostgreSQL takes instead of one.
+_PARAMETER: Final = re.compile(
+    r"""(?:^|[?&;\s])([\w.-]+)\s*=\s*('(?:[^'\\]|\\.)*'|"[^"]*"|[^&;\s]*)"""
+)
+
+# How the names of secrets end, whatever a service puts before: `X-Amz-Signature`, `api_key`. A
+# `key` alone, or one to sort by, is none.
+_SECRET_ENDINGS: Final = (
+    "accesskey",
+    "apikey",
+    "passwd",
+    "password",
+    "pwd",
+    "secret",
+    "secretkey",
+    "signature",
+    "subscriptionkey",
+    "token",
+)
+_SECRET_NAMES: Final = frozenset(["sig"])
+
+# Shorter values are parts of too many words to be hidden in texts.
+_HIDDEN_CHARS_MIN: Final = 4
+_LINE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*")
+
+
+def find_names(text: str) -> tuple[str, ...]:
+    """The names that a text refers to."""
+    return tuple(_NAME.findall(text))
+
+
+def is_reference(text: str) -> bool:
+    """Whether a text is nothing but one `${NAME}`."""
+    return _NAME.fullmatch(text.strip()) is not None
+
+
+def contains_password(address: str) -> bool:
+    """Whether an address spells out a password instead of naming it, or a parameter that is one."""
+    try:
+        password = urlsplit(address).password
+    except ValueError:
+        return False
+    given = [value for name, value in _PARAMETER.findall(address) if _is_secret(name)]
+    values = (_unquote(each) for each in (password, *given) if each)
+    return any(each and not _NAME.fullmatch(each) for each in values)
+
+
+def _is_secret(parameter: str) -> bool:
+    name = re.sub(r"[^a-z]", "", parameter.lower())
+    return name in _SECRET_NAMES or name.endswith(_SECRET_ENDINGS)
+
+
+def _unquote(value: str) -> str:
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1] if is_quoted else value
+
+
+def resolve_text(text: str, environment: Mapping[str, str]) -> str:
+    """The text with every name replaced by its value; a name without a value is an error."""
+    missing = find_missing_names([text], environment)
+    if missing:
+        raise SecretMissingError(missing)
+    return _NAME.sub(lambda found: environment[found[1]], text)
+
+
+def hide_values(text: str, values: Mapping[str, str]) -> str:
+    """The text with every value replaced by the name it has, however the value is written."""
+    names = {
+        form: name
+        for name, value in values.items()
+        for form in _list_spellings(value)
+        if len(form) >= _HIDDEN_CHARS_MIN
+    }
+    if not names:
+        return text
+    longest_first = sorted(names, key=len, reverse=True)
+    pattern = "|".join(map(re.escape, longest_first))
+    return re.sub(pattern, lambda found: f"${{{names[found[0]]}}}", text)
+
+
+def _list_spellings(value: str) -> Iterator[str]:
+    """A value as messages may write it, and the password of one that is an address."""
+    try:
+        password = urlsplit(value).password or ""
+    except ValueError:
+        password = ""
+    for each in (value, value.strip(), password, unquote(password)):
+        yield each
+        yield quote(each)
+        yield quote(each, safe="")
+        yield repr(each)[1:-1]
+        yield json.dumps(each)[1:-1]
+
+
+def find_missing_names(texts: Iterable[str], environment: Mapping[str, str]) -> list[str]:
+    """The names in texts that have no value, each once."""
+    names = dict.fromkeys(name for text in texts for name in find_names(text))
+    return [name for name in names if not environment.get(name)]
+
+
+def merge_environment(environment: Mapping[str, str], env_file: Path | None) -> Mapping[str, str]:
+    """The environment of a process, over the `NAME=value` lines of a file beside a definition."""
+    if env_file is None:
+        return environment
+    try:
+        lines = env_file.read_text(encoding="utf-8").splitlines()
+    except OSError as failure:
+        message = f"the env_file {env_file} cannot be read: {failure.strerror}"
+        raise SourceRefusedError(message) from failure
+    except UnicodeDecodeError:
+        # Without its cause, which would show what is in the file.
+        message = f"the env_file {env_file} is not UTF-8"
+        raise SourceRefusedError(message, hint="save it as UTF-8") from None
+    return {**dict(_parse_variables(lines)), **environment}
+
+
+def _parse_variables(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for line in lines:
+        found = _LINE.fullmatch(line)
+        if found and not line.lstrip().startswith("#"):
+            yield found[1], _unquote(found[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """A definition and the environment that its secrets are taken from."""
+
+    pipeline: Pipeline
+    environment: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def from_environment(
+        cls, pipeline: Pipeline, environment: Mapping[str, str] | None = None
+    ) -> Resolver:
+        """The definition in an environment, by default that of the process."""
+        own = os.environ if environment is None else environment
+        return cls(pipeline, merge_environment(own, pipeline.env_file))
+
+    def require_secrets(self) -> None:
+        """Refuse a definition whose secrets are not all set."""
+        missing = find_missing_names(iter_texts(self.pipeline), self.environment)
+        if missing:
+            raise SecretMissingError(missing)
+
+    def hide_secrets(self, value: Any) -> Any:  # Any: a text or JSON
+        """A text, or JSON with texts in it, that tells no value of the environment."""
+        match value:
+            case str():
+                return hide_values(value, self._list_secret_values())
+            case list() | tuple():
+                return [self.hide_secrets(each) for each in value]
+            case Mapping():
+                return {name: self.hide_secrets(each) for name, each in value.items()}
+            case _:
+                return value
+
+    @contextmanager
+    def hide_secrets_in_errors(self) -> Iterator[None]:
+        """Errors that leave tell no value of the environment."""
+        try:
+            yield
+        except OmnigraphError as failure:
+            failure.message = self.hide_secrets(failure.message)
+            failure.hint = self.hide_secrets(failure.hint)
+            failure.args = (failure.message, *failure.args[1:])
+            raise
+
+    def resolve_source(self, name: str) -> Source:
+        """A source that can be read."""
+        found: Source = self._resolve_value(self.pipeline.sources[name])
+        match found:
+            case FileSource():
+                return replace(found, paths=tuple(map(self._resolve_path, found.paths)))
+            case FeedSource():
+                return replace(found, uri=self._resolve_path(found.uri))
+            case _:
+                return found
+
+    def resolve_graph(self, graph: str) -> str:
+        """The address of a graph."""
+        return self._resolve_path(resolve_text(self.pipeline.graphs[graph].uri, self.environment))
+
+    def can_resolve_graph(self, graph: str) -> bool:
+        """Whether the address of a graph is known in this environment."""
+        return not find_missing_names([self.pipeline.graphs[graph].uri], self.environment)
+
+    def resolve_ledger(self) -> str:
+        """Where runs are recorded: the graph of the first target, unless the definition says."""
+        if self.pipeline.ledger is None:
+            return self.resolve_graph(self.pipeline.targets[0].graph)
+        return self._resolve_path(resolve_text(self.pipeline.ledger, self.environment))
+
+    def resolve_rejects(self, target: Target) -> str | None:
+        """The folder that quarantined rows go to."""
+        if target.rejects is None:
+            return None
+        return self._resolve_path(resolve_text(target.rejects, self.environment))
+
+    def _resolve_path(self, text: str) -> str:
+        # A name of a secret may stand for a path beside the definition.
+        return text if "://" in text else os.path.normpath(Path(self.pipeline.folder, text))
+
+    def _resolve_value(self, value: Any) -> Any:  # Any: a field of a source
+        match value:
+            case str():
+                return resolve_text(value, self.environment)
+            case tuple():
+                return tuple(self._resolve_value(each) for each in value)
+            case Mapping():
+                return {name: self._resolve_value(each) for name, each in value.items()}
+            case _ if is_dataclass(value) and not isinstance(value, type):
+                given = {
+                    each.name: self._resolve_value(getattr(value, each.name))
+                    for each in fields(value)
+                }
+                return replace(value, **given)
+            case _:
+                return value
+
+    def _list_secret_values(self) -> dict[str, str]:
+        texts = iter_texts(self.pipeline)
+        names = dict.fromkeys(name for text in texts for name in find_names(text))
+        return {name: self.environment[name] for name in names if self.environment.get(name)}
+
+
+def iter_texts(pipeline: Pipeline) -> Iterator[str]:
+    """Every text of a definition that may name a value of the environment."""
+    yield from (place.uri for place in pipeline.graphs.values())
+    yield from (target.rejects for target in pipeline.targets if target.rejects is not None)
+    if pipeline.ledger is not None:
+        yield pipeline.ledger
+    for source in pipeline.sources.values():
+        yield from _iter_value_texts(source)
+
+
+def _iter_value_texts(value: Any) -> Iterator[str]:  # Any: a field of a source
+    match value:
+        case str():
+            yield value
+        case tuple():
+            for each in value:
+                yield from _iter_value_texts(each)
+        case Mapping():
+            for each in value.values():
+                yield from _iter_value_texts(each)
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            for each in fields(value):
+                yield from _iter_value_texts(getattr(value, each.name))
+        case _:
+            pass

@@ -1,0 +1,246 @@
+"""Sources from YAML: a section with a `kind`, or a reference to a provider."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from omnigraph.lang.quoting import sanitize_text
+from omnigraph.lang.spellcheck import suggest_similar
+from omnigraph.pipelines.config import config_schema
+from omnigraph.pipelines.config.definition import (
+    FeedSource,
+    FileSource,
+    HttpSource,
+    KafkaSource,
+    Paging,
+    Position,
+    PostgresSource,
+    Source,
+)
+from omnigraph.pipelines.config.secret_resolver import contains_password, find_names, is_reference
+from omnigraph.pipelines.config.yaml_reader import (
+    Findings,
+    Section,
+    decode_node,
+    iter_named_nodes,
+    position_of,
+    read_section,
+)
+
+_PROVIDER: Final = "provider.source."
+_SECRET_WORDS: Final = ("authorization", "token", "secret", "password", "key", "cookie")
+_SECRET_HINT: Final = "write ${NAME}, and set NAME in the environment"
+_DEFAULT_SOURCE: Final = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReader:
+    """Reads the sources of one file; `folder` is where relative paths start."""
+
+    folder: Path
+    findings: Findings
+    providers: Mapping[str, yaml.Node]
+    # Where the columns of a source are declared, by its name.
+    column_positions: dict[str, Position] = field(default_factory=dict)
+
+    def read_all(self, section: Section) -> dict[str, Source | None]:
+        """The one source of a definition, or all that have names; None for what is none."""
+        one: yaml.Node | None = section.values["source"]
+        several: yaml.MappingNode | None = section.values["sources"]
+        if (one is None) == (several is None):
+            self.findings.add_problem(
+                section.position, "a pipeline has either 'source' or 'sources'"
+            )
+            return {}
+        if several is None:
+            assert one is not None
+            nodes = {_DEFAULT_SOURCE: one}
+        else:
+            found = iter_named_nodes(several, "sources", self.findings)
+            nodes = {name: node for name, _, node in found}
+        return {name: self._read_source(name, node) for name, node in nodes.items()}
+
+    def _read_source(
+        self, own: str, node: yaml.Node, *, is_provider: bool = False
+    ) -> Source | None:
+        if isinstance(node, yaml.ScalarNode):
+            return None if is_provider else self._read_reference(own, node)
+        kind = self._read_kind(node)
+        if kind is None:
+            return None
+        section = read_section(node, config_schema.SOURCES[kind], self.findings)
+        if section.has_field("columns"):
+            self.column_positions[own] = section.position_of("columns")
+        return _BUILDERS[kind](self, section)
+
+    def _read_reference(self, own: str, node: yaml.ScalarNode) -> Source | None:
+        text, place = str(node.value), position_of(node)
+        name = text.removeprefix(_PROVIDER)
+        if text.startswith(_PROVIDER) and name in self.providers:
+            return self._read_source(own, self.providers[name], is_provider=True)
+        if text.startswith(_PROVIDER):
+            hint = suggest_similar(name, self.providers)
+            self.findings.add_problem(
+                place, f"no provider of sources is called '{sanitize_text(name)}'", hint=hint
+            )
+        elif text.startswith("provider."):
+            self.findings.add_problem(place, f"'{sanitize_text(text)}' is no provider of sources")
+        else:
+            self.findings.add_problem(
+                place,
+                f"'{sanitize_text(text)}' does not say what it is",
+                hint=f"write a section with a kind, or {_PROVIDER}NAME",
+            )
+        return None
+
+    def _read_kind(self, node: yaml.Node) -> str | None:
+        known = ", ".join(config_schema.SOURCES)
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                if key.value != "kind" or not isinstance(value, yaml.ScalarNode):
+                    continue
+                if value.value in config_schema.SOURCES:
+                    return str(value.value)
+                hint = suggest_similar(value.value, config_schema.SOURCES) or f"known are {known}"
+                message = f"source: '{sanitize_text(value.value)}' is no kind of source"
+                self.findings.add_problem(position_of(value), message, hint=hint)
+                return None
+        self.findings.add_problem(
+            position_of(node), "source: 'kind' is missing", hint=f"known are {known}"
+        )
+        return None
+
+    def read_files(self, section: Section) -> Source:
+        """Files; paths start at the folder of the definition."""
+        return FileSource(
+            paths=tuple(self.resolve_path(each) for each in section.values["paths"] or ()),
+            format=section.find_text("format"),
+            columns=section.find_text("columns"),
+            is_multiline=bool(section.values["multiline"]),
+            encoding=section.get_text("encoding"),
+            options=self._read_texts("options", section),
+        )
+
+    def read_postgres(self, section: Section) -> Source:
+        """A table or a query."""
+        self._check_field_password("url", section)
+        if section.has_field("table") == section.has_field("query"):
+            self.findings.add_problem(section.position, "postgres: give either 'table' or 'query'")
+        return PostgresSource(
+            url=section.get_text("url"),
+            table=section.find_text("table"),
+            query=section.find_text("query"),
+            key=section.find_text("key"),
+            ranges=section.values["ranges"],
+        )
+
+    def read_http(self, section: Section) -> Source:
+        """Pages of JSON."""
+        self._check_field_password("url", section)
+        self._check_only_reference("token", section)
+        paging = section.values["paging"]
+        return HttpSource(
+            url=section.get_text("url"),
+            headers=self._read_texts("headers", section),
+            params=self._read_texts("params", section),
+            token=section.find_text("token"),
+            records=section.find_text("records"),
+            paging=Paging() if paging is None else self._read_paging(paging),
+            timeout_s=section.values["timeout"],
+            columns=section.find_text("columns"),
+        )
+
+    def _read_paging(self, node: yaml.Node) -> Paging:
+        section = read_section(node, config_schema.PAGING, self.findings)
+        ways = [name for name in ("link", "cursor", "page", "offset") if section.has_field(name)]
+        if len(ways) != 1:
+            self.findings.add_problem(
+                section.position, "paging: give one of link, cursor, page, offset"
+            )
+        return Paging(
+            link=section.find_text("link"),
+            cursor=section.find_text("cursor"),
+            page=section.find_text("page"),
+            offset=section.find_text("offset"),
+            param=section.get_text("param"),
+            first=section.values["first"],
+            pages_max=section.values["pages_max"],
+        )
+
+    def read_feed(self, section: Section) -> Source:
+        """The change feed of a graph."""
+        self._check_field_password("uri", section)
+        return FeedSource(
+            uri=self.resolve_path(section.get_text("uri")),
+            branch=section.get_text("branch"),
+            types=tuple(section.values["types"] or ()),
+            ops=tuple(section.values["ops"]),
+            start=section.get_text("start"),
+            changes_max=section.values["changes_max"],
+            per=section.get_text("per"),
+            columns=section.find_text("columns"),
+        )
+
+    def read_kafka(self, section: Section) -> Source:
+        """Messages of topics."""
+        return KafkaSource(
+            servers=section.get_text("servers"),
+            topics=tuple(section.values["topics"] or ()),
+            start=section.get_text("start"),
+            options=self._read_texts("options", section),
+            messages_max=section.values["messages_max"],
+            columns=section.find_text("columns"),
+        )
+
+    def resolve_path(self, text: str) -> str:
+        """A path from the folder of the definition; addresses and names of secrets stay."""
+        if "://" in text or text.startswith("${"):
+            return text
+        return os.path.normpath(self.folder / text)
+
+    def _read_texts(self, name: str, section: Section) -> dict[str, str]:
+        node: yaml.MappingNode | None = section.values[name]
+        if node is None:
+            return {}
+        texts: dict[str, str] = {}
+        for key, place, value in iter_named_nodes(node, name, self.findings):
+            if not isinstance(value, yaml.ScalarNode):
+                self.findings.add_problem(place, f"{name}: '{sanitize_text(key)}' expects: text")
+                continue
+            plain_value = decode_node(value)
+            texts[key] = str(value.value) if plain_value is not None else ""
+            is_secret = any(word in key.lower() for word in _SECRET_WORDS)
+            if is_secret and not find_names(texts[key]):
+                message = f"{name}: '{sanitize_text(key)}' holds a secret"
+                self.findings.add_problem(place, message, hint=_SECRET_HINT)
+        return texts
+
+    def _check_only_reference(self, name: str, section: Section) -> None:
+        text = section.find_text(name)
+        if text is not None and not is_reference(text):
+            message = f"'{name}' holds a secret"
+            self.findings.add_problem(section.position_of(name), message, hint=_SECRET_HINT)
+
+    def _check_field_password(self, name: str, section: Section) -> None:
+        self.check_no_password(section.get_text(name), name, section.position_of(name))
+
+    def check_no_password(self, address: str, name: str, place: Position) -> None:
+        """Report an address that spells out a secret."""
+        if contains_password(address):
+            self.findings.add_problem(place, f"'{name}' holds a password", hint=_SECRET_HINT)
+
+
+_BUILDERS: Final[Mapping[str, Callable[[SourceReader, Section], Source]]] = {
+    "files": SourceReader.read_files,
+    "s3-files": SourceReader.read_files,
+    "postgres": SourceReader.read_postgres,
+    "http": SourceReader.read_http,
+    "graph": SourceReader.read_feed,
+    "kafka": SourceReader.read_kafka,
+}

@@ -1,0 +1,303 @@
+"""What a section of a definition may hold, and reading one strictly, with the place of everything.
+
+A `Shape` lists the fields of a section; the reference page is made of the same lists. Reading
+collects problems instead of stopping at the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+import yaml
+
+from omnigraph.durations import parse_duration
+from omnigraph.errors import PipelineInvalidError, Problem
+from omnigraph.lang.quoting import sanitize_text
+from omnigraph.lang.spellcheck import suggest_similar
+from omnigraph.pipelines.config.definition import Position
+
+_NESTING_MAX: Final = 32
+DOCUMENT_START: Final = Position(1)
+
+
+class FieldKind(Enum):
+    """What the value of a field is; its value is the wording of the reference."""
+
+    TEXT = "text"
+    TEXTS = "a text, or a list of texts"
+    INTEGER = "integer"
+    BOOLEAN = "true or false"
+    SPAN = "time span: `30s`, `5m`, `2h`"
+    SQL = "Spark SQL expression"
+    SECTION = "section"
+    SECTIONS = "list of sections"
+    NAMED = "sections by name"
+    VALUES = "values by property"
+    VALUE = "value"
+    ANY = "see below"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """A field of a section: its name, what it holds, what it means, and its default."""
+
+    name: str
+    kind: FieldKind
+    description: str
+    is_required: bool = False
+    default: object = None
+    # The only texts there are; empty for any.
+    choices: tuple[str, ...] = ()
+    minimum: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SectionSchema:
+    """The fields of a section, under the title it has in messages and in the reference."""
+
+    title: str
+    description: str
+    fields: tuple[FieldSpec, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the fields."""
+        return tuple(each.name for each in self.fields)
+
+
+@dataclass
+class Findings:
+    """The problems of one file."""
+
+    file: str
+    problems: list[Problem] = field(default_factory=list)
+    # The outermost part of the document that begins at each place.
+    paths: Mapping[Position, str] = field(default_factory=dict)
+
+    def add_problem(self, place: Position, message: str, *, hint: str | None = None) -> None:
+        """Report a problem."""
+        path = self.paths.get(place)
+        self.problems.append(
+            Problem(self.file, place.line, place.column, message, hint=hint, path=path)
+        )
+
+    def raise_if_any(self) -> None:
+        """Refuse the file if anything is wrong with it."""
+        if self.problems:
+            raise PipelineInvalidError(sort_problems(self.problems, first=self.file))
+
+
+def sort_problems(problems: Iterable[Problem], *, first: str) -> list[Problem]:
+    """Each problem once, by its place; those of one file come before those of all others."""
+
+    def sort_key_of(problem: Problem) -> tuple[bool, str, int, int]:
+        return problem.file != first, problem.file, problem.line, problem.column
+
+    return sorted(dict.fromkeys(problems), key=sort_key_of)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section that was read: the values of its fields, defaults included, and their places."""
+
+    position: Position
+    values: Mapping[str, Any]  # Any: what the kind of each field says
+    positions: Mapping[str, Position]
+
+    def get_text(self, name: str) -> str:
+        """The text of a field that has one."""
+        value = self.values[name]
+        return value if isinstance(value, str) else ""
+
+    def find_text(self, name: str) -> str | None:
+        """The text of a field that may be left out."""
+        value = self.values[name]
+        return value if isinstance(value, str) else None
+
+    def position_of(self, name: str) -> Position:
+        """Where a field is written, or where its section starts."""
+        return self.positions.get(name, self.position)
+
+    def has_field(self, name: str) -> bool:
+        """Whether the field is written down."""
+        return name in self.positions
+
+
+def parse_document(text: str, findings: Findings) -> yaml.Node | None:
+    """The tree of a text; what is empty, or not YAML at all, is refused at once."""
+    try:
+        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as failure:
+        mark = failure.problem_mark or failure.context_mark
+        place = DOCUMENT_START if mark is None else Position(mark.line + 1, mark.column + 1)
+        findings.add_problem(place, f"this is not YAML: {failure.problem or failure.context}")
+    except (yaml.YAMLError, RecursionError) as failure:
+        findings.add_problem(DOCUMENT_START, f"this is not YAML: {failure}")
+    else:
+        if node is not None:
+            findings.paths = _collect_paths(node)
+            return node
+        findings.add_problem(DOCUMENT_START, "the file is empty")
+    findings.raise_if_any()
+    return None
+
+
+def _collect_paths(root: yaml.Node) -> dict[Position, str]:
+    """The outermost part of a document that begins at each place: a path of names and numbers."""
+    found: dict[Position, str] = {}
+    waiting: list[tuple[yaml.Node, str, int]] = [(root, "", 0)]
+    while waiting:
+        node, path, depth = waiting.pop()
+        inner: list[tuple[yaml.Node, str, int]] = []
+        if isinstance(node, yaml.MappingNode):
+            named = [(key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]
+            for key, value in named:
+                own = f"{path}.{sanitize_text(key.value)}".removeprefix(".")
+                for place in (position_of(key), position_of(value)):
+                    found[place] = min(found.get(place, own), own, key=len)
+                inner.append((value, own, depth + 1))
+        elif isinstance(node, yaml.SequenceNode):
+            for number, value in enumerate(node.value):
+                own = f"{path}[{number}]"
+                found[position_of(value)] = min(found.get(position_of(value), own), own, key=len)
+                inner.append((value, own, depth + 1))
+        # An alias may hold what it stands in.
+        waiting += inner if depth < _NESTING_MAX else []
+    return found
+
+
+def read_section(node: yaml.Node | None, shape: SectionSchema, findings: Findings) -> Section:
+    """A section of a shape; whatever is unknown, missing or of another kind is a problem."""
+    if node is None or not isinstance(node, yaml.MappingNode):
+        place = DOCUMENT_START if node is None else position_of(node)
+        findings.add_problem(place, f"{shape.title}: expects fields: {', '.join(shape.names)}")
+        return Section(place, {each.name: each.default for each in shape.fields}, {})
+    known = {each.name: each for each in shape.fields}
+    values: dict[str, Any] = {each.name: each.default for each in shape.fields}  # Any: as above
+    places: dict[str, Position] = {}
+    for name, place, value in iter_named_nodes(node, shape.title, findings):
+        if name not in known:
+            hint = suggest_similar(name, known) or f"known are {', '.join(known)}"
+            findings.add_problem(
+                place, f"{shape.title}: unknown field '{sanitize_text(name)}'", hint=hint
+            )
+            continue
+        places[name] = place
+        values[name] = _read_value(value, known[name], shape, findings)
+    for each in shape.fields:
+        if each.is_required and each.name not in places:
+            findings.add_problem(position_of(node), f"{shape.title}: '{each.name}' is missing")
+    return Section(position_of(node), values, places)
+
+
+def iter_named_nodes(
+    node: yaml.MappingNode, title: str, findings: Findings
+) -> Iterator[tuple[str, Position, yaml.Node]]:
+    """The members of a mapping; a name that is no text, or that comes twice, is a problem."""
+    seen: set[str] = set()
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            findings.add_problem(position_of(key), f"{title}: a name must be a text")
+        elif key.value in seen:
+            findings.add_problem(
+                position_of(key), f"{title}: '{sanitize_text(key.value)}' is given twice"
+            )
+        else:
+            seen.add(key.value)
+            yield key.value, position_of(key), value
+
+
+def decode_node(node: yaml.Node, depth: int = 0) -> Any:  # Any: a value of YAML
+    """The value of a tree, as YAML understands it; dates stay the texts they are written as."""
+    if depth > _NESTING_MAX:
+        raise ValueError("it is nested too deeply")
+    match node:
+        case yaml.ScalarNode():
+            if node.tag in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:binary"):
+                return node.value
+            return yaml.SafeLoader("").construct_object(node)
+        case yaml.SequenceNode():
+            return [decode_node(each, depth + 1) for each in node.value]
+        case yaml.MappingNode():
+            return {key.value: decode_node(value, depth + 1) for key, value in node.value}
+        case _:
+            raise ValueError("it is no value")
+
+
+def position_of(node: yaml.Node) -> Position:
+    """Where a tree starts."""
+    return Position(int(node.start_mark.line) + 1, int(node.start_mark.column) + 1)
+
+
+def _read_value(
+    node: yaml.Node, field_: FieldSpec, shape: SectionSchema, findings: Findings
+) -> Any:  # Any: what the kind of the field says
+    match field_.kind:
+        case FieldKind.SECTION | FieldKind.ANY | FieldKind.VALUE:
+            return node
+        case FieldKind.SECTIONS:
+            return _read_sequence(node, field_, shape, findings)
+        case FieldKind.NAMED | FieldKind.VALUES:
+            if isinstance(node, yaml.MappingNode):
+                return node
+            return _report_mismatch(node, field_, shape, findings)
+        case FieldKind.TEXTS:
+            items = node.value if isinstance(node, yaml.SequenceNode) else [node]
+            return tuple(_read_text(each, field_, shape, findings) for each in items)
+        case _:
+            return _read_scalar(node, field_, shape, findings)
+
+
+def _read_sequence(
+    node: yaml.Node, field_: FieldSpec, shape: SectionSchema, findings: Findings
+) -> Iterable[yaml.Node]:
+    if isinstance(node, yaml.SequenceNode):
+        return tuple(node.value)
+    _report_mismatch(node, field_, shape, findings)
+    return ()
+
+
+def _read_scalar(
+    node: yaml.Node, field_: FieldSpec, shape: SectionSchema, findings: Findings
+) -> Any:  # Any: a text, a number or a Boolean
+    if field_.kind in (FieldKind.TEXT, FieldKind.SQL):
+        return _read_text(node, field_, shape, findings)
+    value = decode_node(node) if isinstance(node, yaml.ScalarNode) else None
+    match field_.kind, value:
+        case FieldKind.BOOLEAN, bool():
+            return value
+        case FieldKind.INTEGER, int() if not isinstance(value, bool) and value >= field_.minimum:
+            return value
+        case FieldKind.SPAN, int() | str() if (seconds := parse_duration(str(value))) is not None:
+            return seconds
+        case _:
+            return _report_mismatch(node, field_, shape, findings)
+
+
+def _read_text(node: yaml.Node, field_: FieldSpec, shape: SectionSchema, findings: Findings) -> str:
+    if not isinstance(node, yaml.ScalarNode) or node.tag == "tag:yaml.org,2002:null":
+        _report_mismatch(node, field_, shape, findings)
+        return ""
+    # A number or a date is taken as it is written: `branch: 2026` is a name.
+    value = str(node.value)
+    if field_.choices and value not in field_.choices:
+        hint = suggest_similar(value, field_.choices) or f"known are {', '.join(field_.choices)}"
+        message = f"{shape.title}: '{sanitize_text(value)}' is no {field_.name}"
+        findings.add_problem(position_of(node), message, hint=hint)
+        return field_.choices[0]
+    if not value.strip():
+        findings.add_problem(position_of(node), f"{shape.title}: '{field_.name}' is empty")
+    return value
+
+
+def _report_mismatch(
+    node: yaml.Node, field_: FieldSpec, shape: SectionSchema, findings: Findings
+) -> Any:  # Any: the default of the field
+    wanted = field_.kind.value
+    if field_.kind is FieldKind.INTEGER and field_.minimum:
+        wanted = f"{wanted} of at least {field_.minimum}"
+    findings.add_problem(position_of(node), f"{shape.title}: '{field_.name}' expects: {wanted}")
+    return field_.default

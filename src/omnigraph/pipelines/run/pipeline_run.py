@@ -1,0 +1,352 @@
+"""A run of a pipeline: every target once, told in the ledger before, between and after.
+
+    resolve secrets -> look at the sources -> check the mappings -> `started` in the ledger
+    for each target: look for its key; else read, map, load, publish -> `target` in the ledger
+    `finished` in the ledger, also when something fails that nobody expected
+
+A process that ends anywhere in between leaves each target untouched or complete. The next run of
+the same slot finds the commits by their keys and makes those that are missing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import omnigraph
+from omnigraph.engine.spark_bridge import import_spark_module
+from omnigraph.errors import (
+    ApprovalRequiredError,
+    OmnigraphError,
+    SparkDriverLostError,
+    TooManyRejectedError,
+)
+from omnigraph.errors.base_error import raise_interruptions
+from omnigraph.pipelines.config.definition import Pipeline, Target
+from omnigraph.pipelines.config.secret_resolver import Resolver
+from omnigraph.pipelines.ledger.run_ledger import (
+    FAILED,
+    INTERRUPTED,
+    SUCCEEDED,
+    UNCHANGED,
+    Ledger,
+    Run,
+    RunLog,
+    TargetRun,
+    encode_target,
+    status_of,
+)
+from omnigraph.pipelines.mapping.mapping_checks import check_mapping
+from omnigraph.pipelines.run.run_slot import Slot, SlotRequest, choose_slot
+from omnigraph.pipelines.run.target_attempt import (
+    LoadRequest,
+    RecordSource,
+    TargetAttempt,
+    catalog_of,
+    key_of,
+    load_records,
+    run_branch_of,
+)
+from omnigraph.pipelines.sources import open_source, require_unchanged
+from omnigraph.pipelines.sources.provenance import OpenSource
+from omnigraph.storage import open_objects
+from omnigraph.storage.objects.object_store import Objects
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from omnigraph import Branch, Graph
+    from omnigraph.engine import LoadResult
+    from omnigraph.spark.spark_session import SparkOptions
+
+MANUAL = "manual"
+SCHEDULE = "schedule"
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Why and as whom a pipeline runs; `approve` is the digest that an overwrite needs."""
+
+    trigger: str = MANUAL
+    slot: str | None = None
+    actor: str | None = None
+    approve: str | None = None
+    spark: SparkOptions | None = None
+    environment: Mapping[str, str] | None = None
+    progress: Any = None  # Any: what the load of frames takes
+    wait: Callable[[float], None] = field(default=time.sleep)
+    # What opens the stores of the ledger and of the graphs for what runs note there.
+    open_store: Callable[[str], Objects] = field(default=open_objects)
+
+
+def run_pipeline(pipeline: Pipeline, options: RunOptions | None = None) -> Run:
+    """Run a pipeline once; the answer tells what became of every target."""
+    return run_with_records(pipeline, options or RunOptions(), _SlotRecords)
+
+
+def run_with_records(
+    pipeline: Pipeline, asked: RunOptions, records: Callable[[RunContext, Slot], RecordSource]
+) -> Run:
+    """Run a pipeline once, with what gives the records of its slot."""
+    if pipeline.overwrites and asked.approve != pipeline.digest:
+        raise ApprovalRequiredError(pipeline.name, pipeline.digest)
+    resolver = Resolver.from_environment(pipeline, asked.environment)
+    ledger = Ledger(asked.open_store(resolver.resolve_ledger()), pipeline.name)
+    with ExitStack() as stack, resolver.hide_secrets_in_errors():
+        running = RunContext(pipeline, asked, resolver, ledger, stack)
+        try:
+            resolver.require_secrets()
+            graphs = running.open_graphs()
+            sources = {name: resolver.resolve_source(name) for name in pipeline.sources}
+            wanted = SlotRequest(asked.slot, is_scheduled=asked.trigger == SCHEDULE)
+            slot = choose_slot(pipeline, sources, ledger, wanted)
+        except BaseException as failure:
+            log = ledger.start_run(running.build_start_event(asked.slot or "", None, ()))
+            log.add_event("finished", running.build_end_event(failure))
+            raise
+        return running.run_slot(slot, graphs, records(running, slot))
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """A run under way, and what it holds open."""
+
+    pipeline: Pipeline
+    options: RunOptions
+    resolver: Resolver
+    ledger: Ledger
+    stack: ExitStack
+    # What failed in a way that nobody expected: told when the run has ended.
+    unexpected_errors: list[Exception] = field(default_factory=list)
+
+    @property
+    def actor(self) -> str:
+        """Who signs the commits."""
+        return self.options.actor or f"pipeline:{self.pipeline.name}"
+
+    def open_graphs(self) -> dict[str, Graph]:
+        """The graphs of all targets, whose schemas have what the mappings name."""
+        graphs: dict[str, Graph] = {}
+        for target in self.pipeline.targets:
+            if target.graph not in graphs:
+                graph = omnigraph.open(self.resolver.resolve_graph(target.graph), actor=self.actor)
+                graphs[target.graph] = self.stack.enter_context(graph)
+            branch = graphs[target.graph].branch(target.branch)
+            check_mapping(target.mapping, catalog_of(branch), mode=target.mode).raise_if_any()
+        return graphs
+
+    def run_slot(self, slot: Slot, graphs: Mapping[str, Graph], records: RecordSource) -> Run:
+        """The whole run of a slot, from the event that starts it to the one that ends it."""
+        log = self.begin(slot)
+        with self._record_end(log):
+            targets = self.run_targets(slot, graphs, log, records)
+        ended = self.finish(slot, log, targets)
+        if self.unexpected_errors:
+            raise self.unexpected_errors[0]
+        return ended
+
+    @contextmanager
+    def _record_end(self, log: RunLog) -> Iterator[None]:
+        """Say in the ledger that a run failed or was stopped, whatever ends it."""
+        try:
+            with raise_interruptions():
+                yield
+        except BaseException as failure:
+            with suppress(OmnigraphError):
+                log.add_event("finished", self.build_end_event(failure))
+            raise
+
+    def build_end_event(self, failure: BaseException) -> dict[str, object]:
+        """The event that ends a run which something raised ended."""
+        status = FAILED if isinstance(failure, Exception) else INTERRUPTED
+        return {"status": status, "error": format_failure(failure, self.resolver)}
+
+    def begin(self, slot: Slot) -> RunLog:
+        """Say in the ledger what is going to be done."""
+        targets = tuple(self._make_target_run(target, slot) for target in self.pipeline.targets)
+        return self.ledger.start_run(self.build_start_event(slot.name, slot.position, targets))
+
+    def build_start_event(
+        self, slot: str, position: object, targets: tuple[TargetRun, ...]
+    ) -> dict[str, object]:
+        """The event that starts a run."""
+        return {
+            "slot": slot,
+            "asked": self.options.slot,
+            "digest": self.pipeline.digest,
+            "trigger": self.options.trigger,
+            "actor": self.actor,
+            "position": self.resolver.hide_secrets(position),
+            "targets": [encode_target(target) for target in targets],
+        }
+
+    def run_targets(
+        self, slot: Slot, graphs: Mapping[str, Graph], log: RunLog, records: RecordSource
+    ) -> list[TargetRun]:
+        """Every target in turn: one that fails does not keep the others from their commits."""
+        done = []
+        for target in self.pipeline.targets:
+            begun = self._make_target_run(target, slot)
+            if slot.is_empty:
+                ended = replace(begun, status=UNCHANGED)
+                log.record_target(ended)
+            else:
+                attempt = TargetAttempt(
+                    self.pipeline,
+                    target,
+                    graphs[target.graph],
+                    slot,
+                    log.run_id,
+                    self.options.open_store(self.resolver.resolve_graph(target.graph)),
+                    rejects=self.resolver.resolve_rejects(target),
+                    progress=self.options.progress,
+                )
+                ended = self._try_target(attempt, begun, records, log)
+                attempt.close_run_branch(ended)
+            done.append(ended)
+        return done
+
+    def finish(self, slot: Slot, log: RunLog, targets: list[TargetRun]) -> Run:
+        """Say in the ledger how it ended, and answer with what the ledger says."""
+        status = status_of(tuple(targets))
+        log.add_event("finished", {"status": status})
+        if slot.batch is not None and status == SUCCEEDED:
+            self.ledger.finish_batch(slot.batch, log.run_id)
+        found = self.ledger.find_run(log.run_id)
+        assert found is not None, "a run that was begun is in the ledger"
+        return found
+
+    def _make_target_run(self, target: Target, slot: Slot) -> TargetRun:
+        key = key_of(self.pipeline, target, slot.name)
+        own = run_branch_of(self.pipeline, target, slot.name)
+        return TargetRun(target.name, target.graph, target.branch, key, run_branch=own)
+
+    def _try_target(
+        self, attempt: TargetAttempt, begun: TargetRun, records: RecordSource, log: RunLog
+    ) -> TargetRun:
+        """A target until it succeeds, fails for good, or was tried often enough."""
+        retry = self.pipeline.retry
+        ended = begun
+        for number in range(1, retry.attempts + 1):
+            if number > 1:
+                self.options.wait(retry.wait_s * 2 ** (number - 2))
+                # Who is killed from here on did not say what became of it: not that it failed.
+                log.record_target(replace(begun, attempts=number))
+            try:
+                if number > 1:
+                    # What was read may be why it failed, such as a connection that was lost.
+                    records.discard()
+                with raise_interruptions():
+                    begun = _begin_attempt(attempt, replace(begun, attempts=number), log)
+                    made = begun if begun.status == SUCCEEDED else attempt.run(begun, records)
+                ended = replace(made, rejects=self.resolver.hide_secrets(made.rejects))
+            except Exception as failure:  # noqa: BLE001 — told when the run has ended
+                ended = self._make_failed_run(replace(begun, attempts=number), failure)
+            log.record_target(ended)
+            if ended.status == SUCCEEDED or not ended.is_retryable:
+                break
+        return ended
+
+    def _make_failed_run(self, begun: TargetRun, failure: Exception) -> TargetRun:
+        """A target that failed; what nobody expected stops no other target, and is told later."""
+        failed = replace(begun, status=FAILED, error=format_failure(failure, self.resolver))
+        if not isinstance(failure, OmnigraphError):
+            self.unexpected_errors.append(failure)
+            return failed
+        if isinstance(failure, TooManyRejectedError):
+            rejects = self.resolver.hide_secrets(failure.rejects)
+            failed = replace(failed, rejected=failure.rejected, rejects=rejects)
+        return replace(failed, is_retryable=failure.retryable, error_code=failure.code)
+
+
+def _begin_attempt(attempt: TargetAttempt, begun: TargetRun, log: RunLog) -> TargetRun:
+    found = attempt.begin_run(begun)
+    if found.status != SUCCEEDED and found.key != begun.key:
+        # Before the commit is there: the key leads from the ledger to it.
+        log.record_target(found)
+    return found
+
+
+def format_failure(failure: BaseException, resolver: Resolver) -> str:
+    """A failure as the ledger tells it, without the values of secrets."""
+    if not isinstance(failure, Exception):
+        text = "it was stopped"
+    elif not isinstance(failure, OmnigraphError):
+        text = f"{type(failure).__name__}: {failure}".splitlines()[0]
+    else:
+        hint = "" if failure.hint is None else f" ({failure.hint})"
+        text = f"{failure.message}{hint}"
+    hidden: str = resolver.hide_secrets(text)
+    return hidden
+
+
+class _SlotRecords:
+    """The records of a slot: read when the first target needs them, held until the run ends."""
+
+    def __init__(self, running: RunContext, slot: Slot) -> None:
+        self._running = running
+        self._slot = slot
+        self._found: dict[str, OpenSource] | None = None
+        self._is_kept = False
+        self._held = ExitStack()
+        running.stack.callback(self._release)
+
+    def load(self, branch: Branch, terms: LoadRequest) -> LoadResult:
+        """Load what a target takes of them, unless a source is not as it was at the start."""
+        try:
+            with import_spark_module("spark_failures").raise_on_driver_loss("load the records"):
+                return self._load_target(branch, terms)
+        except SparkDriverLostError:
+            # What was read went with it: the next attempt reads it in another Spark.
+            self._is_kept = False
+            raise
+
+    def _load_target(self, branch: Branch, terms: LoadRequest) -> LoadResult:
+        if self._found is None:
+            sessions = import_spark_module("spark_session")
+            spark = sessions.get_strict_session(sessions.get_session(self._running.options.spark))
+            self._found = dict(self._open_sources(spark))
+        return load_records(branch, self._found, terms, staged=self._require_unchanged_sources)
+
+    def _require_unchanged_sources(self) -> None:
+        for name, found in self._slot.source_states.items():
+            require_unchanged(self._running.resolver.resolve_source(name), found)
+
+    def retain(self) -> None:
+        """A target has them now: the others get the same."""
+        self._is_kept = True
+
+    def discard(self) -> None:
+        """Read them anew when they are asked for again, unless a target has them."""
+        if not self._is_kept:
+            self._found = None
+            self._release()
+
+    def _release(self) -> None:
+        # Any failure: what was read from them counts, not how they end.
+        with suppress(Exception):
+            self._held.close()
+
+    def count_rows(self, target: Target) -> int | None:
+        """How many records a target that was loaded read; None for one that was not."""
+        rules = target.mapping.rules
+        names = {rule.source or next(iter(self._slot.source_states)) for rule in rules}
+        found = self._found or {}
+        counts = [found[name].count() if name in found else None for name in names]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    def _open_sources(self, spark: SparkSession) -> Iterator[tuple[str, OpenSource]]:
+        running = self._running
+        refusing_data = import_spark_module("spark_failures").translate_source_errors
+        cancelled_if_left = import_spark_module("job_cancellation").cancel_on_error
+        staging = running.resolver.resolve_graph(running.pipeline.targets[0].graph)
+        for name, found in self._slot.source_states.items():
+            source = running.resolver.resolve_source(name)
+            with cancelled_if_left(spark), refusing_data(name):
+                reading = open_source(source, found, spark, staging=staging)
+                rows = self._held.enter_context(reading)
+            yield name, OpenSource.from_records(name, source, found, rows)

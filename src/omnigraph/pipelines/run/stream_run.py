@@ -1,0 +1,247 @@
+"""Files as they come: Structured Streaming, one run of the targets for each batch.
+
+The slot of a batch is the id of the query, which lies in its checkpoint, and the number of the
+batch. Spark gives a batch again after a failure, with the same files: its keys are found then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Final
+
+from omnigraph.engine.spark_bridge import import_spark_module
+from omnigraph.errors import (
+    ApprovalRequiredError,
+    InvalidArgumentError,
+    RunFailedError,
+    SparkDriverLostError,
+    SparkFailedError,
+)
+from omnigraph.pipelines.config.definition import FileSource, Pipeline, Target
+from omnigraph.pipelines.config.secret_resolver import Resolver
+from omnigraph.pipelines.config.text_encodings import UTF_8
+from omnigraph.pipelines.ledger.run_ledger import SUCCEEDED, Ledger, Run
+from omnigraph.pipelines.mapping.record_ids import add_block_columns, number_by_block
+from omnigraph.pipelines.mapping.row_guards import CORRUPT
+from omnigraph.pipelines.run.pipeline_run import RunContext, RunOptions
+from omnigraph.pipelines.run.run_slot import Slot
+from omnigraph.pipelines.run.target_attempt import LoadRequest, load_records
+from omnigraph.pipelines.sources import SourceState
+from omnigraph.pipelines.sources.file_source import (
+    FileListing,
+    configure_csv_reader,
+    escape_spark_pattern,
+    list_files,
+    mark_undecodable_records,
+    read_local_frame,
+)
+from omnigraph.pipelines.sources.json_frames import PERMISSIVE
+from omnigraph.pipelines.sources.provenance import OpenSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from omnigraph import Branch
+    from omnigraph.engine import LoadResult
+
+STREAM: Final = "stream"
+_CHECKPOINT: Final = "checkpoint"
+# A stream may go on for years; the ledger has all of its runs.
+RUNS_KEPT_MAX: Final = 100
+# For so long a batch that failed waits to hear whether it was because the stream is stopped.
+STOP_WAIT_S: Final = 1.0
+
+
+def stream_pipeline(
+    pipeline: Pipeline, options: RunOptions, *, is_available_now: bool = False
+) -> list[Run]:
+    """Run a pipeline for every batch of new files; the answer is the newest runs of this call.
+
+    With `is_available_now` it ends behind the files that are there, else it goes on until it is
+    interrupted or a batch fails.
+    """
+    if pipeline.overwrites and options.approve != pipeline.digest:
+        raise ApprovalRequiredError(pipeline.name, pipeline.digest)
+    resolver = Resolver.from_environment(pipeline, options.environment)
+    with resolver.hide_secrets_in_errors():
+        resolver.require_secrets()
+        return _run_stream(pipeline, options, resolver, is_available_now=is_available_now)
+
+
+def _run_stream(
+    pipeline: Pipeline, options: RunOptions, resolver: Resolver, *, is_available_now: bool
+) -> list[Run]:
+    name, source = _resolve_stream_source(pipeline, resolver)
+    checkpoint = _locate_checkpoint(resolver.resolve_ledger(), pipeline)
+    session = import_spark_module("spark_session")
+    spark = session.get_strict_session(session.get_session(options.spark))
+    if session.is_connect(spark):
+        raise InvalidArgumentError("remote", "files as they come need a session without a server")
+    found = list_files(source)
+    batches = _BatchRunner(
+        pipeline, options, resolver, _StreamSource(name, source, found), checkpoint
+    )
+    records = _open_stream(source, found, spark)
+    writer = records.writeStream.foreachBatch(batches).option("checkpointLocation", str(checkpoint))
+    query = (writer.trigger(availableNow=True) if is_available_now else writer).start()
+    try:
+        query.awaitTermination()
+    except Exception as failure:
+        if batches.failure is not None:
+            raise batches.failure from failure
+        if import_spark_module("spark_failures").is_driver_lost(failure):
+            raise SparkDriverLostError(f"stream {pipeline.name}") from failure
+        reason = session.first_line_of(failure)
+        raise SparkFailedError(f"stream {pipeline.name}", reason) from failure
+    except BaseException:
+        # Its batch fails now, because nobody wants it any more.
+        batches.stopped.set()
+        raise
+    finally:
+        query.stop()
+    return list(batches.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class _StreamSource:
+    """The source of a stream, and its files when that began."""
+
+    name: str
+    source: FileSource
+    files: FileListing
+
+
+class _BatchRunner:
+    """What Spark calls with every batch."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        options: RunOptions,
+        resolver: Resolver,
+        source: _StreamSource,
+        checkpoint: Path,
+    ) -> None:
+        self._pipeline = pipeline
+        self._options = options
+        self._resolver = resolver
+        self._source = source
+        self._checkpoint = checkpoint
+        self.runs: deque[Run] = deque(maxlen=RUNS_KEPT_MAX)
+        self.failure: Exception | None = None
+        # Set by the thread that somebody interrupted.
+        self.stopped = Event()
+
+    def __call__(self, rows: DataFrame, number: int) -> None:
+        """Run the targets for a batch; a target that fails stops the stream there."""
+        try:
+            self._run_batch(rows, number)
+        except Exception as failure:
+            self.failure = failure
+            raise
+        except KeyboardInterrupt as stop:
+            # Another thread was interrupted: here it is only why the batch ends.
+            raise RunFailedError("the stream was stopped", run_id="") from stop
+
+    def _run_batch(self, rows: DataFrame, number: int) -> None:
+        query = json.loads((self._checkpoint / "metadata").read_text())["id"]
+        position = {"kind": STREAM, "query": query, "batch": number}
+        name, survey = self._source.name, SourceState(position, listing=self._source.files)
+        slot = Slot(f"stream-{query}-{number:08}", {name: survey})
+        ledger = Ledger(
+            self._options.open_store(self._resolver.resolve_ledger()), self._pipeline.name
+        )
+        with ExitStack() as stack:
+            running = RunContext(self._pipeline, self._options, self._resolver, ledger, stack)
+            origins = OpenSource.from_records(
+                name, self._source.source, survey, number_by_block(rows)
+            )
+            ended = running.run_slot(slot, running.open_graphs(), _BatchRecords(self, origins))
+        self.runs.append(ended)
+        if ended.status != SUCCEEDED:
+            errors = [target.error for target in ended.targets if target.error is not None]
+            raise RunFailedError(
+                "\n".join(errors), run_id=ended.id, hint="mend it, and start again"
+            )
+
+
+class _BatchRecords:
+    """The records of a batch, which Spark holds."""
+
+    def __init__(self, batches: _BatchRunner, origins: OpenSource) -> None:
+        self._batches = batches
+        self._origins = origins
+
+    def load(self, branch: Branch, terms: LoadRequest) -> LoadResult:
+        """Load what a target takes of them; Spark itself says which files are in a batch."""
+        stopped = self._batches.stopped
+        if stopped.is_set():
+            raise KeyboardInterrupt
+        sources = {self._origins.name: self._origins}
+        try:
+            return load_records(branch, sources, terms, staged=lambda: None)
+        except Exception as failure:
+            # Who interrupts a stream cancels its jobs first: they may fail before it is said why.
+            if stopped.wait(STOP_WAIT_S):
+                raise KeyboardInterrupt from failure
+            raise
+
+    def count_rows(self, target: Target) -> int | None:
+        """How many records a target that was loaded read: all of the batch."""
+        del target
+        return self._origins.count()
+
+    def retain(self) -> None:
+        """They are the same for all targets."""
+
+    def discard(self) -> None:
+        """They stay as they are: Spark gives the batch again if the run fails."""
+
+
+def _resolve_stream_source(pipeline: Pipeline, resolver: Resolver) -> tuple[str, FileSource]:
+    name = next(iter(pipeline.sources))
+    source = resolver.resolve_source(name)
+    is_folder = isinstance(source, FileSource) and len(source.paths) == 1
+    if len(pipeline.sources) > 1 or not isinstance(source, FileSource) or not is_folder:
+        raise InvalidArgumentError(
+            "stream", "only one source of files with one path can be streamed"
+        )
+    if "://" in source.paths[0] or os.path.isfile(source.paths[0]):
+        raise InvalidArgumentError("stream", "the path must be a folder or a pattern on a disk")
+    if source.encoding != UTF_8:
+        raise InvalidArgumentError("stream", "only files in UTF-8 can be streamed")
+    return name, source
+
+
+def _locate_checkpoint(ledger: str, pipeline: Pipeline) -> Path:
+    """Where Spark notes what it has seen: beside the ledger."""
+    if "://" in ledger and not ledger.startswith("file://"):
+        hint = "give a 'ledger' on a disk that the driver and the executors share"
+        raise InvalidArgumentError("stream", "the checkpoint needs a ledger on a disk", hint=hint)
+    root = Path(ledger.removeprefix("file://"))
+    return root / "__pipelines" / pipeline.name / _CHECKPOINT
+
+
+def _open_stream(source: FileSource, found: FileListing, spark: SparkSession) -> DataFrame:
+    """The stream of a source, with the columns that its files have now."""
+    now = read_local_frame(source, [file.uri for file in found.files], found.format, spark)
+    columns = now.schema
+    if found.format in ("csv", "json") and CORRUPT not in columns.names:
+        # Files that are still to come may hold records that cannot be read.
+        columns = columns.add(CORRUPT, "string")
+    reader = spark.readStream.schema(columns).format(found.format)
+    if found.format == "csv":
+        reader = configure_csv_reader(reader, source)
+    if found.format == "json":
+        reader = reader.option("mode", PERMISSIVE).option("multiLine", source.is_multiline)
+    records = reader.load(escape_spark_pattern(source.paths[0]))
+    # Files that are still to come are not looked at before they are read.
+    return add_block_columns(
+        mark_undecodable_records(records) if found.format == "csv" else records
+    )

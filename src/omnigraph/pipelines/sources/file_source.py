@@ -1,0 +1,489 @@
+"""Files on disk or S3: JSON lines, CSV with a header, Parquet and ORC.
+
+Files on the disk are read by Spark itself, those on S3 by tasks of ours, which need nothing of
+Java's. The position is the list of files with their sizes and marks, told as a digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+
+from omnigraph.errors import SourceFailedError, SourceRefusedError
+from omnigraph.pipelines.config.definition import FileSource
+from omnigraph.pipelines.config.text_encodings import (
+    REPLACEMENT,
+    UNDECODABLE,
+    UTF_8,
+    TranscodedStream,
+    find_absent_names,
+    is_text,
+    iter_text_lines,
+    read_whole_text,
+)
+from omnigraph.pipelines.mapping.mapping_sql import quote_name
+from omnigraph.pipelines.mapping.record_ids import number_by_file, number_by_task
+from omnigraph.pipelines.mapping.row_guards import CORRUPT, build_failure_condition
+from omnigraph.pipelines.sources.json_frames import (
+    PERMISSIVE,
+    TEXT_COLUMN,
+    decode_lines,
+    require_any_record,
+    with_corrupt_column,
+)
+from omnigraph.schema.schema_shape import JsonObject
+from omnigraph.storage.objects.source_files import S3, SourceFile, list_source_files
+from omnigraph.storage.objects.source_files import open_source_file as opened_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamReader
+    from pyspark.sql.types import StructType
+
+    Reader = TypeVar("Reader", DataFrameReader, DataStreamReader)
+
+ENDINGS: Final = {
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".orc": "orc",
+}
+# Formats whose files are text.
+_TEXT_FORMATS: Final = ("json", "csv")
+_SAME_COLUMNS: Final = "files of one source have the same columns"
+_NAMES_MAX: Final = 5
+_BATCH_ROWS: Final = 65_536
+# What means something in a path that Spark is given, and what of it only there.
+_SPARK_GLOB_CHARACTERS: Final = re.compile(r"[\[\]{}*?\\]")
+_SPARK_ONLY_CHARACTERS: Final = re.compile(r"[{}\\]")
+
+
+@dataclass(frozen=True, slots=True)
+class FileListing:
+    """The files of a source as they were found, their format, and how they are reached and read."""
+
+    files: tuple[SourceFile, ...]
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    encoding: str = UTF_8
+
+
+def list_files(source: FileSource) -> FileListing:
+    """The files that there are now; none is an error."""
+    found: dict[str, SourceFile] = {}
+    for path in source.paths:
+        files, problem = list_source_files(path, source.options)
+        if not files:
+            raise SourceRefusedError(f"{path}: {problem}")
+        found |= {file.uri: file for file in files}
+    files = [found[uri] for uri in sorted(found)]
+    format_ = source.format or _infer_format(files)
+    if source.encoding != UTF_8 and format_ not in _TEXT_FORMATS:
+        raise SourceRefusedError(f"'encoding' is not for {format_} files", hint="leave it out")
+    return FileListing(tuple(files), format_, source.options, source.encoding)
+
+
+def _infer_format(files: Sequence[SourceFile]) -> str:
+    formats = {_format_of(file.uri) for file in files}
+    if len(formats) > 1:
+        told = ", ".join(sorted(formats))
+        raise SourceRefusedError(
+            f"the files have several formats: {told}", hint="give one 'format'"
+        )
+    return next(iter(formats))
+
+
+def _format_of(uri: str) -> str:
+    name = uri.lower().removesuffix(".gz").removesuffix(".zst").removesuffix(".bz2")
+    ending = "." + name.rpartition(".")[2]
+    if ending not in ENDINGS:
+        hint = f"give its 'format', or an ending: {', '.join(ENDINGS)}"
+        raise SourceRefusedError(f"{uri}: the name does not tell the format", hint=hint)
+    return ENDINGS[ending]
+
+
+def compute_digest(found: FileListing) -> str:
+    """The same for the same files; another when one of them changes."""
+    parts = [f"{file.uri}\0{file.size}\0{file.mark}" for file in found.files]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def describe_position(found: FileListing) -> JsonObject:
+    """What the ledger keeps of the files."""
+    return {
+        "kind": "files",
+        "files": len(found.files),
+        "bytes": sum(file.size for file in found.files),
+        "first": [file.uri for file in found.files[:_NAMES_MAX]],
+        "content": compute_digest(found),
+    }
+
+
+def require_unchanged(source: FileSource, found: FileListing) -> None:
+    """Refuse files of which one is not as it was found; others that came do not matter."""
+    now = {
+        file.uri: file
+        for path in source.paths
+        for file in list_source_files(path, found.options)[0]
+    }
+    changed = [file.uri for file in found.files if now.get(file.uri) != file]
+    if changed:
+        told = ", ".join(changed[:_NAMES_MAX])
+        raise SourceFailedError(f"files changed while they were read: {told}", hint="run it again")
+
+
+def read_frame(source: FileSource, found: FileListing, spark: SparkSession) -> DataFrame:
+    """The records of the files, numbered."""
+    # Spark itself knows few encodings, and replaces what is not text in them.
+    is_ours = any(file.uri.startswith(S3) for file in found.files) or found.encoding != UTF_8
+    if is_ours:
+        return number_by_task(_read_remote_frame(source, found, spark))
+    records = read_local_frame(source, [file.uri for file in found.files], found.format, spark)
+    if found.format == "csv" and not _are_texts(found, spark):
+        records = mark_undecodable_records(records)
+    # Spark has looked at the files by now, and reads each as far as it went then.
+    require_unchanged(source, found)
+    _require_all_read(records, found)
+    _require_columns(records, found)
+    _require_members(source, records, found)
+    return number_by_file(records, found.format)
+
+
+def _are_texts(found: FileListing, spark: SparkSession) -> bool:
+    """Whether all files are text in UTF-8; tasks read each of them once for that."""
+    files = spark.range(0, len(found.files), 1, len(found.files))
+    bad = files.mapInArrow(partial(find_undecodable_files, found), "number long")
+    return not bad.toArrow().num_rows
+
+
+def find_undecodable_files(
+    found: FileListing, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Of the files whose numbers are in a partition, those that are not text in UTF-8."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            file = found.files[number]
+            with opened_file(file, found.options) as stream:
+                if not is_text(decompress_stream(stream, file.uri), UTF_8):
+                    yield pa.record_batch({"number": pa.array([number], pa.int64())})
+
+
+def mark_undecodable_records(records: DataFrame) -> DataFrame:
+    """Records of CSV of which those that have the sign for bytes that are not text are unreadable.
+
+    Spark puts it there; that a file has it too, beside such bytes, cannot be told apart.
+    """
+    from pyspark.sql import functions  # noqa: PLC0415 — Spark is here by now
+
+    names = ", ".join(quote_name(name) for name in records.columns if name != CORRUPT)
+    is_bad = f"contains(concat_ws('', {names}), '{REPLACEMENT}')"
+    corrupt = (
+        f"coalesce({quote_name(CORRUPT)}, CASE WHEN {is_bad} THEN to_json(struct({names})) END)"
+    )
+    return records.withColumn(CORRUPT, functions.expr(corrupt))
+
+
+def read_local_frame(
+    source: FileSource, paths: Sequence[str], format_: str, spark: SparkSession
+) -> DataFrame:
+    """The records of files that Spark can open itself."""
+    names = [_escape_spark_path(path) for path in paths]
+    match format_:
+        case "json":
+            read = spark.read.option("multiLine", source.is_multiline)
+            if source.columns is not None:
+                return read.json(names, schema=with_corrupt_column(source.columns), mode=PERMISSIVE)
+            return require_any_record(read.json(names), "a file")
+        case "csv":
+            return configure_csv_reader(spark.read, source).csv(
+                names, schema=_resolve_csv_columns(source, names, spark)
+            )
+        case "parquet":
+            return _require_no_declared_columns(spark.read.parquet(*names), source)
+        case _:
+            return _require_no_declared_columns(spark.read.orc(names), source)
+
+
+def _require_columns(records: DataFrame, found: FileListing) -> None:
+    """Refuse a table that lacks a column of the others: Spark takes it for a column of nulls."""
+    if len(found.files) == 1 or found.format in _TEXT_FORMATS:
+        return
+    for file in found.files:
+        with opened_file(file, found.options) as stream:
+            is_parquet = found.format == "parquet"
+            names = (pq.read_schema(stream) if is_parquet else orc.ORCFile(stream).schema).names
+        if missing := [name for name in records.columns if name not in names]:
+            raise SourceRefusedError(f"{file.uri} has no column {missing[0]}", hint=_SAME_COLUMNS)
+
+
+def _require_members(source: FileSource, records: DataFrame, found: FileListing) -> None:
+    """Refuse JSON in which a declared column occurs nowhere: every value of it would be null."""
+    if found.format != "json" or source.columns is None:
+        return
+    missing = {name: json.dumps(name).encode() for name in records.columns if name != CORRUPT}
+    for file in found.files:
+        if not missing:
+            return
+        with opened_file(file, found.options) as stream:
+            missing = find_absent_names(decompress_stream(stream, file.uri), missing)
+    # Where no record can be read, each of them is rejected with its place.
+    if missing and records.where(f"{quote_name(CORRUPT)} IS NULL").take(1):
+        names = ", ".join(missing)
+        hint = "leave it out of 'columns' and the mapping, to keep what the graph has"
+        raise SourceRefusedError(f"no record of the source has {names}", hint=hint)
+
+
+def escape_spark_pattern(path: str) -> str:
+    """A folder or a pattern as Spark understands it, which takes every path for a pattern.
+
+    Braces mean nothing in patterns of ours; other signs do, unless a folder has that name.
+    """
+    if os.path.isdir(path):
+        return _escape_spark_path(path)
+    return _SPARK_ONLY_CHARACTERS.sub(r"\\\g<0>", path)
+
+
+def _escape_spark_path(path: str) -> str:
+    return _SPARK_GLOB_CHARACTERS.sub(r"\\\g<0>", path)
+
+
+def _require_all_read(records: DataFrame, found: FileListing) -> None:
+    """Refuse files of which Spark reads others, or not all."""
+    read = {unquote(urlsplit(uri).path) for uri in records.inputFiles()}
+    wanted = {file.path for file in found.files}
+    if read != wanted:
+        told = ", ".join(sorted(read ^ wanted)[:_NAMES_MAX])
+        hint = "it reads no file whose name begins with '_' or '.': give them others"
+        raise SourceRefusedError(
+            f"Spark does not read these files as they are named: {told}", hint=hint
+        )
+
+
+def configure_csv_reader(reader: Reader, source: FileSource) -> Reader:
+    """A reader of CSV whose first lines must name the columns it is given."""
+    return (
+        reader.option("header", True)
+        .option("enforceSchema", False)
+        .option("escape", '"')
+        .option("multiLine", source.is_multiline)
+        .option("mode", PERMISSIVE)
+    )
+
+
+def _resolve_csv_columns(source: FileSource, names: Sequence[str], spark: SparkSession) -> str:
+    """The declared columns, or those of the first file as texts: nothing is guessed."""
+    if source.columns is not None:
+        return with_corrupt_column(source.columns)
+    found = configure_csv_reader(spark.read, source).csv(names[0]).columns
+    return with_corrupt_column(", ".join(f"{quote_name(name)} string" for name in found))
+
+
+def _require_no_declared_columns(records: DataFrame, source: FileSource) -> DataFrame:
+    if source.columns is not None:
+        hint = "JSON and CSV have them; other formats know their own"
+        raise SourceRefusedError("'columns' are not for this format", hint=hint)
+    return records
+
+
+def _read_remote_frame(source: FileSource, found: FileListing, spark: SparkSession) -> DataFrame:
+    """The records of files that tasks of ours read, one file each."""
+    names = spark.range(0, len(found.files), 1, len(found.files))
+    if found.format == "json":
+        task = partial(read_lines, found, source.is_multiline)
+        lines = names.mapInArrow(task, f"{TEXT_COLUMN} string")
+        return decode_lines(lines, source.columns, spark)
+    schema = _read_remote_schema(found)
+    rows = names.mapInArrow(partial(read_rows, found, schema), _to_spark_schema(schema))
+    if found.format == "csv" and source.columns is not None:
+        return _cast_columns(rows, source.columns, spark)
+    return _require_no_declared_columns(rows, source)
+
+
+def _read_remote_schema(found: FileListing) -> pa.Schema:
+    """The columns of the first file; the others must have them too."""
+    first = found.files[0]
+    try:
+        with opened_file(first, found.options) as stream:
+            match found.format:
+                case "parquet":
+                    return pq.read_schema(stream)
+                case "orc":
+                    return orc.ORCFile(stream).schema
+                case _:
+                    names = _read_csv_names(
+                        TranscodedStream(decompress_stream(stream, first.uri), found.encoding),
+                        first.uri,
+                    )
+                    texts = [(name, pa.string()) for name in names]
+                    return pa.schema([*texts, (CORRUPT, pa.string())])
+    except pa.ArrowException as failure:
+        raise SourceRefusedError(f"{first.uri}: {failure}") from failure
+
+
+def _read_csv_names(stream: TranscodedStream, uri: str) -> list[str]:
+    skipping = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip")
+    with pcsv.open_csv(stream.to_arrow_file(), parse_options=skipping) as first:
+        names: list[str] = first.schema.names
+    if bad := [name for name in names if UNDECODABLE in name]:
+        shown_name = bad[0].replace(UNDECODABLE, REPLACEMENT)
+        hint = "give the 'encoding' of the file"
+        raise SourceRefusedError(f"{uri} line 1: column {shown_name} is not text", hint=hint)
+    return names
+
+
+def _to_spark_schema(schema: pa.Schema) -> StructType:
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 — Spark is here by now
+
+    return from_arrow_schema(schema)
+
+
+def _cast_columns(rows: DataFrame, columns: str, spark: SparkSession) -> DataFrame:
+    """Texts as the columns that a definition declares; a text that does not fit spoils a record."""
+    wanted = spark.createDataFrame([], columns).schema
+    casts = {
+        each.name: f"cast({quote_name(each.name)} AS {each.dataType.simpleString()})"
+        for each in wanted
+    }
+    unfit = " OR ".join(map(build_failure_condition, casts.values()))
+    record = f"to_json(struct({', '.join(map(quote_name, casts))}))"
+    items = [
+        f"CASE WHEN {build_failure_condition(cast)} THEN NULL ELSE {cast} END AS {quote_name(name)}"
+        for name, cast in casts.items()
+    ]
+    corrupt = (
+        f"CASE WHEN {unfit} THEN {record} ELSE {quote_name(CORRUPT)} END AS {quote_name(CORRUPT)}"
+    )
+    return rows.selectExpr(*items, corrupt)
+
+
+def read_lines(
+    found: FileListing, is_multiline: bool, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The lines of the files whose numbers are in a partition, or each file as one text."""
+    for file in _iter_partition_files(found.files, batches):
+        with opened_file(file, found.options) as stream:
+            data = decompress_stream(stream, file.uri)
+            if is_multiline:
+                yield _build_text_batch([read_whole_text(data, found.encoding)])
+                continue
+            yield from map(_build_text_batch, iter_text_lines(data, found.encoding))
+
+
+def read_rows(
+    found: FileListing, schema: pa.Schema, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the files whose numbers are in a partition."""
+    pa.set_cpu_count(1)
+    for file in _iter_partition_files(found.files, batches):
+        try:
+            with opened_file(file, found.options) as stream:
+                if found.format == "csv":
+                    yield from _read_csv_batches(stream, file.uri, found.encoding, schema)
+                    continue
+                for batch in _read_batches(stream, found.format):
+                    yield _conform_batch(batch, schema, file.uri)
+        except pa.ArrowException as failure:
+            raise SourceRefusedError(f"{file.uri}: {failure}") from failure
+
+
+def _read_batches(stream: pa.NativeFile, format_: str) -> Iterator[pa.RecordBatch]:
+    if format_ == "parquet":
+        yield from pq.ParquetFile(stream).iter_batches(batch_size=_BATCH_ROWS)
+        return
+    stripes = orc.ORCFile(stream)
+    for number in range(stripes.nstripes):
+        stripe = pa.Table.from_batches([stripes.read_stripe(number)])
+        yield from stripe.to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def _conform_batch(batch: pa.RecordBatch, schema: pa.Schema, uri: str) -> pa.RecordBatch:
+    """The columns of the first file by their names: Spark takes them by their places."""
+    if batch.schema.equals(schema):
+        return batch
+    columns = []
+    for wanted in schema:
+        if wanted.name not in batch.schema.names:
+            raise SourceRefusedError(f"{uri} has no column {wanted.name}", hint=_SAME_COLUMNS)
+        column = batch.column(wanted.name)
+        try:
+            columns.append(column.cast(wanted.type))
+        except pa.ArrowException as failure:
+            told = f"{uri}: column {wanted.name} is of type {column.type}, not {wanted.type}"
+            raise SourceRefusedError(f"{told}: {failure}") from failure
+    return pa.record_batch(columns, schema=schema)
+
+
+def _read_csv_batches(
+    stream: pa.NativeFile, uri: str, encoding: str, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Rows as texts, and behind them the lines that have more or fewer values than the header."""
+    names = _read_csv_names(TranscodedStream(decompress_stream(stream, uri), encoding), uri)
+    if missing := set(schema.names) - {*names, CORRUPT}:
+        raise SourceRefusedError(f"{uri} has no column {', '.join(sorted(missing))}")
+    stream.seek(0)
+    unfit: list[str] = []
+
+    def keep(row: pcsv.InvalidRow) -> str:
+        unfit.append(row.text.replace(UNDECODABLE, REPLACEMENT))
+        return "skip"
+
+    texts = pcsv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
+    )
+    parsed = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=keep)
+    data = TranscodedStream(decompress_stream(stream, uri), encoding)
+    for batch in pcsv.open_csv(data.to_arrow_file(), convert_options=texts, parse_options=parsed):
+        corrupt = pa.nulls(batch.num_rows, pa.string())
+        # It reads ahead, so that what is not text is known before its rows come.
+        if not data.is_text:
+            corrupt = _find_undecodable_rows(batch)
+        columns = [corrupt if name == CORRUPT else batch.column(name) for name in schema.names]
+        yield pa.record_batch(columns, schema=schema)
+    if unfit:
+        empty = pa.nulls(len(unfit), pa.string())
+        columns = [pa.array(unfit) if name == CORRUPT else empty for name in schema.names]
+        yield pa.record_batch(columns, schema=schema)
+
+
+def _find_undecodable_rows(batch: pa.RecordBatch) -> pa.Array:
+    """The texts of the rows that hold bytes which are not text; null for all others."""
+    values = [pc.fill_null(column, "") for column in batch.columns]
+    text = pc.binary_join_element_wise(*values, ",")
+    is_bad = pc.match_substring(text, UNDECODABLE)
+    shown_text = pc.replace_substring(text, UNDECODABLE, REPLACEMENT)
+    return pc.if_else(is_bad, shown_text, pa.scalar(None, pa.string()))
+
+
+def decompress_stream(stream: pa.NativeFile, uri: str) -> pa.NativeFile:
+    """What is in a file that may be compressed."""
+    for ending, name in ((".gz", "gzip"), (".zst", "zstd"), (".bz2", "bz2")):
+        if uri.lower().endswith(ending):
+            return pa.CompressedInputStream(stream, name)
+    return stream
+
+
+def _iter_partition_files(
+    files: Sequence[SourceFile], batches: Iterator[pa.RecordBatch]
+) -> Iterator[SourceFile]:
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield files[number]
+
+
+def _build_text_batch(texts: Sequence[str]) -> pa.RecordBatch:
+    return pa.record_batch({TEXT_COLUMN: pa.array(texts, pa.string())})

@@ -1,0 +1,350 @@
+"""JSON from an HTTP service, page after page, staged by the driver and read by tasks.
+
+Headers and the token are only for the service that the definition names: a link or a redirect to
+any other place is followed without them.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urljoin
+
+import httpx
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.errors import ResourceLimitError, SourceFailedError, SourceRefusedError
+from omnigraph.ids import generate_ulid
+from omnigraph.lang.quoting import sanitize_text
+from omnigraph.pipelines.config.definition import HttpSource
+from omnigraph.pipelines.mapping.record_ids import PART, ROW
+from omnigraph.pipelines.sources.json_frames import TEXT_COLUMN, decode_numbered_lines
+from omnigraph.schema.schema_shape import JsonObject
+from omnigraph.storage import open_objects
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.object_store import Objects
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+# A page is held in memory, and so are its records.
+BYTES_MAX: Final = 256 * 1024**2
+_ATTEMPTS: Final = 4
+_BACKOFF_S: Final = 0.5
+_RETRYABLE_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_REDIRECTS_MAX: Final = 20
+_HEADER: Final = "header"
+PIECE_BYTES: Final = 8 * 1024**2
+_SCHEMA: Final = pa.schema([(PART, pa.int64()), (ROW, pa.int64()), (TEXT_COLUMN, pa.string())])
+_COMPRESSED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
+_COLUMNS: Final = f"{PART} long, {ROW} long, {TEXT_COLUMN} string"
+
+
+def describe_position(source: HttpSource) -> JsonObject:
+    """What the ledger keeps: the service alone, because the rest of an address may be a secret."""
+    return {"kind": "http", "url": origin_of(source.url)}
+
+
+def origin_of(url: str) -> str:
+    """The scheme, host and port of an address: what may be told of it."""
+    try:
+        found = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError):
+        return "the service"
+    return f"{found.scheme}://{found.netloc.decode('ascii')}" if found.host else "the service"
+
+
+@contextmanager
+def open_frame(source: HttpSource, spark: SparkSession, staging: str | None) -> Iterator[DataFrame]:
+    """The records of all pages; they are staged at an address, or on this machine, meanwhile."""
+    with open_staging(staging) as place:
+        count = place.write(
+            pa.array(map(_encode_record, page), pa.string()) for page in read_pages(source)
+        )
+        yield decode_numbered_lines(place.read_lines(count, spark), source.columns, spark)
+
+
+def _encode_record(record: JsonObject) -> str:
+    return json.dumps(record, ensure_ascii=False)
+
+
+def read_pages(
+    source: HttpSource, *, wait: Callable[[float], None] = time.sleep
+) -> Iterator[list[JsonObject]]:
+    """The records of one page after the other."""
+    with httpx.Client(timeout=source.timeout_s, follow_redirects=False) as client:
+        service = _HttpService(client, source, wait)
+        request: _Request | None = _Request(source.url, _build_first_params(source))
+        for number in range(source.paging.pages_max):
+            assert request is not None, "the loop ends with the last page"
+            answer = service.send_request(request)
+            document = _decode_document(answer)
+            found = _extract_records(document, source)
+            yield found
+            request = _build_next_request(source, number, found, (request, answer, document))
+            if request is None:
+                return
+    hint = "raise 'pages_max', or ask for less"
+    raise ResourceLimitError(
+        "pages", limit=source.paging.pages_max, actual=source.paging.pages_max + 1, hint=hint
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    url: str
+    params: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Response:
+    """What a service said; `moved_to` is where it says that the page is, `link` the next one."""
+
+    url: str
+    content: bytes = b""
+    next_url: str | None = None
+    redirect_url: str | None = None
+
+
+class _HttpService:
+    """A service, asked with the headers of the definition wherever those belong."""
+
+    def __init__(
+        self, client: httpx.Client, source: HttpSource, wait: Callable[[float], None]
+    ) -> None:
+        self._client = client
+        self._own = source.url
+        self._wait = wait
+        self._headers = dict(source.headers)
+        if source.token is not None:
+            self._headers["Authorization"] = f"Bearer {source.token}"
+
+    def send_request(self, request: _Request) -> _Response:
+        """The answer to a request, wherever it has moved to."""
+        for _ in range(_REDIRECTS_MAX + 1):
+            answer = self._send_with_retries(request)
+            if answer.redirect_url is None:
+                return answer
+            request = _Request(_join_url(answer.url, answer.redirect_url), {})
+        raise SourceRefusedError(f"{origin_of(self._own)}: more than {_REDIRECTS_MAX} redirects")
+
+    def _send_with_retries(self, request: _Request) -> _Response:
+        place, problem = origin_of(request.url), ""
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                self._wait(_BACKOFF_S * 2 ** (attempt - 1))
+            try:
+                answer = self._send_once(request)
+            except httpx.UnsupportedProtocol as failure:
+                raise SourceRefusedError(f"{place}: {failure}") from failure
+            except (httpx.InvalidURL, httpx.LocalProtocolError, ValueError):
+                # What these say may hold the address or a header.
+                message = f"{place}: the address or a header cannot be sent"
+                raise SourceRefusedError(
+                    message, hint="look for stray characters in them"
+                ) from None
+            except httpx.RequestError as failure:
+                problem = f"{type(failure).__name__}: {failure}"
+                continue
+            if isinstance(answer, _Response):
+                return answer
+            problem = f"the service answers {answer}"
+        raise SourceFailedError(f"{place} cannot be read: {problem}", hint="try again later")
+
+    def _send_once(self, request: _Request) -> _Response | int:
+        """An answer, or the status of a service that may have one later."""
+        headers = self._headers if _is_trusted(self._own, request.url) else {}
+        asking = self._client.stream(
+            "GET", request.url, params=request.params or None, headers=headers
+        )
+        with asking as answer:
+            url = str(answer.url)
+            if answer.has_redirect_location:
+                return _Response(url, redirect_url=answer.headers["location"])
+            if answer.status_code in _RETRYABLE_STATUSES:
+                return answer.status_code
+            if answer.status_code != httpx.codes.OK:
+                raise SourceRefusedError(
+                    f"{origin_of(url)}: the service answers {answer.status_code}"
+                )
+            content = bytearray()
+            for data in answer.iter_bytes():
+                content += data
+                if len(content) > BYTES_MAX:
+                    raise ResourceLimitError(
+                        "bytes of an HTTP page",
+                        limit=BYTES_MAX,
+                        actual=len(content),
+                        hint="ask for smaller pages",
+                    )
+            return _Response(url, bytes(content), answer.links.get("next", {}).get("url"))
+
+
+def _is_trusted(own: str, url: str) -> bool:
+    """Whether an address is of the same service, or of the same one behind encryption."""
+    ours, other = httpx.URL(own), httpx.URL(url)
+    if ours.host != other.host:
+        return False
+    schemes = (ours.scheme, other.scheme)
+    is_same = schemes[0] == schemes[1] and ours.port == other.port
+    return is_same or (schemes == ("http", "https") and ours.port is other.port is None)
+
+
+def _join_url(base: str, link: str) -> str:
+    try:
+        return urljoin(base, link)
+    except ValueError:
+        raise SourceRefusedError(f"{origin_of(base)}: a link of the answer is no address") from None
+
+
+def _build_first_params(source: HttpSource) -> dict[str, str]:
+    params = dict(source.params)
+    if source.paging.page is not None:
+        params[source.paging.page] = str(source.paging.first)
+    if source.paging.offset is not None:
+        params[source.paging.offset] = "0"
+    return params
+
+
+def _decode_document(answer: _Response) -> Any:  # Any: a JSON document
+    try:
+        return json.loads(answer.content)
+    except (ValueError, RecursionError):
+        raise SourceRefusedError(f"{origin_of(answer.url)}: the answer is no JSON") from None
+
+
+def _extract_records(document: Any, source: HttpSource) -> list[JsonObject]:  # Any: a JSON document
+    found = document if source.records is None else _get_path(document, source.records)
+    if found is None and source.records is not None:
+        raise SourceRefusedError(f"the answer has nothing at '{sanitize_text(source.records)}'")
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        where = f"at '{source.records}'" if source.records else "itself"
+        hint = "say with 'records' where the array is"
+        raise SourceRefusedError(f"the answer {where} is no array of objects", hint=hint)
+    return found
+
+
+def _build_next_request(
+    source: HttpSource,
+    number: int,
+    found: list[JsonObject],
+    page: tuple[_Request, _Response, Any],  # Any: a JSON document
+) -> _Request | None:
+    """The request for the page behind one; None behind the last."""
+    request, answer, document = page
+    paging, params = source.paging, _build_first_params(source)
+    if paging.link is not None:
+        link = answer.next_url if paging.link == _HEADER else _get_path(document, paging.link)
+        return _Request(_join_url(answer.url, str(link)), {}) if link else None
+    if paging.cursor is not None:
+        cursor = _get_path(document, paging.cursor)
+        return _Request(source.url, params | {paging.param: str(cursor)}) if cursor else None
+    if not found:
+        return None
+    if paging.page is not None:
+        return _Request(source.url, params | {paging.page: str(paging.first + number + 1)})
+    if paging.offset is not None:
+        start = int(request.params[paging.offset]) + len(found)
+        return _Request(source.url, params | {paging.offset: str(start)})
+    return None
+
+
+def _get_path(document: Any, path: str) -> Any:  # Any: a JSON document
+    """What a document has at a path of names with dots between them; None for nothing."""
+    for name in path.split("."):
+        document = document.get(name) if isinstance(document, dict) else None
+    return document
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A folder of a store that pieces are written to."""
+
+    uri: str
+    folder: str
+
+    def path_of(self, number: int) -> str:
+        """Where a piece is."""
+        return f"{self.folder}/{number:06d}.records"
+
+    def write(self, pages: Iterable[pa.Array]) -> int:
+        """Write pages of JSON texts; answers how many pieces there are."""
+        objects, count = _open_objects_at(self.uri), 0
+        for piece in _split_pieces(pages):
+            objects.put(self.path_of(count), _encode_piece(piece))
+            count += 1
+        return count
+
+    def read_lines(self, count: int, spark: SparkSession) -> DataFrame:
+        """The texts of pieces, with the numbers of their pages and in these, both from 1."""
+        task = partial(read_pieces, self)
+        return spark.range(0, count, 1, max(count, 1)).mapInArrow(task, _COLUMNS)
+
+
+@contextmanager
+def open_staging(uri: str | None) -> Iterator[Staging]:
+    """A folder beside a graph, or, without one, of this machine; in the end it is empty again."""
+    if uri is None:
+        here = tempfile.TemporaryDirectory(prefix="omnigraph-", ignore_cleanup_errors=True)
+        with here as folder, open_staging(folder) as own:
+            yield own
+        return
+    staging = Staging(uri, layout.build_staging_folder(generate_ulid()))
+    try:
+        yield staging
+    finally:
+        # Any failure: it must not hide how the reading ended, and maintenance collects the rest.
+        with suppress(Exception):
+            objects = _open_objects_at(uri)
+            objects.delete([entry.path for entry in objects.list(f"{staging.folder}/")])
+
+
+def read_pieces(staging: Staging, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The texts of the pieces whose numbers are in a partition."""
+    objects = _open_objects_at(staging.uri)
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            data = objects.get(staging.path_of(number))
+            if data is None:
+                raise SourceFailedError(f"{staging.path_of(number)} was staged, but is gone")
+            yield from pa.ipc.open_stream(data)
+
+
+@lru_cache(maxsize=8)
+def _open_objects_at(uri: str) -> Objects:
+    # What is written here is of no use after a crash.
+    return open_objects(uri, is_durable=False)
+
+
+def _split_pieces(pages: Iterable[pa.Array]) -> Iterator[list[pa.RecordBatch]]:
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for number, page in enumerate(pages, 1):
+        rows = np.arange(1, len(page) + 1, dtype=np.int64)
+        columns = [np.full(len(page), number, np.int64), rows, page]
+        waiting.append(pa.record_batch(columns, schema=_SCHEMA))
+        size += waiting[-1].nbytes
+        if size >= PIECE_BYTES:
+            yield waiting
+            waiting, size = [], 0
+    if waiting:
+        yield waiting
+
+
+def _encode_piece(batches: Iterable[pa.RecordBatch]) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, _SCHEMA, options=_COMPRESSED) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return bytes(sink.getvalue())

@@ -1,0 +1,53 @@
+"""JSON texts as frames: columns as declared, or as Spark finds them in the texts.
+
+A text that is no JSON object, or that does not have the declared columns, is a record without
+values whose text is in a column of its own: the mapping refuses it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from omnigraph.errors import SourceRefusedError
+from omnigraph.lang.quoting import sanitize_text
+from omnigraph.pipelines.mapping.row_guards import CORRUPT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TEXT_COLUMN: Final = "value"
+PERMISSIVE: Final = "PERMISSIVE"
+_SHOWN_MAX: Final = 5
+
+
+def decode_numbered_lines(lines: DataFrame, columns: str | None, spark: SparkSession) -> DataFrame:
+    """The records of a frame of texts with other columns beside them, which stay there."""
+    from pyspark.sql import functions  # noqa: PLC0415 — Spark is here by now
+
+    others = [name for name in lines.columns if name != TEXT_COLUMN]
+    found = decode_lines(lines.select(TEXT_COLUMN), columns, spark).schema
+    values = functions.from_json(TEXT_COLUMN, found, {"mode": PERMISSIVE}).alias(TEXT_COLUMN)
+    return lines.select(*others, values).select(*others, f"{TEXT_COLUMN}.*")
+
+
+def decode_lines(lines: DataFrame, columns: str | None, spark: SparkSession) -> DataFrame:
+    """The records of a frame of texts."""
+    if columns is not None:
+        return spark.read.json(lines, schema=with_corrupt_column(columns), mode=PERMISSIVE)
+    return require_any_record(spark.read.json(lines), "the source")
+
+
+def with_corrupt_column(columns: str) -> str:
+    """Declared columns, and one more for the text of a record that does not have them."""
+    return f"{columns}, `{CORRUPT}` string"
+
+
+def require_any_record(records: DataFrame, name: str) -> DataFrame:
+    """Records whose columns were found in their texts; some text must be a JSON object."""
+    if records.columns != [CORRUPT]:
+        return records
+    # Spark does not read this column alone unless something else is computed with it.
+    texts = records.selectExpr(f"make_valid_utf8({CORRUPT}) AS {CORRUPT}", f"length({CORRUPT})")
+    bad = texts.limit(_SHOWN_MAX).toArrow()
+    told = "; ".join(sanitize_text(text) for text in bad[CORRUPT].to_pylist())
+    raise SourceRefusedError(f"{name} holds records that are no JSON objects: {told}")

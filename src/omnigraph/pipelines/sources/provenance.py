@@ -1,0 +1,186 @@
+"""Rows that cannot be written, led back to the records they were made of.
+
+Beside every row go its source and the two numbers of its record. For rows that are rejected the
+source is read once more: what the record holds, and where it is. A line of a file is counted then
+too, because Spark knows none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from omnigraph.bulk.bulk_sources import OriginRecord, RecordOrigin
+from omnigraph.engine.spark_bridge import import_spark_module
+from omnigraph.pipelines.config.definition import FileSource, Source
+from omnigraph.pipelines.mapping.mapping_sql import quote_name
+from omnigraph.pipelines.mapping.record_ids import BLOCK, FILE, PART, ROW
+from omnigraph.pipelines.mapping.row_guards import CORRUPT, build_record_sql
+from omnigraph.pipelines.sources import SourceState, build_location_sql
+from omnigraph.pipelines.sources.file_locations import (
+    group_by_file,
+    locate_records,
+    resolve_local_file,
+)
+from omnigraph.pipelines.sources.source_dispatch import PartitionSettings, partition_settings_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from omnigraph.storage.objects.source_files import SourceFile
+
+_RECORD, _PLACE, _FIRST, _COUNT = "record", "place", "first", "count"
+# Kinds whose second number means something to people.
+_COUNTED: Final = ("http", "kafka")
+
+RecordId: TypeAlias = tuple[int, int]
+_Row: TypeAlias = Mapping[str, Any]  # Any: columns of several types
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSource:
+    """A source that was opened: its records, how many were read, and where each of them is."""
+
+    name: str
+    source: Source
+    state: SourceState
+    records: DataFrame
+    # The same, counted while they are read, and how many there were.
+    rows: DataFrame
+    count: Callable[[], int | None]
+    partition_settings: PartitionSettings
+
+    @classmethod
+    def from_records(
+        cls, name: str, source: Source, found: SourceState, records: DataFrame
+    ) -> OpenSource:
+        """The origins of records that have their numbers beside them."""
+        rows, count = import_spark_module("sql_analysis").observe_count(records)
+        packing = partition_settings_of(records.sparkSession)
+        return cls(name, source, found, records, rows, count, packing)
+
+    def locate(self, wanted: Sequence[RecordId]) -> Iterator[tuple[RecordId, OriginRecord]]:
+        """Where records are, by their numbers; one that is not found any more is left out."""
+        rows = self._reread_rows(wanted)
+        if isinstance(self.source, FileSource):
+            places = self._locate_in_files(rows, self.source)
+        else:
+            places = [
+                (
+                    f"source '{self.name}' {row[_PLACE] or ''}".rstrip(),
+                    self.name,
+                    self._number_of(row),
+                )
+                for row in rows
+            ]
+        for row, (place, file, number) in zip(rows, places, strict=True):
+            yield (row[PART], row[ROW]), OriginRecord(place, file, number, row[_RECORD] or "")
+
+    def _reread_rows(self, wanted: Sequence[RecordId]) -> list[_Row]:
+        spark = self.records.sparkSession
+        # In other partitions the same numbers may be those of other records.
+        if (
+            BLOCK in self.records.columns
+            and partition_settings_of(spark) != self.partition_settings
+        ):
+            return []
+        parts, numbers = zip(*wanted, strict=True)
+        asked = spark.createDataFrame(
+            pa.table({PART: pa.array(parts, pa.int64()), ROW: pa.array(numbers, pa.int64())})
+        )
+        names = [name for name in (PART, ROW, FILE, BLOCK) if name in self.records.columns]
+        text = build_record_sql(self.records.columns)
+        if CORRUPT in self.records.columns:
+            text = f"coalesce(make_valid_utf8({quote_name(CORRUPT)}), {text})"
+        items = [f"{text} AS {_RECORD}"]
+        if not isinstance(self.source, FileSource):
+            items.append(f"{build_location_sql(self.source, self.records.columns)} AS {_PLACE}")
+        joined = self.records.join(asked.hint("broadcast"), [PART, ROW], "left_semi")
+        return self._collect_rows(lambda: joined.selectExpr(*names, *items))
+
+    def _collect_rows(self, made: Callable[[], DataFrame]) -> list[_Row]:
+        leaving = import_spark_module("job_cancellation").cancel_on_error(self.records.sparkSession)
+        # Spark looks at what a frame is made of when it is made, and may not understand it.
+        with leaving, import_spark_module("spark_failures").translate_source_errors(self.name):
+            found: list[_Row] = made().toArrow().to_pylist()
+        return found
+
+    def _number_of(self, row: _Row) -> int | None:
+        return row[ROW] if self.source.kind in _COUNTED else None
+
+    def _locate_in_files(
+        self, rows: Sequence[_Row], source: FileSource
+    ) -> list[tuple[str, str, int | None]]:
+        """The place, the file and the number of each row."""
+        numbered, totals = self._number_rows(rows)
+        known: dict[tuple[str, int], tuple[str, str, int | None]] = {}
+        for name, numbers in group_by_file(numbered).items():
+            file = self._file_of(name)
+            counted = locate_records(file, numbers, totals.get(name), source, self._format)
+            known |= {
+                (name, each): (f"{file.uri} {noun} {number}", file.uri, number)
+                for each, (noun, number) in counted.items()
+            }
+        return [known[each] for each in numbered]
+
+    def _number_rows(self, rows: Sequence[_Row]) -> tuple[list[tuple[str, int]], Mapping[str, int]]:
+        """The file of each row and its number there from 1, and how many there are in files."""
+        if FILE not in self.records.columns:
+            return [(str(row[PART]), row[ROW] + 1) for row in rows], self._count_remote_records()
+        if BLOCK not in self.records.columns:
+            return [(row[FILE], row[ROW] + 1) for row in rows], {}
+        begins, totals = self._count_block_rows()
+        return [(row[FILE], begins[row[FILE], row[BLOCK]] + row[ROW] + 1) for row in rows], totals
+
+    def _count_remote_records(self) -> Mapping[str, int]:
+        """How many records files elsewhere have, if those come in the order of their lines."""
+        if self._format != "json":
+            return {}
+        counts = self._collect_rows(lambda: self.records.groupBy(PART).count())
+        return {str(each[PART]): each[_COUNT] for each in counts}
+
+    def _count_block_rows(self) -> tuple[Mapping[tuple[str, int], int], Mapping[str, int]]:
+        """What makes a number of Spark's in a block one in its file, and how many a file has."""
+        from pyspark.sql import functions  # noqa: PLC0415 — Spark is here by now
+
+        grouped = self.records.groupBy(FILE, BLOCK)
+        first, count = functions.min(ROW).alias(_FIRST), functions.count(ROW).alias(_COUNT)
+        begins: dict[tuple[str, int], int] = {}
+        totals: dict[str, int] = {}
+        blocks = self._collect_rows(lambda: grouped.agg(first, count))
+        for block in sorted(blocks, key=lambda each: (each[FILE], each[BLOCK])):
+            before = totals.get(block[FILE], 0)
+            begins[block[FILE], block[BLOCK]] = before - block[_FIRST]
+            totals[block[FILE]] = before + block[_COUNT]
+        return begins, totals
+
+    def _file_of(self, name: str) -> SourceFile:
+        if FILE in self.records.columns:
+            return resolve_local_file(name)
+        remote: SourceFile = self.state.listing.files[int(name)]
+        return remote
+
+    @property
+    def _format(self) -> str:
+        return str(self.state.listing.format)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLocator:
+    """What finds the records of rows whose origins name these sources by their numbers."""
+
+    sources: tuple[OpenSource, ...]
+
+    def __call__(self, wanted: Sequence[RecordOrigin]) -> dict[RecordOrigin, OriginRecord]:
+        """Where records are, as far as they are found."""
+        asked: dict[int, list[RecordId]] = {}
+        for source, part, row in dict.fromkeys(wanted):
+            asked.setdefault(source, []).append((part, row))
+        return {
+            (source, *numbers): found
+            for source, each in asked.items()
+            for numbers, found in self.sources[source].locate(each)
+        }

@@ -1,0 +1,254 @@
+"""A frame of what a survey found, for as long as it is used."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
+
+from omnigraph.engine.spark_bridge import import_spark_module
+from omnigraph.pipelines.config.definition import (
+    FeedSource,
+    FileSource,
+    HttpSource,
+    KafkaSource,
+    PostgresSource,
+    Source,
+)
+from omnigraph.pipelines.config.text_encodings import UTF_8
+from omnigraph.pipelines.mapping.mapping_sql import quote_literal, quote_name
+from omnigraph.pipelines.mapping.record_ids import PART, ROW
+from omnigraph.pipelines.sources import (
+    file_source,
+    graph_feed_source,
+    http_source,
+    kafka_source,
+    postgres_source,
+)
+from omnigraph.pipelines.sources.json_frames import with_corrupt_column
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+# Formats whose files begin or end with their columns.
+_HEADER_FORMATS: Final = ("csv", "parquet", "orc")
+
+# Where nobody sets it, Spark takes the number of cores that there are at the moment.
+_PARTITIONS_MIN: Final = "spark.sql.files.minPartitionNum"
+_SETTINGS: Final = (
+    _PARTITIONS_MIN,
+    "spark.sql.files.maxPartitionNum",
+    "spark.sql.files.maxPartitionBytes",
+    "spark.sql.files.openCostInBytes",
+)
+
+# How many use what was set here: kept by the session, which several objects may stand for.
+_USERS: Final = "omnigraph.files.users"
+
+# A server does not tell how many cores it has.
+_CORES_OF_SERVERS: Final = "64"
+_settings_lock: Final = threading.Lock()
+PartitionSettings: TypeAlias = tuple[str | None, ...]
+
+
+@contextmanager
+def open_source(
+    source: Source, found: SourceState, spark: SparkSession, *, staging: str | None = None
+) -> Iterator[DataFrame]:
+    """The records of a source; what they need, such as a snapshot, is held until the end.
+
+    `staging` is the address of a graph that tasks reach too: what only this process can read is
+    written beside it. Without one it goes to a folder of this machine.
+    """
+    match source:
+        case FileSource():
+            with pin_partition_settings(spark):
+                yield file_source.read_frame(source, found.listing, spark)
+        case PostgresSource():
+            with postgres_source.open_frame(source, spark) as rows:
+                yield rows
+        case HttpSource():
+            with http_source.open_frame(source, spark, staging) as records:
+                yield records
+        case FeedSource():
+            yield graph_feed_source.read_frame(source, found.position, spark)
+        case KafkaSource():
+            yield kafka_source.read_frame(source, found.position, spark)
+        case _:
+            assert_never(source)
+
+
+def build_location_sql(source: Source, columns: Sequence[str]) -> str:
+    """SQL over a record with these columns: which of a source that is no files it is, for people.
+
+    A column that says so, but that a record does not have once, is left out.
+    """
+    match source:
+        case PostgresSource():
+            known = [
+                name
+                for name in postgres_source.find_identity_columns(source)
+                if columns.count(name) == 1
+            ]
+            items = [f"{quote_literal(f'{name} ')}, {quote_name(name)}" for name in known]
+            table = quote_literal(source.table or "a query")
+            return f"concat_ws(' ', {', '.join([table, *(f'concat({item})' for item in items)])})"
+        case HttpSource():
+            return f"concat('page ', {PART}, ' record ', {ROW})"
+        case FeedSource():
+            return "concat_ws(' ', 'commit', commit, type, id)"
+        case KafkaSource():
+            return "concat(topic, '/', partition, ' offset ', offset)"
+        case FileSource():
+            return "''"
+        case _:
+            assert_never(source)
+
+
+def require_unchanged(source: Source, found: SourceState) -> None:
+    """Refuse a source whose records are not pinned and are not those that a survey found."""
+    if isinstance(source, FileSource):
+        file_source.require_unchanged(source, found.listing)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """What a run reads of a source.
+
+    `position` is what the ledger keeps. `content` says what is in it, if that is known before it
+    is read: equal contents are equal records. `state` is for the reader alone.
+    """
+
+    position: Any  # Any: JSON, of each kind its own
+    content: str | None = None
+    listing: Any = None  # Any: of each kind its own
+    # Of a followed source, whether there is anything behind the last position.
+    is_empty: bool = False
+
+
+def is_followed(source: Source) -> bool:
+    """Whether each run goes on where the last one ended."""
+    return isinstance(source, FeedSource | KafkaSource)
+
+
+def read_source_state(
+    source: Source, *, after: Any = None, at: Any = None
+) -> SourceState:  # Any: positions
+    """Look at a source: of a followed one what is behind a position, or again what is at one."""
+    match source:
+        case FileSource():
+            found = file_source.list_files(source)
+            return SourceState(
+                file_source.describe_position(found),
+                content=file_source.compute_digest(found),
+                listing=found,
+            )
+        case PostgresSource():
+            return SourceState(postgres_source.describe_position(source))
+        case HttpSource():
+            return SourceState(http_source.describe_position(source))
+        case FeedSource():
+            if at is None:
+                position = graph_feed_source.compute_position(source, after)
+            else:
+                position = graph_feed_source.normalize_position(source, at)
+            return SourceState(position, is_empty=position["from"] == position["to"])
+        case KafkaSource():
+            position = kafka_source.compute_position(source, after) if at is None else at
+            return SourceState(position, is_empty=kafka_source.count_offsets(position) == 0)
+        case _:
+            assert_never(source)
+
+
+def find_declared_columns(source: Source) -> str | None:
+    """The columns of the records of a source, as Spark writes them, if its definition says them."""
+    match source:
+        case FileSource() | HttpSource():
+            return None if source.columns is None else with_corrupt_column(source.columns)
+        case FeedSource():
+            return graph_feed_source.find_declared_columns(source)
+        case KafkaSource():
+            return kafka_source.build_declared_columns(source)
+        case PostgresSource():
+            return None
+        case _:
+            assert_never(source)
+
+
+def find_header_files(source: Source) -> file_source.FileListing | None:
+    """The files of a source on this machine, if the first of them tells its columns."""
+    if not isinstance(source, FileSource) or source.columns is not None:
+        return None
+    # Spark, which looks at headers, knows few encodings.
+    if source.encoding != UTF_8:
+        return None
+    if any("://" in path for path in source.paths) or _is_json_source(source):
+        return None
+    found = file_source.list_files(source)
+    return found if found.format in _HEADER_FORMATS else None
+
+
+def read_header_frame(
+    source: FileSource, found: file_source.FileListing, spark: SparkSession
+) -> DataFrame:
+    """The columns of the first file of a source; no row is read."""
+    return file_source.read_local_frame(source, [found.files[0].uri], found.format, spark)
+
+
+def _is_json_source(source: FileSource) -> bool:
+    """Whether there is no need to look for the files: those of this format have no header."""
+    if source.format is not None:
+        return source.format not in _HEADER_FORMATS
+    return all(file_source.ENDINGS.get(PurePath(path).suffix) == "json" for path in source.paths)
+
+
+def partition_settings_of(spark: SparkSession) -> PartitionSettings:
+    """The settings of a session that its partitions of files depend on."""
+    return tuple(spark.conf.get(name, None) for name in _SETTINGS)
+
+
+@contextmanager
+def pin_partition_settings(spark: SparkSession) -> Iterator[None]:
+    """Let files be packed the same way until the end, as far as nobody changes the settings."""
+    with _settings_lock:
+        users = int(spark.conf.get(_USERS, None) or 0)
+        is_ours = users > 0 or spark.conf.get(_PARTITIONS_MIN, None) is None
+        if is_ours and not users:
+            spark.conf.set(_PARTITIONS_MIN, _count_cores(spark))
+        if is_ours:
+            spark.conf.set(_USERS, str(users + 1))
+    try:
+        yield
+    finally:
+        if is_ours:
+            _unpin_partition_settings(spark)
+
+
+def _unpin_partition_settings(spark: SparkSession) -> None:
+    # Any failure: a session that has ended has no settings, and why it did is told elsewhere.
+    with _settings_lock, suppress(Exception):
+        users = int(spark.conf.get(_USERS, None) or 0) - 1
+        if users > 0:
+            spark.conf.set(_USERS, str(users))
+            return
+        spark.conf.unset(_USERS)
+        spark.conf.unset(_PARTITIONS_MIN)
+
+
+def _count_cores(spark: SparkSession) -> str:
+    chosen = spark.conf.get("spark.sql.leafNodeDefaultParallelism", None)
+    if chosen is not None:
+        return chosen
+    if import_spark_module("spark_session").is_connect(spark):
+        return spark.conf.get("spark.default.parallelism", None) or _CORES_OF_SERVERS
+    return str(spark.sparkContext.defaultParallelism)

@@ -1,0 +1,308 @@
+"""Query declarations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from omnigraph.lang.source_text import NO_SPAN, Span
+from omnigraph.query.ast.query_expressions import AggregateFunction, CompareOp, Expr, Variable
+from omnigraph.schema.ast import Name
+from omnigraph.schema.property_types import PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """An item of `return`."""
+
+    value: Expr
+    alias: Name | None = None
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+class Direction(StrEnum):
+    """A written sort direction."""
+
+    ASC = "asc"
+    DESC = "desc"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """An item of `order`; no direction means ascending."""
+
+    value: Expr
+    direction: Direction | None = None
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBody:
+    """`match`, `return`, `order`, `limit`."""
+
+    clauses: tuple[Clause, ...]
+    projections: tuple[Projection, ...]
+    order: tuple[OrderKey, ...] = ()
+    limit: int | None = None
+    limit_span: Span = field(default=NO_SPAN, compare=False)
+    match_span: Span = field(default=NO_SPAN, compare=False)
+    return_span: Span = field(default=NO_SPAN, compare=False)
+    order_span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`p: value` in `insert` or `set`."""
+
+    property: Name
+    value: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """`insert Type { … }`."""
+
+    type_name: Name
+    assignments: tuple[Assignment, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """`update Type set { … } where …`."""
+
+    type_name: Name
+    assignments: tuple[Assignment, ...]
+    condition: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """`delete Type where …`."""
+
+    type_name: Name
+    condition: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+Mutation = Insert | Update | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class MutationBody:
+    """One or more mutations, done together."""
+
+    mutations: tuple[Mutation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """`$name: Type`; `name` has no `$`."""
+
+    name: Name
+    type: PropertyType
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A `query` declaration."""
+
+    name: Name
+    parameters: tuple[Parameter, ...]
+    body: ReadBody | MutationBody
+    description: str | None = None
+    instruction: str | None = None
+    span: Span = field(default=NO_SPAN, compare=False)
+    header_span: Span = field(default=NO_SPAN, compare=False)
+    parameters_span: Span = field(default=NO_SPAN, compare=False)
+    description_span: Span = field(default=NO_SPAN, compare=False)
+    instruction_span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyMatch:
+    """`p: value` inside a binding."""
+
+    property: Name
+    value: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """`$v: Type { p: value }`."""
+
+    variable: Variable
+    type_name: Name
+    matches: tuple[PropertyMatch, ...] = ()
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeName:
+    """An edge in a traversal; `is_quoted` when written as a string."""
+
+    text: str
+    is_quoted: bool = False
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedEdges:
+    """One name, or an alternation of several."""
+
+    names: tuple[EdgeName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyEdge:
+    """The wildcard `*`."""
+
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HopBounds:
+    """`{minimum,maximum}`; a missing maximum is refused by the checker."""
+
+    minimum: int
+    maximum: int | None
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """`$source [$edge:] edges [{m,n}] $target`, or with `<edges>` in both directions."""
+
+    source: Variable
+    edge_variable: Variable | None
+    edges: NamedEdges | AnyEdge
+    is_undirected: bool
+    bounds: HopBounds | None
+    target: Variable
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A Boolean expression that must be true."""
+
+    condition: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NotBlock:
+    """`not { … }`: no inner match may exist."""
+
+    clauses: tuple[Clause, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ExistsBlock:
+    """`exists { … }`: some inner match must exist."""
+
+    clauses: tuple[Clause, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateBlock:
+    """`count { … } op value` or `sum(e) { … } op value`."""
+
+    function: AggregateFunction
+    argument: Expr | None
+    clauses: tuple[Clause, ...]
+    op: CompareOp
+    value: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+Clause = Binding | Traversal | Filter | NotBlock | ExistsBlock | AggregateBlock
+
+
+@dataclass(frozen=True, slots=True)
+class SetSetting:
+    """`set name = value;`; a bare word is `is_word`."""
+
+    name: Name
+    value: int | str
+    is_word: bool = False
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ResetSetting:
+    """`reset name;`, or `reset all;` with no name."""
+
+    name: Name | None
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+Setting = SetSetting | ResetSetting
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """`show name;`, or `show all;` with no name."""
+
+    name: Name | None
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchCreate:
+    """`branch create name [from parent]`."""
+
+    name: Name
+    parent: Name | None = None
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchDelete:
+    """`branch delete name`."""
+
+    name: Name
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchMerge:
+    """`branch merge source [into target]`."""
+
+    source: Name
+    target: Name | None = None
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchList:
+    """`branch list`."""
+
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """`explain query …`."""
+
+    query: Query
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+BranchStatement = BranchCreate | BranchDelete | BranchMerge | BranchList
+Statement = BranchStatement | Show | Explain
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """Settings lines, then either query declarations or one statement."""
+
+    settings: tuple[Setting, ...]
+    queries: tuple[Query, ...] = ()
+    statement: Statement | None = None

@@ -1,0 +1,292 @@
+"""Expressions, and the operators and functions in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from omnigraph.lang.source_text import NO_SPAN, Span
+from omnigraph.schema.ast import Name
+
+
+class CompareOp(StrEnum):
+    """A comparison operator."""
+
+    EQ = "="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+
+
+class TextOp(StrEnum):
+    """A word operator on text (or, for `contains`, on a list)."""
+
+    CONTAINS = "contains"
+    STARTS_WITH = "starts_with"
+
+
+class AggregateFunction(StrEnum):
+    """An aggregate."""
+
+    COUNT = "count"
+    SUM = "sum"
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+
+
+class TextFunction(StrEnum):
+    """A text predicate."""
+
+    SEARCH = "search"
+    FUZZY = "fuzzy"
+    MATCH_TEXT = "match_text"
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerLiteral:
+    """An unsigned integer that fits signed 64 bits."""
+
+    value: int
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatLiteral:
+    """A decimal number as written; it may be too large for a float."""
+
+    text: str
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StringLiteral:
+    """A decoded string."""
+
+    value: str
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BooleanLiteral:
+    """`true` or `false`."""
+
+    value: bool
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DateLiteral:
+    """`date("…")`."""
+
+    text: str
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DateTimeLiteral:
+    """`datetime("…")`."""
+
+    text: str
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral:
+    """`[a, b]`; items are literals or parameters."""
+
+    items: tuple[Expr, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """`$name`: a parameter or a bound variable; `name` has no `$`, and `_` is anonymous."""
+
+    name: str
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyAccess:
+    """`$v.p`."""
+
+    variable: Variable
+    property: Name
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemAccess:
+    """`$v.@id`; the field name has no `@`."""
+
+    variable: Variable
+    name: Name
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemField:
+    """A bare `@id`, `@src` or `@dst` in a mutation's `where`; `name` has no `@`."""
+
+    name: str
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """A bare word: an alias in `order`, an own property in a mutation's `where`."""
+
+    name: str
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """`now()`."""
+
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TextPredicate:
+    """`search(f, q)`, `match_text(f, q)` or `fuzzy(f, q[, edits])`."""
+
+    function: TextFunction
+    target: Expr
+    query: Expr
+    edits: Expr | None = None
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """`nearest($v.p, query)`; a system field has no vector, which the checker says."""
+
+    target: PropertyAccess | SystemAccess
+    query: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """`bm25(field, query)`."""
+
+    target: Expr
+    query: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rrf:
+    """`rrf(first, second[, k])`."""
+
+    first: Nearest | Bm25
+    second: Nearest | Bm25
+    k: Expr | None = None
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """`count(e)` and the like, in a projection or an order key."""
+
+    function: AggregateFunction
+    argument: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`left op right`."""
+
+    op: CompareOp
+    left: Expr
+    right: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TextTest:
+    """`left contains right` or `contains(left, right)`; the call form takes Strings only."""
+
+    op: TextOp
+    left: Expr
+    right: Expr
+    is_call: bool = False
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """`item in list`."""
+
+    item: Expr
+    items: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest:
+    """`operand is null`, or `is not null` when negated."""
+
+    operand: Expr
+    is_negated: bool
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Two or more operands, none of them an `And` unless it was parenthesised."""
+
+    operands: tuple[Expr, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Two or more operands, none of them an `Or` unless it was parenthesised."""
+
+    operands: tuple[Expr, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """`not operand`."""
+
+    operand: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+Literal = (
+    IntegerLiteral
+    | FloatLiteral
+    | StringLiteral
+    | BooleanLiteral
+    | DateLiteral
+    | DateTimeLiteral
+    | ListLiteral
+)
+RankCall = Nearest | Bm25 | Rrf
+Expr = (
+    Literal
+    | Variable
+    | PropertyAccess
+    | SystemAccess
+    | SystemField
+    | Identifier
+    | Now
+    | TextPredicate
+    | RankCall
+    | AggregateCall
+    | Comparison
+    | TextTest
+    | Membership
+    | NullTest
+    | And
+    | Or
+    | Not
+)

@@ -1,0 +1,305 @@
+"""Inserts, updates and deletes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import assert_never
+
+from omnigraph.query import ast, typed_tree
+from omnigraph.query.check.check_context import CheckContext
+from omnigraph.query.check.check_expressions import (
+    LeafExpr,
+    Target,
+    check_constant,
+    check_enum_member,
+    check_expression,
+    coerce_assigned,
+)
+from omnigraph.query.check.check_literals import refuse_variable
+from omnigraph.query.check.check_operators import check_boolean
+from omnigraph.query.check.variable_scope import EDGE_FIELDS, NODE_FIELDS, Owner, refuse_property
+from omnigraph.schema.ast import Name
+from omnigraph.schema.catalog import EdgeType, NodeType
+
+_ENDS = {"from": typed_tree.SystemName.SRC, "to": typed_tree.SystemName.DST}
+_FIELD_HINTS = {
+    typed_tree.SystemName.ID: "the id follows from the key, or is made by the system",
+    typed_tree.SystemName.SRC: "an insert names the source of the edge 'from'",
+    typed_tree.SystemName.DST: "an insert names the target of the edge 'to'",
+    typed_tree.SystemName.TYPE: "the type is the one that is inserted",
+}
+_AMBIGUOUS_WORDS = ("true", "false")
+
+
+def check_mutations(
+    context: CheckContext, mutations: Iterable[ast.Mutation]
+) -> tuple[typed_tree.Statement, ...]:
+    """The statements that are right, in order."""
+    checked = [_check_mutation(context, mutation) for mutation in mutations]
+    return tuple(statement for statement in checked if statement is not None)
+
+
+def _check_mutation(context: CheckContext, mutation: ast.Mutation) -> typed_tree.Statement | None:
+    target = _find_type(context, mutation.type_name)
+    if target is None:
+        for assignment in _assignments_of(mutation):
+            check_constant(context, assignment.value)
+        return None
+    match mutation:
+        case ast.Insert():
+            if isinstance(target, NodeType):
+                return _check_insert_node(context, mutation, target)
+            return _check_insert_edge(context, mutation, target)
+        case ast.Update():
+            return _check_update(context, mutation, target)
+        case ast.Delete():
+            condition = _check_where(context, target, mutation.condition)
+            if condition is None:
+                return None
+            if isinstance(target, NodeType):
+                return typed_tree.DeleteNodes(target.name, (condition,))
+            return typed_tree.DeleteEdges(target.name, (condition,))
+        case _:
+            assert_never(mutation)
+
+
+def _assignments_of(mutation: ast.Mutation) -> tuple[ast.Assignment, ...]:
+    return () if isinstance(mutation, ast.Delete) else mutation.assignments
+
+
+def _find_type(context: CheckContext, name: Name) -> NodeType | EdgeType | None:
+    catalog = context.catalog
+    found = catalog.nodes.get(name.text) or catalog.edges.get(name.text)
+    if found is None:
+        hint = context.suggest_similar(name.text, chain(catalog.nodes, catalog.edges))
+        if name.text in catalog.interfaces:
+            hint = "an interface has no entities; name a node type that implements it"
+        context.report_error("T10", name.span, f"unknown type '{name.text}'", hint=hint)
+    return found
+
+
+# ---- insert and update ----
+
+
+def _check_insert_node(
+    context: CheckContext, insert: ast.Insert, node: NodeType
+) -> typed_tree.InsertNode | None:
+    errors_before = context.errors
+    assignments = _check_assignments(context, insert.assignments, _Assignable.from_type(node))
+    _check_complete(context, insert, node, needed=())
+    if context.errors > errors_before:
+        return None
+    return typed_tree.InsertNode(node.name, assignments)
+
+
+def _check_insert_edge(
+    context: CheckContext, insert: ast.Insert, edge: EdgeType
+) -> typed_tree.InsertEdge | None:
+    errors_before = context.errors
+    values = _check_assignments(context, insert.assignments, _Assignable.from_type(edge, ends=True))
+    _check_complete(context, insert, edge, needed=tuple(_ENDS))
+    if context.errors > errors_before:
+        return None
+    ends = {each.property: each.value for each in values if each.property in _ENDS}
+    properties = tuple(each for each in values if each.property not in _ENDS)
+    return typed_tree.InsertEdge(edge.name, ends["from"], ends["to"], properties)
+
+
+def _check_update(
+    context: CheckContext, update: ast.Update, target: NodeType | EdgeType
+) -> typed_tree.UpdateNodes | None:
+    if isinstance(target, EdgeType):
+        context.report_error(
+            "T16",
+            update.type_name.span,
+            f"{target.name} is an edge type; edges cannot be updated",
+            hint="delete the edge and insert it again",
+        )
+        return None
+    errors_before = context.errors
+    for assignment in update.assignments:
+        name = assignment.property
+        if name.text in (target.key or ()):
+            context.report_error(
+                "T11",
+                name.span,
+                f"cannot update @key property '{name.text}' of {target.name}",
+                hint="delete the node and insert it under its new key",
+            )
+    assignments = _check_assignments(context, update.assignments, _Assignable.from_type(target))
+    condition = _check_where(context, target, update.condition)
+    if condition is None or context.errors > errors_before:
+        return None
+    return typed_tree.UpdateNodes(target.name, assignments, (condition,))
+
+
+@dataclass(frozen=True, slots=True)
+class _Assignable:
+    """The properties of a type that can be assigned, with the ends of an inserted edge."""
+
+    owner: Owner
+    targets: dict[str, Target]
+
+    @classmethod
+    def from_type(cls, type_: NodeType | EdgeType, *, ends: bool = False) -> _Assignable:
+        targets = {name: Target(name, each.type) for name, each in type_.properties.items()}
+        if ends:
+            targets |= {name: Target(name, typed_tree.STRING) for name in _ENDS}
+        return cls(_owner_of(type_), targets)
+
+
+def _check_assignments(
+    context: CheckContext, assignments: Sequence[ast.Assignment], assignable: _Assignable
+) -> tuple[typed_tree.Assign, ...]:
+    seen: set[str] = set()
+    checked: list[typed_tree.Assign] = []
+    for assignment in assignments:
+        name = assignment.property
+        if name.text in seen:
+            context.report_error("T13", name.span, f"property '{name.text}' is assigned twice")
+        seen.add(name.text)
+        value = check_constant(context, assignment.value)
+        target = assignable.targets.get(name.text)
+        if target is None:
+            is_field = name.text in assignable.owner.fields
+            hint = _FIELD_HINTS[typed_tree.SystemName(name.text)] if is_field else None
+            refuse_property(context, "T11", name, assignable.owner, hint=hint)
+        elif value is not None:
+            stored = _check_stored(context, value, target, assignment)
+            if stored is not None:
+                checked.append(typed_tree.Assign(name.text, stored))
+    return tuple(checked)
+
+
+def _check_stored(
+    context: CheckContext, value: typed_tree.Expr, target: Target, assignment: ast.Assignment
+) -> typed_tree.Expr | None:
+    span = assignment.value.span
+    stored = coerce_assigned(context, value, target, span)
+    if stored is None or not check_enum_member(context, stored, target, span):
+        return None
+    return stored
+
+
+def _check_complete(
+    context: CheckContext,
+    insert: ast.Insert,
+    type_: NodeType | EdgeType,
+    needed: Collection[str],
+) -> None:
+    given = {assignment.property.text for assignment in insert.assignments}
+    # An end that was given under its field name has been refused there.
+    misnamed = {name for name in needed if _ENDS[name] in given - type_.properties.keys()}
+    missing = [name for name in needed if name not in given | misnamed]
+    for name, found in type_.properties.items():
+        is_embedded = found.embed is not None and found.embed.source in given
+        if name not in given and not found.type.is_nullable and not is_embedded:
+            missing.append(name)
+    if missing:
+        shown = ", ".join(f"'{name}'" for name in missing)
+        context.report_error("T12", insert.type_name.span, f"insert of {type_.name} misses {shown}")
+
+
+# ---- where ----
+
+
+def _check_where(
+    context: CheckContext, target: NodeType | EdgeType, condition: ast.Expr
+) -> typed_tree.Expr | None:
+    if _is_ambiguous(context, target, condition):
+        return None
+
+    def leaf(expr: LeafExpr) -> typed_tree.Expr | None:
+        return _check_where_leaf(context, target, expr)
+
+    value = check_expression(context, condition, leaf)
+    return check_boolean(context, (value, condition.span), "'where'")
+
+
+def _check_where_leaf(
+    context: CheckContext, target: NodeType | EdgeType, leaf: LeafExpr
+) -> typed_tree.Expr | None:
+    match leaf:
+        case ast.Identifier():
+            return _check_own_property(context, target, leaf)
+        case ast.SystemField(name, span):
+            fields = [each for each in _fields_of(target) if each is not typed_tree.SystemName.TYPE]
+            if name in fields:
+                return typed_tree.SystemValue(typed_tree.ROW, typed_tree.SystemName(name))
+            shown = ", ".join(f"'@{each}'" for each in fields)
+            context.report_error(
+                "T11", span, f"'@{name}' cannot stand here; {target.name} has {shown}"
+            )
+        case ast.Variable(name, span):
+            refuse_variable(context, name, span)
+        case ast.PropertyAccess(variable) | ast.SystemAccess(variable):
+            context.report_error(
+                "T14",
+                variable.span,
+                f"a mutation has no variable '${variable.name}'",
+                hint="name the property alone",
+            )
+        case _:
+            context.report_error(
+                "T44", leaf.span, "an aggregate, search or rank call cannot stand in 'where'"
+            )
+    return None
+
+
+def _check_own_property(
+    context: CheckContext, target: NodeType | EdgeType, word: ast.Identifier
+) -> typed_tree.Expr | None:
+    found = target.properties.get(word.name)
+    if found is None and isinstance(target, EdgeType) and word.name in _ENDS:
+        return typed_tree.SystemValue(typed_tree.ROW, _ENDS[word.name])
+    if found is None:
+        refuse_property(context, "T11", Name(word.name, word.span), _owner_of(target))
+        return None
+    if found.type.is_blob:
+        context.report_error("T11", word.span, f"'{word.name}' is a Blob; it cannot be tested")
+        return None
+    return typed_tree.PropertyValue(typed_tree.ROW, word.name, found.type)
+
+
+def _is_ambiguous(context: CheckContext, target: NodeType | EdgeType, condition: ast.Expr) -> bool:
+    """Whether `true` or `false` could mean a property: guessing could delete the wrong rows."""
+    names = [word for word in _AMBIGUOUS_WORDS if word in target.properties]
+    literal = next(_iter_boolean_literals(condition), None) if names else None
+    if literal is None:
+        return False
+    context.report_error(
+        "T46",
+        literal.span,
+        f"{target.name} has a property '{names[0]}', so a Boolean literal is ambiguous here",
+        hint="pass the Boolean as a parameter",
+    )
+    return True
+
+
+def _iter_boolean_literals(expr: ast.Expr) -> Iterator[ast.BooleanLiteral]:
+    match expr:
+        case ast.BooleanLiteral():
+            yield expr
+        case ast.Comparison(_, left, right) | ast.TextTest(_, left, right):
+            yield from _iter_boolean_literals(left)
+            yield from _iter_boolean_literals(right)
+        case ast.Membership(item, items):
+            yield from _iter_boolean_literals(item)
+            yield from _iter_boolean_literals(items)
+        case ast.NullTest(operand) | ast.Not(operand):
+            yield from _iter_boolean_literals(operand)
+        case ast.And(operands) | ast.Or(operands) | ast.ListLiteral(operands):
+            for operand in operands:
+                yield from _iter_boolean_literals(operand)
+        case _:
+            return
+
+
+def _owner_of(type_: NodeType | EdgeType) -> Owner:
+    return Owner(type_.name, type_.properties, _fields_of(type_))
+
+
+def _fields_of(type_: NodeType | EdgeType) -> tuple[typed_tree.SystemName, ...]:
+    return NODE_FIELDS if isinstance(type_, NodeType) else EDGE_FIELDS

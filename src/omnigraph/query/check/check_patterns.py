@@ -1,0 +1,480 @@
+"""Blocks of clauses: `match { … }` and the blocks inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from omnigraph.lang.source_text import Span
+from omnigraph.query import ast, typed_tree
+from omnigraph.query.check.check_context import CheckContext
+from omnigraph.query.check.check_expressions import (
+    LeafRules,
+    Refusal,
+    Target,
+    check_constant,
+    check_enum_member,
+    check_expression,
+    code_of,
+    leaf_of,
+)
+from omnigraph.query.check.check_literals import (
+    are_compatible,
+    check_literal,
+    coerce_literal,
+    find_parameter_value,
+)
+from omnigraph.query.check.check_operators import (
+    check_aggregate_type,
+    check_boolean,
+    check_logical,
+    element_of,
+    scalar_of,
+    truth_type_of,
+)
+from omnigraph.query.check.check_search import check_predicate
+from omnigraph.query.check.check_traversals import CheckedTraversal, check_anchors, check_traversal
+from omnigraph.query.check.variable_scope import (
+    ANONYMOUS,
+    NODE_FIELDS,
+    EdgeVariable,
+    NodeVariable,
+    Owner,
+    Scope,
+    check_new_name,
+    refuse_property,
+)
+from omnigraph.schema.ast import Name
+from omnigraph.schema.catalog import NodeType
+from omnigraph.schema.property_types import (
+    ListType,
+    PropertyType,
+    Scalar,
+    VectorType,
+    make_scalar_type,
+)
+
+_JOINED_HINT = "a block is a clause of its own: write what follows it as another clause"
+_RANK_HINT = "rank calls belong in 'order'"
+_FILTER = LeafRules(
+    word=Refusal("T7", "is not a value here", "quote a text, or write '$v.name' for a property"),
+    aggregate=Refusal(
+        "T7", "an aggregate cannot stand in a filter", "compare a block: 'count { … } > 2'"
+    ),
+    predicate=Refusal(
+        "T38", "a search predicate must be a whole condition, alone or joined by 'and'"
+    ),
+    rank=Refusal("T7", "a rank call is not a condition", _RANK_HINT),
+)
+_BLOCK_ARGUMENT = LeafRules(
+    word=_FILTER.word,
+    aggregate=Refusal("T8", "an aggregate cannot take an aggregate"),
+    predicate=Refusal("T8", "an aggregate cannot take a search predicate"),
+    rank=Refusal("T32", "a rank call cannot stand inside an aggregate", _RANK_HINT),
+)
+
+
+def check_pattern(
+    context: CheckContext, clauses: Sequence[ast.Clause], outer: Scope | None = None
+) -> tuple[typed_tree.Pattern, Scope]:
+    """The checked clauses of a block and the variables it leaves behind."""
+    meant = resolve_ambiguities(context, clauses)
+    scope = Scope(collect_declared_types(context, meant), outer)
+    checked: list[typed_tree.Clause | None] = []
+    walks: dict[int, CheckedTraversal] = {}
+    for index, clause in enumerate(meant):
+        context.collector.poll()
+        if isinstance(clause, ast.Traversal):
+            walks[index] = check_traversal(context, scope, clause)
+            checked.append(walks[index].typed)
+        else:
+            checked.append(_check_clause(context, scope, clause))
+    scans = check_anchors(context, scope, walks)
+    return typed_tree.Pattern(
+        _arrange_clauses(checked, scans), scope.list_nodes(), scope.list_edges()
+    ), scope
+
+
+def _arrange_clauses(
+    checked: Sequence[typed_tree.Clause | None], scans: dict[int, typed_tree.Binding]
+) -> tuple[typed_tree.Clause, ...]:
+    """The clauses in order, implicit scans put in, repeated bindings of a variable made one."""
+    conditions: dict[str, list[typed_tree.Expr]] = {}
+    places: dict[int, typed_tree.Binding] = {}
+    arranged: list[typed_tree.Clause] = []
+    for index, clause in enumerate(checked):
+        if index in scans:
+            arranged.append(scans[index])
+        if isinstance(clause, typed_tree.Binding):
+            if clause.variable not in conditions:
+                places[len(arranged)] = clause
+                arranged.append(clause)
+            conditions.setdefault(clause.variable, []).extend(clause.conditions)
+        elif clause is not None:
+            arranged.append(clause)
+    for place, binding in places.items():
+        arranged[place] = replace(binding, conditions=tuple(conditions[binding.variable]))
+    return tuple(arranged)
+
+
+def _check_clause(
+    context: CheckContext,
+    scope: Scope,
+    clause: ast.Binding | ast.Filter | ast.NotBlock | ast.ExistsBlock | ast.AggregateBlock,
+) -> typed_tree.Clause | None:
+    match clause:
+        case ast.Binding():
+            return check_binding(context, scope, clause)
+        case ast.Filter():
+            condition = _check_filter(context, scope, clause.condition)
+            return typed_tree.Condition(condition) if condition is not None else None
+        case ast.NotBlock():
+            pattern, _ = _check_block(context, scope, clause)
+            return typed_tree.ExistsBlock(pattern, is_negated=True)
+        case ast.ExistsBlock():
+            pattern, _ = _check_block(context, scope, clause)
+            return typed_tree.ExistsBlock(pattern, is_negated=False)
+        case ast.AggregateBlock():
+            return _check_aggregate_block(context, scope, clause)
+        case _:
+            assert_never(clause)
+
+
+# ---- filters ----
+
+
+def _check_filter(
+    context: CheckContext, scope: Scope, condition: ast.Expr
+) -> typed_tree.Expr | None:
+    """A condition; only its conjuncts may be search predicates."""
+    conjuncts = _split_conjuncts(condition)
+    checked = [(_check_conjunct(context, scope, each), each.span) for each in conjuncts]
+    if len(checked) == 1:
+        return check_boolean(context, checked[0], "a filter")
+    return check_logical(context, "and", checked)
+
+
+def _split_conjuncts(condition: ast.Expr) -> list[ast.Expr]:
+    if not isinstance(condition, ast.And):
+        return [condition]
+    return [conjunct for operand in condition.operands for conjunct in _split_conjuncts(operand)]
+
+
+def _check_conjunct(
+    context: CheckContext, scope: Scope, conjunct: ast.Expr
+) -> typed_tree.Expr | None:
+    match conjunct:
+        case ast.TextPredicate() as predicate:
+            return check_predicate(context, scope, predicate)
+        case ast.Comparison(
+            ast.CompareOp.EQ, ast.TextPredicate() as predicate, ast.BooleanLiteral(value=True)
+        ):
+            return check_predicate(context, scope, predicate)
+        case _:
+            return check_expression(context, conjunct, leaf_of(context, scope, _FILTER))
+
+
+# ---- blocks ----
+
+
+def _check_block(
+    context: CheckContext, scope: Scope, block: ast.NotBlock | ast.ExistsBlock | ast.AggregateBlock
+) -> tuple[typed_tree.Pattern, Scope]:
+    errors_before = context.errors
+    pattern, inner = check_pattern(context, block.clauses, scope)
+    context.block_variables.update(inner.own)
+    # A wrong clause may be the one that was meant to mention the outer variable.
+    if not inner.mentions_outer and context.errors == errors_before:
+        code = "T9" if isinstance(block, ast.NotBlock) else "T39"
+        context.report_error(
+            code,
+            block.span,
+            "the block mentions no variable bound before it",
+            hint="its own clauses must use one; a block nested in it does not count",
+        )
+    return pattern, inner
+
+
+def _check_aggregate_block(
+    context: CheckContext, scope: Scope, block: ast.AggregateBlock
+) -> typed_tree.AggregateBlock | None:
+    pattern, inner = _check_block(context, scope, block)
+    argument, type_ = None, None
+    if block.argument is not None:
+        leaf = leaf_of(context, inner, _BLOCK_ARGUMENT)
+        argument = check_expression(context, block.argument, leaf)
+        type_ = check_aggregate_type(context, block.function, argument, block.argument.span)
+    elif block.function is ast.AggregateFunction.COUNT:
+        type_ = make_scalar_type(Scalar.I64)
+    else:
+        context.report_error("T8", block.span, f"{block.function} needs an argument over a block")
+    value = _check_bound(context, block, type_)
+    if type_ is None or value is None:
+        return None
+    return typed_tree.AggregateBlock(pattern, block.function, argument, block.op, value)
+
+
+def _check_bound(
+    context: CheckContext, block: ast.AggregateBlock, type_: PropertyType | None
+) -> typed_tree.Expr | None:
+    """The right side of a block: one literal, parameter or `now()` of a fitting type."""
+    bound = block.value
+    value: typed_tree.Expr | None
+    if isinstance(bound, ast.Variable) and bound.name in context.parameters:
+        value = find_parameter_value(context, bound.name)
+    elif isinstance(bound, ast.Now):
+        value = typed_tree.NowValue()
+    elif isinstance(bound, ast.Literal):
+        value = check_literal(context, bound)
+    else:
+        context.report_error(
+            "T40",
+            bound.span,
+            "a block can only be compared with a literal, a parameter or now()",
+            hint=_JOINED_HINT if isinstance(bound, ast.And | ast.Or) else None,
+        )
+        return None
+    if value is None or type_ is None:
+        return None
+    if not are_compatible(type_.scalar, scalar_of(value)):
+        context.report_error(
+            "T40",
+            bound.span,
+            f"{block.function} over this block is {type_}; it cannot be compared with {value.type}",
+        )
+        return None
+    return coerce_literal(value, type_.scalar)
+
+
+def collect_declared_types(
+    context: CheckContext, clauses: Iterable[ast.Clause]
+) -> dict[str, str | None]:
+    """The node type each binding of a block gives its variable; the first one counts."""
+    declared: dict[str, str | None] = {}
+    for clause in clauses:
+        if isinstance(clause, ast.Binding) and clause.variable.name != ANONYMOUS:
+            type_name = clause.type_name.text
+            known = type_name if type_name in context.catalog.nodes else None
+            declared.setdefault(clause.variable.name, known)
+    return declared
+
+
+def check_binding(
+    context: CheckContext, scope: Scope, binding: ast.Binding
+) -> typed_tree.Binding | None:
+    """`$v: Type { p: value }`; binds the variable unless a clause before has bound it."""
+    node = context.catalog.nodes.get(binding.type_name.text)
+    if node is None:
+        _refuse_type(context, binding.type_name)
+    name = _bind_variable(context, scope, binding, node)
+    if node is None:
+        for match in binding.matches:
+            check_constant(context, match.value)
+        return None
+    # Matches of a variable that could not be bound are still checked against the written type.
+    conditions = [_check_match(context, name or "", node, match) for match in binding.matches]
+    known = tuple(condition for condition in conditions if condition is not None)
+    if name is None or len(known) < len(conditions):
+        return None
+    return typed_tree.Binding(name, node.name, known)
+
+
+def _bind_variable(
+    context: CheckContext, scope: Scope, binding: ast.Binding, node: NodeType | None
+) -> str | None:
+    """The name the binding constrains, or None when the variable already is something else."""
+    type_name = node.name if node else None
+    if binding.variable.name == ANONYMOUS:
+        name = context.make_anonymous_name()
+        scope.bind(NodeVariable(name, type_name))
+        return name
+    name = binding.variable.name
+    match scope.find(name):
+        case None:
+            check_new_name(context, binding.variable)
+            scope.bind(NodeVariable(name, type_name))
+        case EdgeVariable():
+            context.report_error(
+                "T23", binding.variable.span, f"'${name}' is an edge variable, not a node"
+            )
+            return None
+        case NodeVariable(_, bound_type):
+            if bound_type is not None and type_name is not None and bound_type != type_name:
+                context.report_error(
+                    "T101",
+                    binding.type_name.span,
+                    f"variable '${name}' is already {bound_type}; it cannot also be {type_name}",
+                )
+                return None
+    return name
+
+
+def _refuse_type(context: CheckContext, name: Name) -> None:
+    if name.text in context.catalog.interfaces:
+        hint: str | None = "interfaces cannot be queried; name a node type that implements it"
+    elif name.text in context.catalog.edges:
+        hint = f"{name.text} is an edge type: write '$a {name.text[:1].lower()}{name.text[1:]} $b'"
+    else:
+        hint = context.suggest_similar(name.text, context.catalog.nodes)
+    context.report_error("T1", name.span, f"unknown node type '{name.text}'", hint=hint)
+
+
+def _check_match(
+    context: CheckContext, variable: str, node: NodeType, match: ast.PropertyMatch
+) -> typed_tree.Expr | None:
+    value = check_constant(context, match.value)
+    found = node.properties.get(match.property.text)
+    if found is None:
+        owner = Owner(node.name, node.properties, NODE_FIELDS)
+        refuse_property(context, "T2", match.property, owner)
+        return None
+    target = typed_tree.PropertyValue(variable, found.name, found.type)
+    if found.type.is_blob or isinstance(found.type.value, VectorType):
+        context.report_error(
+            "T3", match.property.span, f"'{found.name}' is {found.type}; it cannot be matched"
+        )
+        return None
+    if value is None:
+        return None
+    if isinstance(found.type.value, ListType):
+        return _check_element(context, target, found.type.value.element, (value, match))
+    if not are_compatible(scalar_of(value), found.type.scalar):
+        context.report_error(
+            code_of(value),
+            match.value.span,
+            f"cannot match '{found.name}', which is {found.type}, with {value.type}",
+        )
+        return None
+    if not check_enum_member(context, value, Target(found.name, found.type), match.value.span):
+        return None
+    fitted = coerce_literal(value, found.type.scalar)
+    return typed_tree.Compare(ast.CompareOp.EQ, target, fitted, truth_type_of(target, fitted))
+
+
+def _check_element(
+    context: CheckContext,
+    target: typed_tree.PropertyValue,
+    element: Scalar,
+    matched: tuple[typed_tree.Expr, ast.PropertyMatch],
+) -> typed_tree.Expr | None:
+    value, match = matched
+    if not are_compatible(scalar_of(value), element):
+        hint = "match one element of the list" if element_of(value) else None
+        context.report_error(
+            code_of(value),
+            match.value.span,
+            f"'{target.property}' is {target.type}; it can be matched with one {element}, "
+            f"got {value.type}",
+            hint=hint,
+        )
+        return None
+    fitted = coerce_literal(value, element)
+    return typed_tree.Member(fitted, target, truth_type_of(fitted, target))
+
+
+def resolve_ambiguities(context: CheckContext, clauses: Iterable[ast.Clause]) -> list[ast.Clause]:
+    """The clauses as they are meant, given the edges of the schema and the parameters."""
+    meant: list[ast.Clause] = []
+    for clause in clauses:
+        traversal = _merge_around_not(context, meant[-1], clause) if meant else None
+        if traversal is None:
+            meant.append(_resolve_clause(context, clause))
+        else:
+            meant[-1] = traversal
+    return meant
+
+
+def _merge_around_not(
+    context: CheckContext, before: ast.Clause, clause: ast.Clause
+) -> ast.Traversal | None:
+    """`$a not $b`, two filters for the grammar, where an edge is named by that word."""
+    match before, clause:
+        case (
+            ast.Filter(ast.Variable() as source),
+            ast.Filter(ast.Not(ast.Variable() as target)),
+        ) if _is_edge(context, "not", (source, target)):
+            span = _find_word_span(context, "not", (source, target))
+            message = "'not' is a reserved word; the edge of that name must be quoted"
+            context.report_error("T7", span, message, hint='write "not" in quotes')
+            edges = ast.NamedEdges((ast.EdgeName("not", span=span),))
+            return ast.Traversal(source, None, edges, False, None, target, before.span)
+        case _:
+            return None
+
+
+def _is_edge(context: CheckContext, word: str, ends: tuple[ast.Variable, ast.Variable]) -> bool:
+    """Whether a word between two variables names an edge: not between values."""
+    is_value = any(end.name in context.parameters for end in ends)
+    return not is_value and context.catalog.find_edge(word) is not None
+
+
+def _resolve_clause(context: CheckContext, clause: ast.Clause) -> ast.Clause:
+    match clause:
+        case ast.Filter(condition):
+            return _as_traversal(context, clause, condition)
+        case ast.Traversal():
+            return _as_filter(context, clause)
+        case _:
+            return clause
+
+
+def _as_traversal(context: CheckContext, clause: ast.Filter, condition: ast.Expr) -> ast.Clause:
+    """An edge named by a reserved word, between two variables that are no parameters."""
+    match condition:
+        case ast.Membership(ast.Variable() as source, ast.Variable() as target):
+            word = "in"
+        case ast.And((ast.Variable() as source, ast.Variable() as target)):
+            word = "and"
+        case ast.Or((ast.Variable() as source, ast.Variable() as target)):
+            word = "or"
+        case _:
+            return clause
+    if not _is_edge(context, word, (source, target)):
+        return clause
+    span = _find_word_span(context, word, (source, target))
+    context.report_deprecated(
+        ("T7", "L310"),
+        span,
+        f"'{word}' is a reserved word; the edge of that name should be quoted",
+        hint=f'write "{word}" in quotes',
+    )
+    edges = ast.NamedEdges((ast.EdgeName(word, span=span),))
+    return ast.Traversal(source, None, edges, False, None, target, clause.span)
+
+
+def _as_filter(context: CheckContext, traversal: ast.Traversal) -> ast.Clause:
+    """A text test of a parameter, when no edge has the name of the operator."""
+    match traversal:
+        case ast.Traversal(
+            source=source,
+            edge_variable=None,
+            edges=ast.NamedEdges((ast.EdgeName(text=text, is_quoted=False) as word,)),
+            is_undirected=False,
+            bounds=None,
+            target=target,
+        ) if text in set(ast.TextOp) and source.name in context.parameters:
+            if context.is_strict or context.catalog.find_edge(text) is not None:
+                return traversal
+            context.collector.report_warning(
+                "L317",
+                word.span,
+                f"there is no edge '{text}', so this is read as a filter",
+                hint=f"put the filter in parentheses: '(${source.name} {text} ${target.name})'",
+            )
+            test = ast.TextTest(ast.TextOp(text), source, target, span=traversal.span)
+            return ast.Filter(test, traversal.span)
+        case _:
+            return traversal
+
+
+def _find_word_span(
+    context: CheckContext, word: str, ends: tuple[ast.Variable, ast.Variable]
+) -> Span:
+    """Where the word stands between the variables, or all of it if comments stand there too."""
+    start, end = ends[0].span.end, ends[1].span.start
+    between = context.collector.source.text[start:end]
+    if between.strip() != word:
+        return ends[0].span.join(ends[1].span)
+    at = start + between.index(word)
+    return Span(at, at + len(word))

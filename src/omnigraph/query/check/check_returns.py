@@ -1,0 +1,239 @@
+"""The items of `return`: their values, names and types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from omnigraph.query import ast, typed_tree
+from omnigraph.query.check.check_context import CheckContext
+from omnigraph.query.check.check_expressions import (
+    LeafExpr,
+    LeafRules,
+    Operator,
+    Refusal,
+    check_expression,
+    leaf_of,
+    refuse_leaf,
+)
+from omnigraph.query.check.check_operators import check_aggregate_type
+from omnigraph.query.check.check_search import check_rank
+from omnigraph.query.check.variable_scope import Scope
+
+_WORD = Refusal("T102", "is not a value here")
+_ITEM = LeafRules(
+    word=_WORD,
+    aggregate=Refusal("T9", "an aggregate must be a whole item of 'return'"),
+    predicate=Refusal("T35", "a search predicate cannot be returned", "filter by it in 'match'"),
+    rank=Refusal("T33", "a score can only be returned as a whole item"),
+)
+_ARGUMENT = LeafRules(
+    word=_WORD,
+    aggregate=Refusal("T8", "an aggregate cannot take an aggregate"),
+    predicate=_ITEM.predicate,
+    rank=Refusal("T32", "a rank call cannot stand inside an aggregate"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnItem:
+    """A projection with the name of its column and its value; None where they are wrong."""
+
+    name: str | None
+    value: typed_tree.Expr | None
+    syntax: ast.Projection
+
+    @property
+    def alias(self) -> str | None:
+        """The name that the text gives the column."""
+        return None if self.syntax.alias is None else self.syntax.alias.text
+
+    @property
+    def is_score(self) -> bool:
+        """Whether the projection is a rank call."""
+        return isinstance(self.syntax.value, ast.RankCall)
+
+
+AliasedItems = Mapping[str, ReturnItem]
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnItems:
+    """Everything a query returns; it aggregates as soon as one item is an aggregate."""
+
+    all: tuple[ReturnItem, ...]
+    is_aggregated: bool
+
+    def index_by_alias(self) -> AliasedItems:
+        """The items by the names that the text gives them."""
+        return {item.alias: item for item in reversed(self.all) if item.alias is not None}
+
+    def build_columns(self) -> tuple[typed_tree.Column, ...]:
+        """The columns of the items that are right."""
+        return tuple(
+            typed_tree.Column(item.name, item.value, item.value.type, item.alias)
+            for item in self.all
+            if item.name is not None and item.value is not None
+        )
+
+
+def check_items(
+    context: CheckContext, scope: Scope, projections: tuple[ast.Projection, ...]
+) -> ReturnItems:
+    """Check every projection; scores are compared with the order later."""
+    is_aggregated = any(isinstance(each.value, ast.AggregateCall) for each in projections)
+    items: list[ReturnItem] = []
+    aliased: dict[str, ReturnItem] = {}
+    for projection in projections:
+        value = _check_value(context, scope, projection.value, aliased)
+        if value is not None and not _is_returnable(context, projection, value, is_aggregated):
+            value = None
+        item = ReturnItem(_resolve_name(context, projection), value, projection)
+        items.append(item)
+        if item.alias is not None:
+            aliased.setdefault(item.alias, item)
+    _check_distinct(context, items)
+    return ReturnItems(tuple(items), is_aggregated)
+
+
+def check_aggregate(
+    context: CheckContext, scope: Scope, call: ast.AggregateCall, aliases: AliasedItems
+) -> typed_tree.AggregateValue | None:
+    """`count(e)` and the like."""
+    match call.argument:
+        case ast.Identifier(name) as alias if name in aliases:
+            _refuse_alias(context, call.function, alias, aliases[name])
+            return None
+    argument = _check_in_position(context, scope, call.argument, (_ARGUMENT, aliases))
+    type_ = check_aggregate_type(context, call.function, argument, call.argument.span)
+    if argument is None or type_ is None:
+        return None
+    return typed_tree.AggregateValue(call.function, argument, type_)
+
+
+def _refuse_alias(
+    context: CheckContext, function: ast.AggregateFunction, alias: ast.Identifier, item: ReturnItem
+) -> None:
+    """An aggregate over an alias: what it stands for decides which rule it breaks first."""
+    errors = context.errors
+    match item.syntax.value:
+        case ast.AggregateCall():
+            refuse_leaf(context, _ARGUMENT.aggregate, alias)
+        case ast.Nearest() | ast.Bm25() | ast.Rrf():
+            refuse_leaf(context, _ARGUMENT.rank, alias)
+        case _:
+            check_aggregate_type(context, function, item.value, alias.span)
+    if context.errors == errors:
+        _refuse_repeated_alias(context, alias)
+
+
+def _refuse_repeated_alias(context: CheckContext, alias: ast.Identifier) -> None:
+    context.report_error("T36", alias.span, f"alias '{alias.name}' cannot be returned again")
+
+
+def default_name_of(expr: ast.Expr) -> str | None:
+    """The name of a column without alias; None when it needs one."""
+    match expr:
+        case ast.PropertyAccess(variable, property_):
+            return f"{variable.name}.{property_.text}"
+        case ast.SystemAccess(variable, field):
+            return f"{variable.name}.@{field.text}"
+        case ast.Variable(name):
+            return name
+        case ast.Now():
+            return typed_tree.NOW_NAME
+        case ast.AggregateCall(_, argument):
+            return default_name_of(argument)
+        case ast.Nearest(target):
+            return f"{target.variable.name}._distance"
+        case ast.Bm25(ast.PropertyAccess(variable)):
+            return f"{variable.name}._score"
+        case ast.Rrf(ast.Nearest(target) | ast.Bm25(ast.PropertyAccess() as target)):
+            return f"{target.variable.name}._rrf"
+        case _:
+            return "literal" if isinstance(expr, ast.Literal) else None
+
+
+def _check_value(
+    context: CheckContext, scope: Scope, expr: ast.Expr, aliases: AliasedItems
+) -> typed_tree.Expr | None:
+    match expr:
+        case ast.AggregateCall():
+            return check_aggregate(context, scope, expr, aliases)
+        case ast.Nearest() | ast.Bm25() | ast.Rrf():
+            return check_rank(context, scope, expr)
+        case _:
+            return _check_in_position(context, scope, expr, (_ITEM, aliases))
+
+
+def _check_in_position(
+    context: CheckContext, scope: Scope, expr: ast.Expr, where: tuple[LeafRules, AliasedItems]
+) -> typed_tree.Expr | None:
+    position, aliases = where
+    refuse_or_read = leaf_of(context, scope, position)
+
+    def leaf(leaf_expr: LeafExpr) -> typed_tree.Expr | None:
+        match leaf_expr:
+            case ast.Identifier(name) as alias if name in aliases:
+                _refuse_repeated_alias(context, alias)
+                return None
+            case ast.Identifier(name, span) if scope.peek(name) or name in context.parameters:
+                message = f"'{name}' is not a value here"
+                context.report_error("T102", span, message, hint=f"write '${name}'")
+                return None
+            case _:
+                return refuse_or_read(leaf_expr)
+
+    return check_expression(context, expr, leaf)
+
+
+def _is_returnable(
+    context: CheckContext, projection: ast.Projection, value: typed_tree.Expr, is_aggregated: bool
+) -> bool:
+    if not isinstance(value.type, typed_tree.NodeObject) and value.type.is_blob:
+        context.report_error("T24", projection.value.span, "a Blob cannot be returned")
+        return False
+    is_key = isinstance(
+        projection.value,
+        ast.AggregateCall | ast.PropertyAccess | ast.SystemAccess | ast.Variable,
+    )
+    if is_aggregated and not is_key:
+        context.report_error(
+            "T9",
+            projection.value.span,
+            "only properties, system fields and variables can stand beside an aggregate",
+        )
+        return False
+    return True
+
+
+def _resolve_name(context: CheckContext, projection: ast.Projection) -> str | None:
+    if projection.alias is not None:
+        return projection.alias.text
+    name = default_name_of(projection.value)
+    if name is None and _is_operator(projection.value):
+        context.report_error(
+            "T43", projection.value.span, "a returned comparison needs an alias: 'as name'"
+        )
+    return name
+
+
+def _is_operator(expr: ast.Expr) -> bool:
+    if isinstance(expr, ast.AggregateCall):
+        return _is_operator(expr.argument)
+    return isinstance(expr, Operator)
+
+
+def _check_distinct(context: CheckContext, items: list[ReturnItem]) -> None:
+    names: set[str] = set()
+    for item in items:
+        if item.name is not None and item.name in names:
+            alias = item.syntax.alias
+            context.report_error(
+                "T25",
+                alias.span if alias else item.syntax.value.span,
+                f"result column '{item.name}' is produced by more than one projection",
+                hint="give it another name with 'as'",
+            )
+        if item.name is not None:
+            names.add(item.name)

@@ -1,0 +1,87 @@
+"""The whole check of one query."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from omnigraph.lang.diagnostics import Collector
+from omnigraph.lang.lexer import Mode
+from omnigraph.query import ast, typed_tree
+from omnigraph.query.check.check_context import CheckContext
+from omnigraph.query.check.check_mutations import check_mutations
+from omnigraph.query.check.check_order import check_order
+from omnigraph.query.check.check_patterns import check_pattern
+from omnigraph.query.check.check_returns import check_items
+from omnigraph.schema.catalog import Catalog
+
+
+def check_query(
+    query: ast.Query, catalog: Catalog, collector: Collector, *, mode: Mode = Mode.LENIENT
+) -> typed_tree.CheckedQuery | None:
+    """Resolve and type a query; None exactly if it has errors, which the collector then holds."""
+    context = CheckContext(catalog, collector, mode)
+    parameters = declare_parameters(context, query.parameters)
+    checked: typed_tree.CheckedQuery
+    match query.body:
+        case ast.ReadBody() as body:
+            checked = _check_read(context, query.name.text, parameters, body)
+        case ast.MutationBody(mutations):
+            statements = check_mutations(context, mutations)
+            checked = typed_tree.Mutation(query.name.text, parameters, statements)
+        case _:
+            assert_never(query.body)
+    return None if context.errors else checked
+
+
+def _check_read(
+    context: CheckContext,
+    name: str,
+    parameters: tuple[typed_tree.Parameter, ...],
+    body: ast.ReadBody,
+) -> typed_tree.Read:
+    pattern, scope = check_pattern(context, body.clauses)
+    items = check_items(context, scope, body.projections)
+    order = check_order(context, scope, body, items)
+    return typed_tree.Read(
+        name=name,
+        parameters=parameters,
+        pattern=pattern,
+        columns=items.build_columns(),
+        is_aggregated=items.is_aggregated,
+        rank=order.rank,
+        order=order.keys,
+        limit=body.limit,
+    )
+
+
+def declare_parameters(
+    context: CheckContext, parameters: tuple[ast.Parameter, ...]
+) -> tuple[typed_tree.Parameter, ...]:
+    """Check the declarations and make them known to the context; of a repeated name, the last."""
+    for parameter in parameters:
+        name = parameter.name.text
+        if name in context.parameters:
+            context.report_deprecated(
+                ("T106", "L315"),
+                parameter.name.span,
+                f"parameter '${name}' is declared twice; the last declaration counts",
+                hint="remove one of them",
+            )
+        context.parameters[name] = parameter.type if _is_free(context, parameter) else None
+    return tuple(
+        typed_tree.Parameter(name, type_)
+        for name, type_ in context.parameters.items()
+        if type_ is not None
+    )
+
+
+def _is_free(context: CheckContext, parameter: ast.Parameter) -> bool:
+    if parameter.name.text != typed_tree.NOW_NAME:
+        return True
+    context.report_error(
+        "T100",
+        parameter.name.span,
+        f"parameter '${typed_tree.NOW_NAME}' is reserved",
+        hint="write now()",
+    )
+    return False

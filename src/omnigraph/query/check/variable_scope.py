@@ -1,0 +1,299 @@
+"""Variables, and which of them can be seen where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from omnigraph.query import ast, typed_tree
+from omnigraph.query.check.check_context import CheckContext
+from omnigraph.schema.ast import Name
+from omnigraph.schema.catalog import EdgeType, Property
+from omnigraph.schema.property_types import EnumType, PropertyType, Scalar, ScalarType
+
+ANONYMOUS = "_"
+_RESERVED_PREFIX = "__"
+NODE_FIELDS = (typed_tree.SystemName.ID,)
+EDGE_FIELDS = tuple(typed_tree.SystemName)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVariable:
+    """A node variable; it has no type when the clause that gives it one is wrong."""
+
+    name: str
+    type_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeVariable:
+    """An edge variable and the types its edges may have, or None when its clause is wrong."""
+
+    name: str
+    edge_types: tuple[str, ...] | None
+
+
+Bound = NodeVariable | EdgeVariable
+
+
+class Scope:
+    """The variables of one block, in order of appearance, inside those of the blocks around it.
+
+    `declared` are the node types of the bindings of the whole block, known before its clauses are
+    read; None where the type is unknown. A variable of an outer block can be seen only if a clause
+    before this block has bound it.
+    """
+
+    def __init__(self, declared: Mapping[str, str | None], outer: Scope | None = None) -> None:
+        self.declared = declared
+        self.outer = outer
+        self.mentions_outer = False
+        self.own: dict[str, Bound] = {}
+
+    def find(self, name: str) -> Bound | None:
+        """The variable of a name, if a clause has bound it; remembers a look at outer blocks."""
+        if name in self.own:
+            return self.own[name]
+        found = self.outer.peek(name) if self.outer else None
+        self.mentions_outer = self.mentions_outer or found is not None
+        return found
+
+    def peek(self, name: str) -> Bound | None:
+        """The variable of a name, without counting as a mention."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.own:
+                return scope.own[name]
+            scope = scope.outer
+        return None
+
+    def bind(self, variable: Bound) -> None:
+        """Add a variable to this block."""
+        self.own[variable.name] = variable
+
+    def is_declared(self, name: str) -> bool:
+        """Whether a binding gives the name its type, in this block or in one around it."""
+        scope: Scope | None = self
+        while scope is not None:
+            # A binding of an outer block counts only once its variable can be seen.
+            if name in scope.declared and (scope is self or name in scope.own):
+                return True
+            if name in scope.own:
+                return False
+            scope = scope.outer
+        return False
+
+    def list_nodes(self) -> tuple[tuple[str, str], ...]:
+        """The node variables of this block with their types."""
+        return tuple(
+            (variable.name, variable.type_name)
+            for variable in self.own.values()
+            if isinstance(variable, NodeVariable) and variable.type_name is not None
+        )
+
+    def list_edges(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The edge variables of this block with the types they may have."""
+        return tuple(
+            (variable.name, variable.edge_types)
+            for variable in self.own.values()
+            if isinstance(variable, EdgeVariable) and variable.edge_types is not None
+        )
+
+    def iter_names(self) -> Iterator[str]:
+        """Every name that can be seen from here and that a text can spell."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield from (
+                name for name in scope.own if not name.startswith(typed_tree.ANONYMOUS_PREFIX)
+            )
+            scope = scope.outer
+
+
+def check_new_name(context: CheckContext, variable: ast.Variable) -> None:
+    """Report a variable name that is reserved, or that a parameter has too."""
+    check_reserved(context, variable)
+    name = variable.name
+    if name in context.parameters and context.is_first("clash", name):
+        context.report_deprecated(
+            ("T106", "L315"),
+            variable.span,
+            f"'${name}' is a parameter and a variable; expressions mean the parameter",
+            hint="rename one of them",
+        )
+
+
+def check_reserved(context: CheckContext, variable: ast.Variable) -> None:
+    """Report a variable name that is reserved."""
+    name = variable.name
+    if name.startswith(_RESERVED_PREFIX) and context.is_first("reserved", name):
+        context.report_error(
+            "T100",
+            variable.span,
+            f"variable '${name}' is reserved: names starting with '__' belong to the system",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What a property belongs to, for messages: a type's name, its properties, its `@` fields."""
+
+    name: str
+    properties: Mapping[str, Property]
+    fields: tuple[typed_tree.SystemName, ...]
+
+
+def check_variable(
+    context: CheckContext, scope: Scope, variable: ast.Variable
+) -> typed_tree.Expr | None:
+    """A bare variable that is no parameter: a node."""
+    bound = find_bound(context, scope, variable, "T102")
+    match bound:
+        case NodeVariable(name, str(type_name)):
+            return typed_tree.NodeValue(name, typed_tree.NodeObject(type_name))
+        case EdgeVariable():
+            refuse_edge(context, variable, "stand alone; name one of its properties")
+    return None
+
+
+def check_property(
+    context: CheckContext, scope: Scope, access: ast.PropertyAccess, *, code: str = "T6"
+) -> typed_tree.PropertyValue | None:
+    """A property of a bound node or edge."""
+    bound = find_bound(context, scope, access.variable, code)
+    match bound:
+        case NodeVariable(name, str(type_name)):
+            node = context.catalog.nodes[type_name]
+            found = node.properties.get(access.property.text)
+            if found is None:
+                owner = Owner(type_name, node.properties, NODE_FIELDS)
+                refuse_property(context, code, access.property, owner)
+                return None
+            return typed_tree.PropertyValue(name, found.name, found.type)
+        case EdgeVariable(name, tuple(edge_types)):
+            type_ = _check_edge_property(context, edge_types, access.property, code)
+            if type_ is not None:
+                return typed_tree.PropertyValue(name, access.property.text, type_)
+    return None
+
+
+def check_node_property(
+    context: CheckContext, scope: Scope, access: ast.PropertyAccess, *, code: str = "T6"
+) -> typed_tree.PropertyValue | None:
+    """A property that a search or rank call reads: only nodes can be searched."""
+    if isinstance(scope.find(access.variable.name), EdgeVariable):
+        refuse_edge(context, access.variable, "be searched")
+        return None
+    return check_property(context, scope, access, code=code)
+
+
+def check_system(
+    context: CheckContext, scope: Scope, access: ast.SystemAccess
+) -> typed_tree.SystemValue | None:
+    """A system field of a bound node or edge."""
+    bound = find_bound(context, scope, access.variable, "T6")
+    if bound is None:
+        return None
+    fields = NODE_FIELDS if isinstance(bound, NodeVariable) else EDGE_FIELDS
+    field = access.name.text
+    if field not in {str(each) for each in fields}:
+        kind = "a node" if isinstance(bound, NodeVariable) else "an edge"
+        context.report_error(
+            "T6",
+            access.name.span,
+            f"{kind} has no field '@{field}'; it has {_format_fields(fields)}",
+        )
+        return None
+    return typed_tree.SystemValue(bound.name, typed_tree.SystemName(field))
+
+
+def find_bound(
+    context: CheckContext, scope: Scope, variable: ast.Variable, code: str
+) -> Bound | None:
+    """The variable a name stands for; an unbound name is reported once."""
+    name = variable.name
+    bound = scope.find(name)
+    if bound is None and context.is_first("unbound", name):
+        context.report_error(
+            code,
+            variable.span,
+            _format_unbound(context, scope, name),
+            hint=context.suggest_similar(name, scope.iter_names()),
+        )
+    return bound
+
+
+def refuse_edge(context: CheckContext, variable: ast.Variable, what: str) -> None:
+    """Report an edge variable where only a node or a value can stand."""
+    context.report_error("T23", variable.span, f"edge variable '${variable.name}' cannot {what}")
+
+
+def refuse_property(
+    context: CheckContext, code: str, name: Name, owner: Owner, *, hint: str | None = None
+) -> None:
+    """Report an unknown property, naming the `@` field or the nearest property instead."""
+    if hint is None and name.text in {str(field) for field in owner.fields}:
+        hint = f"the system field is '@{name.text}'"
+    hint = hint or context.suggest_similar(name.text, owner.properties)
+    context.report_error(code, name.span, f"{owner.name} has no property '{name.text}'", hint=hint)
+
+
+def _format_unbound(context: CheckContext, scope: Scope, name: str) -> str:
+    if name == ANONYMOUS:
+        return "'$_' binds nothing, so it cannot be read"
+    if name in context.parameters:
+        return f"'${name}' is a parameter; it has no properties or fields"
+    if name in scope.declared:
+        return f"variable '${name}' is used before the clause that binds it"
+    if name in context.block_variables:
+        return f"variable '${name}' is bound inside a block and cannot be seen here"
+    return f"variable '${name}' is not bound"
+
+
+def _check_edge_property(
+    context: CheckContext, edge_types: tuple[str, ...], name: Name, code: str
+) -> PropertyType | None:
+    edges = [context.catalog.edges[each] for each in edge_types]
+    if not edges:
+        context.report_error(
+            code, name.span, f"no edge type fits here, so there is no '{name.text}'"
+        )
+        return None
+    for edge in edges:
+        if name.text not in edge.properties:
+            owner = Owner(edge.name, edge.properties, EDGE_FIELDS)
+            is_shared = len(edges) > 1 and any(name.text in each.properties for each in edges)
+            hint = f"each of {_format_edge_names(edges)} must have it" if is_shared else None
+            refuse_property(context, code, name, owner, hint=hint)
+            return None
+    merged = _merge_types(edge.properties[name.text].type for edge in edges)
+    if merged is None:
+        context.report_error(
+            code,
+            name.span,
+            f"property '{name.text}' has different types on {_format_edge_names(edges)}",
+            hint="select fewer edge types",
+        )
+    return merged
+
+
+def _merge_types(types: Iterable[PropertyType]) -> PropertyType | None:
+    """The one type that covers all of them: enum sets are united, an enum and a String make one."""
+    distinct = list(dict.fromkeys(types))
+    is_nullable = any(each.is_nullable for each in distinct)
+    values = list(dict.fromkeys(each.value for each in distinct))
+    if len(values) == 1:
+        return PropertyType(values[0], is_nullable)
+    if any(each.scalar is not Scalar.STRING for each in distinct):
+        return None
+    if ScalarType(Scalar.STRING) in values:
+        return PropertyType(ScalarType(Scalar.STRING), is_nullable)
+    united = {word for value in values if isinstance(value, EnumType) for word in value.values}
+    return PropertyType(EnumType(tuple(sorted(united))), is_nullable)
+
+
+def _format_fields(fields: Iterable[typed_tree.SystemName]) -> str:
+    return ", ".join(f"'@{field}'" for field in fields)
+
+
+def _format_edge_names(edges: Iterable[EdgeType]) -> str:
+    return ", ".join(edge.name for edge in edges)

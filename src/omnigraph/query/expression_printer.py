@@ -1,0 +1,282 @@
+"""How the parts of a query that fit one line are written, with the fewest parentheses."""
+
+from __future__ import annotations
+
+import re
+from typing import assert_never
+
+from omnigraph.lang.text_printer import quote_string
+from omnigraph.query.ast import (
+    AggregateCall,
+    And,
+    AnyEdge,
+    Binding,
+    Bm25,
+    BooleanLiteral,
+    BranchCreate,
+    BranchDelete,
+    BranchList,
+    BranchMerge,
+    BranchStatement,
+    Comparison,
+    DateLiteral,
+    DateTimeLiteral,
+    EdgeName,
+    Expr,
+    Filter,
+    FloatLiteral,
+    Identifier,
+    IntegerLiteral,
+    ListLiteral,
+    Literal,
+    Membership,
+    NamedEdges,
+    Nearest,
+    Not,
+    Now,
+    NullTest,
+    Or,
+    OrderKey,
+    Parameter,
+    Projection,
+    PropertyAccess,
+    RankCall,
+    ResetSetting,
+    Rrf,
+    SetSetting,
+    Setting,
+    Show,
+    StringLiteral,
+    SystemAccess,
+    SystemField,
+    TextPredicate,
+    TextTest,
+    Traversal,
+    Variable,
+)
+from omnigraph.schema.ast import Name
+
+Operation = Or | And | Not | Comparison | TextTest | Membership | NullTest
+
+# How tightly an expression holds together; what binds looser than its place needs parentheses.
+_OR, _AND, _NOT, _COMPARISON, _OPERAND = range(1, 6)
+_PLAIN_NAME = re.compile(r"[a-z_][A-Za-z0-9_]*")
+# Between two variables these words are operators.
+_OPERATOR_WORDS = frozenset({"and", "or", "in", "not"})
+
+
+def print_expr(expr: Expr) -> str:
+    """An expression, so that reading it gives the same tree."""
+    match expr:
+        case Or() | And() | Not() | Comparison() | TextTest() | Membership() | NullTest():
+            return _print_operation(expr)
+        case Nearest() | Bm25() | Rrf() | AggregateCall() | TextPredicate() | Now():
+            return _print_call(expr)
+        case Variable() | PropertyAccess() | SystemAccess() | SystemField() | Identifier():
+            return _print_name(expr)
+        case _:
+            return _print_literal(expr)
+
+
+# ---- expressions ----
+
+
+def _print_operation(expr: Operation) -> str:
+    match expr:
+        case Or(operands):
+            return " or ".join(_print_within(operand, _AND) for operand in operands)
+        case And(operands):
+            return " and ".join(_print_within(operand, _NOT) for operand in operands)
+        case Not(operand):
+            return f"not {_print_within(operand, _NOT)}"
+        case Comparison(op, left, right):
+            return f"{_print_within(left, _OPERAND)} {op} {_print_within(right, _OPERAND)}"
+        case TextTest(op, left, right, is_call=True):
+            return f"{op}({print_expr(left)}, {print_expr(right)})"
+        case TextTest(op, left, right):
+            return f"{_print_within(left, _OPERAND)} {op} {_print_within(right, _OPERAND)}"
+        case Membership(item, items):
+            return f"{_print_within(item, _OPERAND)} in {_print_within(items, _OPERAND)}"
+        case NullTest(operand, is_negated):
+            return f"{_print_within(operand, _OPERAND)} is {'not ' if is_negated else ''}null"
+        case _:
+            assert_never(expr)
+
+
+def _print_within(expr: Expr, tightness: int) -> str:
+    text = print_expr(expr)
+    return text if _precedence_of(expr) >= tightness else f"({text})"
+
+
+def _precedence_of(expr: Expr) -> int:
+    match expr:
+        case Or():
+            return _OR
+        case And():
+            return _AND
+        case Not():
+            return _NOT
+        case TextTest(is_call=True):
+            return _OPERAND
+        case Comparison() | TextTest() | Membership() | NullTest():
+            return _COMPARISON
+        case _:
+            return _OPERAND
+
+
+def _print_call(expr: RankCall | AggregateCall | TextPredicate | Now) -> str:
+    match expr:
+        case Nearest(target, query):
+            return f"nearest({print_expr(target)}, {print_expr(query)})"
+        case Bm25(target, query):
+            return f"bm25({print_expr(target)}, {print_expr(query)})"
+        case Rrf(first, second, k):
+            return f"rrf({_print_arguments(first, second, k)})"
+        case AggregateCall(function, argument):
+            return f"{function}({print_expr(argument)})"
+        case TextPredicate(function, target, query, edits):
+            return f"{function}({_print_arguments(target, query, edits)})"
+        case Now():
+            return "now()"
+        case _:
+            assert_never(expr)
+
+
+def _print_arguments(*arguments: Expr | None) -> str:
+    return ", ".join(print_expr(argument) for argument in arguments if argument is not None)
+
+
+def _print_name(expr: Variable | PropertyAccess | SystemAccess | SystemField | Identifier) -> str:
+    match expr:
+        case Variable(name):
+            return f"${name}"
+        case PropertyAccess(variable, name):
+            return f"${variable.name}.{name.text}"
+        case SystemAccess(variable, name):
+            return f"${variable.name}.@{name.text}"
+        case SystemField(name):
+            return f"@{name}"
+        case Identifier(name):
+            return name
+        case _:
+            assert_never(expr)
+
+
+def _print_literal(expr: Literal) -> str:
+    match expr:
+        case IntegerLiteral(value):
+            return str(value)
+        case FloatLiteral(text):
+            return text
+        case StringLiteral(value):
+            return quote_string(value)
+        case BooleanLiteral(value):
+            return "true" if value else "false"
+        case DateLiteral(text):
+            return f"date({quote_string(text)})"
+        case DateTimeLiteral(text):
+            return f"datetime({quote_string(text)})"
+        case ListLiteral(items):
+            return f"[{', '.join(print_expr(item) for item in items)}]"
+        case _:
+            assert_never(expr)
+
+
+# ---- clauses, items, parameters ----
+
+
+def print_filter(clause: Filter) -> str:
+    """A filter; `$a contains $b` alone would be a traversal, so it gets parentheses."""
+    text = print_expr(clause.condition)
+    match clause.condition:
+        case TextTest(left=Variable(), right=Variable(), is_call=False):
+            return f"({text})"
+        case _:
+            return text
+
+
+def print_traversal(clause: Traversal) -> str:
+    """A traversal."""
+    match clause.edges:
+        case AnyEdge():
+            edges = "*"
+        case NamedEdges(names):
+            edges = " | ".join(_print_edge_name(name) for name in names)
+        case _:
+            assert_never(clause.edges)
+    if clause.is_undirected:
+        edges = f"<{edges}>"
+    elif isinstance(clause.edges, NamedEdges) and len(clause.edges.names) > 1:
+        edges = f"({edges})"
+    elif clause.edge_variable is None and clause.bounds is None and edges in _OPERATOR_WORDS:
+        edges = quote_string(edges)
+    if clause.edge_variable is not None:
+        edges = f"${clause.edge_variable.name}:{edges}"
+    if clause.bounds is not None:
+        maximum = "" if clause.bounds.maximum is None else clause.bounds.maximum
+        edges += f"{{{clause.bounds.minimum},{maximum}}}"
+    return f"${clause.source.name} {edges} ${clause.target.name}"
+
+
+def _print_edge_name(name: EdgeName) -> str:
+    return quote_string(name.text) if name.is_quoted else name.text
+
+
+def print_binding_head(clause: Binding) -> str:
+    """A binding without its property matches."""
+    return f"${clause.variable.name}: {clause.type_name.text}"
+
+
+def print_projection(item: Projection) -> str:
+    """An item of `return`."""
+    text = print_expr(item.value)
+    return text if item.alias is None else f"{text} as {item.alias.text}"
+
+
+def print_order_key(key: OrderKey) -> str:
+    """An item of `order`."""
+    text = print_expr(key.value)
+    return text if key.direction is None else f"{text} {key.direction}"
+
+
+def print_parameter(parameter: Parameter) -> str:
+    """A declared parameter."""
+    return f"${parameter.name.text}: {parameter.type}"
+
+
+# ---- settings and statements ----
+
+
+def print_setting(setting: Setting) -> str:
+    """A settings line."""
+    match setting:
+        case SetSetting(name, value, is_word):
+            shown = quote_string(value) if isinstance(value, str) and not is_word else value
+            return f"set {name.text} = {shown};"
+        case ResetSetting(name):
+            return f"reset {'all' if name is None else name.text};"
+        case _:
+            assert_never(setting)
+
+
+def print_statement(statement: BranchStatement | Show) -> str:
+    """A statement of one line."""
+    match statement:
+        case BranchCreate(name, parent):
+            suffix = "" if parent is None else f" from {_print_branch_name(parent)}"
+            return f"branch create {_print_branch_name(name)}{suffix}"
+        case BranchDelete(name):
+            return f"branch delete {_print_branch_name(name)}"
+        case BranchMerge(source, target):
+            suffix = "" if target is None else f" into {_print_branch_name(target)}"
+            return f"branch merge {_print_branch_name(source)}{suffix}"
+        case BranchList():
+            return "branch list"
+        case Show(name):
+            return f"show {'all' if name is None else name.text};"
+        case _:
+            assert_never(statement)
+
+
+def _print_branch_name(name: Name) -> str:
+    return name.text if _PLAIN_NAME.fullmatch(name.text) else quote_string(name.text)

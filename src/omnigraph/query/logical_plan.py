@@ -1,0 +1,187 @@
+"""The logical plan: for a read, operators over rows of bound variables.
+
+A row binds node and edge variables. Operators form a tree through `input`; a correlated block is a
+plan of its own whose leaf is `Outer`, evaluated once per outer row. Every plan of a query,
+rewritten or not, gives the same rows. A mutation has no operators: its plan is the checked
+mutation, whose conditions a rewrite folds and splits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.query.ast import AggregateFunction, CompareOp
+from omnigraph.query.typed_tree import (
+    Column,
+    EdgeStep,
+    Expr,
+    Mutation,
+    OrderKey,
+    Parameter,
+    ResultType,
+    Score,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One row that binds nothing: the leaf of a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """The outer row: the leaf of a correlated block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Each input row with each node of a type that satisfies the conditions."""
+
+    input: Operator
+    variable: str
+    type_name: str
+    conditions: tuple[Expr, ...] = ()
+    # The properties anything above reads, sorted, or None for all of them.
+    properties: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """Each input row with each match of a traversal from a bound node.
+
+    When `target_is_bound`, keeps the rows (once per edge, with an edge variable) whose target is
+    reached; otherwise binds the target to each reached node that satisfies the conditions. The
+    meaning of steps, bounds and edge variable is that of `typed.Traversal`.
+    """
+
+    input: Operator
+    source: str
+    source_type: str
+    steps: tuple[EdgeStep, ...]
+    target: str
+    target_type: str
+    is_undirected: bool = False
+    edge_variable: str | None = None
+    is_selection: bool = False
+    minimum: int = 1
+    maximum: int = 1
+    target_is_bound: bool = False
+    conditions: tuple[Expr, ...] = ()
+    properties: tuple[str, ...] | None = None
+    edge_properties: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Rows whose condition is true."""
+
+    input: Operator
+    condition: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Rows for which the block has a row (or has none, when negated)."""
+
+    input: Operator
+    block: Operator
+    is_negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CompareBlock:
+    """Rows for which an aggregate over the block compares true with a value."""
+
+    input: Operator
+    block: Operator
+    function: AggregateFunction
+    argument: Expr | None
+    op: CompareOp
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Scores rows and keeps those that have a score.
+
+    `nearest` drops null vectors, `bm25` drops rows without a matching token, `rrf` keeps entities
+    that an arm ranked, where a `nearest` arm ranks at most `window` entities.
+    """
+
+    input: Operator
+    score: Score
+    window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """Groups by the key columns; without keys there is exactly one group.
+
+    `columns` lists keys and aggregates in result order; an aggregate's value is an
+    `AggregateValue`.
+    """
+
+    input: Operator
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Rows in the order of the keys; null is the smallest value, NaN the greatest number."""
+
+    input: Operator
+    keys: tuple[OrderKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The first rows."""
+
+    input: Operator
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The result columns of each row."""
+
+    input: Operator
+    columns: tuple[Column, ...]
+
+
+Operator = (
+    Unit
+    | Outer
+    | Scan
+    | Expand
+    | Filter
+    | Exists
+    | CompareBlock
+    | Rank
+    | Aggregate
+    | Sort
+    | Limit
+    | Project
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultColumn:
+    """A column as the caller sees it."""
+
+    name: str
+    type: ResultType
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """A read, ready to run: `root` is a `Project` or an `Aggregate` under `Sort` and `Limit`."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    root: Operator
+    columns: tuple[ResultColumn, ...]
+    is_ordered: bool
+
+
+Plan = ReadPlan | Mutation

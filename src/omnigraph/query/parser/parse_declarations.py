@@ -1,0 +1,411 @@
+"""Query declarations: header, parameters, annotations, and the sections of the body."""
+
+from __future__ import annotations
+
+from omnigraph.lang.diagnostics import Applicability, Edit, Suggestion
+from omnigraph.lang.lexer import TokenKind
+from omnigraph.lang.source_text import NO_SPAN, Span
+from omnigraph.lang.spellcheck import suggest_similar
+from omnigraph.lang.token_cursor import ParseFailure
+from omnigraph.query.ast import (
+    Assignment,
+    Delete,
+    Direction,
+    Expr,
+    Identifier,
+    Insert,
+    Mutation,
+    MutationBody,
+    Nearest,
+    OrderKey,
+    Parameter,
+    Projection,
+    Query,
+    ReadBody,
+    Update,
+)
+from omnigraph.query.parser.parse_expressions import expect_expr, parse_expr
+from omnigraph.query.parser.parse_patterns import parse_block
+from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
+from omnigraph.query.query_dialect_hints import CLAUSE_HINTS
+from omnigraph.schema.ast import Name
+from omnigraph.schema.property_types import (
+    VECTOR_DIMENSION_MAX,
+    ListType,
+    PropertyType,
+    Scalar,
+    ScalarType,
+    ValueType,
+    VectorType,
+)
+from omnigraph.schema.schema_dialect_hints import TYPE_NAME_HINTS
+
+_STATEMENT_STARTS = frozenset({"branch", "show", "explain", "set", "reset"})
+LIMIT_MAX = 2**64 - 1
+_ANNOTATIONS = ("description", "instruction")
+_SCALARS = {scalar.value: scalar for scalar in Scalar}
+_TYPE_NAMES = (*_SCALARS, "Vector")
+_DIRECTIONS = {direction.value: direction for direction in Direction}
+_NAME_HINT = "a name is letters, digits and '_'"
+_SECTION_ORDER = "the sections of a query are match, return, order, limit, in this order"
+_SYSTEM_HINT = "system fields are never assigned; the ends of a new edge are 'from' and 'to'"
+_NULL_HINT = "pass a parameter of a nullable type, such as $value: String?"
+MUTATION_WORDS = frozenset({"insert", "update", "delete"})
+
+
+def parse_query(cursor: QueryCursor) -> Query | None:
+    """Read a `query` declaration; None when it is unusable, which has been reported."""
+    cursor.has_resumed = False
+    errors_before = cursor.error_count
+    start = cursor.expect("query").start
+    name = _parse_query_name(cursor)
+    parameters: tuple[Parameter, ...] = ()
+    parameters_start = cursor.token.start
+    if cursor.is_at("(") or not cursor.is_at("{", "@"):
+        parameters = _parse_parameters(cursor)
+    else:
+        _report_missing_parameters(cursor, name)
+    parameters_span = cursor.build_span(parameters_start)
+    annotations = _parse_annotations(cursor)
+    opening = cursor.expect("{", what=f"'{{' and the body of query '{name.text}'")
+    header_span = cursor.build_span(start)
+    body = _parse_body(cursor, name, opening.span)
+    if body is None or cursor.error_count > errors_before:
+        return None
+    description, description_span = annotations["description"]
+    instruction, instruction_span = annotations["instruction"]
+    return Query(
+        name,
+        parameters,
+        body,
+        description,
+        instruction,
+        span=cursor.build_span(start),
+        header_span=header_span,
+        parameters_span=parameters_span,
+        description_span=description_span,
+        instruction_span=instruction_span,
+    )
+
+
+# ---- header ----
+
+
+def _parse_query_name(cursor: QueryCursor) -> Name:
+    token = cursor.expect_kind(TokenKind.WORD, "a query name")
+    if token.text[0].isupper():
+        cursor.report(
+            token.span,
+            f"the query name '{token.text}' starts with a capital",
+            hint="start it with a lower-case letter or '_'",
+        )
+    return Name(token.text, token.span)
+
+
+def _report_missing_parameters(cursor: QueryCursor, name: Name) -> None:
+    after = Span(name.span.end, name.span.end)
+    cursor.report(
+        name.span,
+        f"query '{name.text}' has no parameter list",
+        hint=f"write query {name.text}()",
+        suggestion=Suggestion(Applicability.MACHINE_APPLICABLE, (Edit(after, "()"),)),
+        code="Q002",
+    )
+
+
+def _parse_parameters(cursor: QueryCursor) -> tuple[Parameter, ...]:
+    opener = cursor.at
+    if not cursor.accept("("):
+        is_cut = cursor.token.start == cursor.previous.end
+        cursor.fail("'(' and the parameters", hint=_NAME_HINT if is_cut else None)
+    parameters: list[Parameter] = []
+    try:
+        if not cursor.is_at(")"):
+            parameters.append(_parse_parameter(cursor))
+            while cursor.accept(","):
+                parameters.append(_parse_parameter(cursor))
+        cursor.expect(")", what="',' or ')' after the parameter")
+    except ParseFailure:
+        closer = cursor.closer_of(opener)
+        if closer is None:
+            raise
+        cursor.at = closer + 1
+    return tuple(parameters)
+
+
+def _parse_parameter(cursor: QueryCursor) -> Parameter:
+    token = cursor.expect_kind(TokenKind.VARIABLE, "a parameter such as $name")
+    cursor.expect(":", what="':' and the type of the parameter")
+    value = _parse_list_type(cursor) if cursor.is_at("[") else _parse_single_type(cursor)
+    is_nullable = cursor.accept("?")
+    name = Name(token.text[1:], token.span)
+    return Parameter(name, PropertyType(value, is_nullable), cursor.build_span(token.start))
+
+
+def _parse_list_type(cursor: QueryCursor) -> ValueType:
+    start = cursor.expect("[").start
+    element = _parse_single_type(cursor)
+    cursor.expect("]")
+    match element:
+        case ScalarType(scalar) if scalar is not Scalar.BLOB:
+            return ListType(scalar)
+        case _:
+            cursor.report(
+                cursor.build_span(start), f"a list of {element} is not supported", code="T107"
+            )
+            return element
+
+
+def _parse_single_type(cursor: QueryCursor) -> ValueType:
+    token = cursor.expect_kind(TokenKind.WORD, "a type")
+    if token.text == "Vector":
+        return _parse_vector(cursor, token.start)
+    if token.text == "enum":
+        _skip_arguments(cursor)
+        cursor.report(
+            cursor.build_span(token.start),
+            "a parameter cannot have an enum type",
+            hint="declare it as String",
+            code="T107",
+        )
+    elif token.text not in _SCALARS:
+        hint = TYPE_NAME_HINTS.get(token.text.lower()) or suggest_similar(token.text, _TYPE_NAMES)
+        hint = hint or f"types are {', '.join(_TYPE_NAMES)}"
+        cursor.report(token.span, f"unknown type '{token.text}'", hint=hint, code="T107")
+    return ScalarType(_SCALARS.get(token.text, Scalar.STRING))
+
+
+def _parse_vector(cursor: QueryCursor, start: int) -> VectorType:
+    if not cursor.accept("("):
+        cursor.fail("'(' and the dimension of the vector", hint="write Vector(3)")
+    dimension = cursor.expect_integer("the dimension of the vector")
+    cursor.expect(")")
+    if not 1 <= dimension <= VECTOR_DIMENSION_MAX:
+        cursor.report(
+            cursor.build_span(start),
+            f"a vector has 1 to {VECTOR_DIMENSION_MAX} dimensions, not {dimension}",
+            code="T107",
+        )
+    return VectorType(dimension)
+
+
+def _skip_arguments(cursor: QueryCursor) -> None:
+    closer = cursor.closer_of(cursor.at) if cursor.is_at("(") else None
+    if closer is not None:
+        cursor.at = closer + 1
+
+
+def _parse_annotations(cursor: QueryCursor) -> dict[str, tuple[str | None, Span]]:
+    found: dict[str, tuple[str | None, Span]] = dict.fromkeys(_ANNOTATIONS, (None, NO_SPAN))
+    while cursor.is_at("@"):
+        start = cursor.advance().start
+        name = cursor.expect_adjacent_ident("an annotation name").text
+        span = cursor.build_span(start)
+        cursor.expect("(", what=f"'(' and a string after '@{name}'")
+        text, _ = cursor.expect_string(f"a string in @{name}(…)")
+        cursor.expect(")")
+        if name not in found:
+            hint = suggest_similar(name, _ANNOTATIONS)
+            cursor.report(span, f"unknown annotation '@{name}'", hint=hint, code="Q005")
+        elif found[name][0] is not None:
+            cursor.report(span, f"'@{name}' is given twice", code="Q005")
+        else:
+            found[name] = text, cursor.build_span(start)
+    return found
+
+
+# ---- body ----
+
+
+def _parse_body(cursor: QueryCursor, name: Name, opening: Span) -> ReadBody | MutationBody | None:
+    body: ReadBody | MutationBody | None = None
+    if cursor.is_at("match"):
+        body = _parse_read(cursor)
+    elif cursor.is_at(*MUTATION_WORDS):
+        body = _parse_mutations(cursor)
+    elif cursor.is_at("}"):
+        span = cursor.token.span.join(opening)
+        cursor.report(span, f"the body of query '{name.text}' is empty", code="Q005")
+    elif cursor.is_at(*_STATEMENT_STARTS):
+        with cursor.use_code("Q004"):
+            word = cursor.token
+            cursor.refuse(word.span, f"'{word.text}' cannot stand inside a query")
+    else:
+        hint = cursor.find_dialect_hint() or _SECTION_ORDER
+        cursor.fail("'match', 'insert', 'update' or 'delete'", hint=hint)
+    _close_body(cursor, name, body)
+    return body
+
+
+def _close_body(cursor: QueryCursor, name: Name, body: ReadBody | MutationBody | None) -> None:
+    if cursor.accept("}"):
+        return
+    is_read = isinstance(body, ReadBody)
+    if cursor.is_at(*MUTATION_WORDS) if is_read else cursor.is_at("match"):
+        with cursor.use_code("Q005"):
+            cursor.refuse(
+                cursor.token.span,
+                f"query '{name.text}' mixes 'match' with mutations",
+                hint="a query either reads or writes: split it in two",
+            )
+    hint = cursor.find_dialect_hint() or (_SECTION_ORDER if is_read else None)
+    if cursor.is_at_query and not cursor.has_resumed:
+        # The next query is whole: only the closing brace is missing.
+        cursor.report(
+            cursor.token.span, f"expected '}}' to close query '{name.text}', found 'query'"
+        )
+        return
+    cursor.fail(f"'}}' to close query '{name.text}'", hint=hint)
+
+
+def _parse_mutations(cursor: QueryCursor) -> MutationBody:
+    mutations = [parse_mutation(cursor)]
+    while cursor.is_at(*MUTATION_WORDS):
+        mutations.append(parse_mutation(cursor))
+    return MutationBody(tuple(mutations))
+
+
+def _parse_read(cursor: QueryCursor) -> ReadBody:
+    start = cursor.advance().start
+    clauses = parse_block(cursor, "'match'")
+    match_span = cursor.build_span(start)
+    return_start = cursor.token.start
+    if not cursor.accept("return"):
+        cursor.fail("'return'", hint=cursor.find_dialect_hint(CLAUSE_HINTS) or _SECTION_ORDER)
+    projections = _parse_section(cursor, "'return'")
+    return_span = cursor.build_span(return_start)
+    order: tuple[OrderKey, ...] = ()
+    order_span = NO_SPAN
+    if cursor.is_at("order"):
+        order_start = cursor.advance().start
+        order = _parse_order(cursor)
+        order_span = cursor.build_span(order_start)
+    limit, limit_span = _parse_limit(cursor)
+    return ReadBody(
+        clauses, projections, order, limit, limit_span, match_span, return_span, order_span
+    )
+
+
+def _parse_section(cursor: QueryCursor, owner: str) -> tuple[Projection, ...]:
+    opening = cursor.token
+    errors_before = cursor.error_count
+    projections = cursor.parse_members(owner, _parse_projection)
+    if not projections and cursor.error_count == errors_before:
+        cursor.report(cursor.build_span(opening.start), "'return' needs at least one item")
+    return projections
+
+
+def _parse_projection(cursor: QueryCursor) -> Projection:
+    start = cursor.token.start
+    expect_expr(cursor, "an item or '}'")
+    value = parse_expr(cursor)
+    alias = None
+    if cursor.accept("as"):
+        alias = cursor.expect_ident("an alias after 'as'")
+        if alias.text in RESERVED:
+            cursor.report_reserved(alias.span, alias.text, role="an alias")
+    span = cursor.build_span(start)
+    cursor.accept(",")
+    return Projection(value, alias, span)
+
+
+def _parse_order(cursor: QueryCursor) -> tuple[OrderKey, ...]:
+    opening = cursor.token
+    errors_before = cursor.error_count
+    keys = cursor.parse_members("'order'", _parse_order_key)
+    if not keys and cursor.error_count == errors_before:
+        cursor.report(cursor.build_span(opening.start), "'order' needs at least one key")
+    return keys
+
+
+def _parse_order_key(cursor: QueryCursor) -> OrderKey:
+    start = cursor.token.start
+    expect_expr(cursor, "an order key or '}'")
+    value = _parse_alias_reference(cursor) or parse_expr(cursor)
+    direction = None
+    if cursor.is_at(*_DIRECTIONS):
+        token = cursor.advance()
+        direction = _DIRECTIONS[token.text]
+        if isinstance(value, Nearest):
+            cursor.report(
+                token.span,
+                f"'nearest' takes no direction: remove '{token.text}'",
+                hint="the nearest come first",
+            )
+    span = cursor.build_span(start)
+    if not cursor.is_at("}"):
+        cursor.expect(",", what="',' or '}' after the order key")
+        if cursor.is_at("}"):
+            cursor.fail("another order key after ','")
+    return OrderKey(value, direction, span)
+
+
+def _parse_alias_reference(cursor: QueryCursor) -> Expr | None:
+    token = cursor.token
+    after = cursor.peek().text
+    if token.text not in RESERVED or after not in (",", "}", *_DIRECTIONS):
+        return None
+    cursor.report_reserved(token.span, token.text, role="an alias")
+    cursor.advance()
+    return Identifier(token.text, token.span)
+
+
+def _parse_limit(cursor: QueryCursor) -> tuple[int | None, Span]:
+    if not cursor.is_at("limit"):
+        return None, NO_SPAN
+    start = cursor.advance().start
+    hint = None
+    if cursor.token.kind is TokenKind.VARIABLE:
+        hint = "a limit is a written integer, never a parameter"
+    if cursor.token.kind is not TokenKind.INTEGER:
+        cursor.fail("an integer after 'limit'", hint=hint)
+    limit = cursor.expect_integer("an integer after 'limit'", maximum=LIMIT_MAX)
+    return limit, cursor.build_span(start)
+
+
+def parse_mutation(cursor: QueryCursor) -> Mutation:
+    """Read one mutation; the cursor is at its first word."""
+    word = cursor.advance()
+    type_name = cursor.expect_type_name(f"a type name after '{word.text}'")
+    if word.text == "insert":
+        assignments = _parse_assignments(cursor, f"'insert {type_name.text}'")
+        return Insert(type_name, assignments, cursor.build_span(word.start))
+    if word.text == "update":
+        cursor.expect("set")
+        assignments = _parse_assignments(cursor, f"'update {type_name.text} set'")
+        condition = _parse_where(cursor)
+        return Update(type_name, assignments, condition, cursor.build_span(word.start))
+    condition = _parse_where(cursor)
+    return Delete(type_name, condition, cursor.build_span(word.start))
+
+
+def _parse_assignments(cursor: QueryCursor, owner: str) -> tuple[Assignment, ...]:
+    opening = cursor.token
+    errors_before = cursor.error_count
+    assignments = cursor.parse_members(owner, _parse_assignment)
+    if not assignments and cursor.error_count == errors_before:
+        span = cursor.build_span(opening.start)
+        cursor.report(span, f"{owner} assigns nothing", code="T10")
+    return assignments
+
+
+def _parse_assignment(cursor: QueryCursor) -> Assignment:
+    if cursor.is_at("@"):
+        cursor.fail("a property name or '}'", hint=_SYSTEM_HINT)
+    name = cursor.expect_ident("a property name or '}'")
+    cursor.expect(":")
+    if cursor.is_at("null"):
+        cursor.refuse(cursor.token.span, "there is no null literal", hint=_NULL_HINT)
+    value = parse_expr(cursor)
+    span = cursor.build_span(name.span.start)
+    cursor.accept(",")
+    return Assignment(name, value, span)
+
+
+def _parse_where(cursor: QueryCursor) -> Expr:
+    cursor.expect("where")
+    cursor.is_in_where = True
+    try:
+        return parse_expr(cursor)
+    finally:
+        cursor.is_in_where = False

@@ -1,0 +1,295 @@
+"""Clauses of `match`: bindings, traversals, filters and blocks.
+
+A clause has no keyword of its own, so a few tokens of lookahead decide which one starts here.
+"""
+
+from __future__ import annotations
+
+from omnigraph.lang.lexer import Mode, TokenKind
+from omnigraph.query.ast import (
+    AggregateBlock,
+    AnyEdge,
+    Binding,
+    Clause,
+    EdgeName,
+    ExistsBlock,
+    Filter,
+    HopBounds,
+    NamedEdges,
+    NotBlock,
+    PropertyMatch,
+    Traversal,
+    Variable,
+)
+from omnigraph.query.parser.parse_expressions import (
+    AGGREGATES,
+    BLOCK_WORDS,
+    COMPARE_OPS,
+    expect_expr,
+    parse_expr,
+    parse_variable,
+)
+from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
+from omnigraph.query.query_dialect_hints import CLAUSE_HINTS, TARGET_HINTS
+
+HOPS_MAX = 2**32 - 1
+
+_CLAUSE = "a clause or '}'"
+_OPERATOR_WORDS = frozenset({"contains", "starts_with"})
+# After a variable these continue its expression, or start the next one.
+_OPERAND_WORDS = RESERVED | _OPERATOR_WORDS | {"true", "false"}
+# Between two variables these cannot be operators, so 0.10 texts meant an edge.
+_NEVER_INFIX = frozenset({"is", "null"})
+_NAME_KINDS = (TokenKind.WORD, TokenKind.STRING)
+
+
+def parse_block(cursor: QueryCursor, owner: str) -> tuple[Clause, ...]:
+    """Read `{ clause … }` with at least one clause."""
+    opening = cursor.token
+    errors_before = cursor.error_count
+    clauses = cursor.parse_members(owner, _parse_clause)
+    if not clauses and cursor.error_count == errors_before:
+        cursor.report(cursor.build_span(opening.start), f"{owner} needs at least one clause")
+    return clauses
+
+
+def _parse_clause(cursor: QueryCursor) -> Clause:
+    clause = _parse_clause_body(cursor)
+    cursor.accept(";")
+    return clause
+
+
+def _parse_clause_body(cursor: QueryCursor) -> Clause:
+    token = cursor.token
+    if token.kind is TokenKind.VARIABLE:
+        if cursor.is_mark_at(1, ":"):
+            return _parse_binding(cursor)
+        if _is_traversal(cursor):
+            return _parse_traversal(cursor)
+    elif token.kind is TokenKind.WORD:
+        if cursor.is_mark_at(1, "{"):
+            if token.text == "not":
+                cursor.advance()
+                clauses = parse_block(cursor, "'not'")
+                return NotBlock(clauses, cursor.build_span(token.start))
+            if token.text == "exists":
+                cursor.advance()
+                clauses = parse_block(cursor, "'exists'")
+                return ExistsBlock(clauses, cursor.build_span(token.start))
+        if token.text in AGGREGATES and _is_aggregate_block(cursor):
+            return _parse_aggregate_block(cursor)
+    if token.text in CLAUSE_HINTS:
+        cursor.fail(_CLAUSE, hint=CLAUSE_HINTS[token.text])
+    expect_expr(cursor, _CLAUSE)
+    condition = parse_expr(cursor)
+    return Filter(condition, cursor.build_span(token.start))
+
+
+# ---- bindings and blocks ----
+
+
+def _parse_binding(cursor: QueryCursor) -> Binding:
+    variable = parse_variable(cursor)
+    cursor.expect(":")
+    type_name = cursor.expect_type_name("a node type name after ':'")
+    matches: tuple[PropertyMatch, ...] = ()
+    if cursor.is_at("{"):
+        matches = cursor.parse_members(f"'{type_name.text}'", _parse_property_match)
+    return Binding(variable, type_name, matches, cursor.build_span(variable.span.start))
+
+
+def _parse_property_match(cursor: QueryCursor) -> PropertyMatch:
+    name = cursor.expect_ident("a property name or '}'")
+    cursor.expect(":")
+    value = parse_expr(cursor)
+    span = cursor.build_span(name.span.start)
+    if not cursor.is_at("}"):
+        cursor.expect(",", what="',' or '}'")
+    return PropertyMatch(name, value, span)
+
+
+def _is_aggregate_block(cursor: QueryCursor) -> bool:
+    if cursor.is_mark_at(1, "{"):
+        return True
+    closer = cursor.closer_of(cursor.at + 1) if cursor.is_mark_at(1, "(") else None
+    return closer is not None and cursor.is_mark_at(closer + 1 - cursor.at, "{")
+
+
+def _parse_aggregate_block(cursor: QueryCursor) -> AggregateBlock:
+    word = cursor.advance()
+    argument = None
+    if cursor.accept("("):
+        with cursor.enter_nesting():
+            argument = parse_expr(cursor)
+        cursor.expect(")")
+    clauses = parse_block(cursor, f"'{word.text}'")
+    op = COMPARE_OPS.get(cursor.token.text)
+    if op is None:
+        cursor.fail("a comparison such as '>= 1' after the block")
+    cursor.advance()
+    value = parse_expr(cursor)
+    function = AGGREGATES[word.text]
+    return AggregateBlock(function, argument, clauses, op, value, cursor.build_span(word.start))
+
+
+# ---- traversals ----
+
+
+def _is_traversal(cursor: QueryCursor) -> bool:
+    second = cursor.peek()
+    match second.kind:
+        case TokenKind.VARIABLE:
+            # `$flag $x: Person` is a filter and a binding: an edge name is never upper-case.
+            return cursor.is_mark_at(2, ":") and not cursor.peek(3).text[:1].isupper()
+        case TokenKind.PUNCTUATION:
+            return _is_selection(cursor, second.text)
+        case TokenKind.STRING:
+            return cursor.peek(_find_after_bounds(cursor)).kind is TokenKind.VARIABLE
+        case TokenKind.WORD:
+            return _is_edge_word(cursor, second.text)
+        case _:
+            return False
+
+
+def _is_selection(cursor: QueryCursor, mark: str) -> bool:
+    if mark == "*":
+        return True
+    name = cursor.peek(2)
+    if mark == "(":
+        return name.kind in _NAME_KINDS and (cursor.is_mark_at(3, "|") or _is_lone_name(cursor))
+    if mark == "<":
+        is_name = name.kind in _NAME_KINDS or name.text == "*"
+        return is_name and (cursor.is_mark_at(3, ">", "|") or _is_unclosed_name(cursor))
+    return False
+
+
+def _is_lone_name(cursor: QueryCursor) -> bool:
+    """`$a (edge) $b`: no value is called by a bare name, so an alternation was begun."""
+    is_value = cursor.peek(2).text in ("true", "false")
+    return not is_value and cursor.is_mark_at(3, ")") and cursor.peek(4).kind is TokenKind.VARIABLE
+
+
+def _is_unclosed_name(cursor: QueryCursor) -> bool:
+    """`$a <edge $b`: no value is called by a bare name, so the bracket was not closed."""
+    name = cursor.peek(2)
+    is_bare = name.kind is TokenKind.WORD and name.text not in _OPERAND_WORDS
+    return is_bare and cursor.peek(3).kind is TokenKind.VARIABLE
+
+
+def _is_edge_word(cursor: QueryCursor, word: str) -> bool:
+    target = _find_after_bounds(cursor)
+    is_bounded = target > 2
+    if cursor.peek(target).kind is not TokenKind.VARIABLE:
+        # Nothing else starts like this, so a traversal is what was meant.
+        is_call = cursor.is_mark_at(2, "(") or (cursor.is_mark_at(2, "{") and word in BLOCK_WORDS)
+        return not is_call and word not in _OPERAND_WORDS
+    if word in RESERVED:
+        is_edge = word in _NEVER_INFIX and not cursor.is_mark_at(target + 1, ".")
+        return is_edge or (is_bounded and word != "not")
+    if word in _OPERATOR_WORDS and not is_bounded:
+        after = cursor.peek(target + 1)
+        return after.text not in (".", "and", "or")
+    return True
+
+
+def _find_after_bounds(cursor: QueryCursor) -> int:
+    """How far ahead the token after an edge name and its optional bounds is."""
+    starts = (
+        cursor.is_mark_at(2, "{")
+        and cursor.peek(3).kind is TokenKind.INTEGER
+        and cursor.is_mark_at(4, ",")
+    )
+    if not starts:
+        return 2
+    closing = 6 if cursor.peek(5).kind is TokenKind.INTEGER else 5
+    return closing + 1 if cursor.is_mark_at(closing, "}") else 2
+
+
+def _parse_traversal(cursor: QueryCursor) -> Traversal:
+    source = parse_variable(cursor)
+    edge_variable = None
+    if cursor.token.kind is TokenKind.VARIABLE:
+        edge_variable = parse_variable(cursor)
+        cursor.expect(":")
+    edges, is_undirected = _parse_edges(cursor)
+    bounds = _parse_bounds(cursor) if cursor.is_at("{") else None
+    target = _parse_target(cursor)
+    span = cursor.build_span(source.span.start)
+    return Traversal(source, edge_variable, edges, is_undirected, bounds, target, span)
+
+
+def _parse_target(cursor: QueryCursor) -> Variable:
+    what = "the variable the traversal leads to"
+    if cursor.token.text in TARGET_HINTS:
+        cursor.fail(what, hint=TARGET_HINTS[cursor.token.text])
+    target = parse_variable(cursor, what)
+    if cursor.is_at("."):
+        cursor.refuse(
+            cursor.token.span,
+            "a traversal leads to a variable, not to a property",
+            hint=f"end the traversal with ${target.name} and filter in a clause of its own",
+        )
+    return target
+
+
+def _parse_edges(cursor: QueryCursor) -> tuple[NamedEdges | AnyEdge, bool]:
+    if cursor.is_at("*"):
+        return AnyEdge(cursor.advance().span), False
+    if cursor.accept("<"):
+        if cursor.is_at("*"):
+            edges: NamedEdges | AnyEdge = AnyEdge(cursor.advance().span)
+        else:
+            edges = NamedEdges(_parse_alternatives(cursor))
+        cursor.expect(">", what="'|' or '>' after the edge name")
+        return edges, True
+    if cursor.accept("("):
+        names = _parse_alternatives(cursor)
+        if len(names) == 1:
+            cursor.fail("'|' and another edge name", hint="a single edge name stands bare")
+        cursor.expect(")", what="'|' or ')' after the edge name")
+        return NamedEdges(names), False
+    return NamedEdges((_parse_edge_name(cursor),)), False
+
+
+def _parse_alternatives(cursor: QueryCursor) -> tuple[EdgeName, ...]:
+    names = [_parse_edge_name(cursor)]
+    while cursor.accept("|"):
+        names.append(_parse_edge_name(cursor))
+    return tuple(names)
+
+
+def _parse_edge_name(cursor: QueryCursor) -> EdgeName:
+    token = cursor.token
+    if token.kind is TokenKind.STRING:
+        text, span = cursor.expect_string("an edge name")
+        return EdgeName(text, True, span)
+    if token.text in RESERVED:
+        _check_reserved_edge(cursor)
+    name = cursor.expect_ident("an edge name")
+    return EdgeName(name.text, False, name.span)
+
+
+def _check_reserved_edge(cursor: QueryCursor) -> None:
+    token = cursor.token
+    hint = f'write "{token.text}" in quotes'
+    if token.text == "not" or cursor.mode is Mode.STRICT:
+        cursor.refuse(
+            token.span,
+            f"'{token.text}' is a reserved word and cannot be a bare edge name",
+            hint=hint,
+        )
+    message = f"'{token.text}' is a reserved word; the edge of that name should be quoted"
+    cursor.collector.report_warning("L310", token.span, message, hint=hint)
+
+
+def _parse_bounds(cursor: QueryCursor) -> HopBounds:
+    opening = cursor.expect("{")
+    minimum = cursor.expect_integer("the smallest number of hops", maximum=HOPS_MAX)
+    if not cursor.accept(","):
+        hint = f"write {{{minimum},{minimum}}}" if cursor.is_at("}") else None
+        cursor.fail("',' and the largest number of hops", hint=hint)
+    maximum = None
+    if not cursor.is_at("}"):
+        maximum = cursor.expect_integer("the largest number of hops or '}'", maximum=HOPS_MAX)
+    cursor.expect("}", what="'}' after the hop bounds")
+    return HopBounds(minimum, maximum, cursor.build_span(opening.start))

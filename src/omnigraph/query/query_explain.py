@@ -1,0 +1,263 @@
+"""A plan as rows people can read."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from omnigraph.lang.text_printer import quote_string
+from omnigraph.query.logical_plan import (
+    Aggregate,
+    CompareBlock,
+    Exists,
+    Expand,
+    Filter,
+    Limit,
+    Operator,
+    Outer,
+    Project,
+    Rank,
+    ReadPlan,
+    Scan,
+    Sort,
+    Unit,
+)
+from omnigraph.query.tree_walk import chain_of, iter_children
+from omnigraph.query.typed_tree import (
+    AggregateValue,
+    AllOf,
+    AnyOf,
+    Bm25Score,
+    Column,
+    ColumnValue,
+    Compare,
+    Constant,
+    EdgeStep,
+    Expr,
+    IsNull,
+    ListOf,
+    Member,
+    NearestScore,
+    Negation,
+    NodeValue,
+    NowValue,
+    ParameterValue,
+    Prefix,
+    PropertyValue,
+    RrfScore,
+    Substring,
+    SystemValue,
+    TextMatch,
+    Value,
+)
+from omnigraph.schema.property_types import ListType, PropertyType, Scalar, VectorType
+from omnigraph.schema.property_values import compute_shortest_f32, format_date, format_datetime
+
+_MAIN = "plan"
+_WORDS: dict[type[Expr], str] = {
+    Member: "in",
+    Substring: "contains",
+    Prefix: "starts_with",
+    AllOf: "and",
+    AnyOf: "or",
+}
+_COMPOUND = (Compare, Member, Substring, Prefix, IsNull, AllOf, AnyOf, Negation)
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainRow:
+    """An operator: its tree (the plan or a block), how deep it stands, its name and details."""
+
+    tree: str
+    depth: int
+    node: str
+    detail: str
+
+
+def explain_plan(plan: ReadPlan) -> tuple[ExplainRow, ...]:
+    """The operators of a plan from the result down, then those of its blocks."""
+    rows: list[ExplainRow] = []
+    trees = deque([(_MAIN, plan.root)])
+    blocks = 0
+    while trees:
+        tree, root = trees.popleft()
+        for depth, operator in enumerate(reversed(chain_of(root))):
+            detail = format_operator(operator)
+            if isinstance(operator, Exists | CompareBlock):
+                blocks += 1
+                name = f"block {blocks}"
+                trees.append((name, operator.block))
+                detail = f"{name}{detail}"
+            rows.append(ExplainRow(tree, depth, type(operator).__name__, detail))
+    return tuple(rows)
+
+
+# ---- operators ----
+
+
+def format_operator(operator: Operator) -> str:
+    """The details of an operator on one line."""
+    match operator:
+        case Unit() | Outer():
+            return ""
+        case Scan() | Expand():
+            return _format_binding(operator)
+        case Filter():
+            return format_expression(operator.condition)
+        case Exists() | CompareBlock():
+            return _format_block(operator)
+        case Rank():
+            window = "" if operator.window is None else f" window {operator.window}"
+            return format_expression(operator.score) + window
+        case Aggregate() | Project():
+            return ", ".join(map(_format_column, operator.columns))
+        case Sort():
+            return ", ".join(
+                format_expression(key.value) + (" desc" if key.is_descending else "")
+                for key in operator.keys
+            )
+        case Limit():
+            return str(operator.count)
+        case _:
+            assert_never(operator)
+
+
+def _format_binding(operator: Scan | Expand) -> str:
+    match operator:
+        case Scan():
+            parts = [f"${operator.variable}: {operator.type_name}"]
+        case Expand():
+            parts = [f"${operator.source} {_format_edges(operator)} ${operator.target}"]
+            if operator.target_is_bound:
+                parts.append("closing")
+            else:
+                parts[0] += f": {operator.target_type}"
+    if operator.conditions:
+        parts.append("where " + _join_operands(" and ", operator.conditions))
+    if operator.properties:
+        parts.append("reads " + ", ".join(operator.properties))
+    return "; ".join(parts)
+
+
+def _format_edges(expand: Expand) -> str:
+    steps = " | ".join(_format_step(step, expand) for step in expand.steps) or "nothing"
+    edge = f"${expand.edge_variable}: " if expand.edge_variable else ""
+    is_single = (expand.minimum, expand.maximum) == (1, 1)
+    bounds = "" if is_single else f" {{{expand.minimum},{expand.maximum}}}"
+    return f"[{edge}{steps}{bounds}]"
+
+
+def _format_step(step: EdgeStep, expand: Expand) -> str:
+    if expand.is_undirected:
+        return f"<{step.edge_type}>"
+    return f"<-{step.edge_type}" if step.is_reversed else f"{step.edge_type}->"
+
+
+def _format_block(operator: Exists | CompareBlock) -> str:
+    if isinstance(operator, Exists):
+        return " has no row" if operator.is_negated else " has a row"
+    argument = "" if operator.argument is None else f"({format_expression(operator.argument)})"
+    return f": {operator.function}{argument} {operator.op} {format_expression(operator.value)}"
+
+
+def _format_column(column: Column) -> str:
+    return f"{format_expression(column.value)} as {column.name}"
+
+
+# ---- expressions ----
+
+
+def format_expression(expr: Expr) -> str:
+    """A typed expression, much as the language spells it."""
+    children = tuple(iter_children(expr))
+    match expr:
+        case Compare():
+            return _join_operands(f" {expr.op} ", children)
+        case Member() | Substring() | Prefix() | AllOf() | AnyOf():
+            return _join_operands(f" {_WORDS[type(expr)]} ", children)
+        case Negation():
+            return f"not {_join_operands('', children)}"
+        case IsNull():
+            return f"{_join_operands('', children)} is {'not ' if expr.is_negated else ''}null"
+        case ListOf():
+            return f"[{', '.join(map(format_expression, children))}]"
+        case TextMatch() | AggregateValue():
+            return _format_call(expr.function, expr, children)
+        case NearestScore() | Bm25Score() | RrfScore():
+            return _format_call(type(expr).__name__.removesuffix("Score").lower(), expr, children)
+        case _:
+            return _format_leaf(expr)
+
+
+def _join_operands(separator: str, operands: Iterable[Expr]) -> str:
+    return separator.join(
+        f"({format_expression(each)})" if isinstance(each, _COMPOUND) else format_expression(each)
+        for each in operands
+    )
+
+
+def _format_call(name: str, expr: Expr, arguments: Sequence[Expr]) -> str:
+    texts = list(map(format_expression, arguments))
+    if isinstance(expr, TextMatch | NearestScore | Bm25Score):
+        texts.insert(0, f"${expr.variable}.{expr.property}")
+    return f"{name}({', '.join(texts)})"
+
+
+def _format_leaf(
+    expr: Constant
+    | ParameterValue
+    | NowValue
+    | PropertyValue
+    | SystemValue
+    | NodeValue
+    | ColumnValue,
+) -> str:
+    match expr:
+        case Constant(value, type_):
+            return _format_value(value, _item_scalar_of(type_))
+        case ParameterValue(name):
+            return f"${name}"
+        case NowValue():
+            return "now()"
+        case PropertyValue(variable, name):
+            return f"${variable}.{name}"
+        case SystemValue(variable, field):
+            return f"${variable}.@{field}"
+        case NodeValue(variable):
+            return f"${variable}"
+        case ColumnValue(name):
+            return name
+        case _:
+            assert_never(expr)
+
+
+def _item_scalar_of(type_: PropertyType) -> Scalar | None:
+    match type_.value:
+        case ListType(element):
+            return element
+        case VectorType():
+            return Scalar.F32
+        case _:
+            return type_.scalar
+
+
+def _format_value(value: Value, scalar: Scalar | None) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case str():
+            return quote_string(value)
+        case tuple():
+            return f"[{', '.join(_format_value(item, scalar) for item in value)}]"
+        case int() if scalar is Scalar.DATE:
+            return f'date("{format_date(value)}")'
+        case int() if scalar is Scalar.DATETIME:
+            return f'datetime("{format_datetime(value)}")'
+        case float() if scalar is Scalar.F32:
+            return str(compute_shortest_f32(value))
+        case _:
+            return str(value)

@@ -1,0 +1,254 @@
+"""Checked queries to logical plans.
+
+In: a checked query. Out: its plan, in the order the text suggests, before any rewrite. Guarantee:
+no two variables of a plan have the same name, so a block variable that shares its name with one
+outside, or with one of another block, gets another name here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from omnigraph.lang.diagnostics import Poll
+from omnigraph.query.logical_plan import (
+    Aggregate,
+    CompareBlock,
+    Exists,
+    Expand,
+    Filter,
+    Limit,
+    Operator,
+    Outer,
+    Plan,
+    Project,
+    Rank,
+    ReadPlan,
+    ResultColumn,
+    Sort,
+    Unit,
+)
+from omnigraph.query.pattern_assembly import (
+    NO_INPUT,
+    PatternNode,
+    PatternParts,
+    Test,
+    assemble_pattern,
+)
+from omnigraph.query.tree_walk import rename_variables
+from omnigraph.query.typed_tree import (
+    ANONYMOUS_PREFIX,
+    AggregateBlock,
+    AggregateValue,
+    Binding,
+    CheckedQuery,
+    ColumnValue,
+    Condition,
+    ExistsBlock,
+    Expr,
+    Mutation,
+    NearestScore,
+    OrderKey,
+    Pattern,
+    Read,
+    RrfScore,
+    Score,
+    SystemName,
+    SystemValue,
+    Traversal,
+)
+
+
+def lower_query(checked: CheckedQuery, poll: Poll = lambda: None) -> Plan:
+    """The plan of a checked query; a mutation is its own plan."""
+    match checked:
+        case Read():
+            return _lower_read(checked, poll)
+        case Mutation():
+            return checked
+        case _:
+            assert_never(checked)
+
+
+def _lower_read(read: Read, poll: Poll) -> ReadPlan:
+    scope = _NameScope({}, poll).enter(read.pattern)
+    matched = _lower_pattern(read.pattern, Unit(), scope)
+    root = _lower_aggregated(read, matched) if read.is_aggregated else _lower_rows(read, matched)
+    return ReadPlan(
+        name=read.name,
+        parameters=read.parameters,
+        root=root,
+        columns=tuple(ResultColumn(column.name, column.type) for column in read.columns),
+        is_ordered=bool(read.order) or read.rank is not None,
+    )
+
+
+def _lower_rows(read: Read, matched: Operator) -> Operator:
+    keys = read.order
+    if read.rank is not None:
+        matched = _add_rank(read, matched, read.rank)
+        is_descending = not isinstance(read.rank, NearestScore)
+        keys = (OrderKey(read.rank, is_descending), *keys)
+    if keys:
+        matched = _add_sort(read, matched, keys)
+    return Project(_add_limit(matched, read.limit), read.columns)
+
+
+def _lower_aggregated(read: Read, matched: Operator) -> Operator:
+    if read.rank is not None:
+        matched = _add_rank(read, matched, read.rank)
+    if isinstance(read.rank, NearestScore):
+        # Only `nearest` selects: its nearest rows feed the aggregate.
+        matched = _add_limit(_add_sort(read, matched, (OrderKey(read.rank),)), read.limit)
+    root: Operator = Aggregate(matched, read.columns)
+    if read.order or read.rank is not None:
+        ordered = {key.value for key in read.order}
+        groups = [
+            ColumnValue(column.name, column.type)
+            for column in read.columns
+            if not isinstance(column.value, AggregateValue)
+        ]
+        ties = tuple(OrderKey(value) for value in groups if value not in ordered)
+        if keys := (*read.order, *ties):
+            root = Sort(root, keys)
+    return _add_limit(root, read.limit)
+
+
+def _add_rank(read: Read, matched: Operator, score: Score) -> Rank:
+    return Rank(matched, score, window=read.limit if isinstance(score, RrfScore) else None)
+
+
+def _add_sort(read: Read, matched: Operator, keys: tuple[OrderKey, ...]) -> Sort:
+    ties = tuple(OrderKey(value) for value in list_tiebreak_values(read.pattern))
+    return Sort(matched, (*keys, *ties))
+
+
+def _add_limit(operator: Operator, count: int | None) -> Operator:
+    return operator if count is None else Limit(operator, count)
+
+
+def list_tiebreak_values(pattern: Pattern) -> tuple[SystemValue, ...]:
+    """What orders equal rows: ids of named variables by name, then of anonymous endpoints."""
+    edges = dict(pattern.edges)
+    nodes = [variable for variable, _ in pattern.nodes]
+    anonymous = [variable for variable in nodes if variable.startswith(ANONYMOUS_PREFIX)]
+    named = sorted({*nodes, *edges} - set(anonymous))
+    values: list[SystemValue] = []
+    for variable in (*named, *anonymous):
+        # Ids are unique within a type only.
+        if len(edges.get(variable, ())) > 1:
+            values.append(SystemValue(variable, SystemName.TYPE))
+        values.append(SystemValue(variable, SystemName.ID))
+    return tuple(values)
+
+
+# ---- patterns ----
+
+
+@dataclass(frozen=True, slots=True)
+class _NameScope:
+    """The plan's name for each variable that a pattern or one around it introduces."""
+
+    names: dict[str, str]
+    poll: Poll
+    outer: _NameScope | None = None
+    is_renamed: bool = False
+    # How often each name was introduced so far, in all scopes of the plan.
+    taken: Counter[str] = field(default_factory=Counter)
+
+    def enter(self, pattern: Pattern) -> _NameScope:
+        """The scope inside a pattern; a name that is taken gets a suffix."""
+        own = [name for name, _ in (*pattern.nodes, *pattern.edges)]
+        names = {name: self._reserve_name(name) for name in own}
+        is_renamed = self.is_renamed or any(name != names[name] for name in own)
+        return _NameScope(names, self.poll, self, is_renamed, self.taken)
+
+    def _reserve_name(self, name: str) -> str:
+        self.taken[name] += 1
+        return name if self.taken[name] == 1 else f"{name}#{self.taken[name]}"
+
+    def find(self, variable: str) -> str | None:
+        """The plan's name of a variable, or None if nothing introduces it."""
+        scope: _NameScope | None = self
+        while scope is not None:
+            if variable in scope.names:
+                return scope.names[variable]
+            scope = scope.outer
+        return None
+
+    def resolve_name(self, variable: str) -> str:
+        """The plan's name of a variable."""
+        return self.find(variable) or variable
+
+    def rename_expression(self, expr: Expr) -> Expr:
+        """An expression in the plan's names."""
+        return rename_variables(expr, self.resolve_name) if self.is_renamed else expr
+
+
+def _lower_pattern(pattern: Pattern, leaf: Unit | Outer, scope: _NameScope) -> Operator:
+    types = dict(pattern.nodes)
+    # Declared variables come first: a group starts at the first of its bindings.
+    declared = [each.variable for each in pattern.clauses if isinstance(each, Binding)]
+    conditions: dict[str, list[Expr]] = {name: [] for name in (*declared, *types) if name in types}
+    traversals: list[Expand] = []
+    tests: list[Test] = []
+    for clause in pattern.clauses:
+        scope.poll()
+        match clause:
+            case Binding(variable=variable):
+                matches = map(scope.rename_expression, clause.conditions)
+                if variable in types:
+                    conditions[variable] += matches
+                else:
+                    tests += (Filter(NO_INPUT, condition) for condition in matches)
+            case Traversal():
+                traversals.append(_lower_traversal(clause, scope))
+            case Condition():
+                tests.append(Filter(NO_INPUT, scope.rename_expression(clause.value)))
+            case ExistsBlock() | AggregateBlock():
+                tests.append(_lower_block(clause, scope))
+            case _:
+                assert_never(clause)
+    nodes = tuple(
+        PatternNode(scope.resolve_name(variable), types[variable], tuple(matches))
+        for variable, matches in conditions.items()
+    )
+    return assemble_pattern(leaf, PatternParts(nodes, tuple(traversals), tuple(tests)))
+
+
+def _lower_block(block: ExistsBlock | AggregateBlock, outer: _NameScope) -> Exists | CompareBlock:
+    scope = outer.enter(block.pattern)
+    inner = _lower_pattern(block.pattern, Outer(), scope)
+    match block:
+        case ExistsBlock():
+            return Exists(NO_INPUT, inner, block.is_negated)
+        case AggregateBlock():
+            argument = None if block.argument is None else scope.rename_expression(block.argument)
+            return CompareBlock(
+                NO_INPUT,
+                inner,
+                block.function,
+                argument,
+                block.op,
+                outer.rename_expression(block.value),
+            )
+        case _:
+            assert_never(block)
+
+
+def _lower_traversal(traversal: Traversal, scope: _NameScope) -> Expand:
+    edge = traversal.edge_variable
+    return Expand(
+        NO_INPUT,
+        source=scope.resolve_name(traversal.source),
+        source_type=traversal.source_type,
+        steps=traversal.steps,
+        target=scope.resolve_name(traversal.target),
+        target_type=traversal.target_type,
+        is_undirected=traversal.is_undirected,
+        edge_variable=None if edge is None else scope.resolve_name(edge),
+        is_selection=traversal.is_selection,
+        minimum=traversal.minimum,
+        maximum=traversal.maximum,
+    )

@@ -1,0 +1,361 @@
+"""Query trees to text, in one layout: a clause per line, short blocks on one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import assert_never
+
+from omnigraph.errors import CompileError
+from omnigraph.lang.diagnostics import Severity
+from omnigraph.lang.source_text import Span
+from omnigraph.lang.text_printer import CommentedLines, quote_string
+from omnigraph.query.ast import (
+    AggregateBlock,
+    AggregateFunction,
+    Assignment,
+    Binding,
+    Clause,
+    Delete,
+    ExistsBlock,
+    Explain,
+    File,
+    Filter,
+    Identifier,
+    Insert,
+    Mutation,
+    MutationBody,
+    NotBlock,
+    Parameter,
+    PropertyMatch,
+    Query,
+    ReadBody,
+    StringLiteral,
+    TextFunction,
+    Traversal,
+    Update,
+    Variable,
+)
+from omnigraph.query.expression_printer import (
+    print_binding_head,
+    print_expr,
+    print_filter,
+    print_order_key,
+    print_parameter,
+    print_projection,
+    print_setting,
+    print_statement,
+    print_traversal,
+)
+from omnigraph.query.parser import parse_query_file
+
+__all__ = ["print_expr", "print_file", "print_with_comments"]
+LINE_CHARACTERS_MAX = 100
+_CALL_WORDS = (
+    *AggregateFunction,
+    *TextFunction,
+    *("bm25", "date", "datetime", "nearest", "now", "rrf"),
+)
+_ENDS_IN_CALL_WORD = re.compile(rf"(?<![\w$.@])(?:{'|'.join(_CALL_WORDS)})$")
+_STARTS_WITH_NAME = re.compile(r"(?!(?:not|true|false)\b)[a-z_]\w*\b(?!\()")
+_STARTS_WITH_OPERATOR = re.compile(r"(?:contains|starts_with)\b(?!\()")
+Block = NotBlock | ExistsBlock | AggregateBlock
+
+
+def print_file(file: File) -> str:
+    """A file; reading the text gives the same tree."""
+    return print_with_comments(file, CommentedLines("", ()))
+
+
+def print_with_comments(file: File, lines: CommentedLines) -> str:
+    """A file with the comments of its source between the lines."""
+    layout = _QueryPrinter(lines)
+    for setting in file.settings:
+        layout.add_line(print_setting(setting), setting.span)
+    for query in file.queries:
+        lines.add_blank()
+        layout.print_query(query)
+    match file.statement:
+        case None:
+            pass
+        case Explain(query, span):
+            lines.add_blank()
+            layout.print_query(query, prefix="explain ", start=span.start)
+        case statement:
+            lines.add_blank()
+            layout.add_line(print_statement(statement), statement.span)
+    return lines.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """One of the things between two braces, and where it stood."""
+
+    text: str
+    span: Span
+
+
+class _QueryPrinter:
+    """Prints trees to lines."""
+
+    def __init__(self, lines: CommentedLines) -> None:
+        self._lines = lines
+
+    def add_line(self, text: str, span: Span, *, indent: int = 0) -> None:
+        """Print one line."""
+        self._lines.add_line(text, indent=indent, start=span.start, end=span.end)
+
+    def print_query(self, query: Query, *, prefix: str = "", start: int | None = None) -> None:
+        """Print a declaration."""
+        first = query.span.start if start is None else start
+        self._print_header(query, prefix, Span(first, query.header_span.end))
+        match query.body:
+            case ReadBody():
+                self._print_read(query.body)
+            case MutationBody(mutations):
+                for mutation in mutations:
+                    self._print_mutation(mutation)
+            case _:
+                assert_never(query.body)
+        self._print_closing("}", Span(query.span.end - 1, query.span.end), indent=0)
+
+    # ---- headers ----
+
+    def _print_header(self, query: Query, prefix: str, span: Span) -> None:
+        head = f"{prefix}query {query.name.text}("
+        parameters = [print_parameter(parameter) for parameter in query.parameters]
+        annotations = _collect_annotations(query)
+        notes = [annotation.text for annotation in annotations]
+        one_line = " ".join([f"{head}{', '.join(parameters)})", *notes, "{"])
+        if self._fits_line(one_line, span, indent=0):
+            self.add_line(one_line, span)
+            return
+        opening = "" if annotations else " {"
+        signature = f"{head}{', '.join(parameters)}){opening}"
+        closing = query.parameters_span.end
+        end = closing if annotations else span.end
+        if not parameters or self._fits_line(signature, Span(span.start, closing), indent=0):
+            self.add_line(signature, Span(span.start, end))
+        else:
+            self.add_line(head, _head_span_of(span, query.parameters))
+            members = [
+                _Member(text, parameter.span)
+                for text, parameter in zip(parameters, query.parameters, strict=True)
+            ]
+            self._print_members(members, indent=1, ends_in_comma=False)
+            self._print_closing(f"){opening}", Span(closing - 1, end), indent=0)
+        for annotation in annotations:
+            self.add_line(annotation.text, annotation.span, indent=1)
+        if annotations:
+            self._print_closing("{", _last_span_of(span), indent=0)
+
+    # ---- reads ----
+
+    def _print_read(self, body: ReadBody) -> None:
+        self.add_line("match {", _head_span_of(body.match_span, body.clauses), indent=1)
+        self._print_clauses(body.clauses, indent=2)
+        self._print_closing("}", _last_span_of(body.match_span), indent=1)
+        items = [_Member(print_projection(item), item.span) for item in body.projections]
+        self._print_braces("return", items, body.return_span, ends_in_comma=True)
+        if body.order:
+            keys = [_Member(print_order_key(key), key.span) for key in body.order]
+            self._print_braces("order", keys, body.order_span, ends_in_comma=False)
+        if body.limit is not None:
+            self.add_line(f"limit {body.limit}", body.limit_span, indent=1)
+
+    def _print_braces(
+        self, word: str, members: Sequence[_Member], span: Span, *, ends_in_comma: bool
+    ) -> None:
+        one_line = f"{word} {{ {', '.join(member.text for member in members)} }}"
+        if self._fits_line(one_line, span, indent=1):
+            self.add_line(one_line, span, indent=1)
+            return
+        self.add_line(f"{word} {{", _head_span_of(span, members), indent=1)
+        self._print_members(members, indent=2, ends_in_comma=ends_in_comma)
+        self._print_closing("}", _last_span_of(span), indent=1)
+
+    def _print_members(
+        self, members: Sequence[_Member], *, indent: int, ends_in_comma: bool
+    ) -> None:
+        for index, member in enumerate(members, 1):
+            has_comma = ends_in_comma or index < len(members)
+            self.add_line(
+                f"{member.text}," if has_comma else member.text, member.span, indent=indent
+            )
+
+    # ---- clauses ----
+
+    def _print_clauses(self, clauses: Sequence[Clause], *, indent: int) -> None:
+        for clause, following in pairwise((*clauses, None)):
+            assert clause is not None
+            is_glued = following is not None and _needs_separator(clause, following)
+            self._print_clause(clause, ";" if is_glued else "", indent)
+
+    def _print_clause(self, clause: Clause, separator: str, indent: int) -> None:
+        match clause:
+            case Binding():
+                self._print_binding(clause, indent)
+            case Traversal():
+                self.add_line(print_traversal(clause), clause.span, indent=indent)
+            case Filter():
+                self.add_line(print_filter(clause) + separator, clause.span, indent=indent)
+            case NotBlock() | ExistsBlock() | AggregateBlock():
+                self._print_block(clause, separator, indent)
+            case _:
+                assert_never(clause)
+
+    def _print_binding(self, clause: Binding, indent: int) -> None:
+        head = print_binding_head(clause)
+        members = _print_pairs(clause.matches)
+        inner = ", ".join(member.text for member in members)
+        one_line = f"{head} {{ {inner} }}" if members else head
+        if not members or self._fits_line(one_line, clause.span, indent=indent):
+            self.add_line(one_line, clause.span, indent=indent)
+            return
+        self.add_line(f"{head} {{", _head_span_of(clause.span, members), indent=indent)
+        self._print_members(members, indent=indent + 1, ends_in_comma=True)
+        self._print_closing("}", _last_span_of(clause.span), indent=indent)
+
+    def _print_block(self, clause: Block, separator: str, indent: int) -> None:
+        head, tail, closing = _print_block_frame(clause)
+        if len(clause.clauses) == 1 and not isinstance(clause.clauses[0], Block):
+            one_line = f"{head} {{ {_print_one_line(clause.clauses[0])} }}{tail}{separator}"
+            if self._fits_line(one_line, Span(clause.span.start, closing.start), indent=indent):
+                self.add_line(one_line, clause.span, indent=indent)
+                return
+        self.add_line(f"{head} {{", _head_span_of(clause.span, clause.clauses), indent=indent)
+        self._print_clauses(clause.clauses, indent=indent + 1)
+        self._print_closing(f"}}{tail}{separator}", closing, indent=indent)
+
+    # ---- mutations ----
+
+    def _print_mutation(self, mutation: Mutation) -> None:
+        match mutation:
+            case Delete(type_name, condition, span):
+                self.add_line(
+                    f"delete {type_name.text} where {print_expr(condition)}", span, indent=1
+                )
+            case Insert(type_name, assignments, span):
+                closing = _last_span_of(span)
+                self._print_assignments(
+                    mutation, f"insert {type_name.text}", ("", closing), assignments
+                )
+            case Update(type_name, assignments, condition, span):
+                closing = Span(condition.span.start, span.end)
+                tail = f" where {print_expr(condition)}"
+                head = f"update {type_name.text} set"
+                self._print_assignments(mutation, head, (tail, closing), assignments)
+            case _:
+                assert_never(mutation)
+
+    def _print_assignments(
+        self,
+        mutation: Insert | Update,
+        head: str,
+        ending: tuple[str, Span],
+        assignments: tuple[Assignment, ...],
+    ) -> None:
+        tail, closing = ending
+        members = _print_pairs(assignments)
+        one_line = f"{head} {{ {', '.join(member.text for member in members)} }}{tail}"
+        if self._fits_line(one_line, Span(mutation.span.start, closing.start), indent=1):
+            self.add_line(one_line, mutation.span, indent=1)
+            return
+        self.add_line(f"{head} {{", _head_span_of(mutation.span, members), indent=1)
+        self._print_members(members, indent=2, ends_in_comma=True)
+        self._print_closing(f"}}{tail}", closing, indent=1)
+
+    # ---- lines ----
+
+    def _fits_line(self, text: str, span: Span, *, indent: int) -> bool:
+        is_short = 2 * indent + len(text) <= LINE_CHARACTERS_MAX
+        return is_short and not self._lines.has_comment(span.start, span.end)
+
+    def _print_closing(self, text: str, span: Span, *, indent: int) -> None:
+        self._lines.add_comments_before(span.start, indent=indent + 1)
+        self.add_line(text, span, indent=indent)
+
+
+def _collect_annotations(query: Query) -> list[_Member]:
+    """The annotations in the order of the source."""
+    named = (
+        ("description", query.description, query.description_span),
+        ("instruction", query.instruction, query.instruction_span),
+    )
+    found = [
+        _Member(f"@{name}({quote_string(text)})", span)
+        for name, text, span in named
+        if text is not None
+    ]
+    return sorted(found, key=lambda member: member.span.start)
+
+
+def _print_pairs(pairs: Sequence[Assignment | PropertyMatch]) -> list[_Member]:
+    return [_Member(f"{pair.property.text}: {print_expr(pair.value)}", pair.span) for pair in pairs]
+
+
+def _print_one_line(clause: Binding | Traversal | Filter) -> str:
+    match clause:
+        case Binding(matches=()):
+            return print_binding_head(clause)
+        case Binding(matches=matches):
+            members = ", ".join(member.text for member in _print_pairs(matches))
+            return f"{print_binding_head(clause)} {{ {members} }}"
+        case Traversal():
+            return print_traversal(clause)
+        case Filter():
+            return print_filter(clause)
+        case _:
+            assert_never(clause)
+
+
+def _print_block_frame(clause: Block) -> tuple[str, str, Span]:
+    """What stands before and after the braces of a block, and where the end of it stood."""
+    match clause:
+        case NotBlock():
+            return "not", "", _last_span_of(clause.span)
+        case ExistsBlock():
+            return "exists", "", _last_span_of(clause.span)
+        case AggregateBlock(function, argument, _, op, value, span):
+            head = str(function) if argument is None else f"{function}({print_expr(argument)})"
+            return head, f" {op} {print_expr(value)}", Span(value.span.start, span.end)
+        case _:
+            assert_never(clause)
+
+
+def _needs_separator(clause: Clause, following: Clause) -> bool:
+    """Whether two clauses would be read as something else without a `;` between them."""
+    if not isinstance(clause, Filter | AggregateBlock) or not isinstance(following, Filter):
+        return False
+    text = print_filter(following)
+    match clause, following:
+        case Filter(Identifier()), _:
+            return True
+        case Filter(Variable()), Filter(StringLiteral()):
+            return True
+        case Filter(Variable()), _ if _STARTS_WITH_NAME.match(text):
+            return True
+    last = clause.condition if isinstance(clause, Filter) else clause.value
+    is_call = text.startswith("(") and _ENDS_IN_CALL_WORD.search(print_expr(last)) is not None
+    return is_call or _STARTS_WITH_OPERATOR.match(text) is not None
+
+
+def _head_span_of(span: Span, members: Sequence[_Member | Clause | Parameter]) -> Span:
+    """From the start of a construct to the first thing between its braces."""
+    return Span(span.start, members[0].span.start if members else span.end)
+
+
+def _last_span_of(span: Span) -> Span:
+    return Span(span.end - 1, span.end)
+
+
+def format_queries(text: str | bytes, *, name: str = "query.gq") -> str:
+    """The text in its one layout; raises CompileError when it cannot be parsed."""
+    parsed = parse_query_file(text, name=name)
+    if any(found.severity is Severity.ERROR for found in parsed.diagnostics):
+        raise CompileError(parsed.diagnostics)
+    return print_with_comments(
+        parsed.file, CommentedLines(parsed.source.text, parsed.comments, keep_blanks=True)
+    )

@@ -1,0 +1,219 @@
+"""Walking plans and typed expressions: the one place that knows their shape.
+
+A plan is a chain of operators linked by `input`; it may be thousands long, so chains are walked in
+loops. Only correlated blocks and expressions nest, and the parser bounds that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from omnigraph.query.logical_plan import (
+    Aggregate,
+    CompareBlock,
+    Exists,
+    Expand,
+    Filter,
+    Limit,
+    Operator,
+    Outer,
+    Project,
+    Rank,
+    Scan,
+    Sort,
+    Unit,
+)
+from omnigraph.query.typed_tree import (
+    AggregateValue,
+    AllOf,
+    AnyOf,
+    Bm25Score,
+    ColumnValue,
+    Compare,
+    Constant,
+    Expr,
+    IsNull,
+    ListOf,
+    Member,
+    NearestScore,
+    Negation,
+    NodeValue,
+    NowValue,
+    ParameterValue,
+    Prefix,
+    PropertyValue,
+    RrfScore,
+    Substring,
+    SystemValue,
+    TextMatch,
+)
+
+Chain = tuple[Operator, ...]
+
+# The fields of each expression that hold expressions: one, a tuple of them, or None.
+CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
+    Constant: (),
+    ParameterValue: (),
+    NowValue: (),
+    PropertyValue: (),
+    SystemValue: (),
+    NodeValue: (),
+    ColumnValue: (),
+    ListOf: ("items",),
+    Compare: ("left", "right"),
+    Member: ("item", "items"),
+    Substring: ("text", "part"),
+    Prefix: ("text", "prefix"),
+    IsNull: ("operand",),
+    AllOf: ("operands",),
+    AnyOf: ("operands",),
+    Negation: ("operand",),
+    TextMatch: ("query", "edits"),
+    NearestScore: ("query",),
+    Bm25Score: ("query",),
+    RrfScore: ("first", "second", "k"),
+    AggregateValue: ("argument",),
+}
+_READS_VARIABLE = (PropertyValue, SystemValue, NodeValue, TextMatch, NearestScore, Bm25Score)
+
+
+# ---- expressions ----
+
+
+def iter_children(expr: Expr) -> Iterator[Expr]:
+    """The expressions directly inside one."""
+    for name in CHILD_FIELDS[type(expr)]:
+        child: Expr | tuple[Expr, ...] | None = getattr(expr, name)
+        if isinstance(child, tuple):
+            yield from child
+        elif child is not None:
+            yield child
+
+
+def map_expression(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with `change` applied to every part of it, innermost first."""
+    changed: dict[str, Expr | tuple[Expr, ...]] = {}
+    for name in CHILD_FIELDS[type(expr)]:
+        child: Expr | tuple[Expr, ...] | None = getattr(expr, name)
+        if isinstance(child, tuple):
+            several = tuple(map_expression(each, change) for each in child)
+            if any(new is not old for new, old in zip(several, child, strict=True)):
+                changed[name] = several
+        elif child is not None and (single := map_expression(child, change)) is not child:
+            changed[name] = single
+    # mypy cannot tie the field names of a union to their values; the table above does.
+    return change(replace(expr, **changed) if changed else expr)  # type: ignore[arg-type]
+
+
+def iter_subexpressions(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything inside it."""
+    yield expr
+    for child in iter_children(expr):
+        yield from iter_subexpressions(child)
+
+
+def variables_of(expr: Expr) -> frozenset[str]:
+    """The node and edge variables an expression reads."""
+    return frozenset(
+        part.variable for part in iter_subexpressions(expr) if isinstance(part, _READS_VARIABLE)
+    )
+
+
+def rename_variables(expr: Expr, new_name: Callable[[str], str]) -> Expr:
+    """The expression with other names for its variables."""
+
+    def rename(part: Expr) -> Expr:
+        if isinstance(part, _READS_VARIABLE):
+            return replace(part, variable=new_name(part.variable))
+        return part
+
+    return map_expression(expr, rename)
+
+
+# ---- operators ----
+
+
+def chain_of(root: Operator) -> Chain:
+    """The operators of a plan, leaf first."""
+    found = [root]
+    while not isinstance(found[-1], Unit | Outer):
+        found.append(found[-1].input)
+    return tuple(reversed(found))
+
+
+def link_chain(chain: Iterable[Operator]) -> Operator:
+    """The plan of a chain of operators, leaf first, whatever their inputs were."""
+    root: Operator | None = None
+    for operator in chain:
+        if root is None or isinstance(operator, Unit | Outer):
+            assert root is None, "only the first operator of a chain is a leaf"
+            root = operator
+        elif operator.input is not root:
+            root = replace(operator, input=root)
+        else:
+            root = operator
+    assert root is not None
+    return root
+
+
+def map_chains(root: Operator, change: Callable[[Chain], Iterable[Operator]]) -> Operator:
+    """The plan with `change` applied to the chain of every block, then to its own."""
+
+    def with_block(operator: Operator) -> Operator:
+        if not isinstance(operator, Exists | CompareBlock):
+            return operator
+        block = map_chains(operator.block, change)
+        return operator if block is operator.block else replace(operator, block=block)
+
+    return link_chain(change(tuple(map(with_block, chain_of(root)))))
+
+
+def expressions_of(operator: Operator) -> tuple[Expr, ...]:
+    """The expressions an operator evaluates itself, without those inside its block."""
+    match operator:
+        case Unit() | Outer() | Exists() | Limit():
+            return ()
+        case Scan() | Expand():
+            return operator.conditions
+        case Filter():
+            return (operator.condition,)
+        case CompareBlock():
+            argument = () if operator.argument is None else (operator.argument,)
+            return (*argument, operator.value)
+        case Rank():
+            return (operator.score,)
+        case Aggregate() | Project():
+            return tuple(column.value for column in operator.columns)
+        case Sort():
+            return tuple(key.value for key in operator.keys)
+        case _:
+            assert_never(operator)
+
+
+def bound_variables_of(operator: Operator) -> frozenset[str]:
+    """The variables an operator binds."""
+    match operator:
+        case Scan():
+            return frozenset({operator.variable})
+        case Expand():
+            target = None if operator.target_is_bound else operator.target
+            return frozenset(name for name in (target, operator.edge_variable) if name is not None)
+        case _:
+            return frozenset()
+
+
+def used_variables_of(operator: Operator) -> frozenset[str]:
+    """The variables an operator needs from its input."""
+    used = set().union(*map(variables_of, expressions_of(operator)))
+    match operator:
+        case Expand():
+            used |= {operator.source, operator.target}
+        case Exists() | CompareBlock():
+            block = chain_of(operator.block)
+            used |= set().union(*map(used_variables_of, block))
+            used -= set().union(*map(bound_variables_of, block))
+        case _:
+            pass
+    return frozenset(used - bound_variables_of(operator))

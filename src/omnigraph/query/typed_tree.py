@@ -1,0 +1,471 @@
+"""Checked queries: every name resolved, every expression typed, nothing left to look up.
+
+The checker turns a syntax tree into these; plans reuse the expressions as they are. Values are
+plain Python: a Date is its epoch day, a DateTime its epoch millisecond, a list or vector a tuple,
+and an F32 constant is already rounded to 32 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from omnigraph.query.ast import AggregateFunction, CompareOp, TextFunction
+from omnigraph.schema.property_types import PropertyType, Scalar, make_scalar_type
+
+Value = None | bool | int | float | str | tuple["Value", ...]
+
+BOOL = make_scalar_type(Scalar.BOOL)
+STRING = make_scalar_type(Scalar.STRING)
+DATETIME = make_scalar_type(Scalar.DATETIME)
+F32 = make_scalar_type(Scalar.F32)
+F64 = make_scalar_type(Scalar.F64)
+
+# Anonymous endpoints are variables whose names no text can spell.
+ANONYMOUS_PREFIX = "_#"
+# The variable that stands for the row under test in a mutation's `where`.
+ROW = "#row"
+# The default column name and the reserved parameter of `now()`.
+NOW_NAME = "__nanograph_now"
+
+
+class SystemName(StrEnum):
+    """A field every entity has; edges have all four, nodes only `id`."""
+
+    ID = "id"
+    SRC = "src"
+    DST = "dst"
+    TYPE = "type"
+
+
+# ---- expressions ----
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal, converted to the type it is used at."""
+
+    value: Value
+    type: PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterValue:
+    """A declared parameter."""
+
+    name: str
+    type: PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class NowValue:
+    """The instant of the request."""
+
+    type: PropertyType = DATETIME
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyValue:
+    """A property of a bound node, a bound edge, or the row under test."""
+
+    variable: str
+    property: str
+    type: PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class SystemValue:
+    """A system field of a bound node, a bound edge, or the row under test."""
+
+    variable: str
+    name: SystemName
+    type: PropertyType = STRING
+
+
+@dataclass(frozen=True, slots=True)
+class NodeObject:
+    """The type of a bare node in `return`: an object of `@id` and its readable properties."""
+
+    type_name: str
+
+    def __str__(self) -> str:
+        return self.type_name
+
+
+@dataclass(frozen=True, slots=True)
+class NodeValue:
+    """A bare node variable; counted as a row, returned as an object, ordered by id."""
+
+    variable: str
+    type: NodeObject
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list literal with parameters among its items.
+
+    Its element type is one that all items widen to; each item keeps a type of its own, and is
+    compared at that type.
+    """
+
+    items: tuple[Expr, ...]
+    type: PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison by exact value; null if a side is null."""
+
+    op: CompareOp
+    left: Expr
+    right: Expr
+    type: PropertyType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Whether `item` is in the list `items`; null if either is null."""
+
+    item: Expr
+    items: Expr
+    type: PropertyType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Substring:
+    """Whether `text` contains `part`; null if either is null."""
+
+    text: Expr
+    part: Expr
+    type: PropertyType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Whether `text` starts with `prefix`; null if either is null."""
+
+    text: Expr
+    prefix: Expr
+    type: PropertyType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """Whether the operand is null (or is not, when negated); never null itself."""
+
+    operand: Expr
+    is_negated: bool
+    type: PropertyType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Three-valued conjunction."""
+
+    operands: tuple[Expr, ...]
+    type: PropertyType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Three-valued disjunction."""
+
+    operands: tuple[Expr, ...]
+    type: PropertyType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """Three-valued negation."""
+
+    operand: Expr
+    type: PropertyType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """A text predicate on a node property; only ever a whole condition or an `AllOf` operand."""
+
+    function: TextFunction
+    variable: str
+    property: str
+    query: Expr
+    edits: Expr | None = None
+    type: PropertyType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class NearestScore:
+    """Squared L2 distance to a query vector, or to the embedding of a query text."""
+
+    variable: str
+    property: str
+    query: Expr
+    type: PropertyType = F32
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25Score:
+    """BM25 of a query text, with the statistics of the whole field."""
+
+    variable: str
+    property: str
+    query: Expr
+    type: PropertyType = F32
+
+
+@dataclass(frozen=True, slots=True)
+class RrfScore:
+    """Reciprocal rank fusion of two arms that rank one variable; no `k` means the default."""
+
+    first: NearestScore | Bm25Score
+    second: NearestScore | Bm25Score
+    k: Expr | None = None
+    type: PropertyType = F64
+
+
+Score = NearestScore | Bm25Score | RrfScore
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateValue:
+    """An aggregate over the rows of a group."""
+
+    function: AggregateFunction
+    argument: Expr
+    type: PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnValue:
+    """A column of the aggregated result, in its order keys."""
+
+    name: str
+    type: ResultType
+
+
+ResultType = PropertyType | NodeObject
+Expr = (
+    Constant
+    | ParameterValue
+    | NowValue
+    | PropertyValue
+    | SystemValue
+    | NodeValue
+    | ListOf
+    | Compare
+    | Member
+    | Substring
+    | Prefix
+    | IsNull
+    | AllOf
+    | AnyOf
+    | Negation
+    | TextMatch
+    | Score
+    | AggregateValue
+    | ColumnValue
+)
+
+
+# ---- patterns ----
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeStep:
+    """One edge type of a traversal; reversed when the written source sits at the edge's target."""
+
+    edge_type: str
+    is_reversed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A declared node variable and the conditions of its property matches."""
+
+    variable: str
+    type_name: str
+    conditions: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """A step between two node variables.
+
+    Without `edge_variable`, a pair of ends matches at most once, at its shortest distance over all
+    `steps` together, if that lies within the bounds. With one, each edge is its own match, and the
+    bounds are 1..1. An empty tuple of steps (a wildcard that fits nothing) matches nothing.
+    """
+
+    source: str
+    source_type: str
+    steps: tuple[EdgeStep, ...]
+    target: str
+    target_type: str
+    is_undirected: bool = False
+    edge_variable: str | None = None
+    # Whether the query selected edges by alternation or wildcard; a work limit applies then.
+    is_selection: bool = False
+    minimum: int = 1
+    maximum: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A filter."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class ExistsBlock:
+    """At least one inner match (or none, when negated) per outer row."""
+
+    pattern: Pattern
+    is_negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateBlock:
+    """An aggregate over the inner matches per outer row, compared with a constant.
+
+    No argument counts matches. Every function but `count` is undefined, and so satisfies nothing,
+    when no inner match has a non-null argument.
+    """
+
+    pattern: Pattern
+    function: AggregateFunction
+    argument: Expr | None
+    op: CompareOp
+    value: Expr
+
+
+Clause = Binding | Traversal | Condition | ExistsBlock | AggregateBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Clauses in source order; `nodes` and `edges` are the variables they introduce themselves.
+
+    `nodes` maps each variable (anonymous ones included) to its node type in order of appearance;
+    `edges` maps each edge variable to the edge types it may be of.
+    """
+
+    clauses: tuple[Clause, ...]
+    nodes: tuple[tuple[str, str], ...] = ()
+    edges: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+# ---- queries ----
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the result; `name` is its alias, or its default name if it has none."""
+
+    name: str
+    value: Expr
+    type: ResultType
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """A sort key; in an aggregated query its value is a `ColumnValue`."""
+
+    value: Expr
+    is_descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A declared parameter."""
+
+    name: str
+    type: PropertyType
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A checked read: `rank` is the leading order key if it is a rank call, `order` the rest."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    pattern: Pattern
+    columns: tuple[Column, ...]
+    is_aggregated: bool = False
+    rank: Score | None = None
+    order: tuple[OrderKey, ...] = ()
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """A property and the constant expression it gets."""
+
+    property: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class InsertNode:
+    """Insert, or replace by key."""
+
+    type_name: str
+    assignments: tuple[Assign, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertEdge:
+    """Insert, or replace by key; the ends are physical ids."""
+
+    type_name: str
+    source: Expr
+    target: Expr
+    assignments: tuple[Assign, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateNodes:
+    """Assign to every node that satisfies the conditions."""
+
+    type_name: str
+    assignments: tuple[Assign, ...]
+    conditions: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteNodes:
+    """Delete every node that satisfies the conditions, and its edges."""
+
+    type_name: str
+    conditions: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteEdges:
+    """Delete every edge that satisfies the conditions."""
+
+    type_name: str
+    conditions: tuple[Expr, ...]
+
+
+Statement = InsertNode | InsertEdge | UpdateNodes | DeleteNodes | DeleteEdges
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A checked mutation: its statements take effect together."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    statements: tuple[Statement, ...]
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether it both writes and deletes, which execution refuses."""
+        deletes = [isinstance(each, DeleteNodes | DeleteEdges) for each in self.statements]
+        return any(deletes) and not all(deletes)
+
+
+CheckedQuery = Read | Mutation

@@ -1,0 +1,288 @@
+"""Typed expressions to Arrow: three-valued logic, a column at a time.
+
+What reads no row is computed once, in Python, and meets columns as a constant: so no constant has
+to fit an Arrow type before it is compared.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Final, Protocol, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import ExecutionError
+from omnigraph.query import typed_tree
+from omnigraph.query.ast import CompareOp
+from omnigraph.query.tree_walk import iter_children
+from omnigraph.query.typed_tree import NOW_NAME, Expr, SystemName, Value
+from omnigraph.rows import text_predicates
+from omnigraph.rows.columns import arrow_type_of
+from omnigraph.rows.comparison import (
+    MIRRORED,
+    Values,
+    compare_constant,
+    compare_values,
+    is_constant_in,
+    is_in_constants,
+    is_in_lists,
+)
+from omnigraph.schema.property_types import PropertyType
+
+Params: TypeAlias = Mapping[str, Value]
+
+_READS_ROWS = (
+    typed_tree.PropertyValue,
+    typed_tree.SystemValue,
+    typed_tree.NodeValue,
+    typed_tree.TextMatch,
+    typed_tree.Score,
+    typed_tree.AggregateValue,
+    typed_tree.ColumnValue,
+)
+
+
+class RowColumns(Protocol):
+    """Rows to evaluate expressions at: what the variables of each row hold, by column."""
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+
+    def get_property(self, variable: str, name: str) -> pa.ChunkedArray:
+        """The values of a property."""
+
+    def get_system_field(self, variable: str, name: SystemName) -> pa.ChunkedArray:
+        """The values of a system field."""
+
+
+def evaluate(expr: Expr, rows: RowColumns, params: Params) -> Values | pa.Scalar:
+    """The value of an expression at each row; a scalar if no row changes it.
+
+    The instant of the request is in `params` under `NOW_NAME`.
+    """
+    found = _Evaluation(rows, params).evaluate_expression(expr)
+    if not isinstance(found, ConstantResult):
+        return found
+    assert isinstance(expr.type, PropertyType)
+    return to_arrow_scalar(found.value, expr.type)
+
+
+def is_constant(expr: Expr) -> bool:
+    """Whether no row can change the value of an expression."""
+    return not isinstance(expr, _READS_ROWS) and all(map(is_constant, iter_children(expr)))
+
+
+def evaluate_constant(expr: Expr, params: Params) -> Value:
+    """The value of an expression that reads no row."""
+    found = _Evaluation(_NoRows(), params).evaluate_expression(expr)
+    assert isinstance(found, ConstantResult)
+    return found.value
+
+
+def to_arrow_scalar(value: Value, type_: PropertyType) -> pa.Scalar:
+    """A constant as an Arrow value of its type."""
+    try:
+        return pa.scalar(list(value) if isinstance(value, tuple) else value, arrow_type_of(type_))
+    except UnicodeEncodeError as failure:
+        raise _make_encoding_error(failure) from failure
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantResult:
+    """A value that is the same at every row; None is null."""
+
+    value: Value
+
+
+_Value: TypeAlias = ConstantResult | Values
+_UNKNOWN: Final = ConstantResult(None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    rows: RowColumns
+    params: Params
+
+    def evaluate_expression(self, expr: Expr) -> _Value:
+        return _EVALUATORS[type(expr)](self, expr)
+
+
+class _NoRows:
+    num_rows = 0
+
+    def get_property(self, variable: str, name: str) -> pa.ChunkedArray:
+        raise AssertionError(f"{variable}.{name} is not constant")
+
+    def get_system_field(self, variable: str, name: SystemName) -> pa.ChunkedArray:
+        raise AssertionError(f"{variable}.@{name} is not constant")
+
+
+# ---- leaves ----
+
+
+def _evaluate_parameter(at: _Evaluation, expr: typed_tree.ParameterValue) -> ConstantResult:
+    value = at.params[expr.name]
+    for text in value if isinstance(value, tuple) else (value,):
+        if isinstance(text, str) and not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as failure:
+                raise _make_encoding_error(failure) from failure
+    return ConstantResult(value)
+
+
+def _make_encoding_error(failure: UnicodeEncodeError) -> ExecutionError:
+    return ExecutionError(
+        f"a text holds half of a surrogate pair at character {failure.start}",
+        hint="pass text that can be written as UTF-8",
+    )
+
+
+def _evaluate_list(at: _Evaluation, expr: typed_tree.ListOf) -> ConstantResult:
+    return ConstantResult(tuple(evaluate_constant(item, at.params) for item in expr.items))
+
+
+def _evaluate_property(at: _Evaluation, expr: typed_tree.PropertyValue) -> Values:
+    return at.rows.get_property(expr.variable, expr.property)
+
+
+def _evaluate_system_field(at: _Evaluation, expr: typed_tree.SystemValue) -> Values:
+    return at.rows.get_system_field(expr.variable, expr.name)
+
+
+def _evaluate_node(at: _Evaluation, expr: typed_tree.NodeValue) -> Values:
+    return at.rows.get_system_field(expr.variable, SystemName.ID)
+
+
+def _raise_unsupported(_: _Evaluation, expr: Expr) -> _Value:
+    raise AssertionError(f"{type(expr).__name__} is not evaluated at rows")
+
+
+# ---- tests ----
+
+
+def _evaluate_comparison(at: _Evaluation, expr: typed_tree.Compare) -> _Value:
+    match at.evaluate_expression(expr.left), at.evaluate_expression(expr.right):
+        case (ConstantResult(None), _) | (_, ConstantResult(None)):
+            return _UNKNOWN
+        case ConstantResult(left), ConstantResult(right):
+            return ConstantResult(_PYTHON_OPERATORS[expr.op](left, right))
+        case ConstantResult(left), right:
+            return compare_constant(MIRRORED[expr.op], right, left)
+        case left, ConstantResult(right):
+            return compare_constant(expr.op, left, right)
+        case left, right:
+            return compare_values(expr.op, left, right)
+    raise AssertionError("every pair has a case")
+
+
+def _evaluate_member(at: _Evaluation, expr: typed_tree.Member) -> _Value:
+    match at.evaluate_expression(expr.item), at.evaluate_expression(expr.items):
+        case (ConstantResult(None), _) | (_, ConstantResult(None)):
+            return _UNKNOWN
+        case ConstantResult(item), ConstantResult(items):
+            return ConstantResult(is_constant_in(item, items))
+        case ConstantResult(item), lists:
+            return is_in_lists(item, lists)
+        case item, ConstantResult(tuple(items)):
+            return is_in_constants(item, items)
+        case item, lists:
+            return is_in_lists(item, lists)
+    raise AssertionError("every pair has a case")
+
+
+def _evaluate_text_test(
+    at: _Evaluation, sides: tuple[Expr, Expr], on_columns: Callable[..., Values]
+) -> _Value:
+    left, right = map(at.evaluate_expression, sides)
+    if _UNKNOWN in [side for side in (left, right) if isinstance(side, ConstantResult)]:
+        return _UNKNOWN
+    if isinstance(left, ConstantResult) and isinstance(right, ConstantResult):
+        return ConstantResult(on_columns(pa.array([left.value]), right.value)[0].as_py())
+    return on_columns(
+        *(side.value if isinstance(side, ConstantResult) else side for side in (left, right))
+    )
+
+
+def _evaluate_null_test(at: _Evaluation, expr: typed_tree.IsNull) -> _Value:
+    operand = at.evaluate_expression(expr.operand)
+    if isinstance(operand, ConstantResult):
+        return ConstantResult((operand.value is None) != expr.is_negated)
+    return operand.is_valid() if expr.is_negated else operand.is_null()
+
+
+def _evaluate_text_match(at: _Evaluation, expr: typed_tree.TextMatch) -> Values:
+    def constant_at(part: Expr) -> Value:
+        return evaluate_constant(part, at.params)
+
+    query = constant_at(expr.query)
+    assert query is None or isinstance(query, str)
+    texts = at.rows.get_property(expr.variable, expr.property)
+    return text_predicates.matches(texts, query, text_predicates.edits_of(expr, constant_at))
+
+
+# ---- logic ----
+
+
+def _evaluate_junction(
+    at: _Evaluation, operands: tuple[Expr, ...], join: Callable[..., Any]
+) -> _Value:
+    # Any: a kernel gives a scalar for scalars and an array as soon as there is one.
+    values = [_to_truth_values(at.evaluate_expression(operand)) for operand in operands]
+    joined = reduce(join, values)
+    return ConstantResult(joined.as_py()) if isinstance(joined, pa.Scalar) else joined
+
+
+def _evaluate_negation(at: _Evaluation, expr: typed_tree.Negation) -> _Value:
+    operand = at.evaluate_expression(expr.operand)
+    if isinstance(operand, ConstantResult):
+        return _UNKNOWN if operand.value is None else ConstantResult(not operand.value)
+    return pc.invert(operand)
+
+
+def _to_truth_values(value: _Value) -> Values | pa.Scalar:
+    return pa.scalar(value.value, pa.bool_()) if isinstance(value, ConstantResult) else value
+
+
+# Any: checked comparisons only ever meet values of one kind.
+_PYTHON_OPERATORS: Final[dict[CompareOp, Callable[[Any, Any], bool]]] = {
+    CompareOp.EQ: operator.eq,
+    CompareOp.NE: operator.ne,
+    CompareOp.LT: operator.lt,
+    CompareOp.LE: operator.le,
+    CompareOp.GT: operator.gt,
+    CompareOp.GE: operator.ge,
+}
+# Any: each function takes the one kind of expression it stands beside.
+_EVALUATORS: Final[dict[type[Expr], Callable[[_Evaluation, Any], _Value]]] = {
+    typed_tree.Constant: lambda _, expr: ConstantResult(expr.value),
+    typed_tree.ParameterValue: _evaluate_parameter,
+    typed_tree.NowValue: lambda at, _: ConstantResult(at.params[NOW_NAME]),
+    typed_tree.PropertyValue: _evaluate_property,
+    typed_tree.SystemValue: _evaluate_system_field,
+    typed_tree.NodeValue: _evaluate_node,
+    typed_tree.ListOf: _evaluate_list,
+    typed_tree.Compare: _evaluate_comparison,
+    typed_tree.Member: _evaluate_member,
+    typed_tree.Substring: lambda at, expr: _evaluate_text_test(
+        at, (expr.text, expr.part), text_predicates.contains
+    ),
+    typed_tree.Prefix: lambda at, expr: _evaluate_text_test(
+        at, (expr.text, expr.prefix), text_predicates.has_prefix
+    ),
+    typed_tree.IsNull: _evaluate_null_test,
+    typed_tree.AllOf: lambda at, expr: _evaluate_junction(at, expr.operands, pc.and_kleene),
+    typed_tree.AnyOf: lambda at, expr: _evaluate_junction(at, expr.operands, pc.or_kleene),
+    typed_tree.Negation: _evaluate_negation,
+    typed_tree.TextMatch: _evaluate_text_match,
+    typed_tree.NearestScore: _raise_unsupported,
+    typed_tree.Bm25Score: _raise_unsupported,
+    typed_tree.RrfScore: _raise_unsupported,
+    typed_tree.AggregateValue: _raise_unsupported,
+    typed_tree.ColumnValue: _raise_unsupported,
+}

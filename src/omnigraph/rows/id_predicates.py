@@ -1,0 +1,143 @@
+"""Which entities conditions can be about at all: the ids that they name, directly or by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from itertools import product
+from math import isfinite, prod
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.query import typed_tree
+from omnigraph.query.ast import CompareOp
+from omnigraph.query.typed_tree import Expr, Value
+from omnigraph.rows.columns import TableShape
+from omnigraph.rows.comparison import comparable_type_of, iter_matchable
+from omnigraph.rows.entity_ids import compute_entity_ids
+from omnigraph.rows.evaluator import Params, evaluate_constant, is_constant
+from omnigraph.rows.pushdown import column_of, iter_conjuncts
+from omnigraph.versioning.effects import ID_COLUMN
+
+# Lists for several members of a key multiply; beyond this they pin nothing.
+COMBINATIONS_MAX = 100_000
+
+# The ids in the order they were named, without repetitions.
+_Ids: TypeAlias = dict[str, None]
+# What the columns of an id may hold, where conditions say so.
+_Allowed: TypeAlias = dict[str, dict[Value, None]]
+
+
+def find_candidate_ids(
+    conditions: Iterable[Expr], shape: TableShape, params: Params
+) -> pa.Array | None:
+    """The ids outside of which no row satisfies the conditions; None when any row may."""
+    found = _collect_ids(tuple(conditions), shape, params)
+    return None if found is None else pa.array(list(found), pa.utf8())
+
+
+def find_equality_value(
+    conditions: Sequence[Expr], shape: TableShape, params: Params
+) -> tuple[str, str | int] | None:
+    """The column and the value that conditions ask for, if they are one test for equality.
+
+    A key of one text or integer is the id. What a column cannot hold, or not exactly, is None.
+    """
+    match conditions:
+        case (typed_tree.Compare(CompareOp.EQ, left, right),):
+            left, right = (right, left) if is_constant(left) else (left, right)
+        case _:
+            return None
+    column = column_of(left, shape)
+    if column is None or not is_constant(right):
+        return None
+    value, kind = evaluate_constant(right, params), shape.schema.field(column).type
+    if isinstance(value, str) and pa.types.is_string(kind):
+        return (ID_COLUMN if column in shape.id_columns else column), value
+    if type(value) is not int or not pa.types.is_integer(kind):
+        return None
+    if list(shape.key.values()) == [column]:
+        return ID_COLUMN, str(value)
+    return (column, value) if _fits(value, kind) else None
+
+
+def _fits(value: int, kind: pa.DataType) -> bool:
+    bounds = np.iinfo(kind.to_pandas_dtype())
+    return bool(bounds.min <= value <= bounds.max)
+
+
+def _collect_ids(conditions: Sequence[Expr], shape: TableShape, params: Params) -> _Ids | None:
+    allowed: _Allowed = {}
+    pins: list[_Ids] = []
+    for condition in iter_conjuncts(conditions):
+        if is_constant(condition):
+            if evaluate_constant(condition, params) is not True:
+                return {}
+        elif isinstance(condition, typed_tree.AnyOf):
+            pins += _collect_disjunction_ids(condition, shape, params)
+        else:
+            _restrict(allowed, condition, shape, params)
+    if ID_COLUMN in allowed:
+        pins.append({str(value): None for value in allowed[ID_COLUMN]})
+    pins += _build_key_ids(allowed, shape)
+    return (
+        reduce(lambda left, right: {id_: None for id_ in left if id_ in right}, pins)
+        if pins
+        else None
+    )
+
+
+def _collect_disjunction_ids(
+    condition: typed_tree.AnyOf, shape: TableShape, params: Params
+) -> list[_Ids]:
+    together: _Ids = {}
+    for operand in condition.operands:
+        found = _collect_ids((operand,), shape, params)
+        if found is None:
+            return []
+        together |= found
+    return [together]
+
+
+def _build_key_ids(allowed: _Allowed, shape: TableShape) -> list[_Ids]:
+    columns = list(shape.key.values())
+    if not columns or not allowed.keys() >= set(columns):
+        return []
+    values = [list(filter(_is_usable, allowed[column])) for column in columns]
+    if prod(map(len, values)) > COMBINATIONS_MAX:
+        return []
+    members = zip(*product(*values), strict=True) if all(values) else [()] * len(columns)
+    kinds = [shape.schema.field(column).type for column in columns]
+    arrays = [
+        pa.array(list(each), comparable_type_of(kind)).cast(kind)
+        for each, kind in zip(members, kinds, strict=True)
+    ]
+    ids = compute_entity_ids(pa.table(arrays, names=columns), shape)
+    return [dict.fromkeys(ids.to_pylist())]
+
+
+def _is_usable(value: Value) -> bool:
+    return not isinstance(value, float) or isfinite(value)
+
+
+def _restrict(allowed: _Allowed, condition: Expr, shape: TableShape, params: Params) -> None:
+    match condition:
+        case typed_tree.Compare(CompareOp.EQ, left, right):
+            if is_constant(left):
+                left, right = right, left
+        case typed_tree.Member(left, right):
+            pass
+        case _:
+            return
+    column = column_of(left, shape)
+    is_part = column == ID_COLUMN or column in shape.key.values()
+    if column is None or not is_part or not is_constant(right):
+        return
+    found = evaluate_constant(right, params)
+    items = found if isinstance(condition, typed_tree.Member) else (found,)
+    assert items is None or isinstance(items, tuple)
+    possible = dict.fromkeys(iter_matchable(items or (), shape.schema.field(column).type))
+    known = allowed.get(column, possible)
+    allowed[column] = {value: None for value in known if value in possible}

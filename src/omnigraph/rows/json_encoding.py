@@ -1,0 +1,278 @@
+"""Values as JSON text, a column at a time.
+
+The texts are those of `json.dumps` without spaces and with every character that JSON allows as it
+is. Everything is done by Arrow but what it spells otherwise: floats that Python writes with an
+exponent, days beyond year 9999 and non-finite numbers are spelled one by one, each distinct value
+of a column once.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.rows.comparison import Values, flatten_chunks, to_numpy
+from omnigraph.schema.property_values import compute_shortest_f32, format_date, format_datetime
+
+# Texts of a column may be longer than the 2 GiB that 32-bit offsets can reach: a blob alone can.
+TEXT = pa.large_utf8()
+_NON_FINITE = {math.inf: '"Infinity"', -math.inf: '"-Infinity"'}
+
+# Below this Python writes a float with an exponent.
+_PLAIN_MIN = 1e-4
+
+# 0000-01-01 and 9999-12-31, between which a year has four digits.
+_FOUR_DIGITS_MIN, _FOUR_DIGITS_MAX = -719_528, 2_932_896
+_DATE_LENGTH = 10
+
+# The characters that JSON escapes: those of ordinary texts first, then the others, so that a text
+# is searched for these only if it has one. The backslash leads: the other escapes bring new ones.
+_ESCAPED = [r'[\x00-\x1f"\\]', r"[\x00-\x08\x0b\x0c\x0e-\x1f]"]
+_COMMON = '\\"\n\r\t'
+_CHARACTERS = [_COMMON, "".join(chr(code) for code in range(0x20) if chr(code) not in _COMMON)]
+Json: TypeAlias = Any  # Any: whatever `json.dumps` takes
+
+# One value to its JSON value; None if they are the same.
+_Encode: TypeAlias = Callable[[Any], Json] | None
+
+# Up to so many values are encoded one by one: a call into Arrow costs as much as dozens of them.
+FEW_VALUES: Final = 32
+
+# The kinds of columns that queries return are few; a struct is a kind for each node type.
+_KINDS_MAX: Final = 1_024
+
+# 0000-01-01 and 9999-12-31, between which Arrow and Python spell a moment alike.
+_PLAIN_MS_MIN, _PLAIN_MS_MAX = -62_167_219_200_000, 253_402_300_799_999
+_NON_FINITE_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+def encode_json_texts(values: pa.Array) -> pa.Array:
+    """The JSON text of each value; nulls stay null, but in a list they become `null`."""
+    kind = values.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return quote_json_strings(values)
+    if pa.types.is_floating(kind):
+        return _format_floats(values)
+    if pa.types.is_date32(kind):
+        return _format_dates(values)
+    if pa.types.is_date64(kind):
+        return _format_datetimes(values)
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _format_lists(values)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return _format_blobs(values)
+    assert pa.types.is_integer(kind) or pa.types.is_boolean(kind), f"no property holds {kind}"
+    return values.cast(TEXT)
+
+
+def quote_json_strings(texts: pa.Array) -> pa.Array:
+    """Texts in quotes, escaped; nulls stay null."""
+    return concatenate_texts('"', escape_json(texts.cast(TEXT)), '"')
+
+
+def escape_json(texts: pa.Array) -> pa.Array:
+    """Texts as they stand between the quotes of JSON, of the same type; nulls stay null."""
+    for pattern, characters in zip(_ESCAPED, _CHARACTERS, strict=True):
+        needed = pc.match_substring_regex(texts, pattern)
+        if not pc.any(needed).as_py():
+            break
+        found = texts.filter(needed)
+        for character in characters:
+            escape = json.dumps(character)[1:-1]
+            found = pc.replace_substring(found, pattern=character, replacement=escape)
+        texts = pc.replace_with_mask(texts, needed, found)
+    return texts
+
+
+def concatenate_texts(*parts: pa.Array | str) -> pa.Array:
+    """Texts and constants one after the other, row by row; null where a text is null."""
+    texts = [pa.scalar(part, TEXT) if isinstance(part, str) else part for part in parts]
+    return pc.binary_join_element_wise(*texts, pa.scalar("", TEXT))
+
+
+def _format_floats(values: pa.Array) -> pa.Array:
+    texts = values.cast(TEXT)
+    texts = pc.if_else(pc.equal(pc.floor(values), values), concatenate_texts(texts, ".0"), texts)
+    # Both write an exponent, but neither from the same magnitude on nor in the same way.
+    is_tiny = pc.and_(
+        pc.less(pc.abs(values), pa.scalar(_PLAIN_MIN, values.type)),
+        pc.not_equal(values, pa.scalar(0, values.type)),
+    )
+    has_exponent = pc.match_substring(texts, "e")
+    is_plain = pc.and_not(pc.is_finite(values), pc.or_(is_tiny, has_exponent))
+    is_single = values.type == pa.float32()
+    return _reformat_rare(texts, values, is_plain, _format_single if is_single else _format_double)
+
+
+def _format_double(value: float) -> str:
+    if math.isfinite(value):
+        return repr(value)
+    return _NON_FINITE.get(value, '"NaN"')
+
+
+def _format_single(value: float) -> str:
+    return _format_double(compute_shortest_f32(value))
+
+
+def _format_dates(values: pa.Array) -> pa.Array:
+    days = values.view(pa.int32())
+    is_plain = pc.and_(
+        pc.greater_equal(days, pa.scalar(_FOUR_DIGITS_MIN, pa.int32())),
+        pc.less_equal(days, pa.scalar(_FOUR_DIGITS_MAX, pa.int32())),
+    )
+    return concatenate_texts(
+        '"', _reformat_rare(values.cast(TEXT), days, is_plain, format_date), '"'
+    )
+
+
+def _format_datetimes(values: pa.Array) -> pa.Array:
+    moments = values.view(pa.timestamp("ms")).cast(TEXT)
+    texts = pc.utf8_replace_slice(
+        moments, start=_DATE_LENGTH, stop=_DATE_LENGTH + 1, replacement="T"
+    )
+    return concatenate_texts('"', texts, 'Z"')
+
+
+def _reformat_rare(
+    texts: pa.Array, values: pa.Array, is_plain: pa.Array, spell: Callable[[Any], str]
+) -> pa.Array:
+    """The texts, but those of values that are not plain spelled by a function."""
+    is_rare = pc.fill_null(pc.invert(is_plain), fill_value=False)
+    if not pc.any(is_rare).as_py():
+        return texts
+    distinct = values.filter(is_rare).dictionary_encode()
+    spelled = pa.array([spell(value) for value in distinct.dictionary.to_pylist()], TEXT)
+    return pc.replace_with_mask(texts, is_rare, spelled.take(distinct.indices))
+
+
+def _format_lists(values: pa.Array) -> pa.Array:
+    items = pc.fill_null(encode_json_texts(values.flatten()), pa.scalar("null", TEXT))
+    lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    lists = pa.LargeListArray.from_arrays(pa.array(offsets), items)
+    texts = concatenate_texts("[", pc.binary_join(lists, pa.scalar(",", TEXT)), "]")
+    return pc.if_else(values.is_valid(), texts, pa.scalar(None, TEXT))
+
+
+def _format_blobs(values: pa.Array) -> pa.Array:
+    # One by one: a blob is so much larger than the step around it that a loop costs nothing.
+    texts = [
+        None if blob is None else base64.b64encode(blob).decode() for blob in values.to_pylist()
+    ]
+    return concatenate_texts('"base64:', pa.array(texts, TEXT), '"')
+
+
+def encode_json_values(values: Values) -> list[Json]:
+    """One JSON value per row."""
+    kind = values.type
+    if len(values) <= FEW_VALUES and _is_flat(kind):
+        return _encode_few(values, kind)
+    column = flatten_chunks(values)
+    if pa.types.is_struct(kind):
+        return _encode_structs(column)
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _encode_lists(column)
+    if pa.types.is_floating(kind):
+        return _encode_floats(column)
+    if pa.types.is_date32(kind):
+        return _encode_dates(column)
+    if pa.types.is_timestamp(kind):
+        column = _format_timestamps(column)
+    found: list[Json] = column.to_pylist()
+    return found
+
+
+@lru_cache(_KINDS_MAX)
+def _is_flat(kind: pa.DataType) -> bool:
+    return not pa.types.is_nested(kind)
+
+
+def _encode_few(values: Values, kind: pa.DataType) -> list[Json]:
+    """A few values of a kind that is not nested."""
+    stored, encode = _encoder_of(kind)
+    found: list[Json] = (
+        values if stored is None else flatten_chunks(values).view(stored)
+    ).to_pylist()
+    if encode is None:
+        return found
+    return [None if value is None else encode(value) for value in found]
+
+
+@lru_cache(_KINDS_MAX)
+def _encoder_of(kind: pa.DataType) -> tuple[pa.DataType | None, _Encode]:
+    """The type whose Python values are wanted, if it is another one, and how each is encoded."""
+    if pa.types.is_float32(kind):
+        return None, lambda value: _encode_float(compute_shortest_f32(value))
+    if pa.types.is_floating(kind):
+        return None, _encode_float
+    if pa.types.is_date32(kind):
+        return pa.int32(), format_date
+    if pa.types.is_timestamp(kind):
+        return pa.int64(), _encode_timestamp
+    return None, None
+
+
+def _encode_float(value: float) -> Json:
+    return value if math.isfinite(value) else _NON_FINITE_NAMES[str(value)]
+
+
+def _encode_timestamp(milliseconds: int) -> Json:
+    if _PLAIN_MS_MIN <= milliseconds <= _PLAIN_MS_MAX:
+        return format_datetime(milliseconds)
+    return _format_timestamps(pa.array([milliseconds], pa.timestamp("ms")))[0].as_py()
+
+
+def _encode_structs(column: pa.StructArray) -> list[Json]:
+    names = column.type.names
+    members = [encode_json_values(member) for member in column.flatten()]
+    objects: list[Json] = [dict(zip(names, row, strict=True)) for row in zip(*members, strict=True)]
+    if column.null_count:
+        for place in np.flatnonzero(to_numpy(column.is_null())):
+            objects[place] = None
+    return objects
+
+
+def _encode_lists(column: pa.Array) -> list[Json]:
+    if pa.types.is_fixed_size_list(column.type):
+        column = column.cast(pa.list_(column.type.value_type))
+    starts = column.offsets.to_pylist()
+    elements = encode_json_values(column.values.slice(starts[0], starts[-1] - starts[0]))
+    arrays: list[Json] = [
+        elements[start - starts[0] : end - starts[0]] for start, end in pairwise(starts)
+    ]
+    if column.null_count:
+        for place in np.flatnonzero(to_numpy(column.is_null())):
+            arrays[place] = None
+    return arrays
+
+
+def _encode_floats(column: pa.Array) -> list[Json]:
+    texts = column.cast(pa.utf8()) if pa.types.is_float32(column.type) else None
+    # The text of a 32-bit float has its shortest digits; read as a double, it keeps them.
+    numbers: list[Json] = (column if texts is None else texts.cast(pa.float64())).to_pylist()
+    is_odd = pc.fill_null(pc.invert(pc.is_finite(column)), False)
+    for place in np.flatnonzero(to_numpy(is_odd)):
+        numbers[place] = _NON_FINITE_NAMES[str(numbers[place])]
+    return numbers
+
+
+def _encode_dates(column: pa.Array) -> list[Json]:
+    # Years beyond four digits have no text in Arrow, so the distinct days are spelled here.
+    days = column.cast(pa.int32()).dictionary_encode()
+    texts = pa.array([format_date(day) for day in days.dictionary.to_pylist()], pa.utf8())
+    found: list[Json] = texts.take(days.indices).to_pylist()
+    return found
+
+
+def _format_timestamps(column: pa.Array) -> pa.Array:
+    texts = column.cast(pa.timestamp("ms")).cast(pa.utf8())
+    return pc.binary_join_element_wise(pc.replace_substring(texts, " ", "T"), "Z", "")

@@ -1,0 +1,191 @@
+"""Bulk loads on Spark: units are tasks, and the rows of DataFrames are staged by tasks."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import functions
+
+from omnigraph.bulk.bulk_sources import (
+    BulkSource,
+    LoadCounts,
+    LocateOrigins,
+    batch_rows,
+    stage_rows,
+)
+from omnigraph.bulk.splits import FileRange, GraphLocation, get_stores
+from omnigraph.bulk.task_runner import StageProgress
+from omnigraph.bulk.task_tracking import mark_running, require_running_load
+from omnigraph.errors import InvalidArgumentError
+from omnigraph.spark.job_cancellation import cancel_on_error
+from omnigraph.spark.spark_failures import FAILURES, error_of
+from omnigraph.spark.spark_jobs import SparkRunner, report_progress
+from omnigraph.spark.spark_session import ANSI, get_session, is_ansi
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from omnigraph.engine.branch import Branch
+    from omnigraph.engine.write_results import LoadResult
+
+_STAGED: Final = "partition int, number int, piece binary"
+_STAGED_SCHEMA: Final = pa.schema(
+    [("partition", pa.int32()), ("number", pa.int32()), ("piece", pa.binary())]
+)
+_STAGE: Final = "stage"
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSource(BulkSource):
+    """DataFrames, each with the type of its rows; each is evaluated once.
+
+    Their rows are written beside the graph by tasks, so that whatever is tried again reads the same
+    rows, however the frame was made.
+    """
+
+    frames: Sequence[tuple[str, DataFrame]]
+    own: SparkSession | None = None
+    progress: StageProgress | None = None
+    # Asked when all rows are staged: it refuses what the frames should not have read.
+    on_staged: Callable[[], None] | None = None
+    locator: LocateOrigins | None = None
+    on_accept: Callable[[LoadCounts], None] | None = None
+
+    @property
+    def locate(self) -> LocateOrigins | None:
+        """What finds the records that the rows of the frames were made of."""
+        return self.locator
+
+    def accept_counts(self, counts: LoadCounts) -> None:
+        """Ask whether so many rows may be left out."""
+        if self.on_accept is not None:
+            self.on_accept(counts)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that was given, or the one that the frames belong to."""
+        if self.own is not None:
+            return self.own
+        if not self.frames:
+            return get_session()
+        return self.frames[0][1].sparkSession
+
+    def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:
+        """The rows of all frames, staged."""
+        found = tuple(
+            piece
+            for type_name, frame in self.frames
+            for piece in self._stage_frame(frame, type_name, place, folder)
+        )
+        if self.on_staged is not None:
+            self.on_staged()
+        return found
+
+    def _stage_frame(
+        self, frame: DataFrame, type_name: str, place: GraphLocation, folder: str
+    ) -> Iterator[FileRange]:
+        # Pickled by value with what it holds; the function it calls must be installed.
+        def run_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return stage_partition(batches, place, folder, type_name)
+
+        stage = f"{_STAGE} {type_name}"
+        try:
+            with (
+                cancel_on_error(self.spark),
+                report_progress(self.spark, stage, None, self.progress),
+            ):
+                rows = frame.mapInArrow(run_batches, _STAGED).toArrow()
+            if not rows.num_rows:
+                schema = frame.limit(0).toArrow().schema
+                notes = get_stores(place).objects
+                yield stage_rows(notes, folder, schema.empty_table(), type_name=type_name)
+        except FAILURES as error:
+            raise error_of(stage, error) from error
+        ordered = rows.sort_by([("partition", "ascending"), ("number", "ascending")])
+        for packed in ordered["piece"].to_pylist():
+            yield pickle.loads(packed)  # noqa: S301 — written by our own tasks
+
+
+def stage_partition(
+    batches: Iterator[pa.RecordBatch], place: GraphLocation, folder: str, type_name: str
+) -> Iterator[pa.RecordBatch]:
+    """Write the rows of a partition beside the graph, and tell where."""
+    pa.set_cpu_count(1)
+    context = TaskContext.get()
+    partition = 0 if context is None else context.partitionId()
+    first = next((batch for batch in batches if batch.num_rows), None)
+    if first is None:
+        return
+    notes = get_stores(place).objects
+
+    def iter_batches() -> Iterator[pa.RecordBatch]:
+        yield first
+        yield from batches
+
+    with mark_running(notes, folder):
+        for number, rows in enumerate(batch_rows(iter_batches(), first.schema)):
+            require_running_load(notes, folder)
+            piece = pickle.dumps(stage_rows(notes, folder, rows, type_name=type_name))
+            row = {"partition": [partition], "number": [number], "piece": [piece]}
+            yield pa.RecordBatch.from_pydict(row, schema=_STAGED_SCHEMA)
+
+
+def make_runner(source: object, progress: StageProgress | None) -> SparkRunner:
+    """What runs the units of a load: the session of its frames, or that of this process."""
+    spark = getattr(source, "spark", None) or getattr(source, "sparkSession", None)
+    return SparkRunner(get_session if spark is None else spark, progress)
+
+
+def map_columns(frame: DataFrame, mapping: Mapping[str, str]) -> DataFrame:
+    """A frame with columns named like properties, each by a column or an SQL expression."""
+    if not is_ansi(frame.sparkSession) and not set(mapping.values()) <= set(frame.columns):
+        # A frame belongs to its session: its expressions cannot be those of another one.
+        raise InvalidArgumentError(
+            "mapping",
+            f"the session has {ANSI}=false: values that cannot be converted would become nulls",
+            hint="set it to true, or select the columns and load the frame without a mapping",
+        )
+    return frame.select(
+        [functions.expr(expression).alias(name) for name, expression in mapping.items()]
+    )
+
+
+def load_frames(  # noqa: PLR0913 — one keyword for each decision of the caller
+    branch: Branch,
+    frames: Sequence[tuple[str, DataFrame]],
+    *,
+    mode: str,
+    key: str | None = None,
+    message: str | None = None,
+    on_error: str = "fail",
+    rejects: str | os.PathLike[str] | None = None,
+    spark: SparkSession | None = None,
+    progress: StageProgress | None = None,
+    staged: Callable[[], None] | None = None,
+    locate: LocateOrigins | None = None,
+    accept: Callable[[LoadCounts], None] | None = None,
+) -> LoadResult:
+    """Load DataFrames, each with the type of its rows, in one commit for all of them or none.
+
+    Columns are named like properties; an edge has its ends in `from` and `to`, and a given identity
+    is in `@id`. The rows are evaluated once, and the units of the load run on the given session, or
+    on the one that the frames belong to. `staged` is called when all rows were evaluated, and may
+    refuse them; `locate` finds the records behind the column `@origin` of rows that are rejected;
+    `accept` is called before the commit, and may refuse to leave so many rows out.
+    """
+    return branch.load(
+        FrameSource(tuple(frames), spark, progress, staged, locate, accept),
+        mode=mode,
+        key=key,
+        message=message,
+        engine="spark",
+        on_error=on_error,
+        rejects=rejects,
+        stages=progress,
+    )

@@ -1,0 +1,144 @@
+"""A read plan, run on Spark."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from omnigraph.errors import EngineUnsupportedError, SparkDriverLostError, SparkFailedError
+from omnigraph.execution.optimizer.plan_split import split_plan
+from omnigraph.execution.query_budget import DEFAULT_OPTIONS, Budget, ReadOptions
+from omnigraph.execution.result import Result
+from omnigraph.query import logical_plan as plans
+from omnigraph.query.tree_walk import chain_of, expressions_of, iter_subexpressions
+from omnigraph.query.typed_tree import NOW_NAME, Expr, NearestScore, RrfScore, TextMatch
+from omnigraph.rows.evaluator import Params, evaluate_constant
+from omnigraph.rows.text_predicates import require_valid_options
+from omnigraph.rows.view import View
+from omnigraph.spark.job_cancellation import JobGroup, cancel_on_error
+from omnigraph.spark.query.column_layout import build_layout
+from omnigraph.spark.query.pattern_lowering import PatternLowering
+from omnigraph.spark.query.query_frames import DEFAULT_THRESHOLDS, FrameBuilder, SizeThresholds
+from omnigraph.spark.query.result_stage import ResultStage
+from omnigraph.spark.spark_failures import FAILURES, is_driver_lost
+from omnigraph.spark.spark_jobs import reason_of
+from omnigraph.spark.spark_session import SessionProvider, open_session
+from omnigraph.spark.type_scans import address_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+# How often a running query is asked whether it may go on.
+POLL_SECONDS: Final = 0.05
+
+# How often the jobs of one that may not are stopped.
+STOP_SECONDS: Final = 0.2
+
+
+def run_query(  # noqa: PLR0913 — one keyword for each decision of the caller
+    where: SessionProvider,
+    plan: plans.ReadPlan,
+    view: View,
+    params: Params,
+    *,
+    now: int,
+    options: ReadOptions = DEFAULT_OPTIONS,
+    sizes: SizeThresholds = DEFAULT_THRESHOLDS,
+) -> Result:
+    """The result of a plan; `now` is the millisecond of the request."""
+    budget = options.budget or Budget()
+    known = {**params, NOW_NAME: now}
+    _require_supported(plan, known)
+    parts = split_plan(plan.root)
+    layout = build_layout(plan.root, view.catalog)
+    place = address_of(view.tables)
+    tail = ResultStage(plan, parts, layout, known)
+    budget.check_interrupts()
+    spark = open_session(where)
+    workshop = FrameBuilder(spark, place, layout, known, sizes)
+    with enforce_budget(spark, budget):
+        try:
+            operators = chain_of(parts.pattern)[1:]
+            frame = PatternLowering(view, workshop, budget).lower_chain(
+                operators, None, tail.needed_columns
+            )
+            found = tail.build_table(frame)
+        finally:
+            workshop.close()
+    budget.allocate(found.nbytes)
+    return Result(plan.columns, found)
+
+
+def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
+    """Refuse what only runs in this process, and options that no row would have to meet."""
+    for operator in _iter_operators(plan.root):
+        if isinstance(operator, plans.Rank):
+            raise EngineUnsupportedError("spark", f"a ranked search by {_format_ranking(operator)}")
+    matches = [each for each in _iter_expressions(plan.root) if isinstance(each, TextMatch)]
+    require_valid_options(matches, lambda expr: evaluate_constant(expr, params))
+
+
+def _format_ranking(rank: plans.Rank) -> str:
+    match rank.score:
+        case NearestScore():
+            return "nearest"
+        case RrfScore():
+            return "rrf"
+        case _:
+            return "bm25"
+
+
+def _iter_operators(root: plans.Operator) -> Iterator[plans.Operator]:
+    for operator in chain_of(root):
+        yield operator
+        if isinstance(operator, plans.Exists | plans.CompareBlock):
+            yield from _iter_operators(operator.block)
+
+
+def _iter_expressions(root: plans.Operator) -> Iterator[Expr]:
+    for operator in _iter_operators(root):
+        for expr in expressions_of(operator):
+            yield from iter_subexpressions(expr)
+
+
+@contextmanager
+def enforce_budget(spark: SparkSession, budget: Budget) -> Iterator[None]:
+    """Stop the jobs that are started meanwhile as soon as a budget stops the query."""
+    try:
+        with cancel_on_error(spark) as jobs, _watch_budget(jobs, budget):
+            yield
+    except FAILURES as failure:
+        if is_driver_lost(failure):
+            raise SparkDriverLostError("run the query") from failure
+        budget.check_interrupts()
+        raise SparkFailedError("run the query", reason_of(failure)) from failure
+    budget.check_interrupts()
+
+
+@contextmanager
+def _watch_budget(jobs: JobGroup, budget: Budget) -> Iterator[None]:
+    """Watch a budget in a thread of its own, if it can stop the query at all."""
+    is_done = threading.Event()
+    if budget.may_be_stopped:
+        watch = threading.Thread(
+            target=_poll_budget, args=(jobs, budget, is_done), name="omnigraph-timeout", daemon=True
+        )
+        watch.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+
+
+def _poll_budget(jobs: JobGroup, budget: Budget, is_done: threading.Event) -> None:
+    while not budget.is_over:
+        if is_done.wait(POLL_SECONDS):
+            return
+    # Again and again: a job may just have been about to start.
+    while True:
+        jobs.cancel()
+        if is_done.wait(STOP_SECONDS):
+            return

@@ -1,0 +1,267 @@
+"""Exports by tasks: files of each type below one address, visible as a whole or not at all.
+
+In a directory, everything is written beside it and renamed at the end. On S3, where nothing can be
+renamed, `_SUCCESS` is written last: without it, an export is not complete. Another attempt of a
+task writes the same rows to the same names, so that none is there twice however late it comes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from omnigraph.bulk.task_runner import Runner
+from omnigraph.errors import InvalidArgumentError, StorageError
+from omnigraph.ids import generate_ulid
+from omnigraph.rows.view import View
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
+from omnigraph.schema.catalog import EdgeType
+from omnigraph.schema.schema_shape import JsonObject
+from omnigraph.spark.export_formats import (
+    ExportedType,
+    Format,
+    encode_file,
+    encode_graphml_end,
+    encode_graphml_start,
+)
+from omnigraph.spark.type_scans import StoreAddress, address_of, group_fragments
+from omnigraph.storage.objects.object_store import Objects, open_objects
+from omnigraph.storage.tables.pins import Pin
+
+# Rows that become one file: so many bytes of them are in memory at once.
+FILE_BYTES: Final = 64 * 1024 * 1024
+SUCCESS: Final = "_SUCCESS"
+# Is at an S3 prefix while an export writes there, and says which one.
+CLAIM: Final = "_EXPORTING"
+GRAPHML_FILE: Final = "graph.graphml"
+_FOLDERS: Final = {TypeKind.NODE: "nodes", TypeKind.EDGE: "edges"}
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult:
+    """What was written where: how many entities of which types, in how many files."""
+
+    uri: str
+    format: str
+    commit: str
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    files: int
+
+    def to_json(self) -> JsonObject:
+        """The document of an export, which is also what `_SUCCESS` holds."""
+        return {
+            "uri": self.uri,
+            "format": self.format,
+            "commit": self.commit,
+            "nodes": dict(self.nodes),
+            "edges": dict(self.edges),
+            "files": self.files,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSplit:
+    """Fragments of a type that one task writes, and where to."""
+
+    address: StoreAddress
+    pin: Pin
+    exported: ExportedType
+    format: Format
+    fragments: tuple[int, ...]
+    target: StoreAddress
+    # The path of its files, up to what tells them from each other. The id of the export is in it:
+    # whatever else is at the target is not ours to remove.
+    stem: str
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFiles:
+    """The files of a unit, and how many entities are in them."""
+
+    type_key: TypeKey
+    files: tuple[str, ...]
+    rows: int
+
+
+def export_types(
+    view: View, types: Sequence[TypeKey], runner: Runner, *, target: StoreAddress, form: Format
+) -> ExportResult:
+    """Write the entities of some types."""
+    id_ = generate_ulid()
+    with _stage_export(target, form, id_) as writing:
+        units = _plan_splits(view, types, writing, form, id_)
+        parts = runner.run(units, write_split, stage="export")
+        if form is Format.GRAPHML:
+            files = [_join_graphml(view, types, parts, Path(writing.root))]
+        else:
+            files = [name for part in parts for name in part.files]
+        result = ExportResult(
+            target.root,
+            form.value,
+            view.snapshot.commit,
+            _count_entities(types, parts, TypeKind.NODE),
+            _count_entities(types, parts, TypeKind.EDGE),
+            len(files),
+        )
+        objects = open_objects(writing.root, options=dict(writing.options))
+        # What became part of one document.
+        _remove_files(objects, id_, kept=files)
+        objects.put(SUCCESS, json.dumps({**result.to_json(), "paths": sorted(files)}).encode())
+    return result
+
+
+def write_split(unit: ExportSplit) -> WrittenFiles:
+    """Write the files of a unit: always the same ones, as a version has its rows in one order."""
+    objects = open_objects(unit.target.root, is_durable=False, options=dict(unit.target.options))
+    files, rows = [], 0
+    for number, part in enumerate(_read_file_tables(unit)):
+        path = f"{unit.stem}-{number:04}.{unit.format.value}"
+        objects.put(path, encode_file(part, unit.exported, unit.format))
+        files.append(path)
+        rows += part.num_rows
+    return WrittenFiles(unit.exported.shape.type_key, tuple(files), rows)
+
+
+def _read_file_tables(unit: ExportSplit) -> Iterator[pa.Table]:
+    """The rows of a unit, as many at a time as one file takes."""
+    table = unit.address.tables.open(unit.pin)
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in table.scan_batches(
+        columns=unit.exported.shape.schema.names, fragments=unit.fragments
+    ):
+        held.append(batch)
+        size += batch.nbytes
+        if size >= FILE_BYTES:
+            yield pa.Table.from_batches(held)
+            held, size = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _plan_splits(
+    view: View, types: Sequence[TypeKey], writing: StoreAddress, form: Format, id_: str
+) -> list[ExportSplit]:
+    place, units = address_of(view.tables), []
+    for key in types:
+        type_, pin = view.types[key], view.snapshot.pins[str(key)]
+        ends = (type_.source, type_.target) if isinstance(type_, EdgeType) else None
+        exported = ExportedType(view.get_shape(key), ends)
+        for number, fragments in enumerate(group_fragments(view.open_table(key))):
+            stem = f"{_FOLDERS[key.kind]}/{key.name}/part-{number:05}-{id_}"
+            units.append(ExportSplit(place, pin, exported, form, fragments, writing, stem))
+    return units
+
+
+@contextmanager
+def _stage_export(target: StoreAddress, form: Format, id_: str) -> Iterator[StoreAddress]:
+    """Where to write, so that all of it appears at the target when it is complete."""
+    if target.root.startswith("memory://"):
+        raise InvalidArgumentError("path", "executors cannot write to the memory of this process")
+    if target.root.startswith("s3://"):
+        if form is Format.GRAPHML:
+            raise InvalidArgumentError("format", "a GraphML file is written to a directory only")
+        with _claim_prefix(target, id_):
+            yield target
+        return
+    folder = Path(target.root)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidArgumentError(
+            "path", f"{folder} is there and not empty", hint="choose another one"
+        )
+    beside = folder.with_name(f".{folder.name}.{id_}")
+    beside.mkdir(parents=True)
+    try:
+        yield StoreAddress(str(beside))
+        os.replace(beside, folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+@contextmanager
+def _claim_prefix(target: StoreAddress, id_: str) -> Iterator[None]:
+    """Keep other exports from a prefix; if this one fails, nothing of it stays there."""
+    objects = open_objects(target.root, options=dict(target.options))
+    _require_empty(objects)
+    try:
+        if not objects.put_new(CLAIM, id_.encode()):
+            _require_empty(objects)
+            raise InvalidArgumentError("path", f"another export wrote to {target.root}; try again")
+        # Again: an export that had the place before may have ended meanwhile.
+        _require_empty(objects, besides=CLAIM)
+        yield
+    except BaseException:
+        # Where the store is the reason, it is to be told.
+        with suppress(StorageError):
+            _release_prefix(objects, id_)
+        raise
+    with suppress(StorageError):
+        objects.delete([CLAIM])
+
+
+def _release_prefix(objects: Objects, id_: str) -> None:
+    """Remove everything of one export from its place, if that is its own."""
+    # Whether the claim was made is not known if the store did not answer.
+    if objects.get(CLAIM) != id_.encode():
+        return
+    # First: nobody may take what is left for a whole export.
+    objects.delete([SUCCESS] if id_.encode() in (objects.get(SUCCESS) or b"") else [])
+    _remove_files(objects, id_)
+    # Last: while anything of it is there, whoever looks is told why.
+    objects.delete([CLAIM])
+
+
+def _require_empty(objects: Objects, *, besides: str | None = None) -> None:
+    found = next((entry.path for entry in objects.list("") if entry.path != besides), None)
+    if found is None:
+        return
+    hint = "choose another one"
+    if found == CLAIM and objects.get(SUCCESS) is None:
+        hint += ", or wait: an export is writing there. If none is, it was killed: remove its files"
+    raise InvalidArgumentError("path", f"{objects.uri} is not empty: {found} is there", hint=hint)
+
+
+def _remove_files(objects: Objects, id_: str, *, kept: Sequence[str] = ()) -> None:
+    """Remove the files of one export but some."""
+    stay = frozenset(kept)
+    objects.delete(
+        [
+            entry.path
+            for folder in _FOLDERS.values()
+            for entry in objects.list(folder)
+            if f"-{id_}-" in entry.path and entry.path not in stay
+        ]
+    )
+
+
+def _join_graphml(
+    view: View, types: Sequence[TypeKey], parts: Sequence[WrittenFiles], folder: Path
+) -> str:
+    """One document of all parts, nodes before edges."""
+    ordered = sorted(parts, key=lambda part: part.type_key.kind is TypeKind.EDGE)
+    with (folder / GRAPHML_FILE).open("wb") as whole:
+        whole.write(encode_graphml_start(view.get_shape(key) for key in types))
+        for name in (name for part in ordered for name in part.files):
+            with (folder / name).open("rb") as part:
+                shutil.copyfileobj(part, whole)
+        whole.write(encode_graphml_end())
+    return GRAPHML_FILE
+
+
+def _count_entities(
+    types: Sequence[TypeKey], parts: Sequence[WrittenFiles], kind: TypeKind
+) -> dict[str, int]:
+    counts = {key.name: 0 for key in types if key.kind is kind}
+    for part in parts:
+        if part.type_key.kind is kind:
+            counts[part.type_key.name] += part.rows
+    return counts

@@ -1,0 +1,516 @@
+"""The tables of a graph, on Lance: the only way to read, write or change one.
+
+Every change of a table is a detached commit: a private child of a pinned version that nothing but
+its own pin can reach. A table's linear history never moves after its creation, so a writer that
+dies at any step leaves files nobody refers to, and no reader ever sees a part of a commit. In:
+pins, rows and row ids. Out: pins. The pins become visible when a record names them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import chain
+from typing import TypeAlias, assert_never
+
+import pyarrow as pa
+from lance import LanceDataset, LanceOperation
+from lance.dataset import Index as Segment
+from lance.fragment import FragmentMetadata, write_fragments
+from lance.schema import LanceSchema
+
+from omnigraph.errors import StorageError, StorageRefusedError
+from omnigraph.storage.objects.object_store import open_objects
+from omnigraph.storage.tables import file_digests, fragment_compaction, table_indexes
+from omnigraph.storage.tables.blob_columns import (
+    is_blob,
+    make_blob_field,
+    to_logical_schema,
+    to_stored,
+    to_stored_schema,
+)
+from omnigraph.storage.tables.deletion_vectors import DeletionVectors
+from omnigraph.storage.tables.file_digests import StoredFile, VersionUse
+from omnigraph.storage.tables.fragment_compaction import Compacted, Compaction
+from omnigraph.storage.tables.fragments import FRAGMENT_ROWS_MAX, CompleteFragments, admit_fragments
+from omnigraph.storage.tables.fsync import FileSyncer
+from omnigraph.storage.tables.lance_errors import translate_lance_errors
+from omnigraph.storage.tables.pins import Pin, Staged, list_file_names
+from omnigraph.storage.tables.recent_writes import (
+    RecentWrites,
+    RowChanges,
+    RowIds,
+    select_cached_rows,
+)
+from omnigraph.storage.tables.row_ids import read_fragment_row_ids
+from omnigraph.storage.tables.table_handles import Handles
+from omnigraph.storage.tables.table_indexes import Index, Indexed, IndexPart, IndexSpec
+from omnigraph.storage.tables.table_manifests import (
+    LinearHistory,
+    linear_of,
+    manifest_of,
+    references_of,
+    sidecars_of,
+)
+from omnigraph.storage.tables.table_reader import Table, field_ids_of
+
+__all__ = [
+    "Compacted",
+    "Compaction",
+    "Index",
+    "IndexPart",
+    "IndexSpec",
+    "Indexed",
+    "Pin",
+    "Staged",
+    "Table",
+    "Tables",
+    "make_blob_field",
+]
+
+# What makes segments of indexes of a version that no version has yet.
+BuildIndexes: TypeAlias = Callable[[Pin, Sequence[IndexSpec]], Indexed | None]
+
+
+class Tables:
+    """The gateway to all tables of one graph."""
+
+    def __init__(
+        self,
+        root_uri: str,
+        *,
+        is_durable: bool = True,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self._handles = Handles(root_uri, options=options)
+        self._verifier = self._handles.verifier
+        self._options = options
+        self._kills = DeletionVectors(self._verifier)
+        self._recent = RecentWrites()
+        self._disk = FileSyncer(self._handles.root, is_durable=is_durable)
+
+    @property
+    def root(self) -> str:
+        """The address that the paths of tables start from."""
+        return self._handles.root
+
+    @property
+    def options(self) -> Mapping[str, str] | None:
+        """What leads to the store beside its address, for a process that opens it too."""
+        return self._options
+
+    def create(self, path: str, schema: pa.Schema) -> Pin:
+        """A new, empty table; its linear history ends here."""
+        dataset = self._handles.create(path, to_stored_schema(schema))
+        self._disk.persist(path, [manifest_of(dataset)])
+        return self._handles.pin_of(path, dataset, high_water=0)
+
+    def open(self, pin: Pin) -> Table:
+        """The pinned version, for reading."""
+        dataset = self._handles.get(pin)
+        return Table(pin, dataset, partial(self._verifier.require, pin, dataset))
+
+    def find_changes_since(self, table: Table, known: Container[str]) -> RowChanges | None:
+        """What this process changed since one of some versions; None if it did not make all of it.
+
+        Nothing is read but the metadata of versions that are open.
+        """
+        return self._recent.find_changes_since(
+            table.pin, known, schema=table.schema, row_ids_of=self._row_ids_of
+        )
+
+    def has_changes_since(self, pin: Pin, known: Container[str]) -> bool:
+        """Whether this process made a version of one of some others."""
+        return self._recent.find_steps(pin, known) is not None
+
+    def _row_ids_of(self, path: str, version: str, fragments: Sequence[int]) -> RowIds | None:
+        dataset = self._handles.get_known(path, version)
+        with translate_lance_errors("fragments", path):
+            return None if dataset is None else read_fragment_row_ids(dataset, fragments)
+
+    def write(self, pin: Pin, rows: pa.Table | pa.RecordBatchReader) -> Staged:
+        """Write rows beside the table; columns left out must be nullable and read as null."""
+        dataset = self._handles.get(pin)
+        with translate_lance_errors("write", pin.path):
+            schema = to_logical_schema(dataset.schema)
+        complete, fragments = CompleteFragments(), list[FragmentMetadata]()
+        try:
+            with (
+                conform_rows(rows, schema, path=pin.path) as reader,
+                translate_lance_errors("write", pin.path),
+            ):
+                is_one = isinstance(rows, pa.Table) and rows.num_rows <= FRAGMENT_ROWS_MAX
+                written = write_fragments(
+                    reader,
+                    dataset,
+                    max_rows_per_file=FRAGMENT_ROWS_MAX,
+                    progress=None if is_one else complete,
+                )
+            with translate_lance_errors("write", pin.path):
+                fragments += self._seal_fragments(pin.path, written)
+            self._persist_data(
+                pin.path, chain.from_iterable(map(list_file_names, fragments)), schema
+            )
+        except BaseException:
+            # Lance removes the file it was at and leaves those before it, though the disk be full.
+            with suppress(Exception):
+                names = [f"data/{name}" for each in fragments for name in list_file_names(each)]
+                self._remove(
+                    [*complete.list_files(pin.path), *(f"{pin.path}/{name}" for name in names)]
+                )
+            raise
+        return Staged(
+            path=pin.path,
+            fragments=tuple(fragments),
+            rows=sum(fragment.physical_rows for fragment in fragments),
+            above=pin.high_water,
+            cached_rows=select_cached_rows(rows),
+        )
+
+    def discard(self, written: Staged | Compacted | Indexed) -> None:
+        """Remove files that will never be in a version; their writer must not use them."""
+        match written:
+            case Staged():
+                self._remove(written.list_files)
+            case Compacted():
+                self._remove([f"{written.pin.path}/data/{name}" for name in written.files])
+                if written.indexed is not None:
+                    self.discard(written.indexed)
+            case Indexed():
+                self._remove((), folders=[f"{written.pin.path}/{at}" for at in written.folders])
+            case _:
+                assert_never(written)
+
+    def _remove(self, files: Sequence[str], *, folders: Sequence[str] = ()) -> None:
+        objects = open_objects(self._handles.root, options=self._options)
+        folders = [*folders, *map(sidecars_of, files)]
+        below = [entry.path for folder in folders for entry in objects.list(folder.rstrip("/"))]
+        objects.delete([*files, *below])
+
+    def forget_unpublished(self) -> None:
+        """Write deletion files anew for writes under way: a collector may remove the old ones."""
+        self._kills.forget()
+
+    def append(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
+        """The version with the staged rows added."""
+        dataset = self._handles.get(pin)
+        with translate_lance_errors("append", pin.path):
+            fragments = admit_fragments(dataset, staged, pin=pin)
+        if not fragments:
+            return pin
+        tip = self._commit(pin, LanceOperation.Append(fragments))
+        self._recent.record_version(tip, pin, staged=staged)
+        return tip
+
+    def replace(
+        self,
+        pin: Pin,
+        *,
+        dead: pa.Array,
+        staged: Sequence[Staged] = (),
+        addresses: pa.Array | None = None,
+    ) -> Pin:
+        """The version without the rows of these row ids, and with the staged rows added.
+
+        `addresses` are those of the same rows in this very version, if they are known.
+        A new copy of a row always has a new row id: who has read one version finds what came since
+        by the row ids it does not know.
+        """
+        dataset = self._handles.get(pin)
+        with translate_lance_errors("replace", pin.path):
+            fragments = admit_fragments(dataset, staged, pin=pin)
+            if len(dead):
+                self._verifier.require(pin, dataset, VersionUse.LOOKUP)
+            killed = self._kills.write_vectors(dataset, dead, pin=pin, addresses=addresses)
+        if not (fragments or killed.shrunk or killed.gone):
+            return pin
+        operation = LanceOperation.Update(
+            removed_fragment_ids=killed.gone,
+            updated_fragments=killed.shrunk,
+            new_fragments=fragments,
+        )
+        tip = self._commit(pin, operation, files=killed.files)
+        self._recent.record_version(tip, pin, dead=dead.cast(pa.uint64()), staged=staged)
+        return tip
+
+    def overwrite(self, pin: Pin, staged: Sequence[Staged]) -> Pin:
+        """The version that holds the staged rows only; its indexes are gone."""
+        dataset = self._handles.get(pin)
+        with translate_lance_errors("overwrite", pin.path):
+            fragments = admit_fragments(dataset, staged, pin=pin)
+            operation = LanceOperation.Overwrite(dataset.lance_schema, fragments)
+        return self._commit(pin, operation)
+
+    def add_columns(self, pin: Pin, schema: pa.Schema) -> Pin:
+        """The version with these nullable columns at the end, null in every row."""
+        dataset = self._handles.get(pin)
+        with translate_lance_errors("add_columns", pin.path):
+            for field in schema:
+                if not field.nullable or field.name in dataset.schema.names:
+                    reason = "has to be nullable" if not field.nullable else "is already there"
+                    raise StorageRefusedError("add_columns", pin.path, f"{field.name} {reason}")
+            wider = LanceSchema.from_pyarrow(
+                pa.schema([*dataset.schema, *to_stored_schema(schema)])
+            )
+            # Numbered from scratch, fields get their old ids only while none was ever dropped;
+            # another id would bind the column to the data of another one.
+            if field_ids_of(wider)[: len(dataset.schema)] != field_ids_of(dataset.lance_schema):
+                raise StorageRefusedError("add_columns", pin.path, "field ids would change")
+            fragments = [fragment.metadata for fragment in dataset.get_fragments()]
+            operation = LanceOperation.Merge(fragments, wider, preserves_nullability=True)
+        tip = self._commit(pin, operation)
+        self._recent.record_version(tip, pin)
+        return tip
+
+    def plan_compaction(self, pin: Pin, *, is_thorough: bool = False) -> Compaction | None:
+        """The next useful rewrite of small or half-dead fragments, or None.
+
+        A thorough one joins whatever can be joined, at any cost.
+        """
+        with translate_lance_errors("plan_compaction", pin.path):
+            dataset = self._handles.get(pin)
+            return fragment_compaction.plan_compaction(dataset, pin, is_thorough=is_thorough)
+
+    def compact(self, plan: Compaction) -> Compacted:
+        """Write the files of a planned compaction; no version shows them yet."""
+        return self.with_indexes(self.rewrite(plan), self.build_indexes)
+
+    def rewrite(self, plan: Compaction) -> Compacted:
+        """Write the data files of a planned compaction, or of some of its tasks."""
+        dataset = self._handles.get(plan.pin)
+        groups: list[fragment_compaction.Rewritten] = []
+        require = partial(self._require_inputs, plan.pin, dataset)
+        seal = partial(self._seal_fragments, plan.pin.path)
+        try:
+            with translate_lance_errors("compact", plan.pin.path):
+                groups.extend(
+                    fragment_compaction.execute_compaction(
+                        dataset, plan, require_inputs=require, seal=seal
+                    )
+                )
+                schema = to_logical_schema(dataset.schema)
+            compacted = Compacted(plan.pin, tuple(groups))
+            self._persist_data(plan.pin.path, compacted.files, schema)
+        except BaseException:
+            with suppress(Exception):
+                self.discard(Compacted(plan.pin, tuple(groups)))
+            raise
+        return compacted
+
+    def replay(self, work: Compacted | Indexed, pin: Pin) -> Pin | None:
+        """Maintenance applied to a version as new as you like.
+
+        None means that a compaction has to be planned again; an index only loses what no longer
+        fits, which may be all of it.
+        """
+        if isinstance(work, Indexed):
+            return self._with_segments(work, pin)
+        with translate_lance_errors("replay", pin.path):
+            step = self._rewrite(work, pin)
+        if step is None:
+            return None
+        # The versions in between are wrong by themselves: only the last one is given away.
+        tip = self._commit(pin, step.rewrite)
+        tip = self.replace(tip, dead=step.revived)
+        tip = tip if work.indexed is None else self._with_segments(work.indexed, tip)
+        self._recent.record_version(tip, pin)
+        return tip
+
+    def build_indexes(self, pin: Pin, specs: Sequence[IndexSpec]) -> Indexed | None:
+        """Index what some indexes do not cover, or lack altogether; no version shows it yet.
+
+        None when there is nothing to do.
+        """
+        return self.build_parts(pin, self.cut_indexes(pin, specs))
+
+    def cut_indexes(
+        self, pin: Pin, specs: Sequence[IndexSpec], *, rows_max: int | None = None
+    ) -> list[IndexPart]:
+        """What indexes do not cover, in parts that can be built at the same time."""
+        dataset = self._handles.get_own(pin)
+        with translate_lance_errors("cut_indexes", pin.path):
+            return [
+                part for spec in specs for part in table_indexes.cut_index(dataset, spec, rows_max)
+            ]
+
+    def build_parts(self, pin: Pin, parts: Sequence[IndexPart]) -> Indexed | None:
+        """Build parts of indexes; no version shows them yet. None when there is nothing to do."""
+        dataset = self._handles.get_own(pin)
+        built: list[table_indexes.BuiltSegment] = []
+        require = partial(self._require_inputs, pin, dataset)
+        seal = partial(self._seal_segment, pin.path)
+        try:
+            with translate_lance_errors("build_indexes", pin.path):
+                built.extend(
+                    table_indexes.build_segments(dataset, parts, require_inputs=require, seal=seal)
+                )
+            indexed = Indexed(pin, tuple(built))
+            self._disk.persist(pin.path, indexed.folders)
+        except BaseException:
+            with suppress(Exception):
+                self.discard(Indexed(pin, tuple(built)))
+            raise
+        return indexed if built else None
+
+    def list_references(self, pin: Pin) -> set[str]:
+        """Every object the version needs; a path with a closing slash means all below it."""
+        with translate_lance_errors("references", pin.path):
+            return {f"{pin.path}/{name}" for name in references_of(self._handles.get(pin))}
+
+    def read_linear_history(self, path: str) -> LinearHistory:
+        """What the linear history of a table has come to."""
+        latest = self._handles.open_latest(path)
+        with translate_lance_errors("read_transaction", path):
+            return linear_of(latest)
+
+    def list_stored_files(self, pin: Pin) -> list[StoredFile]:
+        """The data files, deletion files and index segments of a version, with their digests."""
+        dataset = self._handles.get(pin)
+        with translate_lance_errors("stored_files", pin.path):
+            return [
+                *file_digests.list_data_files(dataset),
+                *file_digests.list_index_folders(dataset),
+            ]
+
+    def find_damage(self, path: str, file: StoredFile) -> str | None:
+        """What is wrong with a file of a table that has a digest, read as a whole."""
+        with translate_lance_errors("read", path):
+            return self._verifier.find_problem(path, file)
+
+    def _require_inputs(
+        self,
+        pin: Pin,
+        dataset: LanceDataset,
+        fragments: Collection[int],
+        segments: Iterable[str] = (),
+    ) -> None:
+        files = file_digests.list_data_files(dataset, fragments)
+        self._verifier.require_inputs(
+            pin.path, [*files, *map(file_digests.segment_folder, segments)]
+        )
+
+    def _seal_fragments(
+        self, path: str, fragments: Iterable[FragmentMetadata]
+    ) -> list[FragmentMetadata]:
+        if not self._verifier.is_active:
+            return list(fragments)
+        return file_digests.seal_data(f"{self.root}/{path}", fragments)
+
+    def _seal_segment(self, path: str, segment: Segment) -> Segment:
+        if not self._verifier.is_active:
+            return segment
+        return file_digests.seal_segment(f"{self.root}/{path}", segment)
+
+    def _persist_data(self, path: str, names: Iterable[str], schema: pa.Schema) -> None:
+        files = [f"data/{name}" for name in names]
+        folders = map(sidecars_of, files) if any(map(is_blob, schema)) else ()
+        self._disk.persist(path, [*files, *folders])
+
+    def _rewrite(self, compacted: Compacted, pin: Pin) -> fragment_compaction.Replay | None:
+        planned, current = self._handles.get(compacted.pin), self._handles.get(pin)
+        # Which rows died meanwhile is copied into new deletion files.
+        left = set(compacted.inputs).intersection(current.fragment_ids())
+        for dataset, inputs in ((planned, compacted.inputs), (current, left)):
+            self._verifier.require_inputs(pin.path, file_digests.deletion_files(dataset, inputs))
+        return fragment_compaction.replay_compaction(
+            compacted, planned=planned, current=current, pin=pin
+        )
+
+    def with_indexes(self, compacted: Compacted, build: BuildIndexes) -> Compacted:
+        """A compaction with segments for the indexes that forget rewritten rows.
+
+        They are made before anybody waits for them, on a version of our own, whose new fragments
+        have the ids that they will also have in the version that is given away.
+        """
+        dataset = self._handles.get(compacted.pin)
+        with translate_lance_errors("lost_coverage", compacted.pin.path):
+            forgetful = table_indexes.find_lost_coverage(dataset, compacted.inputs)
+        if not forgetful:
+            return compacted
+        step = self._rewrite(compacted, compacted.pin)
+        assert step is not None, "a compaction fits the version it was planned on"
+        tip = self._commit(compacted.pin, step.rewrite)
+        specs = [IndexSpec(index.name, index.column) for index in forgetful]
+        return dataclasses.replace(compacted, indexed=build(tip, specs))
+
+    def _with_segments(self, indexed: Indexed, pin: Pin) -> Pin:
+        with translate_lance_errors("add_segments", pin.path):
+            operation = table_indexes.apply_segments(self._handles.get(pin), indexed)
+        return pin if operation is None else self._commit_index(pin, operation)
+
+    def _commit_index(self, pin: Pin, operation: LanceOperation.CreateIndex) -> Pin:
+        folders = [f"_indices/{segment.uuid}/" for segment in operation.new_indices]
+        tip = self._commit(pin, operation, files=folders)
+        self._recent.record_version(tip, pin)
+        return tip
+
+    def _commit(
+        self, pin: Pin, operation: LanceOperation.BaseOperation, *, files: Sequence[str] = ()
+    ) -> Pin:
+        # A crash before or after this commit leaves files that no record refers to. All of them
+        # are on the disk before the pin is given away, hence before a record can name it.
+        tip = self._handles.commit(pin, operation)
+        self._disk.persist(pin.path, [*files, manifest_of(self._handles.get(tip))])
+        return tip
+
+
+@contextmanager
+def conform_rows(
+    rows: pa.Table | pa.RecordBatchReader, schema: pa.Schema, *, path: str
+) -> Iterator[pa.Table | pa.RecordBatchReader]:
+    """The rows in the form Lance writes; an error of their source is raised as it is."""
+    given = _select_schema(rows.schema, schema, path=path)
+    stored = to_stored_schema(given)
+    failures: list[Exception] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in rows.to_batches() if isinstance(rows, pa.Table) else rows:
+                yield to_stored(_conform_batch(batch, given, path=path), given, stored)
+        except Exception as error:
+            # Between here and our caller lie C and Rust, which keep nothing but its text.
+            failures.append(error)
+            raise
+
+    if isinstance(rows, pa.Table):
+        # A stream would call back into Python from Lance's threads, which costs small writes more
+        # than everything else.
+        yield pa.Table.from_batches(batches(), schema=stored)
+        return
+    try:
+        yield pa.RecordBatchReader.from_batches(stored, batches())
+    except StorageError:
+        if failures:
+            raise failures[0] from None
+        raise
+
+
+def _select_schema(rows: pa.Schema, schema: pa.Schema, *, path: str) -> pa.Schema:
+    """The part of the table's schema that the rows fill."""
+    unknown = sorted(set(rows.names) - set(schema.names))
+    if unknown or len(set(rows.names)) < len(rows.names):
+        raise StorageRefusedError(
+            "write", path, f"the table has no columns {unknown or rows.names}"
+        )
+    given = []
+    for field in schema:
+        if field.name in rows.names:
+            found = rows.field(field.name).type
+            if found != field.type:
+                raise StorageRefusedError(
+                    "write", path, f"{field.name} is {field.type}, not {found}"
+                )
+            given.append(field)
+        elif not field.nullable:
+            raise StorageRefusedError("write", path, f"{field.name} cannot be left out")
+    return pa.schema(given)
+
+
+def _conform_batch(batch: pa.RecordBatch, given: pa.Schema, *, path: str) -> pa.RecordBatch:
+    columns = [batch.column(name) for name in given.names]
+    for field, column in zip(given, columns, strict=True):
+        if column.null_count and not field.nullable:
+            raise StorageRefusedError("write", path, f"{field.name} cannot be null")
+    return pa.RecordBatch.from_arrays(columns, schema=given)

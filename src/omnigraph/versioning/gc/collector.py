@@ -1,0 +1,308 @@
+"""List, plan, trace, remove."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import Final
+
+from omnigraph.errors import CommitNotFoundError, CorruptObjectError, StorageError, StorageFullError
+from omnigraph.storage.objects import layout
+from omnigraph.storage.objects.disk_reserve import (
+    compute_reserve_bytes,
+    keep_reserve,
+    release_reserve,
+)
+from omnigraph.storage.objects.local_store import remove_temporaries
+from omnigraph.storage.objects.object_store import Objects
+from omnigraph.versioning.branches import Branches
+from omnigraph.versioning.committer import Committer
+from omnigraph.versioning.effects import TableStore
+from omnigraph.versioning.gc.gc_plan import Plan, Planner, Trace, TracedTables, put_checkpoint
+from omnigraph.versioning.gc.gc_roots import KEEP_ALL, Policy, RootReader, Roots, count_released
+from omnigraph.versioning.gc.object_inventory import (
+    PUBLISHABLE,
+    UNREFERENCED,
+    ObjectKind,
+    StoredObject,
+    list_before,
+)
+from omnigraph.versioning.log import Log
+from omnigraph.versioning.record import Record
+from omnigraph.versioning.retention_floors import Floors
+from omnigraph.versioning.transaction import Settings
+
+# Collections that others finish during this one; each of them lets go of more.
+ATTEMPTS_MAX: Final = 16
+_SECOND: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What went of one table, or of everything beside the tables if `table` is None.
+
+    `type_key` is None for a table that no kept commit has. `objects` counts them by kind, and
+    `error` is why they, or some of them, are still there.
+    """
+
+    table: str | None
+    type_key: str | None
+    objects: Mapping[str, int]
+    bytes: int
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a collection removed, or would remove.
+
+    `oldest` is the version of the oldest commit that is kept of each live branch, and `let_go`
+    counts the commits of live branches that can no longer be read, but could before; one that
+    several branches had counts once.
+    """
+
+    swept: tuple[Swept, ...]
+    oldest: Mapping[str, int] = field(default_factory=dict)
+    released_commits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What was stored before a cutoff, and then, what held commits."""
+
+    cutoff: int
+    stored: list[StoredObject]
+    committer: Committer
+    planner: Planner
+    before: Roots
+
+    def is_overtaken(self) -> bool:
+        """Whether others have let go of commits since."""
+        return _summarize_roots(self.planner.lines.read_roots(KEEP_ALL)) != _summarize_roots(
+            self.before
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _FreedSpace:
+    """What an attempt on a full disk removed, and what held commits before it."""
+
+    removed: list[StoredObject]
+    before: Roots
+
+
+class Collector:
+    """Collects one graph."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        tables: TableStore,
+        *,
+        tracer: Callable[[], TracedTables],
+        settings: Settings,
+    ) -> None:
+        self._objects = objects
+        self._tables = tables
+        # Made for one collection: what it opens must not push out what queries have open.
+        self._tracer = tracer
+        self._settings = settings
+
+    def collect(
+        self, policy: Policy = KEEP_ALL, *, is_dry: bool = True, grace_s: float | None = None
+    ) -> Collected:
+        """Remove what the policy lets go and what nothing refers to; a dry run only tells."""
+        grace_s = self._settings.grace_s if grace_s is None else grace_s
+        room: _FreedSpace | None = None
+        for number in count(1):
+            attempt = self._begin(policy, is_dry=is_dry, grace_s=grace_s)
+            try:
+                plan, kept = self._decide(attempt, is_dry=is_dry)
+            except (CorruptObjectError, CommitNotFoundError):
+                # Another collector may have let go of what was about to be kept here.
+                if number == ATTEMPTS_MAX or not attempt.is_overtaken():
+                    raise
+            except StorageFullError as error:
+                if room is not None:
+                    raise _build_no_space_error(error, attempt) from error
+                room = self._make_room(attempt)
+            else:
+                return self._finish(attempt, room, plan, kept, is_dry=is_dry)
+        raise AssertionError("the last attempt raises or returns")
+
+    def _begin(self, policy: Policy, *, is_dry: bool, grace_s: float) -> _Attempt:
+        """What there is, and what holds commits."""
+        started = self._settings.now_us()
+        cutoff = max(0, started - int(grace_s * _SECOND))
+        # Listed before any root is read: what is published from here on is not in this list,
+        # or is referred to by a root.
+        stored = list_before(self._objects, cutoff)
+        # Nothing remembered: the roots are those that are stored.
+        log = Log(self._objects)
+        committer = Committer(log, self._tables, self._settings)
+        branches = Branches(committer)
+        lines = RootReader(log, branches, started_us=started, grace_s=grace_s)
+        expired = [hold.name for hold in branches.holds.list() if hold.created_at < cutoff]
+        if not is_dry:
+            # Removed before anything is let go: a write that finds its hold can rely on it.
+            self._objects.delete(expired)
+        before = lines.read_roots(policy, ended=expired)
+        return _Attempt(cutoff, stored, committer, Planner(log, branches, lines), before)
+
+    def _decide(self, attempt: _Attempt, *, is_dry: bool) -> tuple[Plan, Trace]:
+        """What is kept. Unless the run is dry, what is not kept is let go of."""
+        plan, kept = self._plan_kept(attempt.before, attempt.planner)
+        if not is_dry and self._release_commits(plan, kept, attempt):
+            # Branches, tags and commits that came meanwhile; from now on nothing can
+            # refer to what is removed.
+            plan = attempt.planner.plan(attempt.planner.lines.read_roots(KEEP_ALL))
+            kept.add(plan)
+        return plan, kept
+
+    def _make_room(self, attempt: _Attempt) -> _FreedSpace:
+        """Give up the reserve, and what no commit can ever refer to: that needs no statement."""
+        release_reserve(self._objects)
+        removed = [each for each in attempt.stored if each.kind in UNREFERENCED]
+        self._remove(removed)
+        return _FreedSpace(removed, attempt.before)
+
+    def _finish(
+        self, attempt: _Attempt, room: _FreedSpace | None, plan: Plan, kept: Trace, *, is_dry: bool
+    ) -> Collected:
+        garbage = [each for each in attempt.stored if not kept.is_kept(each.path)]
+        before = attempt.before
+        if room is not None:
+            # What the attempt on the full disk removed and let go belongs to the report.
+            garbage, before = room.removed + garbage, room.before
+        swept = tuple(self._sweep(garbage, plan, is_dry=is_dry))
+        collected = _build_report(swept, before, plan.roots)
+        if not is_dry:
+            self._move_past_floors(plan.roots)
+            keep_reserve(self._objects, branches=len(collected.oldest))
+        return collected
+
+    def _move_past_floors(self, roots: Roots) -> None:
+        """Leave each branch one floor to list. Last, because it takes room on a full disk."""
+        floors = Floors(self._objects)
+        # Where it fails, the next clean-up does it.
+        with suppress(StorageError):
+            for line in roots.lines:
+                floors.move_past(line.stream.id)
+
+    def _plan_kept(self, roots: Roots, planner: Planner) -> tuple[Plan, Trace]:
+        """What is kept. Damage is found here, before anything is let go."""
+        plan = planner.plan(roots)
+        kept = Trace(self._tracer(), self._objects)
+        kept.add(plan)
+        return plan, kept
+
+    def _release_commits(self, plan: Plan, kept: Trace, attempt: _Attempt) -> bool:
+        """State what is let go, and fence off the writes that may need what is to be removed.
+
+        Whether there is any. A crash leaves commits that cannot be read, and empty commits.
+        """
+        stored, committer = attempt.stored, attempt.committer
+        is_raised = _raise_floors(plan, committer.log, stored)
+        is_fenced = any(each.kind in PUBLISHABLE and not kept.is_kept(each.path) for each in stored)
+        if is_fenced:
+            committer.sweeps.declare(attempt.cutoff)
+            for line in plan.roots.lines:
+                if line.is_live:
+                    committer.fence(line.stream)
+        return is_raised or is_fenced
+
+    def _sweep(self, garbage: Sequence[StoredObject], plan: Plan, *, is_dry: bool) -> list[Swept]:
+        by_table: dict[str | None, list[StoredObject]] = {}
+        for each in garbage:
+            by_table.setdefault(each.table, []).append(each)
+        names = {pin.path: type_key for pin, type_key in [*plan.bases.items(), *plan.pins.items()]}
+        return [
+            _build_swept(table, None if table is None else names.get(table), found, error)
+            for table, found in sorted(by_table.items(), key=lambda item: item[0] or "")
+            for error in [None if is_dry else self._remove(found)]
+        ]
+
+    def _remove(self, found: Sequence[StoredObject]) -> str | None:
+        """Remove objects in any order, since nothing refers to them; why it failed, if it did."""
+        try:
+            self._objects.delete(
+                [each.path for each in found if each.kind is not ObjectKind.TEMPORARY]
+            )
+            temporary = [each.path for each in found if each.kind is ObjectKind.TEMPORARY]
+            remove_temporaries(self._objects.uri, temporary)
+        except StorageError as error:
+            return error.message
+        return None
+
+
+def _build_no_space_error(error: StorageFullError, attempt: _Attempt) -> StorageFullError:
+    live = sum(line.is_live for line in attempt.before.lines)
+    hint = (
+        f"free {compute_reserve_bytes(live) // 1024} KiB elsewhere on this disk, and run it again: a"
+        " clean-up states what it removes before it does"
+    )
+    return StorageFullError(error.operation, error.path, error.reason, hint=hint)
+
+
+def _summarize_roots(roots: Roots) -> tuple[dict[str, int], set[str]]:
+    """How far back each branch reached, and the tags."""
+    floors = {line.stream.id: line.previous_floor for line in roots.lines if line.is_live}
+    return floors, {tag.name for tag in roots.tags}
+
+
+def _build_report(swept: tuple[Swept, ...], before: Roots, after: Roots) -> Collected:
+    return Collected(
+        swept=swept,
+        oldest={line.stream.branch: line.floor for line in after.lines if line.is_live},
+        released_commits=count_released(before.lines, after.lines),
+    )
+
+
+def _raise_floors(plan: Plan, log: Log, stored: Sequence[StoredObject]) -> bool:
+    """State which commits are let go; whether there are any."""
+    for snapshot in plan.checkpoints:
+        put_checkpoint(log, snapshot)
+    raised = {
+        line.stream.id: line.floor for line in plan.roots.lines if line.floor > line.previous_floor
+    }
+    raised |= _find_deleted_floors(plan.roots, stored)
+    for stream_id, seq in raised.items():
+        log.floors.raise_to(stream_id, seq, partial(_records, log, stream_id))
+    return bool(raised)
+
+
+def _records(log: Log, stream_id: str, seqs: range) -> list[Record]:
+    stored = log.list_stored_seqs(stream_id, below=seqs.stop)
+    entries = log.read_many((stream_id, at) for at in stored if at in seqs)
+    return [entry for entry in entries if isinstance(entry, Record)]
+
+
+def _find_deleted_floors(roots: Roots, stored: Iterable[StoredObject]) -> dict[str, int]:
+    """Floors above everything, for the streams of branches that were deleted before the grace.
+
+    Somebody may still have a snapshot of them, and must be told before it is too late.
+    """
+    held = {line.stream.id for line in roots.lines}
+    ends: dict[str, int] = {}
+    for each in stored:
+        seq, stream_id = layout.parse_record_path(each.path), layout.stream_of(each.path)
+        if seq is not None and stream_id is not None and stream_id not in held:
+            ends[stream_id] = max(seq + 1, ends.get(stream_id, 0))
+    return ends
+
+
+def _build_swept(
+    table: str | None, type_key: str | None, found: Sequence[StoredObject], error: str | None
+) -> Swept:
+    kinds = Counter(each.kind for each in found)
+    return Swept(
+        table=table,
+        type_key=type_key,
+        objects={str(kind): kinds[kind] for kind in ObjectKind if kinds[kind]},
+        bytes=sum(each.size for each in found),
+        error=error,
+    )

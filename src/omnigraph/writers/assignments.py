@@ -1,0 +1,162 @@
+"""The constants of a statement: computed once, as values of the properties they are assigned to."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from typing import Final, Never, TypeAlias, assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.errors import Violation, WriteRefusedError
+from omnigraph.query import typed_tree
+from omnigraph.rows.evaluator import Params, evaluate_constant
+from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.schema.property_types import (
+    FLOATS,
+    NUMERIC,
+    EnumType,
+    ListType,
+    PropertyType,
+    Scalar,
+    ScalarType,
+    VectorType,
+)
+from omnigraph.schema.property_values import (
+    InvalidNumberError,
+    coerce_number,
+    describe_float_problem,
+)
+
+# What Arrow makes a cell of; a vector is an array of its numbers.
+Cell: TypeAlias = typed_tree.Value | bytes | npt.NDArray[np.float32]
+
+_HINTS: Final = {
+    "required": "give it a value, or declare its type with `?`",
+    "value": "pass a value that the type of the property can hold",
+}
+_BLOB_PREFIX = "base64:"
+_ARROW_NAMES = {
+    Scalar.I32: "Int32",
+    Scalar.I64: "Int64",
+    Scalar.U32: "UInt32",
+    Scalar.U64: "UInt64",
+}
+
+
+class ExternalBlobError(WriteRefusedError):
+    """A blob that is named by its address; it matters only where there is an entity to have it."""
+
+
+def evaluate_assignments(
+    type_: NodeType | EdgeType, assignments: Iterable[typed_tree.Assign], params: Params
+) -> dict[str, Cell]:
+    """The value of each assigned property, by its name; whatever does not fit is refused."""
+    cells: dict[str, Cell] = {}
+    for assign in assignments:
+        name, property_type = assign.property, type_.properties[assign.property].type
+        value = evaluate_constant(assign.value, params)
+        if value is None and not property_type.is_nullable:
+            message = f"cannot assign null to non-nullable property '{name}' of {type_.name}"
+            _raise_refused(message, rule="required", type_name=type_.name, property_=name)
+        try:
+            cells[name] = None if value is None else _coerce_cell(value, property_type)
+        except _ExternalBlobValueError as misfit:
+            message = f"{type_.name}.{name}: {misfit}"
+            violation = Violation("value", message, type_name=type_.name, property=name)
+            raise ExternalBlobError(
+                message, violations=[violation], hint=_HINTS["value"]
+            ) from misfit
+        except ValueError as misfit:
+            message = f"{type_.name}.{name}: {misfit}"
+            _raise_refused(message, rule="value", type_name=type_.name, property_=name)
+    return cells
+
+
+def evaluate_insert(
+    type_: NodeType | EdgeType, assignments: Iterable[typed_tree.Assign], params: Params
+) -> dict[str, Cell]:
+    """The same for a new entity, which needs a value for every required property."""
+    cells = evaluate_assignments(type_, assignments, params)
+    for name, property_ in type_.properties.items():
+        # The checker lets a vector be left out that could be embedded; nothing embeds it here.
+        if name not in cells and not property_.type.is_nullable:
+            message = f"missing required property '{name}' of {type_.name}"
+            _raise_refused(message, rule="required", type_name=type_.name, property_=name)
+    return cells
+
+
+def evaluate_end(type_name: str, name: str, expr: typed_tree.Expr, params: Params) -> str:
+    """The id of the node at one end of a new edge, `from` or `to`."""
+    value = evaluate_constant(expr, params)
+    if value is None:
+        message = f"cannot assign null to an end of {type_name}"
+        _raise_refused(message, rule="required", type_name=type_name, property_=name)
+    assert isinstance(value, str), "the checker lets nothing else through"
+    return value
+
+
+class _ExternalBlobValueError(ValueError):
+    """A text that would be the address of a blob."""
+
+
+def _raise_refused(message: str, *, rule: str, type_name: str, property_: str) -> Never:
+    violation = Violation(rule, message, type_name=type_name, property=property_)
+    raise WriteRefusedError(message, violations=[violation], hint=_HINTS[rule])
+
+
+def _coerce_cell(value: typed_tree.Value, type_: PropertyType) -> Cell:
+    """A value as a property keeps it; ValueError if it does not fit."""
+    match type_.value:
+        case ScalarType(Scalar.BLOB):
+            return _decode_blob(value)
+        case ScalarType(scalar):
+            return _coerce_scalar(value, scalar)
+        case EnumType():
+            return _coerce_scalar(value, Scalar.STRING)
+        case ListType(element):
+            return tuple(_coerce_scalar(item, element) for item in _require_items(value))
+        case VectorType(dimension):
+            return _coerce_vector(_require_items(value), dimension)
+    assert_never(type_.value)
+
+
+def _require_items(value: typed_tree.Value) -> tuple[typed_tree.Value, ...]:
+    assert isinstance(value, tuple), "the checker lets nothing else through"
+    if None in value:
+        raise ValueError("null is not allowed as an element")
+    return value
+
+
+def _coerce_scalar(value: typed_tree.Value, scalar: Scalar) -> typed_tree.Value:
+    if scalar not in NUMERIC:
+        return value
+    assert isinstance(value, int | float), "the checker lets nothing else through"
+    try:
+        return coerce_number(value, scalar)
+    except InvalidNumberError as misfit:
+        if scalar in FLOATS or value != value // 1:
+            raise ValueError(f"{value} {misfit}") from misfit
+        raise ValueError(f"{value} exceeds {_ARROW_NAMES[scalar]} range") from misfit
+
+
+def _decode_blob(text: typed_tree.Value) -> bytes:
+    assert isinstance(text, str), "the checker lets nothing else through"
+    if not text.startswith(_BLOB_PREFIX):
+        raise _ExternalBlobValueError("a blob must be base64 text; an external URI is not allowed")
+    try:
+        return base64.b64decode(text.removeprefix(_BLOB_PREFIX), validate=True)
+    except ValueError as failure:
+        raise ValueError(f"invalid base64: {failure}") from failure
+
+
+def _coerce_vector(items: tuple[typed_tree.Value, ...], dimension: int) -> npt.NDArray[np.float32]:
+    assert len(items) == dimension, "the checker and the binding of parameters compare lengths"
+    with np.errstate(over="ignore"):
+        numbers = np.asarray(items, np.float64).astype(np.float32)
+    is_finite = np.isfinite(numbers)
+    if not is_finite.all():
+        bad = items[int(np.argmin(is_finite))]
+        raise ValueError(f"{bad} {describe_float_problem(bad, Scalar.F32)}")
+    return numbers

@@ -1,0 +1,351 @@
+"""The schema of the merged state: what it is, where its columns lie on each side, how ours gets it.
+
+`merge_view_schemas` is pure but for reading; `bridge` makes the tables that the merged schema needs
+beyond those of ours, which nobody sees before a record names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from omnigraph.rows.columns import TableShape, build_table_shape
+from omnigraph.rows.view import View, table_types_of
+from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
+from omnigraph.schema.identity_map import map_identities
+from omnigraph.schema.merging import (
+    DroppedElement,
+    NewNumbers,
+    SchemaConflict,
+    SchemaMerge,
+    UntouchedTypes,
+    WrittenSchema,
+    merge_written_schemas,
+)
+from omnigraph.schema.migration import Step, plan_steps
+from omnigraph.storage.tables.blob_columns import is_blob
+from omnigraph.storage.tables.pins import Pin
+from omnigraph.versioning.effects import AddColumns, Effect, EffectApplier, Register, Rename
+from omnigraph.versioning.first_parents import is_on_line
+from omnigraph.versioning.footprint import unite_footprints
+from omnigraph.versioning.schema_store import Schemas, StoredSchema
+from omnigraph.versioning.transaction import Transaction
+from omnigraph.writers.schema_migration import (
+    build_schema_effects,
+    choose_first_number,
+    create_type_table,
+)
+
+__all__ = [
+    "DroppedElement",
+    "MergedSchema",
+    "MergedType",
+    "NewNumbers",
+    "SchemaBridge",
+    "SchemaConflict",
+    "SideType",
+    "UntouchedTypes",
+    "build_bridge",
+    "conform_rows",
+    "merge_schemas",
+    "merge_view_schemas",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SideType:
+    """Where a merged type lies on one side: its name there, and the columns of its properties.
+
+    `columns` has, for columns of the merged table, those of the table there; a property that the
+    side does not have is absent, and null in every row.
+    """
+
+    key: TypeKey
+    columns: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class MergedType:
+    """A type of the merged schema, and where it lies on each side that has it."""
+
+    key: TypeKey
+    shape: TableShape
+    base: SideType | None
+    ours: SideType | None
+    theirs: SideType | None
+
+    @property
+    def is_adoptable(self) -> bool:
+        """Whether the table of theirs holds everything where the merged table would hold it."""
+        columns = self.shape.columns.values()
+        there = self.theirs
+        return there is not None and all(there.columns.get(each) == each for each in columns)
+
+
+@dataclass(frozen=True)
+class MergedSchema:
+    """The schema of the merged state; with conflicts it is ours.
+
+    `dropped` is what one side dropped and the other one kept: its values are gone in the merged
+    state. `steps` are what the schema changes about ours.
+    """
+
+    source: str
+    accepted: AcceptedSchema
+    is_ours: bool
+    types: Mapping[TypeKey, MergedType]
+    dropped: tuple[DroppedElement, ...] = ()
+    conflicts: tuple[SchemaConflict, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class SchemaBridge:
+    """Ours as if the merged schema were in force already, and the way there.
+
+    Prepare on `view`; `settled` makes of the result a transaction on ours itself.
+    """
+
+    view: View
+    merged: MergedSchema
+    target: View
+    schema: StoredSchema | None = None
+    effects: tuple[Effect, ...] = field(default=())
+
+    def old_key_of(self, key: TypeKey) -> TypeKey:
+        """The name of a merged type on ours, or its only name if it is new there."""
+        ours = self.merged.types[key].ours
+        return key if ours is None else ours.key
+
+    def settle_transaction(self, transaction: Transaction) -> Transaction:
+        """The transaction with the changes of the schema, and names as ours has them before it."""
+        if self.schema is None:
+            return transaction
+        new = {str(key) for key, type_ in self.merged.types.items() if type_.ours is None}
+        rows = [(each.type_key in new, self._rename_effect(each)) for each in transaction.effects]
+        return replace(
+            transaction,
+            snapshot=self.target.snapshot,
+            effects=tuple(self._sort_effects(rows)),
+            footprint=unite_footprints(
+                {self._old_names.get(key, key): reads}
+                for key, reads in transaction.footprint.items()
+            ),
+            schema=self.schema.digest,
+        )
+
+    def _sort_effects(self, rows: list[tuple[bool, Effect]]) -> Iterator[Effect]:
+        """What happens to types of ours, then new types, which may take over a name, then names."""
+        yield from (each for each in self.effects if not isinstance(each, Register | Rename))
+        yield from (each for is_new, each in rows if not is_new)
+        yield from (each for each in self.effects if isinstance(each, Register))
+        yield from (each for is_new, each in rows if is_new)
+        yield from (each for each in self.effects if isinstance(each, Rename))
+
+    def _rename_effect(self, effect: Effect) -> Effect:
+        return replace(effect, type_key=self._old_names.get(effect.type_key, effect.type_key))
+
+    @cached_property
+    def _old_names(self) -> dict[str, str]:
+        return {str(key): str(self.old_key_of(key)) for key in self.merged.types}
+
+
+def merge_view_schemas(
+    base: View, ours: View, theirs: View, *, by_name: bool = False
+) -> MergedSchema:
+    """The schema of the merged state of three views.
+
+    With `by_name` the base is no ancestor of ours: what both lines added under one name is the
+    same.
+    """
+    return merge_schemas(
+        base.schema,
+        ours.schema,
+        theirs.schema,
+        numbers=NewNumbers(
+            choose_first_number(ours.snapshot, ours.accepted, theirs.accepted),
+            # What is undone on a branch gets back what it had.
+            is_past=is_on_line(ours.snapshot, theirs.snapshot.ref),
+        ),
+        untouched=UntouchedTypes(
+            _list_untouched_types(base, ours), _list_untouched_types(base, theirs)
+        ),
+        by_name=by_name,
+    )
+
+
+def merge_schemas(
+    base: StoredSchema,
+    ours: StoredSchema,
+    theirs: StoredSchema,
+    *,
+    numbers: NewNumbers | None = None,
+    untouched: UntouchedTypes | None = None,
+    by_name: bool = False,
+) -> MergedSchema:
+    """The schema of the merged state: ours with what theirs changed since the base.
+
+    A type that one side dropped and added again is no conflict if the other side has left its
+    entities `untouched`.
+    """
+    # A schema of theirs that is still the base's is looked at too: entities of theirs may be of
+    # types that ours dropped, or dropped and added again.
+    if theirs.digest == ours.digest:
+        merge = SchemaMerge(_to_written_schema(ours))
+    else:
+        merge = merge_written_schemas(
+            _to_written_schema(base),
+            _to_written_schema(ours),
+            _to_written_schema(theirs),
+            numbers=numbers,
+            untouched=untouched,
+            is_descended=not by_name,
+        )
+    return _build_merged_schema(merge, (base.accepted, ours, theirs.accepted), by_name=by_name)
+
+
+def conform_rows(rows: pa.Table, there: SideType, shape: TableShape) -> pa.Table:
+    """Rows that were read on a side as rows of the merged table.
+
+    Ids, ends and what belongs to the table itself stay; properties the side lacks are null.
+    """
+    own = {column: name for name, column in there.columns.items()}
+    known = set(shape.columns.values())
+    kept = [name for name in rows.column_names if name in own or name not in known]
+    columns = {own.get(name, name): rows[name] for name in kept}
+    for each in shape.schema:
+        if each.name not in columns:
+            columns[each.name] = pa.nulls(rows.num_rows, each.type)
+    names = [name for name in shape.schema.names if name in columns]
+    extra = [name for name in columns if name not in shape.schema.names]
+    return pa.table({name: columns[name] for name in (*names, *extra)})
+
+
+def build_bridge(
+    merged: MergedSchema,
+    target: View,
+    *,
+    schemas: Schemas,
+    adopted: Mapping[TypeKey, Pin] | None = None,
+) -> SchemaBridge:
+    """Bring ours to the merged schema, as far as that can be done before a commit.
+
+    Types that are `adopted` get their tables from theirs; a new one of them is empty in the view.
+    """
+    if merged.is_ours:
+        return SchemaBridge(target, merged, target)
+    elsewhere = adopted or {}
+    # Until a record names them, tables and schema are garbage.
+    found = build_schema_effects(
+        target.accepted, merged.accepted, target.tables, elsewhere=elsewhere
+    )
+    effects = tuple(_iter_missing_effects(found, target))
+    stored = schemas.put(merged.source, merged.accepted)
+    touched = EffectApplier(target.tables, effects).apply(target.snapshot.pins)
+    pins = {**target.snapshot.pins, **touched}
+    for key in elsewhere:
+        if merged.types[key].ours is None:
+            pins[str(key)] = create_type_table(merged.accepted, key, target.tables)
+    snapshot = replace(
+        target.snapshot,
+        schema=stored.digest,
+        pins={key: pin for key, pin in pins.items() if pin is not None},
+    )
+    return SchemaBridge(View(snapshot, stored, target.tables), merged, target, stored, effects)
+
+
+def _to_written_schema(stored: StoredSchema) -> WrittenSchema:
+    return WrittenSchema(stored.source, stored.accepted)
+
+
+def _iter_missing_effects(effects: Iterable[Effect], target: View) -> Iterator[Effect]:
+    """Effects without columns that tables still have: a property that was dropped is back."""
+    for effect in effects:
+        if not isinstance(effect, AddColumns):
+            yield effect
+            continue
+        known = set(target.tables.open(target.snapshot.pins[effect.type_key]).schema.names)
+        fields = [each for each in effect.schema if each.name not in known]
+        if fields:
+            yield AddColumns(effect.type_key, pa.schema(fields))
+
+
+def _list_untouched_types(base: View, side: View) -> frozenset[TypeKey]:
+    now = map_identities(base.accepted, side.accepted).types
+    before, after = base.snapshot.pins, side.snapshot.pins
+    return frozenset(
+        key for key in base.types if key in now and after.get(str(now[key])) == before.get(str(key))
+    )
+
+
+def _build_merged_schema(
+    merge: SchemaMerge,
+    schemas: tuple[AcceptedSchema, StoredSchema, AcceptedSchema],
+    *,
+    by_name: bool,
+) -> MergedSchema:
+    base, ours, theirs = schemas
+    accepted = merge.schema.accepted
+    sides = [
+        _index_side_shapes(base, accepted, by_name=by_name),
+        _index_side_shapes(ours.accepted, accepted, by_name=False),
+        _index_side_shapes(theirs, accepted, by_name=by_name),
+    ]
+    types = {}
+    for key in table_types_of(accepted.catalog):
+        shape = build_table_shape(accepted, key)
+        found = (_build_side_type(places.get(key), shape) for places in sides)
+        types[key] = MergedType(key, shape, *found)
+    is_ours = merge.schema.source == ours.source and accepted == ours.accepted
+    return MergedSchema(
+        source=merge.schema.source,
+        accepted=accepted,
+        is_ours=is_ours,
+        types=types,
+        dropped=merge.dropped,
+        conflicts=merge.conflicts,
+        steps=() if is_ours else tuple(plan_steps(ours.accepted, accepted)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _SideShape:
+    """A type of a side, with the names of its properties by their merged names."""
+
+    shape: TableShape
+    names: Mapping[str, str]
+
+
+def _index_side_shapes(
+    side: AcceptedSchema, merged: AcceptedSchema, *, by_name: bool
+) -> dict[TypeKey, _SideShape]:
+    known = map_identities(side, merged, by_name=by_name)
+    return {
+        known.types[key]: _SideShape(
+            build_table_shape(side, key),
+            {new: old for old, new in known.properties_of(key).items()},
+        )
+        for key in table_types_of(side.catalog)
+        if key in known.types
+    }
+
+
+def _build_side_type(place: _SideShape | None, shape: TableShape) -> SideType | None:
+    if place is None:
+        return None
+    columns = {
+        column: place.shape.columns[place.names[name]]
+        for name, column in shape.columns.items()
+        if name in place.names and _has_same_values(place, place.names[name], shape, column)
+    }
+    return SideType(place.shape.type_key, columns)
+
+
+def _has_same_values(place: _SideShape, name: str, shape: TableShape, column: str) -> bool:
+    """Whether values of a side fit a merged column: what has one name only may be another thing."""
+    ours = place.shape.schema.field(place.shape.columns[name])
+    merged = shape.schema.field(column)
+    return bool(ours.type == merged.type) and is_blob(ours) == is_blob(merged)

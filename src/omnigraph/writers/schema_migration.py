@@ -1,0 +1,172 @@
+"""Schemas that come into force: the first one of a graph, and every one that replaces it.
+
+A migration is a commit like any other. Added properties are nullable columns at the end of their
+table, added types are empty tables; renames, drops, wider enums and documentation change nothing
+but the schema that the commit names. Other branches keep the schema they have.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from omnigraph.errors import ConflictError, MigrationUnsupportedError
+from omnigraph.rows.columns import build_table_shape
+from omnigraph.rows.view import View, table_types_of
+from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.migration import MigrationPlan, plan_migration
+from omnigraph.schema.schema_identity import accept_schema
+from omnigraph.storage.objects import layout
+from omnigraph.storage.tables.lance_tables import Tables
+from omnigraph.storage.tables.pins import Pin
+from omnigraph.versioning.effects import AddColumns, Drop, Effect, Register, Rename
+from omnigraph.versioning.log_snapshot import Snapshot
+from omnigraph.versioning.record import MAIN, NO_SIGNATURE, Signature
+from omnigraph.versioning.schema_store import Schemas, StoredSchema
+from omnigraph.versioning.transaction import Transaction
+
+# A path names one life of a table. Eight hex digits keep the lives of a type's name apart.
+_LIFE_BYTES = 4
+# A number means the same on every branch. The main branch counts on; any other one leaves room for
+# what main may number meanwhile, and then a random gap, so that no two give the same number.
+_NUMBER_GAP_MIN = 2**20
+_NUMBER_GAP_MAX = 2**36
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaText:
+    """A schema as its author wrote it, and the checked catalog of that very text."""
+
+    source: str
+    catalog: Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCreation:
+    """What the first record of a graph names."""
+
+    schema: StoredSchema
+    pins: Mapping[str, Pin]
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """The steps to another schema and the write that takes them; None if there is none to make."""
+
+    plan: MigrationPlan
+    transaction: Transaction | None
+
+    def rebuild_transaction(self, snapshot: Snapshot) -> Transaction | None:
+        """The same write on a newer snapshot, for `prepare_again`.
+
+        The steps depend on the schema alone, so whatever happened to entities does not matter.
+        """
+        if self.transaction is None:
+            return None
+        if snapshot.schema != self.transaction.snapshot.schema:
+            raise ConflictError(
+                f"another schema came into force on branch '{snapshot.stream.branch}'"
+                " while this one was applied",
+                type_key="schema",
+                commit=snapshot.commit,
+            )
+        return replace(self.transaction, snapshot=snapshot)
+
+
+def create_initial_tables(text: SchemaText, *, tables: Tables, schemas: Schemas) -> GraphCreation:
+    """The schema and the empty tables of a new graph."""
+    accepted = accept_schema(text.catalog).schema
+    # A crash anywhere in here leaves tables and a schema that no record names.
+    stored = schemas.put(text.source, accepted)
+    pins = {
+        str(type_key): create_type_table(accepted, type_key, tables)
+        for type_key in table_types_of(accepted.catalog)
+    }
+    return GraphCreation(stored, pins)
+
+
+def build_migration(
+    view: View,
+    text: SchemaText,
+    *,
+    tables: Tables,
+    schemas: Schemas,
+    signature: Signature = NO_SIGNATURE,
+) -> Migration:
+    """The write that brings a schema text into force on the branch of a view.
+
+    The text in force gives no write; one that differs from it in comments or layout only gives a
+    write without steps.
+    """
+    numbers_from = choose_first_number(view.snapshot, view.accepted)
+    plan = plan_migration(view.accepted, text.catalog, numbers_from=numbers_from)
+    if plan.schema is None:
+        raise MigrationUnsupportedError(plan.refusal or "the schema cannot be brought into force")
+    if not plan.steps and text.source == view.schema.source:
+        return Migration(plan, None)
+    # Until a record names them, new tables and the schema are garbage.
+    effects = tuple(build_schema_effects(view.accepted, plan.schema, tables))
+    stored = schemas.put(text.source, plan.schema)
+    return Migration(
+        plan,
+        Transaction(view.snapshot, effects, changes={}, schema=stored.digest, signature=signature),
+    )
+
+
+def choose_first_number(snapshot: Snapshot, *schemas: AcceptedSchema) -> int:
+    """Where the numbers start that a branch gives to what is new in its next schema."""
+    beyond = max(accepted.next_identity_id for accepted in schemas)
+    if snapshot.stream.id == MAIN.id:
+        return beyond
+    return beyond + _NUMBER_GAP_MIN + secrets.randbelow(_NUMBER_GAP_MAX)
+
+
+def build_schema_effects(
+    old: AcceptedSchema,
+    new: AcceptedSchema,
+    tables: Tables,
+    *,
+    elsewhere: Container[TypeKey] = frozenset(),
+) -> Iterator[Effect]:
+    """What a schema does to tables, by the identities of types, whatever they are called.
+
+    Types `elsewhere`, by their new names, get their tables from somebody else.
+    """
+    before, after = _index_tabled_types(old), _index_tabled_types(new)
+    # A type may end while another one begins under its name.
+    for number, type_key in before.items():
+        if number not in after:
+            yield Drop(str(type_key))
+    for number, type_key in after.items():
+        old_key = before.get(number)
+        if old_key is None:
+            if type_key not in elsewhere:
+                yield Register(str(type_key), create_type_table(new, type_key, tables))
+            continue
+        added = _list_added_columns(old, old_key, new, type_key)
+        if added and type_key not in elsewhere:
+            yield AddColumns(str(old_key), pa.schema(added))
+        if old_key != type_key:
+            yield Rename(str(old_key), str(type_key))
+
+
+def _index_tabled_types(accepted: AcceptedSchema) -> dict[int, TypeKey]:
+    types = table_types_of(accepted.catalog)
+    return {accepted.identities[type_key].id: type_key for type_key in types}
+
+
+def _list_added_columns(
+    old: AcceptedSchema, old_key: TypeKey, new: AcceptedSchema, type_key: TypeKey
+) -> list[pa.Field]:
+    known = set(build_table_shape(old, old_key).schema.names)
+    return [field for field in build_table_shape(new, type_key).schema if field.name not in known]
+
+
+def create_type_table(accepted: AcceptedSchema, type_key: TypeKey, tables: Tables) -> Pin:
+    """An empty table for a type."""
+    path = layout.build_table_path(str(type_key), secrets.token_hex(_LIFE_BYTES))
+    return tables.create(path, build_table_shape(accepted, type_key).schema)

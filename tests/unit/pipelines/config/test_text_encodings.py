@@ -1,0 +1,133 @@
+"""Text is decoded strictly: bytes that are not text spoil their record, and nothing else."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.errors import PipelineInvalidError, SourceRefusedError
+from omnigraph.pipelines.config import text_encodings
+from omnigraph.pipelines.config.definition import FileSource
+from omnigraph.pipelines.config.text_encodings import (
+    ENCODINGS,
+    decode_text,
+    find_absent_names,
+    is_text,
+    iter_text_lines,
+)
+from omnigraph.pipelines.sources.file_source import (
+    _read_remote_schema,
+    find_undecodable_files,
+    list_files,
+    read_lines,
+    read_rows,
+)
+from unit.pipelines.definitions import PEOPLE, read
+
+BAD = b"login,name\nada,Ad\xe9\nbo,B\xef\xbf\xbd\ncy,\xff\n"
+
+
+def _numbers(count: int) -> pa.RecordBatch:
+    return pa.record_batch({"id": pa.array(range(count), pa.int64())})
+
+
+def _source(folder: Path, name: str, data: bytes, encoding: str = "utf-8") -> FileSource:
+    (folder / name).write_bytes(data)
+    return FileSource((str(folder / name),), encoding=encoding)
+
+
+def _rows(source: FileSource) -> list[dict[str, Any]]:
+    found = list_files(source)
+    batches = read_rows(found, _read_remote_schema(found), iter([_numbers(len(found.files))]))
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def _texts(source: FileSource) -> list[str]:
+    found = list_files(source)
+    batches = read_lines(found, source.is_multiline, iter([_numbers(len(found.files))]))
+    return [text for batch in batches for text in batch.column(0).to_pylist()]
+
+
+@pytest.mark.parametrize("block", [1, 3, 1 << 20])
+def test_rows_of_csv_with_bytes_that_are_not_text_are_unreadable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(text_encodings, "_BLOCK_BYTES", block)
+    rows = _rows(_source(tmp_path, "a.csv", BAD))
+    # A replacement character that the file itself has is text like any other.
+    assert [row["_corrupt_record"] for row in rows] == ["ada,Ad�", None, "cy,�"]
+    assert rows[1]["name"] == "B�"
+
+
+def test_a_file_is_read_in_its_encoding(tmp_path: Path) -> None:
+    data = "login,name\nada,Adé €\n".encode("windows-1252")
+    (row,) = _rows(_source(tmp_path, "a.csv", data, "windows-1252"))
+    assert (row["name"], row["_corrupt_record"]) == ("Adé €", None)
+    lines = '{"login": "adé"}\n'.encode("iso-8859-1")
+    assert _texts(_source(tmp_path, "a.jsonl", lines, "iso-8859-1")) == ['{"login": "adé"}\n']
+
+
+def test_bytes_that_an_encoding_does_not_have_are_found_in_every_encoding(tmp_path: Path) -> None:
+    # This code has no meaning in windows-1252.
+    rows = _rows(_source(tmp_path, "a.csv", b"login\nad\x81\nbo\n", "windows-1252"))
+    assert [row["_corrupt_record"] for row in rows] == ["ad�", None]
+    for encoding in ENCODINGS:
+        assert list(iter_text_lines(io.BytesIO(b'{"a": 1}\n'), encoding)) == [['{"a": 1}\n']]
+
+
+def test_a_line_of_json_that_is_not_text_cannot_be_read_as_json(tmp_path: Path) -> None:
+    good, bad = b'{"login": "ada"}\n', b'{"login": "b\xff"}\n'
+    texts = _texts(_source(tmp_path, "a.jsonl", good + bad + good))
+    assert texts == [good.decode(), '�{"login": "b�"}\n', good.decode()]
+
+
+@pytest.mark.parametrize("block", [1, 1 << 20])
+def test_files_that_are_not_text_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(text_encodings, "_BLOCK_BYTES", block)
+    for name, data in {"a.csv": b"a\n\xc3\xa9\n", "b.csv": b"a\n\xe9\n", "c.csv": b"\xc3"}.items():
+        (tmp_path / name).write_bytes(data)
+    found = list_files(FileSource((str(tmp_path),)))
+    numbers = [
+        each
+        for batch in find_undecodable_files(found, iter([_numbers(3)]))
+        for each in batch.column(0).to_pylist()
+    ]
+    assert numbers == [1, 2]
+    assert is_text(io.BytesIO("é".encode()), "utf-8")
+
+
+@pytest.mark.parametrize("block", [1, 4, 1 << 20])
+def test_names_are_found_wherever_they_are(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(text_encodings, "_BLOCK_BYTES", block)
+    wanted = {name: f'"{name}"'.encode() for name in ("login", "age", "name")}
+    assert find_absent_names(io.BytesIO(b'{"login": 1}\n{"age": 2}\n'), wanted) == {
+        "name": b'"name"'
+    }
+
+
+def test_a_header_that_is_not_text_is_refused_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(SourceRefusedError, match=r"a\.csv line 1: column n�me is not text"):
+        _rows(_source(tmp_path, "a.csv", b"login,n\xe4me\nada,x\n"))
+
+
+def test_bytes_of_messages_are_text_or_not() -> None:
+    assert decode_text("é".encode()) == ("é", True)
+    assert decode_text(b"a\xff") == ("a�", False)
+
+
+def test_an_encoding_is_one_that_is_known_and_for_text_only(tmp_path: Path) -> None:
+    text = PEOPLE.replace("people.jsonl", "people.jsonl, encoding: utf8x")
+    with pytest.raises(PipelineInvalidError, match="'utf8x' is no encoding"):
+        read(tmp_path, text)
+    pipeline = read(tmp_path, PEOPLE.replace("people.jsonl", "people.jsonl, encoding: iso-8859-1"))
+    (source,) = pipeline.sources.values()
+    assert isinstance(source, FileSource)
+    assert source.encoding == "iso-8859-1"
+    with pytest.raises(SourceRefusedError, match="'encoding' is not for parquet files"):
+        list_files(_source(tmp_path, "a.parquet", b"", "iso-8859-1"))
