@@ -1,32 +1,23 @@
-"""Bulk writes, cut into units that run in this process or on Spark.
+"""Bulk loads: an input of any size is cut into splits, which run as tasks here or on Spark.
 
 In: files, staged tables or texts, and a view. Out: one transaction for the publisher. Guarantee:
-that of a load in one process, in its words, for an input of any size. A unit may be run more than
-once: what it writes is seen by nobody until the driver, which takes one answer of each, commits it.
+the result and the error messages of a load in one process, for an input of any size. A task may run
+more than once: its rows are not visible until the driver, which accepts one result of each task,
+commits them.
 
-    runner         who runs the units
-    sources        what a load reads, and what has to be staged for that
-    units          the parts into which files are cut
-    stores         the graph as a worker sees it
-    notes          what tasks leave for each other
-    attending      the units that are under way, and what they have written
-    streams        the bytes and batches of a unit
-    unit_reading   a unit read by the readers of every load
-    rows           rows identified, and without those that break a rule by themselves
-    heads          what is wrong with table files, before their rows are read
-    writing        the task that reads, checks and writes a unit, and notes the hashes of its rows
-    hashes         sorted files of hashes
-    comparing      the task that compares the hashes of all units
-    probing        the tasks that look through committed rows
-    examining      a load compared with itself and with what is committed
-    gathering      the task that reads suspected rows back
-    explaining     suspected rows judged by the rules of every write
-    staged_load    what the units wrote
-    places         where records are
-    problems       what is wrong with single records
-    raw_texts      the task that reads bad records again
-    origins        the records that rows were made of, for sources that know them
-    rejects        bad records as an error, and as a file
-    publication    a valid load as a transaction
-    load           all of it in order
+    bulk_load           one load, from its source to its transaction
+    bulk_sources        what a load reads; tables and texts are staged beside the graph
+    splits              file ranges and input splits, and the graph as a worker opens it
+    task_runner         the interface that runs tasks, and the runner that uses local threads
+    task_tracking       which tasks are running, what they wrote, and the objects they exchange
+    split_writer        the task that reads, checks and writes a split, and stores its key hashes
+    split_reader        reads a split with the same readers as every other load
+    row_checks          assigns ids, and removes rows that break a rule on their own
+    hash_files          sorted files of hashes of ids and key tuples
+    staged_load         the results of all splits, and where each record is
+    constraint_checks   compares a staged load with itself and with the committed tables, by hash
+    key_join            its tasks: duplicate, missing and shared keys, and edge counts
+    bulk_violations     reads suspected rows back and validates them by value
+    bulk_rejects        rejected records, as an error and as a Parquet file
+    bulk_commit         the transaction of a valid load
 """
