@@ -3,15 +3,20 @@
 In: arguments and files. Out: a document on standard output (for people, or JSON with `--json`),
 diagnostics on standard error, and an exit code: 0 success, 1 failure, 2 wrong arguments, 4 a lost
 `--if-commit`, 130 interrupted. Guarantee: a command that fails prints nothing on standard output
-unless `--json` asked for a structured failure; a flag that a command cannot use is refused before
-anything is read or written.
+unless `--json` asked for a structured failure; a flag that a command does not support is refused
+before anything is read or written.
 
-Modules, in order of control flow: `app` (the command tree and the help legend), `verbs` (how a
-function becomes a command), `scope` (global flags and addresses), `options` (options that commands
-share), `graphs` (opening a graph, and what surrounds a write), the commands (`graph_commands`,
-`load`, `query_commands` with `statements`, `branch_commands`, `commit_commands`,
-`schema_commands`, `blob_commands`, `lint`, `fmt`), `files` and `schema_files` (reading what
-arguments name), `failures` (errors as messages and exit codes), `views` (human and JSON output).
+    app                the command tree and the help text
+    command_line       runs one command line: old spellings, failures, exit
+    command_registry   how a function becomes a command, with its option groups
+    global_options     the global flags, which commands take them, and graph addresses
+    shared_options     option groups that several commands share
+    spark_options      the option group that selects an engine and a Spark session
+    graph_access       opens the graph of a command; confirmation and interrupts around a write
+    local_files        reads and replaces the files that arguments name
+    commands           the commands, one module per group
+    views              their output, for people and as JSON
+    command_errors     errors as messages and exit codes
 """
 
 from omnigraph.cli.app import main

@@ -1,10 +1,17 @@
 """What commands print: text for people, or one JSON document.
 
-Commands build plain data and hand it to a view; the two views cannot drift because both get the
-same objects. Documents go to standard output, diagnostics and failures to standard error.
+In: plain data from a command. Out: text on the two output streams. Guarantee: both forms are made
+from the same object, so they cannot drift; documents go to standard output, diagnostics and
+failures to standard error.
 
-Modules: `streams` (the two output streams), `documents` (answers with both views), `rows` (results
-of queries in five formats), `alignment` (columns), `progress` (a bar while a long command runs).
+    answer_views        the interface of an answer, and the answers of most commands
+    query_views         rows in five formats, and explanations of plans
+    change_views        diffs, change feeds, histories and blame
+    merge_views         merges and their conflicts
+    maintenance_views   clean-up, repair, tags and indexes
+    pipeline_views      pipelines and their runs
+    progress_bars       bars on standard error while a long command runs
+    output_streams      writes to both streams, and aligns columns
 """
 
 from omnigraph.cli.views.output_streams import (
