@@ -1,8 +1,12 @@
-"""Embeddings: a text in, a unit vector of 32-bit floats out.
+"""Embeddings: text to unit vectors of 32-bit floats.
 
-`embedder` says what an embedder is. `configured` makes the one that the environment describes: its
-`profile` names a provider, which `client` asks over HTTP, or `mock`, an embedder without a model,
-for tests. `vectors` checks and normalises what an embedder returns.
+In: a text, a dimension and the environment of the process. Out: a vector. Guarantee: a vector has
+the requested dimension and length one, or an `EmbeddingError` states why there is none.
+
+    configured_embedder   the embedder of the environment, created on first use; a mock for tests
+    embedding_profile     the provider and its settings, read from the environment
+    http_embedder         a provider over HTTP, with retries and a deadline
+    embedder              the interfaces of an embedder, and the check of its vectors
 """
 
 from omnigraph.embedding.configured_embedder import ConfiguredEmbedder, MockEmbedder
