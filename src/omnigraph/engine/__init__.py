@@ -1,38 +1,38 @@
 """The engine: graphs, branches and snapshots as programs use them.
 
 In: addresses, texts, and data in any form. Out: commits, results and snapshots. Guarantee: every
-operation sees one snapshot; a write is one commit or none; a graph may be used from many threads
-and many processes at once. Start other processes with `spawn` and let each open the graph itself: a
-forked child has none of the threads its parent's store works with, and waits for them for ever.
+operation sees one snapshot; a write is one commit or none; threads and processes may share a graph.
+Start other processes with `spawn` and open the graph in each: a forked child has none of the
+threads of its parent's store, and waits for them forever.
 
-    graph         create, open, branches, time travel
-    session       one opened graph: who writes, and what it shares with others
-    resources     what all handles of a process on one graph share
-    background    work after commits, which nobody waits for
-    plans         compiled queries, kept by text and schema
-    arguments     values of Python as values of the language
-    branch        a line of commits: everything that writes
-    writing       a write from its snapshot to its commit
-    merging       merges, cherry-picks and reverts; `merge_results` are what they answer
-    maintenance   indexes and fragments, which change no answer
-    bulk_loading  loads of every size, and which engine makes them
-    operations    what a load, a mutation and a schema change prepare
-    snapshot      a graph as of one commit: everything that reads
-    reads         a read from what is asked to what runs
-    blobs         the bytes of one property, in ranges
-    commit        a commit as data
-    diff          what is different between two states
-    entity_change one change, which changes are wanted, and the states around a commit
-    feed          what commits changed, in pages, behind cursors
-    history       one entity through time
-    remembered    large arrays that the next request is likely to ask for
-    results       what writes answer
-    statements    texts that are statements: branches, settings, plans
-    variables     what a process looks at in its environment
-    check         every structural invariant of a graph, verified
-    upkeep        clean-up and tags, which keep commits
-    janitor       clean-up by itself, if it is turned on
-    repair        what others wrote to the tables, and derived objects that are stale
+    graph              create and open graphs; branches, tags, snapshots, statements
+    graph_session      one opened graph: its actor and its shared resources
+    resources          what all handles of a process on one graph share
+    graph_caches       compiled queries and large arrays, in bounded caches
+    background         threads for the work after commits, and for tables written in parallel
+    env_settings       the environment variables that a process reads
+    arguments          checks and converts the arguments of callers
+    refs               a branch, snapshot, name, id, version or time, resolved to a commit
+    snapshot           a graph as of one commit: every read
+    read_requests      a read, from its arguments to a prepared plan
+    blob_reader        the bytes of one property, in ranges
+    branch             a named line of commits: every write
+    commit_loop        a write, from its snapshot to its commit
+    write_operations   what a load, a mutation and a schema change prepare
+    load_dispatch      which engine makes a load, and the bulk load as an operation
+    spark_bridge       imports `omnigraph.spark`, an optional package above this one
+    merger             merges, cherry-picks and reverts, and plans of them
+    write_results      what writes return
+    commit             a commit as data
+    entity_changes     one change, filters of changes, and the states around a commit
+    diff               the difference between two states
+    feed               what commits changed, in pages, with cursors
+    entity_history     one entity through time, and blame
+    optimize           index builds and compaction on request
+    retention          clean-up, repair and tags
+    auto_cleanup       clean-up after commits, if the environment turns it on
+    repair             foreign writes to tables, and stale derived objects
+    check              verifies every structural invariant of a graph
 """
 
 from omnigraph.engine.blob_reader import Blob

@@ -1,14 +1,11 @@
-"""What is different between two states of a graph, for programs and for people.
+"""The difference between two states of a graph, for programs and for people.
 
-In: two commits, however they are named, and which changes are wanted. Out: a `Diff`: counts per
-type, every entity that changed with its images before and after, and the changed schema lines.
-Guarantee: the same two commits have the same diff for ever; images are read only when somebody
-looks at them, a bounded number at a time.
+In: two commits, named in any way, and filters. Out: a `Diff`: counts per type, every changed entity
+with its values before and after, and the changed schema lines. Guarantee: the same two commits have
+the same diff at any time; values are read on demand, a bounded number at a time.
 
-    places   the commit that a branch, a name, an id, a version or a time stands for
-    diff     the diff itself
-    lines    the view for people
-    page     the view for browsers and notebooks
+    graph_diff    the diff
+    diff_format   its lines for people, and its HTML for browsers and notebooks
 """
 
 from omnigraph.engine.diff.graph_diff import Diff, TypeSummary, compute_diff

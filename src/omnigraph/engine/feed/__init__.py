@@ -1,20 +1,16 @@
-"""The change feed: what commits changed, in pages, behind cursors that consumers keep.
+"""The change feed: what commits changed, in pages, with cursors that consumers keep.
 
-In: a commit or a branch, filters, and a position. Out: blocks of changes with their images, one for
-each commit of the branch, in order. Guarantee: a page costs what it shows, however long the history
-is; tokens hold all there is to know of a consumer, so nothing is stored for them; every commit is
-told at least once, and a cursor is only handed out behind whole commits.
+In: a commit or a branch, filters, and a position. Out: blocks of changes with their values, one for
+each commit of the branch, in order. Guarantee: a page costs what it shows, whatever the length of
+the history; a token holds the whole state of a consumer, so the graph stores nothing for it; every
+commit is delivered at least once, and a cursor is returned only after complete commits.
 
-    tokens        positions as texts: cursors and page tokens
-    binding       what tokens belong to
-    content       the types and ids that one commit wrote
-    hydration     changes with their images, read as far as somebody looks
-    packing       as many of them as fit into a page
-    pages         what is answered
-    commits       the pages of one commit
-    polling       the pages of a branch behind a position
-    following     every commit as it comes
-    baseline      everything as of one commit, and the cursor behind it
+    branch_feed      polls a branch after a position, follows it, and makes baselines
+    feed_tokens      cursors and page tokens, bound to a graph, a branch and filters
+    page_builder     fills a page with the changes of one commit after the other
+    commit_content   the types and ids that one commit wrote
+    feed_pages       the pages and blocks that are returned
+    feed_batches     the same changes as Arrow batches, for readers that take all of them
 """
 
 from omnigraph.engine.feed.branch_feed import POLL_S, Baseline, Feed, follow, parse_origin
