@@ -1,23 +1,20 @@
-"""Evaluation of plans and conditions over the tables of a snapshot.
+"""Read plans, from the optimizer to the result.
 
-In: a view (a snapshot with its schema and tables), a plan or conditions, and parameters. Out:
-results and rows in Arrow, and exports. Guarantee: answers depend on the snapshot alone, never on
-how rows lie in files, on an index, or on what a table filters by itself.
+In: a view (a snapshot with its schema and tables), a read plan, parameters and options. Out: a
+`Result` in Arrow, or an explanation of the run. Guarantee: an answer depends on the snapshot alone,
+not on the order of rows in files, on an index, on a cache or on the access path; memory, time and
+cancellation are bounded by the budget of the request.
 
-`view` opens a snapshot and `columns` says how its types lie in tables; `entity_ids` and `fresh_ids`
-name entities, and `distinct` tells by `hashing` whether texts differ. A read runs by `read`, within
-`options` and a `budget`, which bounds a `timed_embedder` too: `access` says where it gets nodes and
-edges from. That is a `source`, one of the `sources` of the graph: whole types in memory
-(`topology`) or what the read meets (`lookups`); or it is `scanned` straight from the table of its
-only type. As a `reading`, a plan goes through `planner`, which chooses an order; `pattern` matches
-it to rows, each a `batch` of numbers, `search` ranks them, and `tail` makes them a `result`: it
-groups (`groups`, `sums`), sorts (`order`) and gives values their types (`result_types`) and JSON
-(`json_values`).
-
-`scan` reads the rows of one type: it finds the ids that conditions name (`pinned`), lets the table
-filter what it can (`pushdown`) and evaluates the rest (`expressions`, on `exact`, `membership` and
-`text_predicates`). `export` writes entities as lines of `json_text`, `type_dataset` gives a type to
-other programs, and `networks` a snapshot to networkx. `text` analyses text the way full-text search
-sees it; every engine that searches uses it, so that the presence of an index never changes an
-answer.
+    executor            runs and explains plans: requirements, access path, plan
+    admission           short reads run one at a time, long reads beside them
+    query_budget        the bounds and options of one request
+    execution_context   what every operator of one read is given
+    sources             nodes and edges by number: whole types, index look-ups, or one table
+    optimizer           join order, factorization and the physical plan
+    operators           the physical operators, over batches of rows
+    batch               rows of bound variables, as numbers
+    sorted_arrays       sets of numbers and of pairs of numbers
+    search              text predicates, BM25, nearest vectors and ranks
+    type_scan           rows of one type that satisfy conditions, also for writers and diffs
+    result              the result, and its forms
 """

@@ -1,13 +1,26 @@
-"""Patterns: chains of operators to rows of bound variables.
+"""Physical operators: they turn a pattern into rows of bound variables, and rows into a result.
 
-In: a chain of scans, traversals, filters, blocks and ranks, and a reading (a source of nodes and
-edges by number, parameters, a budget). Out: a batch, or a stream of them. Guarantee: the rows are
-those of the plan, whatever the source; memory is asked for before it is taken; time and
-cancellation are looked at between morsels.
+In: an ordered pattern and an `ExecutionContext`. Out: a batch of rows, groups, or a result table.
+Guarantee: the rows are those of the logical plan, whatever the source; memory is reserved before it
+is allocated; time and cancellation are checked between morsels.
 
-`run` streams rows through the steps that `build` makes of operators. `components` scans, and joins
-what no traversal connects, by `join_keys`; `expand` walks to new nodes and `closing` between bound
-ones, both over `hops`; `conditions` tests the nodes that are reached; `blocks` are correlated
-patterns. `steps` says what a step is; `rows` is what all of them do with
-rows.
+    pattern_executor       builds the operators of a pattern and streams morsels through them
+    scan_operator          scans, look-ups by id, and hash joins of unconnected components
+    join_keys              the keys of those joins
+    expand_operator        traversals to new nodes, and between bound nodes
+    traversal_hops         one hop over several edge types, or several hops by distance
+    filter_operator        conditions on rows and on nodes, and the interface of an operator
+    semi_join_operator     correlated blocks: `exists`, `not`, `count`
+    batch_operations       slices, concatenates and prunes batches
+    enumerate_operator     on whole types: enumerates only the variables that the result needs
+    factorize_operator     weights of nodes for the variables that are not enumerated
+    neighbour_sums         sums and extremes over the neighbours of every node
+    checked_ints           counts and sums as exact integers that do not wrap
+    weighted_rows          rows with weights
+    factorized_group       groups and aggregates of weighted rows
+    result_executor        the steps after the pattern, in order
+    group_operator         groups and aggregates of plain rows
+    row_keys               the integers that rows are grouped and sorted by
+    project_operator       the columns of the result
+    profiler               rows and time of each step, for `explain`
 """

@@ -1,14 +1,15 @@
-"""Planning: the order in which a pattern is matched, and what of it need not be matched at all.
+"""The optimizer: the order in which a pattern is matched, and which variables are not enumerated.
 
-In: a read plan and a reading. Out: its result, or an account of how it is found. Guarantee: the
-answer is that of the plan as it was written, whatever the order, the statistics and the source.
+In: a read plan and an `ExecutionContext`. Out: its result, or an explanation of the run. Guarantee:
+the answer is that of the plan as written, whatever the order, the statistics and the source.
 
-`run` keeps plans with the order chosen for them and runs them. `graph` recovers the pattern of a
-plan as variables and traversals, `aggregation` says what an aggregate needs of it, `statistics`
-counts, `choice` finds the cheapest start, and `physical` puts this together. On whole types in
-memory, `core` enumerates only the variables that are needed; what hangs from them (`trees`) becomes
-numbers at their nodes: `weights`, by sums over `neighbours`, of `amounts` that never wrap, of
-`values` of columns and of `blocks`. `rows` are both together, and `grouping` makes groups of them.
-`bounded` goes several hops from one node, and `projection` shows few rows fast. `explain` tells the
-operators of a run with their `access_paths`, and what a `watch` measured of them.
+    read_planner       caches analyzed plans and runs each in the cheapest way
+    plan_split         where the pattern of a plan ends, and the steps after it
+    pattern_graph      the pattern as variables, traversals and tests, without an order
+    aggregation_plan   which variables and values an aggregate needs
+    factor_trees       the variables that are not enumerated, as trees
+    graph_statistics   counts and estimates of nodes, edges and degrees
+    join_order         the cheapest start, and the order of traversals after it
+    physical_plan      all of these as a physical plan, and when it is outdated
+    explain_plan       the operators of a run with access paths, rows and times
 """

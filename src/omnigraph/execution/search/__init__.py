@@ -1,16 +1,21 @@
 """Search: text predicates, scores and ranks over the nodes of one type.
 
-In: rows that bind a variable, and a rank or a text predicate about one of its properties. Out: the
-rows with scores, or which nodes satisfy the predicate. Guarantee: answers depend on the rows of
-the snapshot alone, never on an index of a table, and each score is rounded once, in an order of
-operations that is fixed.
+In: rows that bind a variable, and a rank or a text predicate on one of its properties. Out: the
+rows with scores, or which nodes satisfy the predicate. Guarantee: an answer depends on the rows of
+the snapshot alone, not on an index of a table; each score is rounded once, in a fixed order of
+operations.
 
-`ranking` ranks rows: `bm25` scores texts, `nearest` measures vectors that are in memory (through a
-`sketch` when there are many) and `streamed` those that are too many, `fusion` joins two ranks, and
-`embedded` turns a text into a vector. `predicates` answers text predicates. They have `asked` for a
-property of a snapshot, and `fields` keeps what they asked for: a `field` is made of `text_segment`s
-(`saved_texts` keeps them for the next process) or of `vector_segment`s; `segment_types` and
-`scored` are what they share. Words are cut out of texts by `tokens`, and found by `vocabulary`.
+    ranking           the score of each row: `bm25`, `nearest`, `rrf`, and texts to embed
+    text_filter       which nodes satisfy a text predicate
+    bm25              scores of texts
+    nearest_vectors   exact distances, of vectors in memory or streamed from the table
+    vector_sketch     lower bounds of distances, which skip most vectors
+    scored_nodes      nodes with scores, and the fusion of two ranks
+    field_ref         a property of a node type at a snapshot
+    field_cache       the fields of one graph, built once per version, in bounded memory
+    field_index       the segments of a field at one version
+    text_segment      postings of the texts of some rows
+    vector_segment    the vectors of some rows, as a matrix
 """
 
 from omnigraph.execution.search.field_cache import FieldCache, field_cache_of, share_memory

@@ -1,12 +1,13 @@
-"""Look-ups: a snapshot by numbers, of which only what a query meets is read.
+"""The index source: a snapshot by number, of which only what a query touches is read.
 
-In: a view. Out: a `source.Source` with the same answers as the topology. Nothing whole is loaded
-unless a query asks for everything: numbers are given to nodes and edges in the order in which the
-query meets them, tables are asked by id, by row and by the ends of edges, and what was read stays
-until the query ends. So the cost of a selective read follows its answer, given the BTREE indexes
-on ids and ends; without them a look-up reads one column of the table.
+In: a view and a budget. Out: a `graph_source.Source`. Guarantee: the answers are those of the
+topology. No whole type is loaded unless a query reads all of it: numbers are assigned in the order
+in which the query reaches entities, and what was read stays until the query ends. The cost of a
+selective read follows its answer where ids and edge ends have BTREE indexes; without them a look-up
+scans one column of the table.
 
-Modules in order of control flow: `source` (the source), `nodes` and `edges` (one type each),
-`adjacency` (the edges at the nodes that were asked about), `entities` (what nodes and edges have
-in common), `fetched` (values that were read), `numbering` (numbers for ids and for rows).
+    index_source       the source, and the nodes and edges of one type
+    lazy_adjacency     the edges at the nodes that were reached, in one direction
+    type_reader        the table of one type, and a cache of its columns
+    lookup_numbering   numbers for ids and for rows
 """

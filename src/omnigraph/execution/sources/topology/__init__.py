@@ -1,27 +1,24 @@
-"""Whole types in memory: entities by dense numbers, neighbours in arrays.
+"""The topology: whole types in memory, with dense numbers, columns and sorted adjacency lists.
 
-In: a view, and what is known of older versions of its tables. Out: a `Source` whose numbers are
-places in arrays. It guarantees that a number means the same entity for as long as a query runs,
-whatever is given up or made again meanwhile, and that pieces with different numbers never meet.
+In: a view, and what is cached of older versions of its tables. Out: a `Source` whose numbers are
+array positions. Guarantee: a number means the same entity until the query ends, also if arrays are
+evicted or rebuilt in the meantime; arrays with different numberings are never combined.
 
-Modules in order of control flow:
-    source             a snapshot
-    nodes, edges       one type each
-    entities           what both have: ids, ranks, properties
-    conditions         which entities satisfy conditions
-    comparisons        those that compare a property with a constant
-    columns            values in the order of numbers
-    adjacency          neighbours, and every edge
-    changed            the same after a few changes
-    ends               the nodes at the ends of edges, from their ids
-    texts, text_index
-                       texts by number, numbers by text, and their order
-    rows               which row has which number, and the pieces that were made of them
-    extension          numbers of a later version
-    changes            what happened between two versions
-    numbering, numbered
-                       who gave out numbers
-    growing            arrays that grow without a copy, and in which a few elements differ
-    memory             the bound on all of it
-    piece, files       what outlives the process
+    topology_source     a snapshot as a source
+    topology_nodes      the nodes of one type
+    topology_edges      the edges of one type, with neighbours in both directions
+    topology_entities   what both have: ids, ranks and properties
+    topology_filter     which entities satisfy conditions
+    topology_columns    the values of a column in the order of numbers
+    adjacency_lists     the neighbours of every node, and every edge
+    changed_adjacency   adjacency lists with a few changes
+    edge_endpoints      the node numbers at the ends of edges
+    text_arrays         texts by number, numbers by text, and their order
+    text_index          a hash table of texts
+    topology_rows       the rows of one table version, each with its number
+    topology_refresh    the rows of a later version, from what changed
+    entity_numbering    which numbering an array belongs to
+    append_array        arrays that versions share: appended in place, a few elements replaced
+    memory_cache        the memory bound on all arrays, with eviction
+    cache_files         the same arrays in files that outlive the process
 """
