@@ -1,10 +1,16 @@
 """What both languages share below their grammars.
 
-In: a text. Out: a tuple of tokens, the comments between them, and a cursor that recursive-descent
-parsers read from. Guarantee: any text becomes tokens (strange characters become `UNKNOWN` tokens),
-in one linear pass, and parsing ends in diagnostics, never in a Python error.
+In: a text or bytes. Out: tokens with the comments between them, a cursor for recursive-descent
+parsers, and diagnostics. Guarantee: any text becomes tokens in one linear pass (unexpected
+characters become `UNKNOWN` tokens), and parsing ends in diagnostics, not in a Python error.
 
-Modules, in order of control flow: `mode`, `decode` (bytes to text), `tokens`, `lexer`, `cursor`
-(reading, failing and recovering), `printing` (quoting, and laying comments back between printed
-lines).
+    source_text        a text, and spans and positions in it
+    lexer              bytes to text, and text to tokens
+    token_cursor       look-ahead, expectations, failures and recovery
+    diagnostics        a finding about a text, and the collector of findings
+    diagnostic_codes   the register of diagnostic codes
+    spellcheck         the nearest known word to a misspelt one
+    quoting            source text as messages show it
+    diagnostic_views   a diagnostic as text and as JSON
+    text_printer       quotes strings, and places comments between printed lines
 """
