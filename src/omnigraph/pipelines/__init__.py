@@ -1,24 +1,15 @@
 """Pipelines as code: records from sources become entities of graphs, on Spark.
 
 In: a definition, which is a YAML file, and the secrets of its environment. Out: for each target one
-commit, and events in a ledger that tell what became of it. Guarantee: a slot of a pipeline is
-written once to each target, wherever a process ends and however often it is run, because the key of
-the load is on the record of its commit; and it is skipped only while the target still has it.
+commit, and events in a ledger. Guarantee: a slot of a pipeline is written once to each target,
+wherever a process ends and however often it runs, because the idempotency key of the load is in the
+record of its commit. A slot is skipped only while the target still holds its load.
 
-    places, fields, shapes        what a definition may hold, and reading that strictly
-    definition, mapping           definitions as data
-    reading, read_sources, read_mappings     YAML to data, with the place of every problem
-    secrets, resolving            `${NAME}`, and definitions with their values
-    check                         mappings against the schemas of their targets
-    sql, guards, frames           mappings as Spark SQL, records they refuse, rows of each type
-    sources                       where records come from
-    origins, loading              which record a row was made of, and loads of rows
-    ledger, slots                 what runs did, and what a run stands for
-    load_history, once            which load a target has, and what is noted of each
-    targets, run                  one target, and all of them
-    schedule, due, stream         when: by the clock, or as files come
-    validation                    all that is wrong with a definition, at once
-    review                        looking at pipelines without running them
+    config    definitions: YAML to data, secrets, validation
+    sources   records from files, PostgreSQL, HTTP, Kafka and graphs, as Spark frames
+    mapping   records to rows of types, as Spark SQL
+    run       slots, runs, targets, schedules and streams
+    ledger    the events of runs, and the loads that a target has
 """
 
 from omnigraph.pipelines.config.definition import Pipeline

@@ -1,1 +1,16 @@
-"""."""
+"""Definitions of pipelines: YAML files become checked data.
+
+In: YAML files, and the environment that secrets come from. Out: a `Pipeline`, or every problem of
+the file with its position. Guarantee: unknown, missing and mistyped fields are problems, never
+ignored; reading does not stop at the first problem; a definition never holds the value of a secret.
+
+    definition_reader      finds definition files and reads a whole definition
+    yaml_reader            reads one section strictly, with the position of every value
+    config_schema          every section and its fields; the reference page is generated from it
+    source_reader          the sources of a definition
+    mapping_reader         the mappings of a definition, or of a `.map.yaml` file
+    definition             a definition as frozen data, and its schedule
+    secret_resolver        `${NAME}`, resolved from the environment when a run begins
+    definition_validator   all checks of a definition: fields, schemas, expressions, columns
+    text_encodings         strict decoding of files and records
+"""

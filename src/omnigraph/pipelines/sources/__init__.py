@@ -1,17 +1,20 @@
-"""Sources: where the records of a pipeline come from, as Spark frames.
+"""Sources: the records of a pipeline as Spark frames.
 
-In: a source of a definition, with its secrets resolved. Out: first a position, which says what
-exactly a run reads, and then a frame of those records. Guarantee: a position is small and JSON, it
-is in the ledger before anything is written, and a source that is followed (`graph`, `kafka`) gives
-the same records for the same position. Files are not pinned: whoever has read them asks with
-`require_same` whether they are still those of the survey.
+In: a source of a definition, with its secrets resolved. Out: a position, which states exactly what
+a run reads, and then a frame of those records. Guarantee: a position is small JSON and is in the
+ledger before anything is written; a followed source (`graph`, `kafka`) gives the same records for
+the same position. Files are not pinned: after reading them, the caller checks with
+`require_unchanged` that they are still the files that were listed.
 
-    survey        what there is to read now
-    reading       a frame of what a survey found
-    files, postgres, http, graph_feed, kafka     the kinds
-    staging       records that only one process can read, in pieces for tasks
-    json_lines    JSON texts as frames, for the kinds that have them
-    known         the columns of a source, as far as they are known before it is asked
+    source_dispatch     the state of a source, and its frame, by kind
+    file_source         files on disk or S3
+    postgres_source     a table or query of PostgreSQL, at one snapshot
+    http_source         pages of an HTTP service, staged for tasks
+    kafka_source        ranges of topics
+    graph_feed_source   the change feed of another graph
+    json_frames         JSON texts as frames, for the kinds that have them
+    provenance          rejected rows, traced to the records they were made from
+    file_locations      the line or row of a record in its file
 """
 
 from omnigraph.pipelines.sources.source_dispatch import (
