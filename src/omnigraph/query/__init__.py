@@ -1,15 +1,28 @@
 """The query language, `.gq`.
 
-In: a query text and a `Catalog`. Out: a typed logical plan, what the query reads, writes and
-returns, and its parameters as values; the text in one style; a lint report. Guarantee: pure
-functions of their input; any text ends in diagnostics, all of them with exact places; a plan
-exists exactly when none of them is an error, and nothing in it is left to look up.
+In: a query text and a `Catalog`. Out: a typed logical plan; what the query reads, writes and
+returns; its parameters as values; the text in one style; a lint report. Guarantee: pure functions
+of their input. Any text ends in diagnostics with exact positions; a plan exists exactly when none
+of them is an error, and nothing in it needs another look-up.
 
-Modules, in order of control flow: `habits` (hints for what other languages spell differently),
-`parser` (text to `ast`), `check` (`ast` and catalog to `typed`), `lower` and `assemble` (`typed` to
-`plan`), `rewrites` and `walk` (plans to better plans), `compile` (all of it), `describe` and
-`explain` (views of a query), `parameters` and `settings` (what arrives beside the text), `lint`
-(reports), `spelling`, `printer` and `format` (trees back to text).
+    query_compiler        the whole way from a text to a plan
+    parser                text to tree
+    query_dialect_hints   hints for what other languages spell differently
+    ast                   the tree
+    check                 tree and catalog to the typed tree
+    typed_tree            the typed tree
+    query_lowering        typed tree to logical plan
+    pattern_assembly      the order of a pattern, in which each variable is bound before its use
+    logical_plan          the logical plan
+    rewrites              plans to cheaper plans
+    tree_walk             traversal of plans and typed expressions
+    query_parameters      supplied parameters to values of their declared types
+    query_settings        the settings of a text, a request and a process
+    query_descriptor      what a query returns, reads and writes
+    query_explain         a logical plan as rows for people
+    query_lint            all findings about a file, as one report
+    query_printer         tree to text, in one layout
+    expression_printer    the parts of a query that fit on one line
 """
 
 from omnigraph.query.check import check_query

@@ -1,6 +1,10 @@
-"""The syntax tree of a `.gq` file. Spans do not take part in equality.
+"""The syntax tree of a `.gq` file.
 
-Modules, from the leaves up: `expressions`, `clauses`, `declarations`, `files`.
+In: what the parser read. Out: frozen dataclasses. Guarantee: every node has its span; spans do not
+take part in equality.
+
+    query_declarations   files, statements, settings, queries, clauses, mutations
+    query_expressions    expressions, literals and calls
 """
 
 from omnigraph.query.ast.query_declarations import (

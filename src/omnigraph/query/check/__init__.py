@@ -1,15 +1,21 @@
 """The type checker of `.gq`.
 
-In: the syntax tree of one query and a catalog. Out: a `typed.CheckedQuery`, or None when there are
-errors. Guarantee: every error of the query is reported once, at the name or expression that is
+In: the syntax tree of one query and a catalog. Out: a `typed_tree.CheckedQuery`, or None when there
+are errors. Guarantee: every error of the query is reported once, at the name or expression that is
 wrong; nothing is reported about what depends on it.
 
-Modules, in order of control flow: `checker` (one query), `context` (shared state), `parameters`,
-`patterns` (blocks of clauses), `rereading` (clauses that depend on the schema), `scope`
-(variables), `bindings`, `traversals`, `anchors` (groups without a declared variable), `expressions`
-(operators over the leaves of a position), `access` (variables, properties, fields), `literals`,
-`comparisons`, `search`, `aggregates`, `returns`, `ordering`, `constants` (values for properties),
-`mutations`.
+    query_checker       one query: parameters, then its body
+    check_context       the catalog, the parameters and the collector
+    check_patterns      blocks of clauses, bindings, and clauses whose meaning depends on the schema
+    variable_scope      variables and their visibility; access to properties and system fields
+    check_traversals    ends, edge types with directions, hop bounds, unconnected groups
+    check_expressions   operators over the leaves of a position, and constants for properties
+    check_operators     comparisons, text tests, membership, null tests, Booleans
+    check_literals      literals, and their conversion to the compared type
+    check_search        text predicates and rank calls
+    check_returns       the items of `return`, and aggregates
+    check_order         the keys of `order`
+    check_mutations     inserts, updates and deletes
 """
 
 from omnigraph.query.check.query_checker import check_query

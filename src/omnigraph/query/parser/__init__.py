@@ -1,12 +1,14 @@
 """The parser of `.gq` texts: recursive descent, written by hand.
 
-In: a text or bytes, and the mode. Out: a `ParsedFile`: the tree, the comments beside it, and every
-diagnostic of the text. Guarantee: any input ends in a tree or in errors, in linear time; a
-declaration with an error is left out of the tree, so later passes never report its echoes.
+In: a text or bytes, and the mode. Out: a `ParsedFile`: the tree, its comments, and every diagnostic
+of the text. Guarantee: any input ends in a tree or in errors, in linear time; a declaration with an
+error is left out of the tree, so later passes do not report errors that follow from it.
 
-Modules, in order of control flow: `file` (what stands beside what), `statements` (settings and
-statements), `declarations` (queries), `patterns` (clauses of `match`), `mutations`, `expressions`,
-`reader` (the cursor they share, and how it goes on after an error).
+    parse_files          settings lines, then queries or one statement
+    parse_declarations   queries: header, parameters, annotations, sections, mutations
+    parse_patterns       the clauses of `match`
+    parse_expressions    expressions
+    query_cursor         the cursor they share, with recovery after an error
 """
 
 from omnigraph.query.parser.parse_files import ParsedFile, parse_query_file

@@ -1,8 +1,16 @@
 """Rewrites of the logical plan.
 
 In: a plan and its catalog. Out: a plan that gives the same rows with less work. Guarantee: every
-rule is total, keeps the meaning on its own, and is a no-op on its own output. One rule is one file
-with one function; `RULES` is the order they run in on a read. A mutation has one rule of its own.
+rule is total, keeps the meaning on its own, and does nothing to its own output. One rule is one
+file with one function; `RULES` is the order in which they run on a read. A mutation has one rule.
+
+    fold_constants        evaluates what depends on no row and no parameter
+    split_conjunctions    one condition per conjunct
+    push_filters          filters to where their variable is bound
+    choose_root           starts at a node that a key identifies
+    trim_sorts            drops sort keys that cannot change the order
+    prune_properties      which properties each scan and traversal must provide
+    simplify_statements   folds and splits the conditions of a mutation
 """
 
 from __future__ import annotations
