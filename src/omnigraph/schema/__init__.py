@@ -2,15 +2,26 @@
 
 In: a schema text. Out: a `Catalog`, the checked schema that queries, writers and planners read; the
 text in one style; and, against the schema in force, identities and a migration plan. Guarantee:
-pure functions of their input; any text ends in diagnostics, all of them with exact places; a
-catalog exists exactly when none of them is an error.
+pure functions of their input. Any text ends in diagnostics with exact positions; a catalog exists
+exactly when none of them is an error.
 
-Modules, in order of control flow: `types` and `values` (what properties hold), `ast`, `habits`
-(hints for what other languages spell differently), `reader` and `parser` (text to tree), `check`
-(the rules, one concern per module), `build` (tree to `catalog`), `compile` (all of it), `printer`
-(tree to text), `shape` (the canonical form and its hash), `accepted`, `resolution` and `identity`
-(numbers that outlive names), `accepted_reader` (the stored form), `migration` (what must happen to
-a graph), `continuity` (what two schemas share) and `merging` (the schema of two branches).
+    schema_compiler        the whole way from a text to a catalog
+    schema_parser          text to tree
+    schema_reader          the cursor of the parser: words, literals, recovery
+    schema_dialect_hints   hints for what other languages spell differently
+    ast                    the tree
+    check                  the rules that the grammar cannot express
+    property_types         the types of property values
+    property_values        values as both languages spell them
+    catalog                the checked schema
+    schema_printer         tree to text, in one style
+    schema_shape           the canonical form of a catalog, and its hash
+    schema_identity        numbers for types, properties and tables, kept across renames
+    accepted_schema        the schema in force: a catalog with those numbers
+    accepted_decoder       the stored form of an accepted schema, decoded
+    migration              the steps from one schema to another
+    identity_map           which types and properties of two schemas are the same
+    merging                the schema of two branches
 """
 
 from omnigraph.schema.accepted_schema import AcceptedSchema

@@ -1,15 +1,19 @@
-"""Merging: the schema of two branches that changed theirs separately.
+"""The schema of two branches that changed theirs separately.
 
-In: three schemas of one graph, each as its text and what it was accepted as: the last one both
-branches had, ours and theirs. Out: the merged text, which is ours with what theirs adds and our
-comments, the merged schema with its numbers, or every conflict. Guarantee: pure and deterministic;
-what only one branch changed is as that branch has it; what ours numbered keeps its number, and
-every other number that an element ever had is an alias of it.
+In: three schemas of one graph, each as its text and its accepted form: the last common one, ours
+and theirs. Out: the merged text, which is ours with the additions of theirs and our comments, and
+the merged schema with its numbers; or every conflict. Guarantee: pure and deterministic. What only
+one branch changed is as that branch has it; what ours numbered keeps its number, and every other
+number that an element ever had is an alias of it.
 
-Modules, in order of control flow: `merge` (the whole of it), `sides` (names turned into
-identities), `pieces` (a declaration as comparable parts), `choice` (the three-way rule and its
-conflicts), `declarations` (which types and members there will be), `rebuilding` (chosen parts to a
-tree), `text` (a tree as an edit of our text), `numbering` (identities of the result).
+    schema_merge          the whole merge
+    schema_sides          names turned into identities, on all three sides
+    merged_declarations   which types and members the result has
+    declaration_pieces    a declaration as comparable parts
+    three_way_choice      the three-way rule and its conflicts
+    merged_tree           the chosen parts as a tree
+    schema_text_edit      the tree as an edit of our text
+    merged_identities     the identities of the result
 """
 
 from omnigraph.schema.merging.merged_declarations import DroppedElement, UntouchedTypes

@@ -1,12 +1,14 @@
-"""Migration: what must happen to a graph so that a desired schema comes into force.
+"""Migration: the steps that bring a desired schema into force on a graph.
 
 In: the accepted schema and the catalog of the desired one. Out: a `MigrationPlan`, ordered steps as
 data with two views, a line for people (`str(step)`) and JSON. Guarantee: pure and deterministic;
 equal schemas give no steps; a change without a step of its own is reported as unsupported.
 
-Modules, in order of control flow: `planner` (the comparison), `pairing` (old and new by identity),
-`types`, `annotations`, `properties`, `constraints` (one concern each), `steps` (what they yield),
-`lint_codes` (how risky changes are classified), `json_view`.
+    migration_planner   compares the two schemas
+    migration_pairs     types and properties, old and new, by identity
+    type_changes        the changes of one type: properties, annotations, constraints
+    migration_steps     the steps as data
+    migration_codes     how risky changes are classified
 """
 
 from omnigraph.schema.migration.migration_codes import LINT_CODES, Family, LintCode, Tier
