@@ -1,14 +1,27 @@
 """Graphs on Spark: bulk work as tasks of a Spark session, on this machine or on a cluster.
 
-In: a graph at a pinned snapshot, or data to bring into a branch. Out: DataFrames, files, or one
-commit through the same transaction as every other write. Guarantee: executors write files that
-nothing refers to until the driver commits, and an answer of each task counts once, so retried
-and speculative tasks never show twice.
+In: a graph at a pinned snapshot, or data for a branch. Out: DataFrames, files, or one commit
+through the same transaction as every other write. Guarantee: executors write files that nothing
+refers to until the driver commits; one result of each task counts, so retried and speculative tasks
+have no visible effect.
 
-Modules, in order of control flow: `java` (which one, its start-up cache, made by `warming`),
-`session` (the caller's, or ours, whose Java is started by `gateway`), `jobs` (the driver's side of
-a job), `tasks` (the executors' side), `progress`, `cancelling`; `entry` (what `Graph.spark` is),
-`scans` (pinned fragments, read by tasks), `read` and `frames` (DataFrames of types), `datasource`
-(the same for SQL), `feed` (changes between commits), `export`, `maintenance`, `load` (bulk loads),
-`query` (the read language).
+    graph_api           what `Graph.spark` offers
+    spark_session       the session of the caller, or one of our own
+    java_runtime        the Java that Spark runs on, and its start-up cache
+    java_warmup         the program that creates this cache
+    spark_jobs          the driver's side of a job
+    spark_tasks         the executors' side of a job
+    job_cancellation    cancels jobs when their caller is interrupted
+    spark_failures      failures of Spark as errors of ours
+    spark_types         our types as Spark types
+    type_scans          one type at one snapshot, read by tasks
+    graph_frames        types and changes as DataFrames, and a graph as vertices and edges
+    datasource          the same for `spark.read.format("omnigraph")`
+    sql_conditions      SQL conditions and Spark filters, as tables evaluate them
+    sql_analysis        the types of SQL expressions, or why they cannot be resolved
+    query               the read language
+    frame_load          bulk loads of DataFrames
+    spark_export        exports by tasks
+    export_formats      rows as bytes of a file
+    spark_maintenance   compaction and index builds by tasks
 """

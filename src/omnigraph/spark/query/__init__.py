@@ -1,13 +1,17 @@
 """Read plans on Spark: the rows of a pattern as data frames, and their result.
 
-In: a read plan, a view and parameters. Out: the same result that the local engine gives. Guarantee:
-what an expression, a group or an order means is decided by our own code in the tasks; Spark only
-brings rows together: it joins, tells apart, partitions and sorts by what our code made of them.
+In: a read plan, a view and parameters. Out: the result that the local engine gives. Guarantee: our
+own code in the tasks decides what an expression, a group or an order means; Spark only joins,
+deduplicates, partitions and sorts by values that this code computed.
 
-`run` is the way in, and `time_limit` its clock. `layout` says which columns hold what a plan binds,
-and `wire` how our types pass through Spark. `pattern` makes frames (`frames`) of operators: of
-nodes and edges read from `tables`, which test `conditions`, joined by `equalities`, `traversals`
-and `blocks`. `tail` groups (`partials`), sorts and shows `rows`.
+    spark_query          runs a plan within its budget
+    column_layout        which columns hold what a plan binds
+    pattern_lowering     operators of the pattern to frames and joins, and correlated blocks
+    query_frames         a frame, and the steps that its tasks still have to run
+    table_scans          tables read by tasks, with conditions
+    traversal_joins      traversals as joins
+    result_stage         groups, order, limits and columns of the result
+    partial_aggregates   aggregates in two steps
 """
 
 from omnigraph.spark.query.spark_query import run_query
