@@ -2,36 +2,35 @@
 
 In: transactions, which are effects on tables, the changes they make and what they depend on. Out:
 records and snapshots. Guarantee: a commit is visible on all its tables or on none, from the moment
-its record exists; of two writes that meet, the later one is prepared again or refused; a crash at
-any step needs no repair; no commit that was acknowledged is lost.
+its record exists; of two conflicting writes, the later one is prepared again or refused; a crash at
+any step needs no repair; no acknowledged commit is lost.
 
-    idset         sets of ids, small or large
-    fields        our JSON objects, read with their format and damage checked
-    record        commits, change sets and streams as data
-    codec         records as bytes
-    changes       change sets too large for their record
-    snapshot      a schema and a pin per type; checkpoints
-    entry_cache   records that were read lately
-    log           the records of a stream: found, read, folded
-    footprint     what a write depends on, and whether a commit changed it
-    effects       what a commit does to tables, as data, and the function that applies it
-    floors        how far back the commits of a branch can be read
-    sweeps        which files a collector may be removing
-    transaction   a write as data, with what it depends on and what it requires
-    puts          a record put at its place, and what became of it
-    committer     stage, publish, rebase: the only module that creates records
-    names         what may be the name of a branch or a tag
-    events        what happens to names, append only
-    tags          names for commits, which keep them
-    holders       who holds a commit, asked before and after it is referred to
-    holds         what keeps a commit while another one is made from it
-    branches      names that stand for streams
-    first_parents  the line of a commit
-    lineage       how commits descend from each other
-    history       commits and snapshots by branch, id, version and time
-    publisher     one queue per branch and process, which groups waiting writes
-    compaction    small fragments joined after commits
-    collect       lets go of old commits and removes what nothing refers to
+    transaction        a write as data, with its dependencies and requirements
+    footprint          what a write depends on, and whether a commit changed it
+    effects            what a commit does to tables, as data, and the function that applies it
+    publisher          one queue per branch and process, which groups waiting writes
+    committer          stage, put, rebase: the only module that creates records
+    puts               puts a record and determines the outcome
+    commit_clock       times of commits, which rise along a branch
+    record             commits, change sets and streams as data
+    record_codec       records as bytes, and a cache of decoded ones
+    json_fields        our JSON objects, with their format and digest checked
+    change_sets        change sets that are too large for their record
+    id_sets            sets of ids, small or large
+    log                the records of a stream: found, read, folded
+    log_snapshot       a snapshot: a schema and a pin per type; checkpoints
+    schema_store       accepted schemas by the hash of their content
+    ref_events         the append-only events of branch and tag names
+    branches           names that stand for streams
+    tags               names for commits, which retain them
+    retention_roots    what retains a commit, and leases while another commit is made from it
+    first_parents      the first-parent line of a commit
+    lineage            common ancestors, and the records between two commits
+    commit_history     commits and snapshots by branch, id, version and time
+    auto_compaction    joins small fragments after commits
+    retention_floors   how far back the commits of a branch can be read
+    sweeps             which files a collector may be removing
+    gc                 releases old commits and removes what nothing refers to
 """
 
 from omnigraph.versioning.auto_compaction import Compactor, compact

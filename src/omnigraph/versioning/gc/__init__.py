@@ -1,23 +1,21 @@
-"""The collector: lets go of old commits and removes every object that nothing refers to.
+"""The garbage collector: releases old commits and removes every object that nothing refers to.
 
-In: a policy, which says how much of each branch is kept, and a grace. Out: a report of what went,
-or would go. Guarantee: nothing that a live branch, a tag or a merge between live branches needs is
-removed, whatever other processes write meanwhile; what was superseded, deleted or written less than
-the grace ago stays; a crash at any step leaves a graph that is whole.
+In: a policy, which states how much of each branch is kept, and a grace. Out: a report of what was
+removed, or would be. Guarantee: nothing that a live branch, a tag or a merge between live branches
+needs is removed, whatever other processes write in the meantime; what was superseded, deleted or
+written within the grace stays; a crash at any step leaves a complete graph.
 
-Objects are listed first and roots are read second: whatever is published after the listing is
-referred to by a root, or is not in the list. What is let go is stated (`floors`) before the roots
-are read for the last time, also of branches that were deleted, so that a branch, a tag or a hold
-that is created meanwhile is either seen here, or sees that its commit was let go. Before a file is
-removed that a write under way might publish, every live branch gets a fence (`sweeps`): a write
-that was stopped since before the listing loses its put. Clocks decide what is removed, and never
-whether a commit keeps what it refers to.
+Objects are listed before the roots are read: whatever is published after the listing is referred to
+by a root or is not in the list. What is released is recorded (`retention_floors`) before the roots
+are read for the last time, also for deleted branches. So a branch, a tag or a lease that is created
+in the meantime is either seen here, or sees that its commit was released. Before a file is removed
+that a running write may publish, every live branch gets a fence (`sweeps`): a write that was paused
+since before the listing loses its put. Clocks decide what is removed, but never whether a commit
+keeps what it refers to.
 
-    policy      how much of a branch is kept
-    lines       the branches and tags that hold commits, and how far back each of them reaches
-    ancestry    the commits that merges between live branches need
-    plan        every commit that is kept, and what is kept of it
-    trace       every object that the kept commits need
-    inventory   every object there is, and what kind of object it is
-    run         list, plan, trace, remove
+    collector          lists, plans, traces and removes
+    object_inventory   every stored object, and its kind
+    gc_roots           the branches and tags that retain commits, how far back, and the policy
+    merge_ancestry     the commits that merges between live branches need
+    gc_plan            every commit that is kept, what is kept of it, and the objects it needs
 """
