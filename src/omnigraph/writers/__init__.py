@@ -1,23 +1,24 @@
-"""Writes: what a load, a mutation, a migration or a merge does, validated, as one transaction.
+"""Writes: a load, a mutation, a migration or a merge, validated, as one transaction.
 
 In: records or statements, and a view of what is committed. Out: a transaction for the publisher,
 with everything that it depends on. Guarantee: nothing is visible before it is published; a write
-that breaks a rule of the schema is refused with its violations, and leaves no rows behind.
+that breaks a rule of the schema is refused with its violations, and leaves no rows in the graph.
 
-    inputs      records, files and frames as rows by type
-    load        those rows as a change, with the id of every entity
-    refusals    what is said of ids and keys that cannot stand
-    bulk        loads of any size, in units
-    mutate      the statements of a query as a change; `mutations` are its parts
-    migrate     a new schema as a transaction of its own
-    merge       what another line of commits changed, as a transaction on this one
-    maintain    indexes and joined fragments, which change no entity
-    change      what a write does to each type, as data
-    prepare     from a change to a transaction, by the modules below
-    keys        the ids of busy types in memory
-    limits      how much is listed one by one
-    committed   who exists, who ends, and what is at whom
-    absence     strict inserts of entities that exist
-    validate    the rules of the schema, on the image after the write
-    staging     many rows, written ahead of their commit
+    inputs             records, files and frames as rows by type
+    load_records       those rows as a change, with the id of every entity
+    key_violations     the messages about ids and keys that cannot be used
+    mutate             the statements of a query as a change
+    assignments        the constants of a statement as property values
+    matching_rows      the committed rows that the conditions of a statement match
+    pending_rows       the rows that earlier statements of a mutation wrote
+    committed_values   the values of committed rows that a write keeps
+    schema_migration   a new schema as a transaction
+    merge              the changes of another line of commits, as a transaction on this one
+    graph_change       what a write does to each type, as data
+    prepare            a change to a transaction, by the modules below
+    existing_rows      which entities are committed, which end, and the edges at them
+    key_cache          the ids of busy types in memory
+    validate           the rules of the schema, on the state after the write
+    row_staging        large row sets, written ahead of their commit
+    maintain           indexes and compaction, which change no entity
 """

@@ -1,26 +1,23 @@
-"""Maintenance: what makes tables faster to read, and changes no answer.
+"""Maintenance: index builds and compaction, which make reads faster and change no answer.
 
-In: the newest view of a branch. Out: commits of maintenance, one for all tables of a run.
-Guarantee: no entity changes; whoever writes meanwhile loses nothing and waits for nothing but the
-commit itself; a crash at any step leaves files that nothing refers to; a run that finds nothing to
-do makes no commit.
+In: the newest view of a branch. Out: maintenance commits, one for all tables of a run. Guarantee:
+no entity changes; concurrent writers lose nothing and wait only for the commit itself; a crash at
+any step leaves files that nothing refers to; a run that finds nothing to do makes no commit.
 
-An index is derived state. The schema says which ones a graph should have; each version of a table
-says which ones it has and which fragments they cover. Rows of other fragments are read as if there
-were no index, so an answer never depends on one.
+An index is derived state. The schema declares which indexes a graph should have; each version of a
+table states which ones it has and which fragments they cover. Rows of other fragments are scanned,
+so an answer never depends on an index.
 
 Every declared index is one that reads use: an ordered one (BTREE) on ids, on the ends of edges, and
-on properties that have an order, texts among them. The tables ask it by themselves whenever they
-meet a filter it serves. Large tables get theirs without a command, except those of texts. Nothing
-is built for words and vectors: Lance cuts words in another way than `execution.text.analyze`, and
-its index of vectors finds most of the nearest, not all of them. Searches keep what they need in
-memory and in the cache of the machine (`execution.search`).
+on properties that have an order, including texts. Tables use it whenever a filter allows it. Large
+tables get theirs without a command, except those on texts. Nothing is built for words and vectors:
+Lance splits words differently from `rows.text_analysis`, and its vector index finds most of the
+nearest, not all of them. Searches keep what they need in memory and in the cache of the machine
+(`execution.search`).
 
-    declared    the indexes that a schema asks for
-    status      what a version of each table has of them
-    work        compactions and index segments, written but in no version yet
-    run         from the newest view to a commit: `ensure_indices`, `optimize`
-    keeper      builds and extends indexes after commits, in pieces
+    index_status         the indexes that a schema declares, and what each table has of them
+    maintenance_commit   from the newest view to a commit: `ensure_indices`, `optimize_tables`
+    index_builder        builds and extends indexes after commits, in steps
 """
 
 from omnigraph.writers.maintain.index_builder import IndexBuilder

@@ -1,21 +1,15 @@
-"""Merges: what one line of commits changed, brought into another, as one transaction.
+"""Merges: what one line of commits changed, applied to another, as one transaction.
 
 In: views of a base, of ours (the target) and of theirs (the source). Out: a change of the target
 with everything it depends on, or the conflicts of both sides. Guarantee: only what theirs changed
-since the base is looked at; values decide, never copies; what is published is valid as a whole. A
-merge, a cherry-pick and a revert differ in nothing but their base and their source.
+since the base is read; values decide, not copies; the published state is valid as a whole. A merge,
+a cherry-pick and a revert differ only in their base and their source.
 
-    wording      what is said of conflicts of a merge, a revert or a cherry-pick
-    sides        the three views, and which of them lie on one line
-    schemas      the schema of the merged state, and where its columns lie on each side
-    preference   which side wins in conflicts of which kind
-    verdicts     the row rules: what becomes of every entity that theirs changed
-    changes      verdicts as a change of the target; tables that can be adopted as they are
-    forwards     fast-forwards whose change sets are known without a look at rows
-    images       entities in conflict, on all three sides
-    holders      who holds a unique value that both sides want
-    foreseen     ours under the merged schema, before anything is written
-    conflicts    row conflicts and broken rules, as one list
-    three_way    all of it, from three views to a merged change
-    publication  from a merged change to a transaction
+    three_way         the whole way from three views to a merged change, and fast-forwards
+    merge_sides       the three views, and which of them are on one line
+    merged_schema     the schema of the merged state, and its columns on each side
+    row_rules         what becomes of every entity that theirs changed, as a change of the target
+    conflict_kinds    the kinds of conflicts, the preferred side of each, and their messages
+    merge_conflicts   schema, row and rule conflicts as one list, with the states of all sides
+    merge_commit      from a merged change to a transaction, or to its conflicts
 """

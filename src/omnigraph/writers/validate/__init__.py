@@ -1,21 +1,18 @@
-"""One validator for every write: the rules of the schema, checked on the image after the write.
+"""One validator for every write: the rules of the schema, checked on the state after the write.
 
 In: a change of the graph and what is committed. Out: the footprint of the look-ups that the answer
 depends on. Guarantee: a change that passes leaves every rule of the schema true, provided that
-nothing in the footprint changes before it is committed; one that fails is refused with its first
-violations, in the order of the checks, and with how many there are.
+nothing in the footprint changes before it is committed. A change that fails is refused with its
+first violations, in the order of the checks, and with their number.
 
-    validation    the order of the checks
-    findings      violations, collected and counted
-    values        required and finite values; enums, ranges and patterns
-    groups        what has to be unique: keys and `@unique`, as columns
-    uniqueness    a tuple held twice in a batch, in the image, or by a committed entity
-    image         who exists after the write, and who ends
-    references    edges whose ends exist, and no edge left behind at a node that ends
-    cardinality   the number of edges of every source that was touched
-    reads         the look-ups, as a footprint
-    marks         what changed entities hold that another write may have looked up, and the reads
-                  of edge ends that cascades make
+    change_validation   the order of the checks
+    findings            violations, collected and counted
+    value_rules         required and finite values; enums, ranges and patterns
+    unique_groups       keys and `@unique` as columns, and the marks that footprints compare
+    uniqueness_rule     a tuple that occurs twice in a batch, in the write, or in the graph
+    image_after         which entities exist after the write; the look-ups as a footprint
+    reference_rule      both ends of every edge exist after the write
+    cardinality_rule    the number of edges of every source that the write touches
 """
 
 from omnigraph.writers.validate.change_validation import check_change, validate_change
