@@ -5,8 +5,29 @@
     main.load("people.jsonl", mode="append")
     print(main.query(queries, name="colleagues", params={"who": "Ada"}).to_pandas())
 
-Graphs bring their libraries with them when they are first used: compilers and commands that only
-read texts start without.
+The names below load the engine and its libraries (Arrow, Lance) when they are first used. Importing
+the package, compiling schemas and queries, and commands that only read texts do not load them.
+
+Packages and modules, from the public surface down to the leaves; each imports only from below:
+
+    cli          the command line
+    pipelines    data pipelines as YAML, on Spark
+    spark        bulk work as Spark tasks
+    engine       graphs, branches and snapshots as programs use them
+    bulk         loads of any size, cut into splits
+    writers      loads, mutations, migrations and merges as transactions
+    changes      the real changes between two commits
+    execution    read plans, from the optimizer to the result
+    rows         how entities lie in tables, and expressions over columns of values
+    versioning   commits, branches, transactions and garbage collection
+    storage      objects by path, and Lance tables by pinned version
+    embedding    texts to vectors
+    query        the query language
+    schema       the schema language
+    errors       every exception, in one tree
+    lang         the lexer, cursor, printer and diagnostics that both languages share
+    ids          ULIDs
+    durations    time spans such as `15m`
 """
 
 from typing import TYPE_CHECKING, Any
