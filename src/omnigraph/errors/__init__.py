@@ -1,69 +1,73 @@
 """Every error the library raises, in one tree.
 
     OmnigraphError
-    ├── CompileError            a schema or query text has diagnostics of severity error
-    ├── QueryNotFound           no query of that name is in the text
-    ├── WrongQueryKind          a mutation was to be queried, or a read to mutate
-    ├── ParameterError          a parameter is missing, unknown in shape, or of the wrong type
-    │   └── UnknownParameter    the query declares none of that name; carries the declared ones
-    ├── InvalidArgument         an argument of a call has no meaning; carries its name
-    ├── LibraryMissing          an optional library is not installed; carries its name
-    │   └── SparkMissing        PySpark is not installed
-    ├── JavaMissing             there is no Java that Spark can run on; carries what was tried
-    ├── SparkFailed             Spark gave a job up; carries the job and the reason
-    │   └── SparkDriverLost     the Java process of Spark's driver ended
-    ├── MigrationUnsupported    the planned schema change cannot be applied
-    ├── StoredSchemaError       a graph's accepted schema cannot be read by this program
-    ├── WriteRefused            a write breaks a rule of the schema; carries its violations
-    │   ├── KeyConflict         a strict insert met an existing entity
-    │   ├── UnusableKey         a key value cannot identify an entity; carries its row
-    │   └── LoadError           input records are malformed; carries their places
-    ├── ExecutionError          a checked query could not be evaluated
-    │   ├── TypeNotFound        the schema has no type of that name
-    │   ├── EmbeddingError      a text has no usable vector; carries its reason
-    │   ├── EngineUnsupported   the chosen engine cannot run the query; carries engine and what
-    │   ├── QueryTimeout        a query took longer than it may; carries timeout_s
-    │   └── QueryCancelled      somebody stopped a query before its end
-    ├── StorageError            a step of the store failed and did not happen; carries its path
-    │   ├── StorageRefused      the address, options or permissions are wrong; not retryable
-    │   ├── StorageFull         a disk or a quota has no room for a write
-    │   └── StorageUnknown      a write may have happened: read it back, or write it again
-    ├── BranchRefused           a branch name or an operation on a branch is not allowed
-    │   ├── BranchExists        a branch of that name is live
-    │   ├── BranchNotFound      no live branch has that name
-    │   └── BranchGone          the branch was deleted while a write was under way
-    ├── CommitNotFound          no live branch holds that commit, version or time
-    │   └── SnapshotGone        the commit was collected; carries the oldest version that is kept
-    ├── TagExists               a tag of that name is there
-    ├── TagNotFound             no tag has that name
-    ├── HistoryGone             commits that a question depends on were collected
-    ├── CommitHasNoParent       the first commit of a graph cannot be compared with a parent
-    ├── ChangeCursorRejected    a cursor or page token does not belong to what is read
-    ├── ChangeSchemaBoundary    a commit changed the schema so that entities cannot be compared
-    ├── ChangeFeedGap           history was cleaned up before it was read; carries the commit
-    ├── EntityNotFound          no entity of that type and id is there
-    ├── GraphNotFound           no graph is at this address
-    ├── GraphExists             a graph is already at this address
-    ├── GraphClosed             the graph was closed in this process
-    ├── BlobNotFound            no entity holds such a blob
-    ├── RangeNotSatisfiable     a range lies outside its blob; carries start, end and length
-    ├── Conflict                another commit changed what this write depends on
-    ├── MergeConflict           two sides of a merge do not go together; carries its conflicts
-    ├── PreconditionFailed      the head of the branch is not the expected commit
-    ├── StagingExpired          a clean-up overtook a write that was stopped for long
-    ├── InDoubt                 a commit may or may not have happened; carries its commit id
-    ├── CorruptObject           a stored object cannot be read; carries its path
-    ├── FormatTooNew            an object was written by a newer program
-    ├── PipelineInvalid         a pipeline's definition cannot be run; carries its problems
-    ├── PipelineNotFound        no pipeline of that name is defined
-    ├── SecretMissing           a value that a pipeline takes from the environment is not set
-    ├── SourceFailed            a source of a pipeline cannot be read now
-    ├── SourceRefused           a source of a pipeline does not hold what its definition says
-    ├── ApprovalRequired        a run would replace data, and nobody approved it
-    ├── TooManyRejected         a run would leave out more rows than its target tolerates
-    ├── TooFewRows              a run would load fewer rows than its target expects
-    ├── RunFailed               targets of a run failed; carries the id of the run
-    └── ResourceLimit           a bound was exceeded; carries resource, limit and actual
+    ├── CompileError                  a schema or query text has diagnostics of severity error
+    ├── QueryNotFoundError            no query of that name is in the text
+    ├── WrongQueryKindError           a mutation passed to `query`, or a read passed to `mutate`
+    ├── ParameterError                a parameter is missing, or its value does not fit
+    │   └── UnknownParameterError     the query does not declare it; carries the declared ones
+    ├── InvalidArgumentError          an argument of a call has no meaning; carries its name
+    ├── LibraryMissingError           an optional library is not installed; carries its name
+    │   └── SparkMissingError         PySpark is not installed
+    ├── JavaMissingError              there is no Java that Spark can run on; carries what was tried
+    ├── SparkFailedError              a Spark job failed; carries the job and the reason
+    │   └── SparkDriverLostError      the Java process of Spark's driver ended
+    ├── MigrationUnsupportedError     the planned schema change cannot be applied
+    ├── StoredSchemaError             a graph's accepted schema cannot be read by this program
+    ├── WriteRefusedError             a write breaks a rule of the schema; carries its violations
+    │   ├── KeyConflictError          a strict insert met an existing entity
+    │   ├── UnusableKeyError          a key value cannot identify an entity; carries its row
+    │   └── LoadError                 input records are malformed; carries their places
+    ├── ExecutionError                a checked query could not be evaluated
+    │   ├── TypeNotFoundError         the schema has no type of that name
+    │   ├── EmbeddingError            a text has no usable vector; carries its reason
+    │   ├── EngineUnsupportedError    the chosen engine cannot run the query; carries the engine
+    │   ├── QueryTimeoutError         a query took longer than it may; carries timeout_s
+    │   └── QueryCancelledError       a query was cancelled before its end
+    ├── StorageError                  a step of the store did not happen; carries its path
+    │   ├── StorageRefusedError       the address, options or permissions are wrong; not retryable
+    │   ├── StorageFullError          a disk or a quota has no room for a write
+    │   └── StorageUnknownError       a write may have happened: read it back, or write it again
+    ├── BranchRefusedError            a branch name or an operation on a branch is not allowed
+    │   ├── BranchExistsError         a branch of that name is live
+    │   ├── BranchNotFoundError       no live branch has that name
+    │   └── BranchGoneError           the branch was deleted while a write was under way
+    ├── CommitNotFoundError           no live branch holds that commit, version or time
+    │   └── SnapshotGoneError         the commit was collected; carries the oldest kept version
+    ├── TagExistsError                a tag of that name exists
+    ├── TagNotFoundError              no tag has that name
+    ├── HistoryGoneError              commits that a question depends on were collected
+    ├── CommitHasNoParentError        the first commit of a graph cannot be compared with a parent
+    ├── ChangeCursorRejectedError     a cursor or page token does not belong to what is read
+    ├── ChangeSchemaBoundaryError     entities before and after a schema change cannot be compared
+    ├── ChangeFeedGapError            history was cleaned up before it was read; carries the commit
+    ├── EntityNotFoundError           no entity has that type and id
+    ├── GraphNotFoundError            no graph is at this address
+    ├── GraphExistsError              a graph is already at this address
+    ├── GraphClosedError              the graph was closed in this process
+    ├── BlobNotFoundError             no entity holds such a blob
+    ├── RangeNotSatisfiableError      a range lies outside its blob; carries start, end and length
+    ├── ConflictError                 another commit changed what this write depends on
+    ├── MergeConflictError            the two sides of a merge conflict; carries the conflicts
+    ├── PreconditionFailedError       the head of the branch is not the expected commit
+    ├── StagingExpiredError           a clean-up may have removed the staged files of a write
+    ├── InDoubtError                  a commit may or may not have happened; carries its commit id
+    ├── CorruptObjectError            a stored object cannot be read; carries its path
+    ├── FormatTooNewError             an object was written by a newer program
+    ├── PipelineInvalidError          a pipeline definition has problems; carries them
+    ├── PipelineNotFoundError         no pipeline of that name is defined
+    ├── SecretMissingError            a value that a pipeline takes from the environment is not set
+    ├── SourceFailedError             a source of a pipeline cannot be read now
+    ├── SourceRefusedError            a source of a pipeline does not hold what its definition says
+    ├── ApprovalRequiredError         a run would replace data without an approval
+    ├── TooManyRejectedError          a run would leave out more rows than its target tolerates
+    ├── TooFewRowsError               a run would load fewer rows than its target expects
+    ├── RunFailedError                targets of a run failed; carries the id of the run
+    └── ResourceLimitError            a bound was exceeded; carries resource, limit and actual
+
+Modules: `base_error` is the root; `query_errors`, `write_errors`, `storage_errors`,
+`change_feed_errors` and `pipeline_errors` hold the classes by subject; `error_documents` turns an
+error into the JSON document that every surface returns for a failure.
 
 Every error has `code` (a stable snake_case word), `retryable`, and `hint` (what to do, or None).
 """
