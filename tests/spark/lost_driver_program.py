@@ -57,7 +57,7 @@ def _run_that_loses_its_java(folder: Path, graph: Graph) -> None:
                 _kill_java()
             yield rows
 
-    setattr(run_module, "opened", losing)  # noqa: B010 — the module has it from another one
+    setattr(run_module, "open_source", losing)  # noqa: B010 — the module has it from another one
     run = run_pipeline(defined(folder, SIMPLE), RunOptions(wait=lambda _: None))
     (target,) = run.targets
     assert (run.status, target.attempts, times) == ("succeeded", 2, ["opened"] * 2), target

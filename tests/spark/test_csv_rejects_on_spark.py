@@ -29,7 +29,7 @@ fay,5,
 @pytest.fixture
 def graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Graph]]:
     # Several tasks, one of which starts within quotes.
-    monkeypatch.setattr(splits, "UNIT_BYTES", 42)
+    monkeypatch.setattr(splits, "SPLIT_BYTES", 42)
     made = {
         name: omnigraph.create(str(tmp_path / name), schema=SCHEMA, durable=False)
         for name in ("spark", "local")

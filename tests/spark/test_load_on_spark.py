@@ -30,7 +30,7 @@ edge Knows: Person -> Person { since: I64? }
 
 @pytest.fixture
 def graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Graph]]:
-    monkeypatch.setattr(splits, "UNIT_BYTES", 8_000)
+    monkeypatch.setattr(splits, "SPLIT_BYTES", 8_000)
     made = [
         omnigraph.create(str(tmp_path / name), schema=SCHEMA, durable=False)
         for name in ("spark", "local")

@@ -29,13 +29,13 @@ def test_a_run_that_another_one_overtakes_ends_with_the_commit_of_that_one(
     def overtaken(
         source: Source, found: SourceState, spark: SparkSession, *, staging: str | None
     ) -> Iterator[DataFrame]:
-        monkeypatch.setattr(run_module, "opened", open_source)
+        monkeypatch.setattr(run_module, "open_source", open_source)
         # It begins behind the look for the key, and ends before the load.
         assert run_pipeline(pipeline).status == "succeeded"
         with open_source(source, found, spark, staging=staging) as rows:
             yield rows
 
-    monkeypatch.setattr(run_module, "opened", overtaken)
+    monkeypatch.setattr(run_module, "open_source", overtaken)
     with company(tmp_path) as graph:
         (target,) = run_pipeline(pipeline).targets
         assert (target.status, target.is_repeated, target.rows_read) == ("succeeded", True, None)
@@ -58,7 +58,7 @@ def test_a_source_that_was_lost_is_opened_again_unless_a_target_has_its_records(
             yield rows.mapInArrow(_gone, rows.schema) if is_first else rows
         times.append("closed")
 
-    monkeypatch.setattr(run_module, "opened", lost)
+    monkeypatch.setattr(run_module, "open_source", lost)
     with company(tmp_path) as graph:
         run = run_pipeline(defined(tmp_path, SIMPLE), RunOptions(wait=lambda _: None))
         (target,) = run.targets

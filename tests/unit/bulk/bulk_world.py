@@ -123,8 +123,8 @@ def _without_drawn_id(row: dict[str, Any]) -> dict[str, Any]:
 
 def small_units(monkeypatch: pytest.MonkeyPatch, size: int = 2_000) -> None:
     """Cut files into units of so few bytes or rows that every test has several."""
-    monkeypatch.setattr(splits, "UNIT_BYTES", size)
-    monkeypatch.setattr(splits, "UNIT_ROWS", max(size // 20, 1))
+    monkeypatch.setattr(splits, "SPLIT_BYTES", size)
+    monkeypatch.setattr(splits, "SPLIT_ROWS", max(size // 20, 1))
 
 
 def twins(folder: Path) -> Twins:

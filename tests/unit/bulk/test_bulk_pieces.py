@@ -131,7 +131,7 @@ def test_a_load_in_many_parts_of_hashes_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_units(monkeypatch)
-    monkeypatch.setattr(bulk_load, "parts_for", lambda _: 16)
+    monkeypatch.setattr(bulk_load, "compute_parts", lambda _: 16)
     two = twins(tmp_path)
     two.load(two.lines(crowd(300)))
     two.load(two.lines([*crowd(200)[:200]]), "merge")
@@ -160,10 +160,10 @@ def test_every_task_is_sent_a_question_that_does_not_grow(
             return super().run(units, task, stage=stage)
 
     small_units(monkeypatch)
-    monkeypatch.setattr(load_dispatch, "InProcess", Weighing)
+    monkeypatch.setattr(load_dispatch, "LocalRunner", Weighing)
     two = twins(tmp_path)
     for parts in (2, 256):
-        monkeypatch.setattr(bulk_load, "parts_for", lambda _, count=parts: count)
+        monkeypatch.setattr(bulk_load, "compute_parts", lambda _, count=parts: count)
         two.bulk(two.lines([person(f"{parts} {n}") for n in range(300)]))
     assert max(sizes[256]) < max(sizes[2]) + 10
     assert len(sizes[256]) >= 128 * len(sizes[2]) > 0
@@ -187,10 +187,10 @@ def test_no_worker_wants_more_than_it_shares_with_what_is_committed(
         return found
 
     small_units(monkeypatch)
-    monkeypatch.setattr(bulk_load, "parts_for", lambda _: 16)
+    monkeypatch.setattr(bulk_load, "compute_parts", lambda _: 16)
     two = twins(tmp_path)
     two.load(two.lines([person(f"p{n}") for n in range(50)]))
-    monkeypatch.setattr(key_join, "read_all", counted)
+    monkeypatch.setattr(key_join, "read_hashes", counted)
     two.load(two.lines([person(f"p{n}") for n in range(40, 400)]), "merge")
     assert read == [10]
     assert key_join._read_wanted.cache_info().currsize == 0

@@ -58,7 +58,7 @@ class Interrupted:
 
 def interrupted(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -> Interrupted:
     runner = Interrupted(then)
-    monkeypatch.setattr(load_dispatch, "InProcess", lambda _: runner)
+    monkeypatch.setattr(load_dispatch, "LocalRunner", lambda _: runner)
     return runner
 
 
@@ -334,7 +334,7 @@ def test_a_load_whose_notes_were_removed_meanwhile_says_so_and_may_be_repeated(
     table = pa.table({"name": [f"p{n % 500}" for n in range(501)]})
     runner = Cleaned(stage, two.folder / "units", pattern)
     with monkeypatch.context() as patched:
-        patched.setattr(load_dispatch, "InProcess", lambda _: runner)
+        patched.setattr(load_dispatch, "LocalRunner", lambda _: runner)
         with pytest.raises(StagingExpiredError, match="removed meanwhile") as caught:
             two.bulk(table, type="Person")
     assert runner.removed

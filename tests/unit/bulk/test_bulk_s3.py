@@ -20,7 +20,7 @@ from unit.bulk.bulk_world import SCHEMA, crowd, person
 def test_files_on_s3_are_loaded_into_a_graph_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(splits, "UNIT_BYTES", 4_000)
+    monkeypatch.setattr(splits, "SPLIT_BYTES", 4_000)
     server = places.server()
     bucket, options = server.new_bucket(), server.options
     objects = open_s3(f"s3://{bucket}", options)

@@ -203,7 +203,7 @@ def test_records_that_cannot_be_read_again_are_told_nevertheless(
                 raise StorageError("read", "somewhere", "the line is down")
             return super().run(units, task, stage=stage)
 
-    monkeypatch.setattr(load_dispatch, "InProcess", Forgetful)
+    monkeypatch.setattr(load_dispatch, "LocalRunner", Forgetful)
     records = [person("ada", agee=1), knows("ada", "ada"), knows("ada", "nobody")]
     with pytest.raises(LoadError, match="agee") as refused:
         two.bulk(two.lines(records))

@@ -79,7 +79,7 @@ def test_a_column_of_a_wrong_type_is_told_once(two: Twins) -> None:
 def test_an_unknown_column_of_a_table_is_told_once(
     two: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk_sources, "UNIT_ROWS", 100)
+    monkeypatch.setattr(bulk_sources, "SPLIT_ROWS", 100)
     table = pa.table({"name": [f"p{n}" for n in range(600)], "nick": ["x"] * 600})
     reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(100))
     with pytest.raises(LoadError, match="unknown column 'nick' of Person") as caught:

@@ -85,7 +85,7 @@ def test_pieces_that_cannot_be_removed_hide_no_other_failure(
             del prefix, after
             raise failure
 
-    monkeypatch.setattr(http_source, "_objects_at", lambda _: Silent(str(tmp_path)))
+    monkeypatch.setattr(http_source, "_open_objects_at", lambda _: Silent(str(tmp_path)))
     with open_staging(str(tmp_path)) as place:
         assert place.write([pa.array([TEXT])]) == 1
     with (

@@ -42,7 +42,7 @@ def test_a_server_that_does_not_answer_is_named_without_its_token(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(spark_session, "ANSWER_SECONDS", 0.2)
-    monkeypatch.setattr(spark_session, "active_session", lambda: None)
+    monkeypatch.setattr(spark_session, "find_active_session", lambda: None)
     with socket.socket() as taken:
         # Bound, but nobody listens.
         taken.bind(("127.0.0.1", 0))

@@ -44,8 +44,8 @@ def test_those_who_share_a_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) 
         hashes: Hashes = hash_any_texts(texts) % 3
         return hashes
 
-    monkeypatch.setattr(key_cache, "text_hashes", few)
-    monkeypatch.setattr(key_cache, "text_hash", lambda text: hash_any_text(text) % 3)
+    monkeypatch.setattr(key_cache, "hash_any_texts", few)
+    monkeypatch.setattr(key_cache, "hash_any_text", lambda text: hash_any_text(text) % 3)
     table = IdTable(pa.array([f"id-{number}" for number in range(200)]))
     asked = [f"id-{number}" for number in range(150, 250)]
     assert table.select_known(asked) == set(asked[:50])

@@ -38,7 +38,10 @@ def records_of(stream: io.BytesIO | RecordRange) -> list[str]:
 def test_ranges_have_every_record_once(parts: list[str], size: int) -> None:
     data = "".join(parts).encode()
     borders = borders_of(data, size)
-    with patch.object(csv_ranges, "_COUNT_BYTES", 2), patch.object(csv_ranges, "_LOOK_BYTES", 2):
+    with (
+        patch.object(csv_ranges, "_COUNT_BYTES", 2),
+        patch.object(csv_ranges, "_RECORD_PROBE_BYTES", 2),
+    ):
         starts = find_quoted_starts(lambda: io.BytesIO(data), borders)
         if starts is None:
             return

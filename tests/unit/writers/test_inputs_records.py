@@ -107,7 +107,7 @@ def test_ordinary_lines_never_meet_the_exact_reader() -> None:
     book: dict[str, Any] = {"id": "b", "isbn": "b", "title": "", "tags": [], "state": "out"}
     book |= {"blurb": None, "vec": [1, 2.5], "cover": "base64:aGk="}
     lines += [json.dumps({"type": "Book", "data": book})] * 100
-    with patch.object(exact_json.RecordReader, "read", side_effect=AssertionError):
+    with patch.object(exact_json.RecordReader, "read_record", side_effect=AssertionError):
         for dialect in DIALECTS:
             found = read("\n".join([*lines, ""]), SCHEMA, dialect=dialect)
             assert [len(each.rows) for each in found.types.values()] == [100, 100, 100]
@@ -116,7 +116,7 @@ def test_ordinary_lines_never_meet_the_exact_reader() -> None:
 def test_counts_for_dates_never_meet_the_exact_reader() -> None:
     text = '{"type":"N","data":{"day":1,"at":2,"days":[3],"ats":[4]}}\n' * 100
     schema = "node N { day: Date?  at: DateTime?  days: [Date]?  ats: [DateTime]? }"
-    with patch.object(exact_json.RecordReader, "read", side_effect=AssertionError):
+    with patch.object(exact_json.RecordReader, "read_record", side_effect=AssertionError):
         found = read(text, schema).types[node("N")]
     row = {"@id": None, "day": 1, "at": 2, "days": (3,), "ats": (4,)}
     assert rows_of(found.rows, found.shape) == [row] * 100
@@ -228,7 +228,7 @@ def test_an_unknown_property_is_told_with_its_type_to_programs_too() -> None:
 def test_lines_of_blanks_never_meet_the_exact_reader(blank: str) -> None:
     text = f"{blank}\n" * 200 + "{" + AUTHOR + "}\n"
     with (
-        patch.object(exact_json.RecordReader, "read") as read_one,
+        patch.object(exact_json.RecordReader, "read_record") as read_one,
         patch.object(json_reader, "_read_line", wraps=json_reader._read_line) as read_line,
     ):
         read(text, SCHEMA)

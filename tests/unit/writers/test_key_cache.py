@@ -254,7 +254,7 @@ def test_ids_are_read_again_where_a_change_set_was_collected(
 def test_places_that_are_no_longer_asked_about_are_forgotten(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys_module, "PLACES_MAX", 3)
+    monkeypatch.setattr(keys_module, "SLOTS_MAX", 3)
     monkeypatch.setattr(keys_module, "TYPE_IDS_MAX", 0)
     keys = KeyCache(people.log)
     view = people.write({"a"})

@@ -109,6 +109,6 @@ def test_the_edges_of_a_cascade_are_looked_up_once(
         asked.append((type_key.name, end))
         return edges_at(self, type_key, end, ids)
 
-    monkeypatch.setattr(CommittedState, "edges_at", watched)
+    monkeypatch.setattr(CommittedState, "find_edges_at", watched)
     world.validated('delete City where @id = "Bern"')
     assert asked == [("Twin", "__src"), ("Twin", "__dst")]

@@ -111,7 +111,7 @@ def test_a_failure_after_the_checks_removes_what_was_written_too(
     def fail(*_: object) -> None:
         raise StorageError("find", "t", "broken")
 
-    monkeypatch.setattr(prepare_module, "_marks", fail)
+    monkeypatch.setattr(prepare_module, "_build_marks", fail)
     before = data_files(graph)
     with pytest.raises(StorageError):
         prepared(graph, people(graph, *"abcdef"), RowStaging(graph.tables))

@@ -120,11 +120,11 @@ def plan(name: _NAME, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) 
     """
     path = _import_module("config.definition_reader").find_definition(name, folder)
     found = _import_module("run.pipeline_inspection").plan_pipeline(path, datetime.now(UTC))
-    failure = ErrorCode.BAD_REQUEST if found.checked.problems else None
+    failure = ErrorCode.BAD_REQUEST if found.validation.problems else None
     show(PipelinePlan(found), is_json=is_json, failure=failure)
     if failure:
         if not is_json:
-            print_problems(map(str, found.checked.problems))
+            print_problems(map(str, found.validation.problems))
         raise typer.Exit(FAILED)
 
 

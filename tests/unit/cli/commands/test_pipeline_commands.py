@@ -180,7 +180,7 @@ def test_run_shows_how_far_it_is(
         options.progress(pipeline.name)
         raise SourceFailedError("later")
 
-    monkeypatch.setattr(pipeline_commands, "load_bars", bars)
+    monkeypatch.setattr(pipeline_commands, "show_load_bars", bars)
     monkeypatch.setattr("omnigraph.pipelines.run.pipeline_run.run_pipeline", ran)
     assert run("pipeline", "run", "people", "--folder", definitions).exit_code == 1
     assert seen == ["people"]

@@ -93,7 +93,7 @@ def test_single_rows_add_up(graph: Graph) -> None:
 def test_the_most_needed_indexes_come_first_and_every_piece_is_a_commit(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_builder, "PIECE_ROWS_MAX", 50)
+    monkeypatch.setattr(index_builder, "STEP_ROWS_MAX", 50)
     load(graph, "a", 50)
     settle(graph)
     loaded = next(each for each in graph.branch().commits() if not each.is_maintenance)
@@ -116,7 +116,7 @@ def test_the_most_needed_indexes_come_first_and_every_piece_is_a_commit(
 def test_a_large_table_is_indexed_in_several_segments(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_builder, "PIECE_ROWS_MAX", 40)
+    monkeypatch.setattr(index_builder, "STEP_ROWS_MAX", 40)
     resources = graph._session.resources
     monkeypatch.setattr(resources.keeper, "_has_time", lambda _: False)
     for prefix in "abcde":
@@ -174,7 +174,7 @@ def test_what_is_written_while_indexes_are_built_is_covered_too(
             load(graph, "late", 20)
         return is_made
 
-    monkeypatch.setattr(index_builder, "index_piece", write_meanwhile)
+    monkeypatch.setattr(index_builder, "build_index_step", write_meanwhile)
     load(graph, "a", 50)
     settle(graph)
     assert states(graph) == {"fresh"}

@@ -195,7 +195,7 @@ class DenseEdges(DenseEntities):
         """A piece for exactly the nodes there are; kept, if it had to grow."""
         size = self._get_start_nodes(is_reversed).size
         if value.size >= size:
-            return value.sized(size)
+            return value.with_size(size)
         held: NumberedEntry | None = self.rows.parts.peek(name)
         grown = extend_nodes(value, size)
         if held is not None and held.value is value:

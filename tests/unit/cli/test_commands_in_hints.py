@@ -1,0 +1,71 @@
+"""Commands that messages advise: every one of them exists, and runs as it is written."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from unit.cli.command_tree import Verb, plausible_values, verbs
+from unit.cli.small_company import Run
+
+COMMAND = re.compile(r"`omnigraph ([^`]+)`")
+# What stands for a value that only the place of the message knows.
+PLACEHOLDER = "VALUE"
+WORDS_OF_VALUES = {"PATH": "query_path", "URI": "uri", PLACEHOLDER: "uri"}
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    """The texts of a module, with placeholders for what is filled in."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = (
+                str(part.value) if isinstance(part, ast.Constant) else PLACEHOLDER
+                for part in node.values
+            )
+            yield "".join(parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _commands() -> list[str]:
+    source = Path(omnigraph.__file__).parent
+    trees = [ast.parse(path.read_text()) for path in sorted(source.rglob("*.py"))]
+    found = {line for tree in trees for text in _texts(tree) for line in COMMAND.findall(text)}
+    # A piece of a text with values in it is a text of its own, cut at the value.
+    return sorted(line for line in found if not line.endswith(" "))
+
+
+def _verb_of(words: list[str]) -> Verb:
+    (found,) = [each for each in verbs() if tuple(words[: len(each.path)]) == each.path]
+    return found
+
+
+def test_messages_advise_commands() -> None:
+    assert len(_commands()) > 8
+
+
+@pytest.mark.on_disk
+@pytest.mark.parametrize("line", _commands())
+def test_a_command_in_a_message_runs_as_it_is_written(
+    line: str, run: Run, folder: Path, store: Path
+) -> None:
+    words = shlex.split(line)
+    verb = _verb_of(words)
+    given = words[len(verb.path) :]
+    if not given:
+        # The name of a verb alone says where to look.
+        return
+    values = plausible_values(folder, store)
+    given = [
+        str(values[WORDS_OF_VALUES[word]]) if word in WORDS_OF_VALUES else word for word in given
+    ]
+    # A message does not know where the graph is.
+    place = [] if str(store) in given or "uri" not in {p.name for p in verb.parameters} else [store]
+    done = run(*verb.path, *given, *place)
+    assert done.exit_code == 0, done.output
