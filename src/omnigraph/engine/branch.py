@@ -380,7 +380,7 @@ class Branch:
         """Bring what another branch, or a commit or snapshot, changed into this one.
 
         Where both changed an entity, `prefer` takes `ours` (this branch) or `theirs`, for all
-        conflicts or by kind; without, and for broken rules, conflicts are a MergeConflict.
+        conflicts or by kind; without, and for broken rules, a MergeConflictError is raised.
         `delete_branch` ends the merged branch, unless it has got newer commits. A call repeated
         with its `key` answers with the commit of the first one, also when the branch is gone.
         """

@@ -304,7 +304,7 @@ class Graph:
         than `older_than` ago (a time span, or seconds). Tags, and what merges between live branches
         need, stay. So does whatever was superseded, deleted or written within the `grace`, which is
         a day by default. A shorter one loses no commit; readers of what goes fail with
-        `SnapshotGone`, and writes under way start again. A dry run only reports what would go.
+        `SnapshotGoneError`, and writes under way start again. A dry run only reports.
         """
         policy = build_policy(keep, older_than)
         return cleanup(self._session, policy, is_dry=dry_run, grace=grace)

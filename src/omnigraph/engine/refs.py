@@ -56,7 +56,7 @@ class BranchLike(Protocol):
         """The graph as it is now."""
 
 
-# A text is what `named_place` takes. A time is one of main.
+# A text is what `resolve_name` takes. A time is one of main.
 StateRef: TypeAlias = BranchLike | SnapshotLike | Commit | str | datetime
 
 

@@ -214,7 +214,7 @@ class EntityConflict:
     theirs: Mapping[str, object] | None = None
 
     def to_json(self) -> dict[str, object]:
-        """The document of a conflict: MergeConflict, with the three states."""
+        """The document of a MergeConflictError, with the three states."""
         return {
             "entity_kind": self.entity_kind,
             "type_name": self.type_name,

@@ -25,7 +25,7 @@ class Cancellation:
         self._event = Event()
 
     def cancel(self) -> None:
-        """Have the queries raise `QueryCancelled`; queries begun later do so at once."""
+        """Have the queries raise `QueryCancelledError`; queries begun later do so at once."""
         self._event.set()
 
     @property

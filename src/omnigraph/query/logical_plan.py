@@ -51,7 +51,7 @@ class Expand:
 
     When `target_is_bound`, keeps the rows (once per edge, with an edge variable) whose target is
     reached; otherwise binds the target to each reached node that satisfies the conditions. The
-    meaning of steps, bounds and edge variable is that of `typed.Traversal`.
+    meaning of steps, bounds and edge variable is that of `typed_tree.Traversal`.
     """
 
     input: Operator

@@ -45,8 +45,8 @@ def compile_query(
     """Compile one query of a text; a text with one declaration needs no name.
 
     Raises `CompileError` with every diagnostic of the file's grammar and of this query, and
-    `QueryNotFound` if the text does not declare it. Every stage calls `poll` often: what it raises
-    ends the compilation.
+    `QueryNotFoundError` if the text does not declare it. Every stage calls `poll` often: what it
+    raises ends the compilation.
     """
     parsed = parse_file(text, name=file_name, mode=mode, poll=poll)
     query = select_query(parsed.file, name)

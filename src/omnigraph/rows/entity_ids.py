@@ -39,7 +39,7 @@ _Words = np.ndarray[Any, np.dtype[np.uint64]]
 def compute_entity_ids(rows: pa.Table, shape: TableShape) -> pa.ChunkedArray:
     """The id of each row, from the key columns among its physical columns.
 
-    A null, NaN or infinite member raises `UnusableKey`. Types without a key do not belong here.
+    A null, NaN or infinite member raises `UnusableKeyError`. Types without a key are not passed.
     """
     assert shape.key, f"{shape.type_key} has no key"
     keys = rows.select(list(shape.key.values()))

@@ -1,7 +1,7 @@
 """The schema in force on a graph: a catalog, and the numbers that identify what it names.
 
 Names are labels. A type, a property and a table incarnation are the same thing for as long as their
-number stays the same, whatever they are called. Plain data; `identity` makes it.
+number stays the same, whatever they are called. Plain data; `schema_identity` makes it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The catalog: a checked schema, resolved for queries, writers and planners.
 
-Built from a syntax tree by `omnigraph.schema.schema_compiler`. Properties of a node include the ones it gets
-from its interfaces. Everything here is plain frozen data in declaration order.
+Built from a syntax tree by `omnigraph.schema.schema_compiler`. Properties of a node include the
+ones it gets from its interfaces. Everything here is plain frozen data in declaration order.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class IndexTask:
 
 @dataclass(frozen=True, slots=True)
 class SparkWorkers:
-    """Writes the files of maintenance by the tasks of a runner; see `maintain.Workers`."""
+    """Writes the files of maintenance by the tasks of a runner; see `MaintenanceWorkers`."""
 
     tables: Tables
     runner: Runner

@@ -116,7 +116,7 @@ class Committer:
         """Make a transaction a commit, on top of whatever others committed meanwhile.
 
         When another commit met the footprint, the write is prepared again if it can be, and is
-        a Conflict otherwise. None means that the repeated preparation found nothing to write.
+        a ConflictError otherwise. None means that the repeated preparation found nothing to write.
         """
         state = self._prepare_commit(transaction)
         give_up_at = time.monotonic() + self.settings.retry_s_max

@@ -136,7 +136,7 @@ class Record:
     """One commit of a branch. `is_whole` says that `pins` are all pins, not the touched ones.
 
     `preferred` says of a merge whose side was taken in conflicts, by their kind. `created_at`
-    orders commits; `made_at` is when it was made, where that is another time (`stamps`).
+    orders commits; `made_at` is when it was made, where that differs (`commit_clock`).
     `is_fence` says that a collector made it, to take the seq that writes prepared before would
     have taken.
     """

@@ -47,7 +47,7 @@ DEFERRED_MARKS_MAX: Final = 1_000_000
 class WriteMode(Enum):
     """What happens to the committed entities of a type when rows are written."""
 
-    # A written id that exists is a KeyConflict.
+    # A written id that exists is a KeyConflictError.
     INSERT = "insert"
     # A written id that exists is replaced whole.
     UPSERT = "upsert"

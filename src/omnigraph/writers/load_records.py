@@ -92,7 +92,7 @@ class LoadChange:
 
 
 def build_load_change(records: Input, mode: LoadMode) -> LoadChange:
-    """What a load does to the graph; a `WriteRefused` tells what is wrong with its records."""
+    """What a load does to the graph; raises `WriteRefusedError` for wrong records."""
     missing, count = find_missing_values(records.types, records.accepted)
     if missing:
         raise build_load_error(missing, count)

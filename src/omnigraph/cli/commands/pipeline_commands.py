@@ -158,7 +158,7 @@ def run(
 
 def _run_pipeline(
     pipeline: Pipeline, options: Any, occasion: RunRequest
-) -> Any:  # Any: as `_module`
+) -> Any:  # Any: as `_import_module`
     """The run, or those of a stream."""
     if not occasion.is_stream:
         return _import_module("run.pipeline_run").run_pipeline(pipeline, options)

@@ -2,7 +2,7 @@
 
 Within one source every node of a type has a number, and so has every edge. Rows of a query hold
 numbers; ids and properties are fetched where they are needed. Two sources exist, with the same
-answers: `topology` holds whole types in memory, `lookups` asks the tables for what a query meets.
+answers: `topology` holds whole types in memory, `index` reads from the tables what a query reaches.
 """
 
 from __future__ import annotations

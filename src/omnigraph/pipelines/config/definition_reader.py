@@ -1,4 +1,4 @@
-"""Definitions from YAML files: all that is wrong with one is told at once, with its place."""
+"""Definitions from YAML files: all problems of a file are reported, with their positions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def find_definition(name: str, folder: Path) -> Path:
 
 
 def read_pipeline(path: Path) -> Pipeline:
-    """The definition in a file; `PipelineInvalid` tells everything that is wrong with it."""
+    """The definition in a file; `PipelineInvalidError` lists all its problems."""
     findings = Findings(str(path))
     pipeline = read_valid_parts(path, findings)
     findings.raise_if_any()

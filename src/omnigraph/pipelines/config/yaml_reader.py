@@ -1,7 +1,7 @@
 """What a section of a definition may hold, and reading one strictly, with the place of everything.
 
-A `Shape` lists the fields of a section; the reference page is made of the same lists. Reading
-collects problems instead of stopping at the first one.
+A `SectionSchema` lists the fields of a section; the reference page is generated from the same
+lists. Reading collects problems instead of stopping at the first one.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Response:
-    """What a service said; `moved_to` is where it says that the page is, `link` the next one."""
+    """An answer; `redirect_url` is where the page is instead, `next_url` the next page."""
 
     url: str
     content: bytes = b""

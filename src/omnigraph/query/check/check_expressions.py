@@ -247,7 +247,7 @@ def _coerce_list(value: typed_tree.Expr, element: Scalar) -> typed_tree.Expr | N
 
 
 def as_vector(value: typed_tree.Expr, dimension: int) -> typed_tree.Expr | None:
-    """A constant as a vector; None if it has another type, `Misfit` if its numbers do not fit."""
+    """A constant as a vector; None if it has another type. Wrong numbers raise an error."""
     type_ = PropertyType(VectorType(dimension))
     match value:
         case typed_tree.Constant(tuple(items)) | typed_tree.ListOf(items):

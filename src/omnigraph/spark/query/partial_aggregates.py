@@ -141,7 +141,7 @@ class PartialAggregation:
 
 @dataclass(frozen=True)
 class FinalAggregation:
-    """From parts of groups to groups with their aggregates, which `Partial` says."""
+    """From parts of groups to groups with their aggregates, as `PartialAggregation` says."""
 
     partial: PartialAggregation
 

@@ -2,8 +2,8 @@
 
 A scenario is run once to count its steps, and then once per fault:
 
-    for fault in every_fault(lambda steps: scenario(fresh_store(), steps)):
-        store, steps = fresh_store(), fault.steps()
+    for fault in iter_faults(lambda steps: scenario(fresh_store(), steps)):
+        store, steps = fresh_store(), fault.create_steps()
         with suppress(SimulatedCrash):
             scenario(store, steps)
         assert steps.is_met

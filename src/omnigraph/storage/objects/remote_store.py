@@ -1,7 +1,7 @@
 """Objects in process memory and in S3, through obstore.
 
 A conditional put is sent exactly once. A client that repeats it after a lost answer meets its own
-object and reports "exists" for a write it made itself; here that outcome is `StorageUnknown`.
+object and reports "exists" for a write of its own; here that is a `StorageUnknownError`.
 """
 
 from __future__ import annotations

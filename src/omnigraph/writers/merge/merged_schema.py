@@ -1,7 +1,7 @@
 """The schema of the merged state: what it is, where its columns lie on each side, how ours gets it.
 
-`merge_view_schemas` is pure but for reading; `bridge` makes the tables that the merged schema needs
-beyond those of ours, which nobody sees before a record names them.
+`merge_view_schemas` only reads; `build_bridge` makes the tables that the merged schema needs beyond
+those of ours, which are not visible before a record names them.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ RowIds: TypeAlias = npt.NDArray[np.uint64]
 # So many rows are read as fast as some ids are looked up in an index.
 NEW_ROWS_MAX: Final = 16_384
 
-# The order in which `Verdicts.kinds` numbers them.
+# The order in which `RowOutcomes.kinds` numbers them.
 KINDS: Final = (DIVERGENT_INSERT, DIVERGENT_UPDATE, DELETE_VS_UPDATE)
 
 
