@@ -89,7 +89,7 @@ class PendingRows:
         cells: Mapping[str, Cell],
         params: Params,
     ) -> int:
-        """Assign cells to all matching rows: committed ones, with their row ids, and pending ones."""
+        """Assign cells to all matching rows: committed ones with their row ids, and pending."""
         self._flush_inserted()
         matched = [committed]
         if self._rows is not None:
