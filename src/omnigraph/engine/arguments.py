@@ -6,12 +6,15 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime, timedelta
-from typing import Final
+from enum import Enum
+from typing import Final, TypeVar
 
 import numpy as np
 
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.versioning.json_fields import require_storable_text
+
+_Choice = TypeVar("_Choice", bound=Enum)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_TIME: Final = "NaT"
@@ -138,3 +141,12 @@ def _format_datetime(value: datetime) -> str:
     if value.tzinfo is None:
         return value.isoformat()
     return value.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+
+
+def parse_choice(kind: type[_Choice], argument: str, value: str) -> _Choice:
+    """The member of an enumeration that a caller names."""
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(f"'{each.value}'" for each in kind)
+        raise InvalidArgumentError(argument, f"'{value}' is not one of {known}") from None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
-from enum import Enum
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from omnigraph.bulk.task_runner import StageProgress
 from omnigraph.engine import arguments, feed, optimize
@@ -36,7 +35,6 @@ from omnigraph.engine.write_results import (
     MutationResult,
     SchemaResult,
 )
-from omnigraph.errors import InvalidArgumentError
 from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.execution.result import Result
@@ -49,8 +47,6 @@ from omnigraph.writers.load_records import LoadMode
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
-
-_Choice = TypeVar("_Choice", bound=Enum)
 
 
 class Branch:
@@ -120,15 +116,15 @@ class Branch:
         local load, `stages` how far each step of a larger one is.
         """
         request = LoadRequest(
-            mode=_parse_choice(LoadMode, "mode", mode),
+            mode=arguments.parse_choice(LoadMode, "mode", mode),
             options=InputOptions(
-                _parse_choice(Dialect, "dialect", dialect),
+                arguments.parse_choice(Dialect, "dialect", dialect),
                 arguments.require_optional_text("type", type),
                 progress,
                 is_patch=mode == LoadMode.MERGE.value,
             ),
-            engine=_parse_choice(LoadEngine, "engine", engine),
-            on_error=_parse_choice(OnError, "on_error", on_error),
+            engine=arguments.parse_choice(LoadEngine, "engine", engine),
+            on_error=arguments.parse_choice(OnError, "on_error", on_error),
             rejects=None if rejects is None else arguments.require_address(rejects),
             stages=stages,
         )
@@ -482,14 +478,6 @@ class Branch:
     @property
     def _merger(self) -> Merger:
         return Merger(self.graph, self._session, self._stream)
-
-
-def _parse_choice(kind: type[_Choice], argument: str, value: str) -> _Choice:
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(f"'{each.value}'" for each in kind)
-        raise InvalidArgumentError(argument, f"'{value}' is not one of {known}") from None
 
 
 def _build_terms(

@@ -161,7 +161,8 @@ def find_value_problem(definition: SettingDefinition, value: SettingValue) -> st
         return None
     rule = definition.rule
     if isinstance(rule, WordRule) and isinstance(value, str):
-        return f"unknown value '{sanitize_text(value)}' for setting '{definition.name}'; it takes {rule}"
+        unknown = f"unknown value '{sanitize_text(value)}' for setting '{definition.name}'"
+        return f"{unknown}; it takes {rule}"
     return f"setting '{definition.name}' takes {rule}, got '{sanitize_text(str(value))}'"
 
 

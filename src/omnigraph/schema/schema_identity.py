@@ -295,8 +295,8 @@ def _check_hints(
             yield Finding(
                 "S036",
                 Severity.INFO,
-                f"@rename_from({quote_string(hint)}) is ignored because the name is already accepted"
-                " (ignored_exact_match_rename_hint)",
+                f"@rename_from({quote_string(hint)}) is ignored"
+                " because the name is already accepted (ignored_exact_match_rename_hint)",
                 entity,
             )
         elif hint in scope.known:
@@ -319,8 +319,8 @@ def _check_imported_hints(key: TypeKey, type_: DeclaredType) -> Iterator[Finding
         yield Finding(
             "S034",
             Severity.ERROR,
-            f"@rename_from({quote_string(hint)}) cannot import the identity of a property into {key},"
-            " which is a new type; remove the hint",
+            f"@rename_from({quote_string(hint)}) cannot import the identity of a property"
+            f" into {key}, which is a new type; remove the hint",
             f"{key}.{name}",
         )
 

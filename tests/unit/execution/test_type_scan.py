@@ -244,9 +244,9 @@ def test_a_bad_search_option_is_refused_even_where_no_row_is_read(view: View) ->
     for value in (None, -1, 2**32):
         with pytest.raises(ExecutionError, match="a search option must be at least 0"):
             scan_matching(view, ITEM, [nothing, match], {"edits": value})
+        rows = pa.table({"__id": pa.array([], pa.utf8())})
         with pytest.raises(ExecutionError, match="a search option must be at least 0"):
-            evaluate_conditions(pa.table({"__id": pa.array([], pa.utf8())}), view.get_shape(ITEM), [match],
-                       {"edits": value})  # fmt: skip
+            evaluate_conditions(rows, view.get_shape(ITEM), [match], {"edits": value})
 
 
 def _pushed(view: View, text: str) -> PushedFilter:

@@ -110,6 +110,7 @@ class _LintView:
             yield f"{format_count(report.dropped_count, 'more finding')} not shown"
         errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
         yield (
-            f"{report.source.name}: {format_count(len(report.results), 'query', plural='queries')}, "
+            f"{report.source.name}: "
+            f"{format_count(len(report.results), 'query', plural='queries')}, "
             f"{format_count(errors, 'error')}, {format_count(warnings, 'warning')}"
         )

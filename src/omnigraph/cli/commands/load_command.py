@@ -232,5 +232,6 @@ def _open_branch(graph: Graph, target: WriteTarget) -> tuple[Branch, bool]:
 
 
 def _report_kept_branch(name: str) -> None:
-    text = f"branch {escape_unprintable(name)} was created for this load and stays; repeat the load, or delete"
-    typer.echo(f"{text} the branch with `omnigraph branch delete`", err=True)
+    text = f"branch {escape_unprintable(name)} was created for this load and stays;"
+    remedy = "repeat the load, or delete the branch with `omnigraph branch delete`"
+    typer.echo(f"{text} {remedy}", err=True)

@@ -126,7 +126,8 @@ def _format_commit(commit: Commit) -> str:
 
 
 def _format_header(commit: str, time: datetime, branch: str, actor: str | None) -> str:
-    return f"commit {commit}  {format_time(time)}  {escape_unprintable(branch)}  {escape_unprintable(actor or '-')}"
+    names = f"{escape_unprintable(branch)}  {escape_unprintable(actor or '-')}"
+    return f"commit {commit}  {format_time(time)}  {names}"
 
 
 def _format_change(change: EntityChange) -> Iterator[str]:

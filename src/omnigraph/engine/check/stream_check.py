@@ -392,7 +392,8 @@ def report_future_stamps(
     first, lead = next(iter(ahead.items()))
     others = f", and so are {len(ahead) - 1} after it" if len(ahead) > 1 else ""
     message = (
-        f"is commit {records[first].commit}, stamped {_format_span(lead)} after it was stored{others}:"
+        f"is commit {records[first].commit}, stamped {_format_span(lead)}"
+        f" after it was stored{others}:"
         " a clock was wrong; commits made from now on say their own time and are found by it"
     )
     problems.add_notice("clock", layout.build_record_path(stream_id, first), message)

@@ -59,7 +59,8 @@ def format_commit(commit: Commit) -> str:
 
 def format_change(change: EntityChange) -> Iterator[str]:
     """One change: a line for the entity, and one for each of its values that differ."""
-    yield f"{_SIGNS[change.op]} {change.kind} {escape_unprintable(change.type_name)} {sanitize_text(change.id)}"
+    entity = f"{escape_unprintable(change.type_name)} {sanitize_text(change.id)}"
+    yield f"{_SIGNS[change.op]} {change.kind} {entity}"
     for name, before, after in list_changed_values(change):
         yield f"    {escape_unprintable(name)}: {_format_change_values(change.op, before, after)}"
 

@@ -35,7 +35,7 @@ from omnigraph.pipelines.config.yaml_reader import (
 
 _PROVIDER: Final = "provider.source."
 _SECRET_WORDS: Final = ("authorization", "token", "secret", "password", "key", "cookie")
-_SECRET_HINT: Final = "write ${NAME}, and set NAME in the environment"
+_ENVIRONMENT_HINT: Final = "write ${NAME}, and set NAME in the environment"
 _DEFAULT_SOURCE: Final = "source"
 
 
@@ -218,14 +218,14 @@ class SourceReader:
             is_secret = any(word in key.lower() for word in _SECRET_WORDS)
             if is_secret and not find_names(texts[key]):
                 message = f"{name}: '{sanitize_text(key)}' holds a secret"
-                self.findings.add_problem(place, message, hint=_SECRET_HINT)
+                self.findings.add_problem(place, message, hint=_ENVIRONMENT_HINT)
         return texts
 
     def _check_only_reference(self, name: str, section: Section) -> None:
         text = section.find_text(name)
         if text is not None and not is_reference(text):
             message = f"'{name}' holds a secret"
-            self.findings.add_problem(section.position_of(name), message, hint=_SECRET_HINT)
+            self.findings.add_problem(section.position_of(name), message, hint=_ENVIRONMENT_HINT)
 
     def _check_field_password(self, name: str, section: Section) -> None:
         self.check_no_password(section.get_text(name), name, section.position_of(name))
@@ -233,7 +233,7 @@ class SourceReader:
     def check_no_password(self, address: str, name: str, place: Position) -> None:
         """Report an address that spells out a secret."""
         if contains_password(address):
-            self.findings.add_problem(place, f"'{name}' holds a password", hint=_SECRET_HINT)
+            self.findings.add_problem(place, f"'{name}' holds a password", hint=_ENVIRONMENT_HINT)
 
 
 _BUILDERS: Final[Mapping[str, Callable[[SourceReader, Section], Source]]] = {

@@ -69,7 +69,8 @@ class RowGuard:
         text = f"left({corrupt}, {_RECORD_CHARS_MAX})"
         bytes_ = f"{about}: it has bytes that are not text in the encoding of the source"
         return (
-            f"CASE WHEN contains({corrupt}, '{REPLACEMENT}') THEN {_build_reason(None, bytes_, text)}"
+            f"CASE WHEN contains({corrupt}, '{REPLACEMENT}')"
+            f" THEN {_build_reason(None, bytes_, text)}"
             f" WHEN {corrupt} IS NOT NULL THEN {_build_reason(None, about, text)} END"
         )
 
@@ -85,6 +86,6 @@ def build_record_sql(columns: Sequence[str]) -> str:
 def _build_reason(property_: str | None, message: str, record: str) -> str:
     named = "cast(NULL AS string)" if property_ is None else quote_literal(property_)
     return (
-        f"named_struct('{REFUSED_PROPERTY}', {named}, '{REFUSED_MESSAGE}', {quote_literal(message)},"
-        f" '{REFUSED_RECORD}', {record})"
+        f"named_struct('{REFUSED_PROPERTY}', {named},"
+        f" '{REFUSED_MESSAGE}', {quote_literal(message)}, '{REFUSED_RECORD}', {record})"
     )

@@ -71,7 +71,8 @@ def check_embeds(scope: ConstraintScope, collector: Collector) -> None:
         source = scope.drafts.get(embed.source)
         if source is None:
             if not scope.may_declare(embed.source):
-                message = f"@embed on {draft.path} references unknown property '{sanitize_text(embed.source)}'"
+                unknown = sanitize_text(embed.source)
+                message = f"@embed on {draft.path} references unknown property '{unknown}'"
                 hint = collector.suggest_similar(embed.source, scope.drafts)
                 collector.report_error("S019", span, f"{message} of node '{scope.name}'", hint=hint)
         elif source.has_type and source.meant.type.scalar is not Scalar.STRING:

@@ -106,7 +106,8 @@ class UpdatePropertyMetadata:
     annotations: tuple[AnnotationValue, ...]
 
     def __str__(self) -> str:
-        return f"update the metadata of {self.owner}.{self.name}: {_format_annotations(self.annotations)}"
+        annotations = _format_annotations(self.annotations)
+        return f"update the metadata of {self.owner}.{self.name}: {annotations}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,8 +242,8 @@ class Collector:
 def _build_no_space_error(error: StorageFullError, attempt: _Attempt) -> StorageFullError:
     live = sum(line.is_live for line in attempt.before.lines)
     hint = (
-        f"free {compute_reserve_bytes(live) // 1024} KiB elsewhere on this disk, and run it again: a"
-        " clean-up states what it removes before it does"
+        f"free {compute_reserve_bytes(live) // 1024} KiB elsewhere on this disk, and run it again:"
+        " a clean-up states what it removes before it does"
     )
     return StorageFullError(error.operation, error.path, error.reason, hint=hint)
 

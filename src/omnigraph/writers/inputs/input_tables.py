@@ -238,8 +238,9 @@ class _TableColumns:
         rows = np.flatnonzero(~is_good)
         for row in rows[: reading.told_max].tolist():
             why = marks[row].as_py()
+            record = why[REFUSED_RECORD]
             refused = RecordError(
-                f"{why[REFUSED_MESSAGE]}: {sanitize_message(why[REFUSED_RECORD][:_RECORD_CHARS_SHOWN])}",
+                f"{why[REFUSED_MESSAGE]}: {sanitize_message(record[:_RECORD_CHARS_SHOWN])}",
                 rule="value",
                 hint="mend the record or its mapping, or leave it out: on_error quarantine",
                 type_name=self.type_key.name,

@@ -58,7 +58,7 @@ class MisfitError(ValueError):
 
 
 def make_coercer(type_: PropertyType, *, is_strict: bool) -> CoerceValue:
-    """What reads the values of a property; a value that does not fit raises `Misfit`.
+    """What reads the values of a property; a value that does not fit raises `MisfitError`.
 
     Not strict, a value of a wrong type becomes null, and lists may hold nulls.
     """
@@ -90,7 +90,7 @@ def format_value(value: object) -> str:
 
 
 def require_text(text: str) -> str:
-    """The same text, or `Misfit` when it holds half of a surrogate pair, which is no character."""
+    """The same text; half of a surrogate pair, which is not a character, raises `MisfitError`."""
     if not text.isascii():
         try:
             text.encode()
@@ -242,7 +242,6 @@ def _coerce_float(value: Any) -> float:
 
 def _require_finite(number: float, value: Any, scalar: Scalar) -> float:
     if not math.isfinite(number):
-        raise MisfitError(
-            f"{format_value(value)} {property_values.describe_float_problem(_to_plain_value(value), scalar)}"
-        )
+        problem = property_values.describe_float_problem(_to_plain_value(value), scalar)
+        raise MisfitError(f"{format_value(value)} {problem}")
     return number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -181,3 +181,36 @@ def _probe_table(table: HashTable, hashes: Hashes) -> DenseIds:
 def _to_dense_ids(indices: pa.Array | pa.ChunkedArray) -> DenseIds:
     found: DenseIds = indices.fill_null(ABSENT).to_numpy().astype(np.int32)
     return found
+
+
+class Postings(NamedTuple):
+    """The entities of each code: those of code `c` are `numbers[offsets[c]:offsets[c + 1]]`.
+
+    They are made of the first `size` numbers.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    numbers: DenseIds
+    size: int
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory they take."""
+        return self.offsets.nbytes + self.numbers.nbytes
+
+    def get_entities(self, code: int) -> DenseIds:
+        """The entities of one code, ascending; a code that came later has none."""
+        if code >= len(self.offsets) - 1:
+            return self.numbers[:0]
+        return self.numbers[self.offsets[code] : self.offsets[code + 1]]
+
+
+def build_postings(codes: npt.NDArray[np.int32], count: int) -> Postings:
+    """The entities of each of `count` codes."""
+    offsets = np.zeros(count + 1, np.int64)
+    known = np.flatnonzero(codes >= 0)
+    np.cumsum(np.bincount(codes[known], minlength=count), out=offsets[1:])
+    # Codes and numbers in one integer: sorting those is much faster than an order of codes.
+    packed = (codes[known].astype(np.int64) << 32) | known
+    packed.sort()
+    return Postings(offsets, (packed & 0xFFFFFFFF).astype(np.int32), len(codes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,12 @@ from omnigraph.execution.sources.topology.text_arrays import (
     text_array_of,
     widen_texts,
 )
-from omnigraph.execution.sources.topology.text_index import ABSENT, build_text_index
+from omnigraph.execution.sources.topology.text_index import (
+    ABSENT,
+    Postings,
+    build_postings,
+    build_text_index,
+)
 from omnigraph.rows.comparison import flatten_chunks, to_comparable, to_numpy
 
 Codes: TypeAlias = npt.NDArray[np.int32]
@@ -35,28 +40,6 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 SEARCHES_MIN: Final = 8
 # The codes of so many texts that were asked for lately are at hand.
 _CODES_MAX: Final = 64
-
-
-class Postings(NamedTuple):
-    """The entities of each code: those of code `c` are `numbers[offsets[c]:offsets[c + 1]]`.
-
-    They are made of the first `size` numbers.
-    """
-
-    offsets: npt.NDArray[np.int64]
-    numbers: DenseIds
-    size: int
-
-    @property
-    def nbytes(self) -> int:
-        """How much memory they take."""
-        return self.offsets.nbytes + self.numbers.nbytes
-
-    def get_entities(self, code: int) -> DenseIds:
-        """The entities of one code, ascending; a code that came later has none."""
-        if code >= len(self.offsets) - 1:
-            return self.numbers[:0]
-        return self.numbers[self.offsets[code] : self.offsets[code + 1]]
 
 
 class DenseColumn(ABC):
@@ -350,7 +333,7 @@ class TextColumn(DenseColumn):
             return np.flatnonzero(self.codes == code).astype(np.int32)
         raw = self._codes.growing.values
         postings = self._parts.get(
-            f"{self._derived}:postings", lambda: _build_postings(raw, len(self.texts))
+            f"{self._derived}:postings", lambda: build_postings(raw, len(self.texts))
         )
         found = postings.get_entities(code)
         if len(raw) > postings.size:
@@ -493,13 +476,3 @@ def decode_column(
 
 def _make_patched(values: npt.NDArray[Any]) -> PatchedArray:
     return PatchedArray(AppendArray(values))
-
-
-def _build_postings(codes: Codes, count: int) -> Postings:
-    offsets = np.zeros(count + 1, np.int64)
-    known = np.flatnonzero(codes >= 0)
-    np.cumsum(np.bincount(codes[known], minlength=count), out=offsets[1:])
-    # Codes and numbers in one integer: sorting those is much faster than an order of codes.
-    packed = (codes[known].astype(np.int64) << 32) | known
-    packed.sort()
-    return Postings(offsets, (packed & 0xFFFFFFFF).astype(np.int32), len(codes))
