@@ -37,7 +37,10 @@ class StorageFullError(StorageError):
     code = "storage_full"
 
     def __init__(self, operation: str, path: str, reason: str, *, hint: str | None = None) -> None:
-        hint = hint or "make room; `omnigraph cleanup --grace 0s` removes what dead writers left"
+        hint = hint or (
+            "make room; `omnigraph cleanup --keep 1000 --grace 0s --confirm` removes what dead"
+            " writers left, and lets go of all but the newest 1000 commits of each branch"
+        )
         super().__init__(operation, path, reason, hint=hint)
 
 
