@@ -9,12 +9,12 @@ from typing import Any
 
 from model import search
 from omnigraph.errors import ExecutionError
-from omnigraph.query import typed_tree
+from omnigraph.query import typed_tree as typed
 from omnigraph.query.ast import AggregateFunction, CompareOp, TextFunction
 
 Entity = dict[str, Any]  # Any: `@id`, `@type`, an edge's `@src` and `@dst`, and the properties
 Row = dict[str, Any]  # Any: an entity by variable, a value by column, the score under SCORE
-Params = Mapping[str, typed_tree.Value]  # the instant of the request is under NOW_NAME
+Params = Mapping[str, typed.Value]  # the instant of the request is under NOW_NAME
 SCORE = "#score"
 
 
@@ -25,7 +25,7 @@ class At:
     row: Row
     params: Params
 
-    def __call__(self, expr: typed_tree.Expr) -> Any:  # Any: a value of any type
+    def __call__(self, expr: typed.Expr) -> Any:  # Any: a value of any type
         return _MEANING[type(expr)](expr, self)
 
 
@@ -38,13 +38,13 @@ def _known(function: Callable[..., bool], *operands: Any) -> bool | None:
     return None if None in operands else function(*operands)
 
 
-def edits(match: typed_tree.TextMatch, params: Params) -> int:
+def edits(match: typed.TextMatch, params: Params) -> int:
     """How many edits a text predicate forgives."""
     default = 2 if match.function is TextFunction.FUZZY else 0
     return option(match.edits, params, default=default, minimum=0)
 
 
-def option(expr: typed_tree.Expr | None, params: Params, *, default: int, minimum: int) -> int:
+def option(expr: typed.Expr | None, params: Params, *, default: int, minimum: int) -> int:
     """The value of an optional argument of a search function."""
     value = default if expr is None else At({}, params)(expr)
     if value is None or not minimum <= value < 2**32:
@@ -54,29 +54,29 @@ def option(expr: typed_tree.Expr | None, params: Params, *, default: int, minimu
 
 # With false < null < true, a conjunction is its least operand and a disjunction its greatest.
 _TRUTHS = (False, None, True)
-_MEANING: dict[type[typed_tree.Expr], Callable[[Any, At], Any]] = {
-    typed_tree.Constant: lambda expr, _: expr.value,
-    typed_tree.ParameterValue: lambda expr, at: at.params[expr.name],
-    typed_tree.NowValue: lambda _, at: at.params[typed_tree.NOW_NAME],
-    typed_tree.PropertyValue: lambda expr, at: at.row[expr.variable][expr.property],
-    typed_tree.SystemValue: lambda expr, at: at.row[expr.variable][f"@{expr.name}"],
-    typed_tree.NodeValue: lambda expr, at: at.row[expr.variable],
-    typed_tree.ColumnValue: lambda expr, at: at.row[expr.name],
-    typed_tree.NearestScore: lambda _, at: at.row[SCORE],
-    typed_tree.Bm25Score: lambda _, at: at.row[SCORE],
-    typed_tree.RrfScore: lambda _, at: at.row[SCORE],
-    typed_tree.ListOf: lambda expr, at: tuple(map(at, expr.items)),
-    typed_tree.Compare: lambda expr, at: compare(expr.op, at(expr.left), at(expr.right)),
-    typed_tree.Member: lambda expr, at: _known(operator.contains, at(expr.items), at(expr.item)),
-    typed_tree.Substring: lambda expr, at: _known(operator.contains, at(expr.text), at(expr.part)),
-    typed_tree.Prefix: lambda expr, at: _known(str.startswith, at(expr.text), at(expr.prefix)),
-    typed_tree.TextMatch: lambda expr, at: search.matches(
+_MEANING: dict[type[typed.Expr], Callable[[Any, At], Any]] = {
+    typed.Constant: lambda expr, _: expr.value,
+    typed.ParameterValue: lambda expr, at: at.params[expr.name],
+    typed.NowValue: lambda _, at: at.params[typed.NOW_NAME],
+    typed.PropertyValue: lambda expr, at: at.row[expr.variable][expr.property],
+    typed.SystemValue: lambda expr, at: at.row[expr.variable][f"@{expr.name}"],
+    typed.NodeValue: lambda expr, at: at.row[expr.variable],
+    typed.ColumnValue: lambda expr, at: at.row[expr.name],
+    typed.NearestScore: lambda _, at: at.row[SCORE],
+    typed.Bm25Score: lambda _, at: at.row[SCORE],
+    typed.RrfScore: lambda _, at: at.row[SCORE],
+    typed.ListOf: lambda expr, at: tuple(map(at, expr.items)),
+    typed.Compare: lambda expr, at: compare(expr.op, at(expr.left), at(expr.right)),
+    typed.Member: lambda expr, at: _known(operator.contains, at(expr.items), at(expr.item)),
+    typed.Substring: lambda expr, at: _known(operator.contains, at(expr.text), at(expr.part)),
+    typed.Prefix: lambda expr, at: _known(str.startswith, at(expr.text), at(expr.prefix)),
+    typed.TextMatch: lambda expr, at: search.matches(
         at.row[expr.variable][expr.property], at(expr.query), edits(expr, at.params)
     ),
-    typed_tree.IsNull: lambda expr, at: (at(expr.operand) is None) != expr.is_negated,
-    typed_tree.Negation: lambda expr, at: _known(operator.not_, at(expr.operand)),
-    typed_tree.AllOf: lambda expr, at: min(map(at, expr.operands), key=_TRUTHS.index),
-    typed_tree.AnyOf: lambda expr, at: max(map(at, expr.operands), key=_TRUTHS.index),
+    typed.IsNull: lambda expr, at: (at(expr.operand) is None) != expr.is_negated,
+    typed.Negation: lambda expr, at: _known(operator.not_, at(expr.operand)),
+    typed.AllOf: lambda expr, at: min(map(at, expr.operands), key=_TRUTHS.index),
+    typed.AnyOf: lambda expr, at: max(map(at, expr.operands), key=_TRUTHS.index),
 }
 
 

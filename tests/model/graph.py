@@ -10,7 +10,8 @@ from model.reading import Embed, Reader
 from model.store import Store, Type, types_of
 from model.validation import Batch, validate
 from omnigraph.errors import ExecutionError, WriteRefusedError
-from omnigraph.query import logical_plan, typed_tree
+from omnigraph.query import logical_plan as plan
+from omnigraph.query import typed_tree as typed
 from omnigraph.schema.catalog import EdgeType, NodeType
 
 
@@ -38,7 +39,7 @@ class ModelGraph(Store):
 
     def read(
         self,
-        read: logical_plan.ReadPlan,
+        read: plan.ReadPlan,
         params: Params,
         *,
         now: int,
@@ -46,11 +47,11 @@ class ModelGraph(Store):
         work_limit: int = 1_000_000,
     ) -> list[Row]:
         """The rows of a read: values by column name; a bare node is its entity."""
-        reader = Reader(self, {**params, typed_tree.NOW_NAME: now}, embed, work_limit)
+        reader = Reader(self, {**params, typed.NOW_NAME: now}, embed, work_limit)
         reader.check_options(read.root)
         return list(reader.rows(read.root, {}))
 
-    def mutate(self, mutation: typed_tree.Mutation, params: Params, *, now: int) -> Affected:
+    def mutate(self, mutation: typed.Mutation, params: Params, *, now: int) -> Affected:
         """Run the statements in order and keep the result if it is valid."""
         if mutation.is_mixed:
             raise WriteRefusedError(
@@ -59,7 +60,7 @@ class ModelGraph(Store):
         after = self.copy()
         batches: list[Batch] = []
         for statement in mutation.statements:
-            batches += _run(after, statement, {**params, typed_tree.NOW_NAME: now})
+            batches += _run(after, statement, {**params, typed.NOW_NAME: now})
         loaded = self._become(after, batches)
         return Affected(sum(loaded.nodes.values()), sum(loaded.edges.values()))
 
@@ -95,17 +96,17 @@ class ModelGraph(Store):
         return export_text(self.catalog, tables)
 
 
-def _run(graph: Store, statement: typed_tree.Statement, params: Params) -> list[Batch]:
+def _run(graph: Store, statement: typed.Statement, params: Params) -> list[Batch]:
     """One statement, on what the ones before it left; the batches hold what it touched."""
-    is_edge = isinstance(statement, typed_tree.InsertEdge | typed_tree.DeleteEdges)
+    is_edge = isinstance(statement, typed.InsertEdge | typed.DeleteEdges)
     type_: Type = (graph.catalog.edges if is_edge else graph.catalog.nodes)[statement.type_name]
-    if isinstance(statement, typed_tree.DeleteNodes | typed_tree.DeleteEdges):
+    if isinstance(statement, typed.DeleteNodes | typed.DeleteEdges):
         return _delete(graph, type_, _selected(graph, type_, statement.conditions, params))
     values = _assigned(type_, statement.assignments, params)
-    if isinstance(statement, typed_tree.UpdateNodes):
+    if isinstance(statement, typed.UpdateNodes):
         written = [node | values for node in _selected(graph, type_, statement.conditions, params)]
     else:
-        if isinstance(statement, typed_tree.InsertEdge):
+        if isinstance(statement, typed.InsertEdge):
             at = At({}, params)
             values |= {"@src": at(statement.source), "@dst": at(statement.target)}
         written = [_inserted(graph, type_, values)]
@@ -114,13 +115,13 @@ def _run(graph: Store, statement: typed_tree.Statement, params: Params) -> list[
 
 
 def _selected(
-    graph: Store, type_: Type, conditions: Iterable[typed_tree.Expr], params: Params
+    graph: Store, type_: Type, conditions: Iterable[typed.Expr], params: Params
 ) -> list[Entity]:
-    rows = [(found, At({typed_tree.ROW: found}, params)) for found in graph.table(type_).values()]
+    rows = [(found, At({typed.ROW: found}, params)) for found in graph.table(type_).values()]
     return [found for found, at in rows if all(at(each) is True for each in conditions)]
 
 
-def _assigned(type_: Type, assignments: Iterable[typed_tree.Assign], params: Params) -> Entity:
+def _assigned(type_: Type, assignments: Iterable[typed.Assign], params: Params) -> Entity:
     values: Entity = {}
     for name, expr in ((assign.property, assign.value) for assign in assignments):
         value, property_type = At({}, params)(expr), type_.properties[name].type

@@ -10,11 +10,13 @@ from model.expressions import SCORE, At, Entity, Params, Row
 from model.store import Store, Table
 from omnigraph.embedding.embedder import normalize_vector
 from omnigraph.errors import ExecutionError, ResourceLimitError
-from omnigraph.query import logical_plan, tree_walk, typed_tree
+from omnigraph.query import logical_plan as plan
+from omnigraph.query import tree_walk
+from omnigraph.query import typed_tree as typed
 from omnigraph.schema.property_types import VectorType
 
 Embed = Callable[[str, int], Sequence[float]]
-Arm = typed_tree.NearestScore | typed_tree.Bm25Score
+Arm = typed.NearestScore | typed.Bm25Score
 _RRF_K = 60
 
 
@@ -30,32 +32,32 @@ class Reader:
                 for end in {edge["@src"], edge["@dst"]}:
                     self._edges_at[name, end].append(edge)
 
-    def check_options(self, root: logical_plan.Operator) -> None:
+    def check_options(self, root: plan.Operator) -> None:
         """Refuse a bad search option, whether or not a row would meet it."""
         for operator in tree_walk.chain_of(root):
             for expr in tree_walk.expressions_of(operator):
                 for part in tree_walk.iter_subexpressions(expr):
-                    if isinstance(part, typed_tree.TextMatch):
+                    if isinstance(part, typed.TextMatch):
                         expressions.edits(part, self._params)
-            if isinstance(operator, logical_plan.Exists | logical_plan.CompareBlock):
+            if isinstance(operator, plan.Exists | plan.CompareBlock):
                 self.check_options(operator.block)
 
-    def rows(self, operator: logical_plan.Operator, outer: Row) -> Iterable[Row]:
+    def rows(self, operator: plan.Operator, outer: Row) -> Iterable[Row]:
         """The rows of any operator; `outer` is the row around a block."""
-        if isinstance(operator, logical_plan.Unit | logical_plan.Outer):
+        if isinstance(operator, plan.Unit | plan.Outer):
             return [outer]
         method = getattr(self, type(operator).__name__.lower())
         rows: Iterable[Row] = method(operator, self.rows(operator.input, outer))
         return rows
 
-    def scan(self, op: logical_plan.Scan, rows: Iterable[Row]) -> Iterator[Row]:
+    def scan(self, op: plan.Scan, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
             for node in self._graph.nodes[op.type_name].values():
                 found = row | {op.variable: node}
                 if self._hold(op.conditions, found):
                     yield found
 
-    def expand(self, op: logical_plan.Expand, rows: Iterable[Row]) -> Iterator[Row]:
+    def expand(self, op: plan.Expand, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
             start = row[op.source]["@id"]
             ends = self._hops(op, start) if op.edge_variable else self._reached(op, start)
@@ -68,7 +70,7 @@ class Reader:
                 if self._hold(op.conditions, found):
                     yield found
 
-    def _reached(self, op: logical_plan.Expand, start: str) -> Iterator[tuple[str, None]]:
+    def _reached(self, op: plan.Expand, start: str) -> Iterator[tuple[str, None]]:
         """Breadth first: each node at a distance within the bounds; a loop takes one hop."""
         is_chain = op.source_type == op.target_type
         seen = {start} if is_chain else set()
@@ -82,7 +84,7 @@ class Reader:
                 loop = {start} & reached if hop == 1 else set()
                 yield from ((target, None) for target in sorted(frontier | loop))
 
-    def _hops(self, op: logical_plan.Expand, start: str) -> Iterator[tuple[str, Entity]]:
+    def _hops(self, op: plan.Expand, start: str) -> Iterator[tuple[str, Entity]]:
         """Each edge at a node, with the node at its other end; a loop once."""
         for step in op.steps:
             for edge in self._edges_at[step.edge_type, start]:
@@ -95,27 +97,25 @@ class Reader:
                 elif edge["@dst"] == start and (op.is_undirected or step.is_reversed):
                     yield edge["@src"], edge
 
-    def filter(self, op: logical_plan.Filter, rows: Iterable[Row]) -> Iterable[Row]:
+    def filter(self, op: plan.Filter, rows: Iterable[Row]) -> Iterable[Row]:
         return (row for row in rows if self._hold([op.condition], row))
 
-    def exists(self, op: logical_plan.Exists, rows: Iterable[Row]) -> Iterable[Row]:
+    def exists(self, op: plan.Exists, rows: Iterable[Row]) -> Iterable[Row]:
         return (row for row in rows if any(True for _ in self.rows(op.block, row)) != op.is_negated)
 
-    def compareblock(self, op: logical_plan.CompareBlock, rows: Iterable[Row]) -> Iterator[Row]:
-        argument = op.argument or typed_tree.Constant(True, typed_tree.BOOL)
+    def compareblock(self, op: plan.CompareBlock, rows: Iterable[Row]) -> Iterator[Row]:
+        argument = op.argument or typed.Constant(True, typed.BOOL)
         for row in rows:
             values = [self._value(argument, inner) for inner in self.rows(op.block, row)]
             found = expressions.aggregate(op.function, values)
             if expressions.compare(op.op, found, self._value(op.value, row)):
                 yield row
 
-    def rank(self, op: logical_plan.Rank, rows: Iterable[Row]) -> list[Row]:
+    def rank(self, op: plan.Rank, rows: Iterable[Row]) -> list[Row]:
         score, rows = op.score, list(rows)
-        variable = (
-            score.first.variable if isinstance(score, typed_tree.RrfScore) else score.variable
-        )
+        variable = score.first.variable if isinstance(score, typed.RrfScore) else score.variable
         nodes = {row[variable]["@id"]: row[variable] for row in rows}
-        if isinstance(score, typed_tree.RrfScore):
+        if isinstance(score, typed.RrfScore):
             k = expressions.option(score.k, self._params, default=_RRF_K, minimum=1)
             arms = (self._arm(arm, nodes, op.window) for arm in (score.first, score.second))
             scores = search.fuse(arms, k)
@@ -127,7 +127,7 @@ class Reader:
     def _arm(self, score: Arm, nodes: Table, window: int | None) -> list[str]:
         """The ids that an arm ranks, the best first; only `nearest` keeps to the window."""
         scores = self._scores(score, nodes)
-        if isinstance(score, typed_tree.Bm25Score):
+        if isinstance(score, typed.Bm25Score):
             return sorted(scores, key=lambda id_: (-scores[id_], id_))
         return sorted(scores, key=lambda id_: (scores[id_], id_))[:window]
 
@@ -135,7 +135,7 @@ class Reader:
         """The score of each node that has one, by id."""
         query = self._value(score.query, {})
         type_names = {node["@type"] for node in nodes.values()}
-        if isinstance(score, typed_tree.Bm25Score):
+        if isinstance(score, typed.Bm25Score):
             tables = (self._graph.nodes[name].items() for name in type_names)
             field = {id_: node[score.property] for table in tables for id_, node in table}
             found = search.bm25(field, query)
@@ -156,37 +156,37 @@ class Reader:
             return normalize_vector(embedding, dimension=vector.dimension)
         return None
 
-    def sort(self, op: logical_plan.Sort, rows: Iterable[Row]) -> list[Row]:
+    def sort(self, op: plan.Sort, rows: Iterable[Row]) -> list[Row]:
         rows = list(rows)
         for key in reversed(op.keys):
             rows.sort(key=partial(self._sort_key, key.value), reverse=key.is_descending)
         return rows
 
-    def aggregate(self, op: logical_plan.Aggregate, rows: Iterable[Row]) -> Iterator[Row]:
-        keys = [c.value for c in op.columns if not isinstance(c.value, typed_tree.AggregateValue)]
+    def aggregate(self, op: plan.Aggregate, rows: Iterable[Row]) -> Iterator[Row]:
+        keys = [c.value for c in op.columns if not isinstance(c.value, typed.AggregateValue)]
         groups: dict[tuple[Any, ...], list[Row]] = {} if keys else {(): []}
         for row in rows:
             groups.setdefault(tuple(self._sort_key(key, row) for key in keys), []).append(row)
         for group in groups.values():
             yield {column.name: self._of_group(column.value, group) for column in op.columns}
 
-    def limit(self, op: logical_plan.Limit, rows: Iterable[Row]) -> Iterable[Row]:
+    def limit(self, op: plan.Limit, rows: Iterable[Row]) -> Iterable[Row]:
         return (row for _, row in zip(range(op.count), rows, strict=False))
 
-    def project(self, op: logical_plan.Project, rows: Iterable[Row]) -> Iterable[Row]:
+    def project(self, op: plan.Project, rows: Iterable[Row]) -> Iterable[Row]:
         return ({c.name: self._value(c.value, row) for c in op.columns} for row in rows)
 
-    def _of_group(self, expr: typed_tree.Expr, group: list[Row]) -> Any:
-        if isinstance(expr, typed_tree.AggregateValue):
+    def _of_group(self, expr: typed.Expr, group: list[Row]) -> Any:
+        if isinstance(expr, typed.AggregateValue):
             values = [self._value(expr.argument, row) for row in group]
             return expressions.aggregate(expr.function, values)
         return self._value(expr, group[0])
 
-    def _sort_key(self, expr: typed_tree.Expr, row: Row) -> tuple[int, Any]:
+    def _sort_key(self, expr: typed.Expr, row: Row) -> tuple[int, Any]:
         return expressions.sort_key(self._value(expr, row))
 
-    def _value(self, expr: typed_tree.Expr, row: Row) -> Any:
+    def _value(self, expr: typed.Expr, row: Row) -> Any:
         return At(row, self._params)(expr)
 
-    def _hold(self, conditions: Iterable[typed_tree.Expr], row: Row) -> bool:
+    def _hold(self, conditions: Iterable[typed.Expr], row: Row) -> bool:
         return all(self._value(condition, row) is True for condition in conditions)

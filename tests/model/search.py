@@ -12,17 +12,14 @@ _K1, _B = 1.2, 0.75
 
 def matches(text: str | None, query: str | None, edits: int) -> bool:
     """Whether some token of the text is within so many edits of some token of the query."""
-    wanted = analyze_text(query or "")
-    return any(
-        is_within(token, want, edits) for token in analyze_text(text or "") for want in wanted
-    )
+    tokens, wanted = analyze_text(text or ""), analyze_text(query or "")
+    return any(is_within(token, want, edits) for token in tokens for want in wanted)
 
 
 def bm25(field: Mapping[str, str | None], query: str | None) -> dict[str, float]:
     """The score of each entity of a whole field that has a token of the query, by id."""
-    documents = {
-        id_: Counter(analyze_text(text)) for id_, text in field.items() if text is not None
-    }
+    texts = {id_: text for id_, text in field.items() if text is not None}
+    documents = {id_: Counter(analyze_text(text)) for id_, text in texts.items()}
     lengths = {id_: document.total() for id_, document in documents.items()}
     scores: dict[str, float] = {}
     for token in sorted(set(analyze_text(query or ""))):

@@ -16,7 +16,7 @@ from omnigraph.pipelines.config.definition import (
     KafkaSource,
     Position,
     PostgresSource,
-    Template,
+    Interpolation,
 )
 from omnigraph.pipelines.config.definition_reader import (
     find_definition,
@@ -206,7 +206,7 @@ def test_a_rule_has_values_of_every_kind(tmp_path: Path) -> None:
         to: {region: r, account: a}
     """
     person, serves = read(tmp_path, with_map(rules)).targets[0].mapping.rules
-    assert person.values["handle"] == Template(("{x}-", "a.b", "", "c", ""), Position(13, 21))
+    assert person.values["handle"] == Interpolation(("{x}-", "a.b", "", "c", ""), Position(13, 21))
     assert person.values["name"] == Constant([1, "two"], Position(14, 19))
     assert person.values["embedding"] == EmbeddedText("body", Position(15, 24))
     assert person.explode == (

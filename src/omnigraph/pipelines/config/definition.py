@@ -217,7 +217,7 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class Interpolation:
     """Texts and expressions in turn: the text of all of them together."""
 
     # Texts at even places, expressions at odd ones.
@@ -241,7 +241,7 @@ class EmbeddedText:
     position: Position
 
 
-Value: TypeAlias = Expression | Template | Constant | EmbeddedText
+Value: TypeAlias = Expression | Interpolation | Constant | EmbeddedText
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from omnigraph.pipelines.config.definition import (
     Position,
     RecordMapping,
     Target,
-    Template,
+    Interpolation,
     Value,
 )
 from omnigraph.pipelines.config.definition_reader import find_definition, read_valid_parts
@@ -420,7 +420,7 @@ def _list_sql_parts(value: Value) -> Iterable[str]:
     match value:
         case Expression(sql) | EmbeddedText(sql):
             return (sql,)
-        case Template(parts):
+        case Interpolation(parts):
             return parts[1::2]
         case Constant():
             return ()

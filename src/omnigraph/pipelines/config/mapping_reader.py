@@ -18,7 +18,7 @@ from omnigraph.pipelines.config.definition import (
     Expression,
     MappingRule,
     Position,
-    Template,
+    Interpolation,
     Value,
 )
 from omnigraph.pipelines.config.yaml_reader import (
@@ -119,7 +119,7 @@ def read_value(node: yaml.Node, name: str, findings: Findings) -> Value:
         findings.add_problem(place, f"'{name}' needs one way to make its value", hint=_VALUE_HINT)
         return Constant(None, place)
     if section.has_field("template"):
-        return _parse_template(section.get_text("template"), place, findings)
+        return _parse_interpolation(section.get_text("template"), place, findings)
     if section.has_field("embed"):
         return EmbeddedText(section.get_text("embed"), place)
     return _read_constant(section.values["value"], place, findings)
@@ -133,7 +133,7 @@ def _read_constant(node: yaml.Node, place: Position, findings: Findings) -> Cons
         return Constant(None, place)
 
 
-def _parse_template(text: str, place: Position, findings: Findings) -> Template:
+def _parse_interpolation(text: str, place: Position, findings: Findings) -> Interpolation:
     """Split at braces; a doubled brace is a brace."""
     parts: list[str] = [""]
     for piece in re.findall(r"\{\{|\}\}|[{}]|[^{}]+", text):
@@ -150,8 +150,8 @@ def _parse_template(text: str, place: Position, findings: Findings) -> Template:
     if not is_closed or not all(part.strip() for part in parts[1::2]):
         hint = "write {expression}; a brace itself is written twice"
         findings.add_problem(place, "the braces of this template do not pair", hint=hint)
-        return Template((text,), place)
-    return Template(tuple(parts), place)
+        return Interpolation((text,), place)
+    return Interpolation(tuple(parts), place)
 
 
 def _read_explodes(section: Section, findings: Findings) -> Iterator[Explode]:

@@ -12,7 +12,7 @@ from omnigraph.pipelines.config.definition import (
     Endpoint,
     MappingRule,
     RecordMapping,
-    Template,
+    Interpolation,
     Value,
 )
 from omnigraph.pipelines.config.yaml_reader import Findings
@@ -143,7 +143,7 @@ def _find_type_mismatch(value: Value, type_: PropertyType) -> str | None:
         case EmbeddedText():
             is_vector = isinstance(type_.value, VectorType)
             return None if is_vector else f"an embedding needs a Vector, this is {type_}"
-        case Template():
+        case Interpolation():
             is_text = isinstance(type_.value, EnumType) or type_.scalar in _TEMPLATED
             return None if is_text else f"a template gives a text, this is {type_}"
         case Constant(constant):

@@ -18,7 +18,7 @@ from omnigraph.pipelines.config.definition import (
     Expression,
     MappingRule,
     Position,
-    Template,
+    Interpolation,
     Value,
 )
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
@@ -162,7 +162,7 @@ def build_value_sql(value: Value) -> str:
             return f"({sql})"
         case Constant(constant):
             return quote_literal(constant)
-        case Template(parts):
+        case Interpolation(parts):
             items = [
                 f"cast(({part}) AS string)" if at % 2 else quote_literal(part)
                 for at, part in enumerate(parts)
@@ -225,7 +225,7 @@ def _can_value_fail(value: Value) -> bool:
     match value:
         case Expression(sql) | EmbeddedText(sql):
             return not is_column_name(sql)
-        case Template(parts):
+        case Interpolation(parts):
             return not all(map(is_column_name, parts[1::2]))
         case Constant():
             return False
