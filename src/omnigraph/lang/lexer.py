@@ -85,6 +85,8 @@ _COMMENT = _PATTERN.groupindex["COMMENT"]
 _UNTERMINATED = _PATTERN.groupindex["UNTERMINATED"]
 _LAST = (TokenKind.UNTERMINATED, TokenKind.END)
 _ORDINARY = {_PATTERN.groupindex[kind.name]: kind for kind in TokenKind if kind not in _LAST}
+# A token without the call of its constructor, which takes longer than matching it does.
+_make_tuple = tuple.__new__
 
 
 def lex(source: Source, poll: Poll = lambda: None) -> Tokens:
@@ -101,7 +103,7 @@ def lex(source: Source, poll: Poll = lambda: None) -> Tokens:
         start, end = found.span(group)
         kind = _ORDINARY.get(group)
         if kind is not None:
-            tokens.append(Token(kind, text[start:end], start, end))
+            tokens.append(_make_tuple(Token, (kind, text[start:end], start, end)))
         elif group == _COMMENT:
             is_own_line = previous_end == 0 or text.find("\n", previous_end, start) >= 0
             comments.append(Comment(text[start:end], start, end, is_own_line))

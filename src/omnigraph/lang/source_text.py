@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
+from omnigraph.lang.tree_nodes import tree_node
+
 # Counting the bytes before a place takes at most this many characters.
 _BLOCK_CHARACTERS = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Span:
     """A half-open range of characters."""
 

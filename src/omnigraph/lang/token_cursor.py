@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import NoReturn
 
 from omnigraph.lang.diagnostics import Collector, Suggestion
@@ -25,6 +24,21 @@ class ParseFailure(Exception):
     """Leaves a production whose diagnostic has been reported; caught where parsing resumes."""
 
 
+class _Nesting:
+    """What ends a level of nesting; a generator would take longer than what stands inside."""
+
+    __slots__ = ("_cursor",)
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, *_failure: object) -> None:
+        self._cursor.depth -= 1
+
+
 class Cursor:
     """A position in a token list, with one diagnostic code for every grammar error.
 
@@ -39,7 +53,7 @@ class Cursor:
         self._tokens = tokens.tokens
         self._code = code
         self._habits = habits
-        self._depth = 0
+        self.depth = 0
 
     @property
     def token(self) -> Token:
@@ -86,15 +100,19 @@ class Cursor:
 
     def expect(self, text: str, *, what: str | None = None) -> Token:
         """Read this word or punctuation mark, or fail saying what was expected."""
-        if not self.is_at(text):
+        token = self._tokens[self.at]
+        if token.text != text:
             self.fail(what or f"'{text}'")
-        return self.advance()
+        self.at += 1
+        return token
 
     def expect_kind(self, kind: TokenKind, what: str) -> Token:
         """Read a token of a kind, or fail saying what was expected."""
-        if self.token.kind is not kind:
+        token = self._tokens[self.at]
+        if token.kind is not kind:
             self.fail(what)
-        return self.advance()
+        self.at += 1
+        return token
 
     def expect_string(self, what: str) -> tuple[str, Span]:
         """Read a string and give its decoded value."""
@@ -183,16 +201,12 @@ class Cursor:
         self.report(span, message, hint=hint)
         raise ParseFailure
 
-    @contextmanager
-    def enter_nesting(self) -> Iterator[None]:
-        """Enter one level of nesting; too many levels fail."""
-        if self._depth >= NESTING_MAX:
+    def enter_nesting(self) -> _Nesting:
+        """Enter one level of nesting, to be left with `with`; too many levels fail."""
+        if self.depth >= NESTING_MAX:
             self.refuse(self.token.span, f"nested more than {NESTING_MAX} levels deep")
-        self._depth += 1
-        try:
-            yield
-        finally:
-            self._depth -= 1
+        self.depth += 1
+        return _Nesting(self)
 
     def _is_first_on_line(self, index: int) -> bool:
         if index == 0:

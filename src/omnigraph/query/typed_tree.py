@@ -7,9 +7,9 @@ and an F32 constant is already rounded to 32 bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from omnigraph.lang.tree_nodes import tree_node
 from omnigraph.query.ast import AggregateFunction, CompareOp, TextFunction
 from omnigraph.schema.property_types import PropertyType, Scalar, make_scalar_type
 
@@ -41,7 +41,7 @@ class SystemName(StrEnum):
 # ---- expressions ----
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Constant:
     """A literal, converted to the type it is used at."""
 
@@ -49,7 +49,7 @@ class Constant:
     type: PropertyType
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class ParameterValue:
     """A declared parameter."""
 
@@ -57,14 +57,14 @@ class ParameterValue:
     type: PropertyType
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class NowValue:
     """The instant of the request."""
 
     type: PropertyType = DATETIME
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class PropertyValue:
     """A property of a bound node, a bound edge, or the row under test."""
 
@@ -73,7 +73,7 @@ class PropertyValue:
     type: PropertyType
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class SystemValue:
     """A system field of a bound node, a bound edge, or the row under test."""
 
@@ -82,7 +82,7 @@ class SystemValue:
     type: PropertyType = STRING
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class NodeObject:
     """The type of a bare node in `return`: an object of `@id` and its readable properties."""
 
@@ -92,7 +92,7 @@ class NodeObject:
         return self.type_name
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class NodeValue:
     """A bare node variable; counted as a row, returned as an object, ordered by id."""
 
@@ -100,7 +100,7 @@ class NodeValue:
     type: NodeObject
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class ListOf:
     """A list literal with parameters among its items.
 
@@ -112,7 +112,7 @@ class ListOf:
     type: PropertyType
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Compare:
     """A comparison by exact value; null if a side is null."""
 
@@ -122,7 +122,7 @@ class Compare:
     type: PropertyType = BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Member:
     """Whether `item` is in the list `items`; null if either is null."""
 
@@ -131,7 +131,7 @@ class Member:
     type: PropertyType = BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Substring:
     """Whether `text` contains `part`; null if either is null."""
 
@@ -140,7 +140,7 @@ class Substring:
     type: PropertyType = BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Prefix:
     """Whether `text` starts with `prefix`; null if either is null."""
 
@@ -149,7 +149,7 @@ class Prefix:
     type: PropertyType = BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class IsNull:
     """Whether the operand is null (or is not, when negated); never null itself."""
 
@@ -158,7 +158,7 @@ class IsNull:
     type: PropertyType = BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class AllOf:
     """Three-valued conjunction."""
 
@@ -166,7 +166,7 @@ class AllOf:
     type: PropertyType = BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class AnyOf:
     """Three-valued disjunction."""
 
@@ -174,7 +174,7 @@ class AnyOf:
     type: PropertyType = BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Negation:
     """Three-valued negation."""
 
@@ -182,7 +182,7 @@ class Negation:
     type: PropertyType = BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class TextMatch:
     """A text predicate on a node property; only ever a whole condition or an `AllOf` operand."""
 
@@ -194,7 +194,7 @@ class TextMatch:
     type: PropertyType = BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class NearestScore:
     """Squared L2 distance to a query vector, or to the embedding of a query text."""
 
@@ -204,7 +204,7 @@ class NearestScore:
     type: PropertyType = F32
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Bm25Score:
     """BM25 of a query text, with the statistics of the whole field."""
 
@@ -214,7 +214,7 @@ class Bm25Score:
     type: PropertyType = F32
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class RrfScore:
     """Reciprocal rank fusion of two arms that rank one variable; no `k` means the default."""
 
@@ -227,7 +227,7 @@ class RrfScore:
 Score = NearestScore | Bm25Score | RrfScore
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class AggregateValue:
     """An aggregate over the rows of a group."""
 
@@ -236,7 +236,7 @@ class AggregateValue:
     type: PropertyType
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class ColumnValue:
     """A column of the aggregated result, in its order keys."""
 
@@ -271,7 +271,7 @@ Expr = (
 # ---- patterns ----
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class EdgeStep:
     """One edge type of a traversal; reversed when the written source sits at the edge's target."""
 
@@ -279,7 +279,7 @@ class EdgeStep:
     is_reversed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Binding:
     """A declared node variable and the conditions of its property matches."""
 
@@ -288,7 +288,7 @@ class Binding:
     conditions: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Traversal:
     """A step between two node variables.
 
@@ -310,14 +310,14 @@ class Traversal:
     maximum: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Condition:
     """A filter."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class ExistsBlock:
     """At least one inner match (or none, when negated) per outer row."""
 
@@ -325,7 +325,7 @@ class ExistsBlock:
     is_negated: bool
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class AggregateBlock:
     """An aggregate over the inner matches per outer row, compared with a constant.
 
@@ -343,7 +343,7 @@ class AggregateBlock:
 Clause = Binding | Traversal | Condition | ExistsBlock | AggregateBlock
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Pattern:
     """Clauses in source order; `nodes` and `edges` are the variables they introduce themselves.
 
@@ -359,7 +359,7 @@ class Pattern:
 # ---- queries ----
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Column:
     """A column of the result; `name` is its alias, or its default name if it has none."""
 
@@ -369,7 +369,7 @@ class Column:
     alias: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class OrderKey:
     """A sort key; in an aggregated query its value is a `ColumnValue`."""
 
@@ -377,7 +377,7 @@ class OrderKey:
     is_descending: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Parameter:
     """A declared parameter."""
 
@@ -385,7 +385,7 @@ class Parameter:
     type: PropertyType
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Read:
     """A checked read: `rank` is the leading order key if it is a rank call, `order` the rest."""
 
@@ -399,7 +399,7 @@ class Read:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Assign:
     """A property and the constant expression it gets."""
 
@@ -407,7 +407,7 @@ class Assign:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class InsertNode:
     """Insert, or replace by key."""
 
@@ -415,7 +415,7 @@ class InsertNode:
     assignments: tuple[Assign, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class InsertEdge:
     """Insert, or replace by key; the ends are physical ids."""
 
@@ -425,7 +425,7 @@ class InsertEdge:
     assignments: tuple[Assign, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class UpdateNodes:
     """Assign to every node that satisfies the conditions."""
 
@@ -434,7 +434,7 @@ class UpdateNodes:
     conditions: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class DeleteNodes:
     """Delete every node that satisfies the conditions, and its edges."""
 
@@ -442,7 +442,7 @@ class DeleteNodes:
     conditions: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class DeleteEdges:
     """Delete every edge that satisfies the conditions."""
 
@@ -453,7 +453,7 @@ class DeleteEdges:
 Statement = InsertNode | InsertEdge | UpdateNodes | DeleteNodes | DeleteEdges
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Mutation:
     """A checked mutation: its statements take effect together."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from omnigraph.lang.source_text import NO_SPAN, Span
+from omnigraph.lang.tree_nodes import tree_node
 from omnigraph.schema.property_types import Scalar
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Name:
     """A word and its place."""
 

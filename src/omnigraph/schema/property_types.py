@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 VECTOR_DIMENSION_MAX = 2**31 - 1
 
@@ -22,6 +23,9 @@ class Scalar(StrEnum):
     F64 = "F64"
     DATETIME = "DateTime"
     DATE = "Date"
+
+    # That of an enum calls Python code, and compilers look types up all the time.
+    __hash__ = str.__hash__
 
 
 INTEGERS = frozenset({Scalar.I32, Scalar.I64, Scalar.U32, Scalar.U64})
@@ -93,18 +97,15 @@ class PropertyType:
     @property
     def scalar(self) -> Scalar | None:
         """The base type of a scalar (an enum is a String); None for lists and vectors."""
-        match self.value:
-            case ScalarType(scalar):
-                return scalar
-            case EnumType():
-                return Scalar.STRING
-            case _:
-                return None
+        value = self.value
+        if isinstance(value, ScalarType):
+            return value.scalar
+        return Scalar.STRING if isinstance(value, EnumType) else None
 
     @property
     def is_blob(self) -> bool:
         """Whether values are blobs."""
-        return self.value == ScalarType(Scalar.BLOB)
+        return self.scalar is Scalar.BLOB
 
     @property
     def is_numeric(self) -> bool:
@@ -113,9 +114,12 @@ class PropertyType:
 
     def as_nullable(self, is_nullable: bool = True) -> PropertyType:
         """The same type with another nullability."""
+        if self.is_nullable is is_nullable:
+            return self
         return PropertyType(self.value, is_nullable)
 
 
+@cache
 def make_scalar_type(scalar: Scalar, *, is_nullable: bool = False) -> PropertyType:
     """The property type of one base value."""
     return PropertyType(ScalarType(scalar), is_nullable)

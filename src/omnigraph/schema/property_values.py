@@ -124,21 +124,25 @@ def format_datetime(milliseconds: int) -> str:
 def coerce_number(value: int | float, scalar: Scalar) -> int | float:
     """A number as a numeric type keeps it: floats round, everything else must be kept exactly."""
     assert scalar in NUMERIC
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
     if scalar in FLOATS:
-        kept = round_to_f32(number) if scalar is Scalar.F32 else number
-        if not math.isfinite(kept):
-            raise InvalidNumberError(describe_float_problem(value, scalar))
-        return kept
-    if math.isfinite(number) and value != math.floor(value):
+        return _coerce_float(value, scalar)
+    if isinstance(value, float) and math.isfinite(value) and not value.is_integer():
         raise InvalidNumberError(f"is not a whole number, as {scalar} needs")
     low, high = INTEGER_RANGES[scalar]
     if not low <= value <= high:
         raise InvalidNumberError(f"exceeds {scalar} range ({low}..{high})")
     return int(value)
+
+
+def _coerce_float(value: int | float, scalar: Scalar) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    kept = round_to_f32(number) if scalar is Scalar.F32 else number
+    if not math.isfinite(kept):
+        raise InvalidNumberError(describe_float_problem(value, scalar))
+    return kept
 
 
 def describe_float_problem(value: object, scalar: Scalar) -> str:

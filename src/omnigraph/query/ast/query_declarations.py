@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from omnigraph.lang.source_text import NO_SPAN, Span
+from omnigraph.lang.tree_nodes import tree_node
 from omnigraph.query.ast.query_expressions import AggregateFunction, CompareOp, Expr, Variable
 from omnigraph.schema.ast import Name
 from omnigraph.schema.property_types import PropertyType
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Projection:
     """An item of `return`."""
 
@@ -27,7 +28,7 @@ class Direction(StrEnum):
     DESC = "desc"
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class OrderKey:
     """An item of `order`; no direction means ascending."""
 
@@ -36,7 +37,7 @@ class OrderKey:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class ReadBody:
     """`match`, `return`, `order`, `limit`."""
 
@@ -50,7 +51,7 @@ class ReadBody:
     order_span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Assignment:
     """`p: value` in `insert` or `set`."""
 
@@ -59,7 +60,7 @@ class Assignment:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Insert:
     """`insert Type { … }`."""
 
@@ -68,7 +69,7 @@ class Insert:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Update:
     """`update Type set { … } where …`."""
 
@@ -78,7 +79,7 @@ class Update:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Delete:
     """`delete Type where …`."""
 
@@ -90,14 +91,14 @@ class Delete:
 Mutation = Insert | Update | Delete
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class MutationBody:
     """One or more mutations, done together."""
 
     mutations: tuple[Mutation, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Parameter:
     """`$name: Type`; `name` has no `$`."""
 
@@ -106,7 +107,7 @@ class Parameter:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Query:
     """A `query` declaration."""
 
@@ -122,7 +123,7 @@ class Query:
     instruction_span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class PropertyMatch:
     """`p: value` inside a binding."""
 
@@ -131,7 +132,7 @@ class PropertyMatch:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Binding:
     """`$v: Type { p: value }`."""
 
@@ -141,7 +142,7 @@ class Binding:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class EdgeName:
     """An edge in a traversal; `is_quoted` when written as a string."""
 
@@ -150,21 +151,21 @@ class EdgeName:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class NamedEdges:
     """One name, or an alternation of several."""
 
     names: tuple[EdgeName, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class AnyEdge:
     """The wildcard `*`."""
 
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class HopBounds:
     """`{minimum,maximum}`; a missing maximum is refused by the checker."""
 
@@ -173,7 +174,7 @@ class HopBounds:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Traversal:
     """`$source [$edge:] edges [{m,n}] $target`, or with `<edges>` in both directions."""
 
@@ -186,7 +187,7 @@ class Traversal:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Filter:
     """A Boolean expression that must be true."""
 
@@ -194,7 +195,7 @@ class Filter:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class NotBlock:
     """`not { … }`: no inner match may exist."""
 
@@ -202,7 +203,7 @@ class NotBlock:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class ExistsBlock:
     """`exists { … }`: some inner match must exist."""
 
@@ -210,7 +211,7 @@ class ExistsBlock:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class AggregateBlock:
     """`count { … } op value` or `sum(e) { … } op value`."""
 
@@ -225,7 +226,7 @@ class AggregateBlock:
 Clause = Binding | Traversal | Filter | NotBlock | ExistsBlock | AggregateBlock
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class SetSetting:
     """`set name = value;`; a bare word is `is_word`."""
 
@@ -235,7 +236,7 @@ class SetSetting:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class ResetSetting:
     """`reset name;`, or `reset all;` with no name."""
 
@@ -246,7 +247,7 @@ class ResetSetting:
 Setting = SetSetting | ResetSetting
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Show:
     """`show name;`, or `show all;` with no name."""
 
@@ -254,7 +255,7 @@ class Show:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class BranchCreate:
     """`branch create name [from parent]`."""
 
@@ -263,7 +264,7 @@ class BranchCreate:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class BranchDelete:
     """`branch delete name`."""
 
@@ -271,7 +272,7 @@ class BranchDelete:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class BranchMerge:
     """`branch merge source [into target]`."""
 
@@ -280,14 +281,14 @@ class BranchMerge:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class BranchList:
     """`branch list`."""
 
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Explain:
     """`explain query …`."""
 
@@ -299,7 +300,7 @@ BranchStatement = BranchCreate | BranchDelete | BranchMerge | BranchList
 Statement = BranchStatement | Show | Explain
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class File:
     """Settings lines, then either query declarations or one statement."""
 

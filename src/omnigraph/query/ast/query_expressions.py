@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from omnigraph.lang.source_text import NO_SPAN, Span
+from omnigraph.lang.tree_nodes import tree_node
 from omnigraph.schema.ast import Name
 
 
@@ -45,7 +46,7 @@ class TextFunction(StrEnum):
     MATCH_TEXT = "match_text"
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class IntegerLiteral:
     """An unsigned integer that fits signed 64 bits."""
 
@@ -53,7 +54,7 @@ class IntegerLiteral:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class FloatLiteral:
     """A decimal number as written; it may be too large for a float."""
 
@@ -61,7 +62,7 @@ class FloatLiteral:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class StringLiteral:
     """A decoded string."""
 
@@ -69,7 +70,7 @@ class StringLiteral:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class BooleanLiteral:
     """`true` or `false`."""
 
@@ -77,7 +78,7 @@ class BooleanLiteral:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class DateLiteral:
     """`date("…")`."""
 
@@ -85,7 +86,7 @@ class DateLiteral:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class DateTimeLiteral:
     """`datetime("…")`."""
 
@@ -93,7 +94,7 @@ class DateTimeLiteral:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class ListLiteral:
     """`[a, b]`; items are literals or parameters."""
 
@@ -101,7 +102,7 @@ class ListLiteral:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Variable:
     """`$name`: a parameter or a bound variable; `name` has no `$`, and `_` is anonymous."""
 
@@ -109,7 +110,7 @@ class Variable:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class PropertyAccess:
     """`$v.p`."""
 
@@ -118,7 +119,7 @@ class PropertyAccess:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class SystemAccess:
     """`$v.@id`; the field name has no `@`."""
 
@@ -127,7 +128,7 @@ class SystemAccess:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class SystemField:
     """A bare `@id`, `@src` or `@dst` in a mutation's `where`; `name` has no `@`."""
 
@@ -135,7 +136,7 @@ class SystemField:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Identifier:
     """A bare word: an alias in `order`, an own property in a mutation's `where`."""
 
@@ -143,14 +144,14 @@ class Identifier:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Now:
     """`now()`."""
 
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class TextPredicate:
     """`search(f, q)`, `match_text(f, q)` or `fuzzy(f, q[, edits])`."""
 
@@ -161,7 +162,7 @@ class TextPredicate:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Nearest:
     """`nearest($v.p, query)`; a system field has no vector, which the checker says."""
 
@@ -170,7 +171,7 @@ class Nearest:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Bm25:
     """`bm25(field, query)`."""
 
@@ -179,7 +180,7 @@ class Bm25:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Rrf:
     """`rrf(first, second[, k])`."""
 
@@ -189,7 +190,7 @@ class Rrf:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class AggregateCall:
     """`count(e)` and the like, in a projection or an order key."""
 
@@ -198,7 +199,7 @@ class AggregateCall:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Comparison:
     """`left op right`."""
 
@@ -208,7 +209,7 @@ class Comparison:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class TextTest:
     """`left contains right` or `contains(left, right)`; the call form takes Strings only."""
 
@@ -219,7 +220,7 @@ class TextTest:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Membership:
     """`item in list`."""
 
@@ -228,7 +229,7 @@ class Membership:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class NullTest:
     """`operand is null`, or `is not null` when negated."""
 
@@ -237,7 +238,7 @@ class NullTest:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class And:
     """Two or more operands, none of them an `And` unless it was parenthesised."""
 
@@ -245,7 +246,7 @@ class And:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Or:
     """Two or more operands, none of them an `Or` unless it was parenthesised."""
 
@@ -253,7 +254,7 @@ class Or:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Not:
     """`not operand`."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import assert_never, cast, get_args
 
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.source_text import Span
@@ -21,8 +21,9 @@ from omnigraph.query.check.check_literals import (
     find_parameter_value,
     is_empty_list,
     refuse_variable,
+    scalar_of,
 )
-from omnigraph.query.check.check_operators import element_of, scalar_of
+from omnigraph.query.check.check_operators import element_of
 from omnigraph.query.check.variable_scope import Scope, check_property, check_system, check_variable
 from omnigraph.query.query_dialect_hints import WORD_HINTS
 from omnigraph.schema.property_types import (
@@ -50,20 +51,24 @@ Leaf = Callable[[LeafExpr], typed_tree.Expr | None]
 Operator = (
     ast.Comparison | ast.TextTest | ast.Membership | ast.NullTest | ast.And | ast.Or | ast.Not
 )
+# Looked up by type: whether something is one of a union takes Python a look at each member.
+_LITERALS = frozenset(get_args(ast.Literal))
+_OPERATORS = frozenset(get_args(Operator))
 
 
 def check_expression(context: CheckContext, expr: ast.Expr, leaf: Leaf) -> typed_tree.Expr | None:
     """The typed form of an expression, or None when something in it is wrong and reported."""
     context.collector.poll()
+    kind = type(expr)
+    if kind in _LITERALS:
+        return check_literal(context, cast(ast.Literal, expr))  # the table says so
+    if kind in _OPERATORS:
+        return _check_operator(context, cast(Operator, expr), leaf)  # the table says so
     if isinstance(expr, ast.Variable) and expr.name in context.parameters:
         return find_parameter_value(context, expr.name)
     if isinstance(expr, ast.Now):
         return typed_tree.NowValue()
-    if isinstance(expr, ast.Literal):
-        return check_literal(context, expr)
-    if isinstance(expr, Operator):
-        return _check_operator(context, expr, leaf)
-    return leaf(expr)
+    return leaf(cast(LeafExpr, expr))  # all that is left
 
 
 def _check_operator(context: CheckContext, expr: Operator, leaf: Leaf) -> typed_tree.Expr | None:

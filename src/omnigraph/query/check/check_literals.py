@@ -75,9 +75,15 @@ def is_empty_list(value: typed_tree.Expr) -> bool:
     return isinstance(value, typed_tree.Constant) and value.value == ()
 
 
+def scalar_of(value: typed_tree.Expr) -> Scalar | None:
+    """The base type of a scalar expression; None for lists, vectors and nodes."""
+    type_ = value.type
+    return None if isinstance(type_, typed_tree.NodeObject) else type_.scalar
+
+
 def are_compatible(left: Scalar | None, right: Scalar | None) -> bool:
     """Whether values of two base types can be compared: the same type, or both numbers."""
-    if left is None or right is None or Scalar.BLOB in (left, right):
+    if left is None or right is None or left is Scalar.BLOB or right is Scalar.BLOB:
         return False
     return left is right or (left in NUMERIC and right in NUMERIC)
 
@@ -88,7 +94,7 @@ def coerce_literal(value: typed_tree.Expr, scalar: Scalar | None) -> typed_tree.
     A decimal literal is rounded for a 32-bit property; every other number is converted only where
     this changes nothing, because comparisons are exact. What is no literal stays as it is.
     """
-    if scalar is None:
+    if scalar is None or scalar_of(value) is scalar:
         return value
     match value:
         case typed_tree.Constant(tuple(items), type_) if isinstance(type_.value, ListType):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import assert_never
 
@@ -22,6 +21,7 @@ from omnigraph.query.check.check_operators import check_boolean
 from omnigraph.query.check.variable_scope import EDGE_FIELDS, NODE_FIELDS, Owner, refuse_property
 from omnigraph.schema.ast import Name
 from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.schema.property_types import PropertyType
 
 _ENDS = {"from": typed_tree.SystemName.SRC, "to": typed_tree.SystemName.DST}
 _FIELD_HINTS = {
@@ -87,7 +87,7 @@ def _check_insert_node(
     context: CheckContext, insert: ast.Insert, node: NodeType
 ) -> typed_tree.InsertNode | None:
     errors_before = context.errors
-    assignments = _check_assignments(context, insert.assignments, _Assignable.from_type(node))
+    assignments = _check_assignments(context, insert.assignments, node)
     _check_complete(context, insert, node, needed=())
     if context.errors > errors_before:
         return None
@@ -98,7 +98,7 @@ def _check_insert_edge(
     context: CheckContext, insert: ast.Insert, edge: EdgeType
 ) -> typed_tree.InsertEdge | None:
     errors_before = context.errors
-    values = _check_assignments(context, insert.assignments, _Assignable.from_type(edge, ends=True))
+    values = _check_assignments(context, insert.assignments, edge, ends=_ENDS)
     _check_complete(context, insert, edge, needed=tuple(_ENDS))
     if context.errors > errors_before:
         return None
@@ -128,31 +128,21 @@ def _check_update(
                 f"cannot update @key property '{name.text}' of {target.name}",
                 hint="delete the node and insert it under its new key",
             )
-    assignments = _check_assignments(context, update.assignments, _Assignable.from_type(target))
+    assignments = _check_assignments(context, update.assignments, target)
     condition = _check_where(context, target, update.condition)
     if condition is None or context.errors > errors_before:
         return None
     return typed_tree.UpdateNodes(target.name, assignments, (condition,))
 
 
-@dataclass(frozen=True, slots=True)
-class _Assignable:
-    """The properties of a type that can be assigned, with the ends of an inserted edge."""
-
-    owner: Owner
-    targets: dict[str, Target]
-
-    @classmethod
-    def from_type(cls, type_: NodeType | EdgeType, *, ends: bool = False) -> _Assignable:
-        targets = {name: Target(name, each.type) for name, each in type_.properties.items()}
-        if ends:
-            targets |= {name: Target(name, typed_tree.STRING) for name in _ENDS}
-        return cls(_owner_of(type_), targets)
-
-
 def _check_assignments(
-    context: CheckContext, assignments: Sequence[ast.Assignment], assignable: _Assignable
+    context: CheckContext,
+    assignments: Sequence[ast.Assignment],
+    type_: NodeType | EdgeType,
+    *,
+    ends: Collection[str] = (),
 ) -> tuple[typed_tree.Assign, ...]:
+    """The values of properties of a type, and of the ends of an inserted edge."""
     seen: set[str] = set()
     checked: list[typed_tree.Assign] = []
     for assignment in assignments:
@@ -161,16 +151,22 @@ def _check_assignments(
             context.report_error("T13", name.span, f"property '{name.text}' is assigned twice")
         seen.add(name.text)
         value = check_constant(context, assignment.value)
-        target = assignable.targets.get(name.text)
-        if target is None:
-            is_field = name.text in assignable.owner.fields
+        found = typed_tree.STRING if name.text in ends else _find_property_type(type_, name.text)
+        if found is None:
+            owner = _owner_of(type_)
+            is_field = name.text in owner.fields
             hint = _FIELD_HINTS[typed_tree.SystemName(name.text)] if is_field else None
-            refuse_property(context, "T11", name, assignable.owner, hint=hint)
+            refuse_property(context, "T11", name, owner, hint=hint)
         elif value is not None:
-            stored = _check_stored(context, value, target, assignment)
+            stored = _check_stored(context, value, Target(name.text, found), assignment)
             if stored is not None:
                 checked.append(typed_tree.Assign(name.text, stored))
     return tuple(checked)
+
+
+def _find_property_type(type_: NodeType | EdgeType, name: str) -> PropertyType | None:
+    found = type_.properties.get(name)
+    return None if found is None else found.type
 
 
 def _check_stored(

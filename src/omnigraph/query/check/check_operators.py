@@ -13,7 +13,12 @@ from omnigraph.lang.source_text import Span
 from omnigraph.query import ast, typed_tree
 from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.check.check_context import CheckContext
-from omnigraph.query.check.check_literals import are_compatible, coerce_literal, is_empty_list
+from omnigraph.query.check.check_literals import (
+    are_compatible,
+    coerce_literal,
+    is_empty_list,
+    scalar_of,
+)
 from omnigraph.schema.property_types import (
     NUMERIC,
     EnumType,
@@ -23,6 +28,7 @@ from omnigraph.schema.property_types import (
     make_scalar_type,
 )
 
+_MAYBE = typed_tree.BOOL.as_nullable()
 Operand = tuple[typed_tree.Expr | None, Span]
 _ORDERED = NUMERIC | {Scalar.STRING, Scalar.BOOL, Scalar.DATE, Scalar.DATETIME}
 _NEEDS = {
@@ -42,10 +48,12 @@ def check_comparison(
     """`left op right`."""
     if left is None or right is None:
         return None
-    operands = ((left, comparison.left), (right, comparison.right))
-    if not all(_is_scalar(context, value, expr.span) for value, expr in operands):
+    if not _is_scalar(context, left, comparison.left.span):
         return None
-    if not are_compatible(scalar_of(left), scalar_of(right)):
+    if not _is_scalar(context, right, comparison.right.span):
+        return None
+    left_scalar, right_scalar = scalar_of(left), scalar_of(right)
+    if not are_compatible(left_scalar, right_scalar):
         context.report_error(
             "T7",
             comparison.span,
@@ -58,8 +66,8 @@ def check_comparison(
         _warn_of_mismatches(context, right, (left, comparison.left.span))
     return typed_tree.Compare(
         comparison.op,
-        coerce_literal(left, scalar_of(right)),
-        coerce_literal(right, scalar_of(left)),
+        coerce_literal(left, right_scalar),
+        coerce_literal(right, left_scalar),
         truth_type_of(left, right),
     )
 
@@ -208,22 +216,15 @@ def check_boolean(context: CheckContext, operand: Operand, what: str) -> typed_t
 
 def truth_type_of(*operands: typed_tree.Expr) -> PropertyType:
     """Bool, nullable if an operand is."""
-    return typed_tree.BOOL.as_nullable(
-        any(
-            not isinstance(each.type, typed_tree.NodeObject) and each.type.is_nullable
-            for each in operands
-        )
-    )
+    for each in operands:
+        if not isinstance(each.type, typed_tree.NodeObject) and each.type.is_nullable:
+            return _MAYBE
+    return typed_tree.BOOL
 
 
 def is_boolean(value: typed_tree.Expr) -> bool:
     """Whether an expression is true, false, or perhaps null."""
     return scalar_of(value) is Scalar.BOOL
-
-
-def scalar_of(value: typed_tree.Expr) -> Scalar | None:
-    """The base type of a scalar expression; None for lists, vectors and nodes."""
-    return None if isinstance(value.type, typed_tree.NodeObject) else value.type.scalar
 
 
 def element_of(value: typed_tree.Expr) -> Scalar | None:

@@ -24,13 +24,13 @@ from omnigraph.query.check.check_literals import (
     check_literal,
     coerce_literal,
     find_parameter_value,
+    scalar_of,
 )
 from omnigraph.query.check.check_operators import (
     check_aggregate_type,
     check_boolean,
     check_logical,
     element_of,
-    scalar_of,
     truth_type_of,
 )
 from omnigraph.query.check.check_search import check_predicate

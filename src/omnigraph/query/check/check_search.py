@@ -14,7 +14,7 @@ from omnigraph.query.check.check_expressions import (
     as_vector,
     check_expression,
 )
-from omnigraph.query.check.check_operators import scalar_of
+from omnigraph.query.check.check_literals import scalar_of
 from omnigraph.query.check.variable_scope import Scope, check_node_property
 from omnigraph.schema.property_types import INTEGERS, Scalar, VectorType
 

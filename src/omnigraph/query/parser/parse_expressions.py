@@ -50,12 +50,17 @@ COMPARE_OPS = {op.value: op for op in CompareOp}
 
 _TEXT_OPS = {op.value: op for op in TextOp}
 _INFIX_WORDS = frozenset({"in", "is", *_TEXT_OPS})
+_OPERATORS = frozenset({"and", "or", *COMPARE_OPS, *_INFIX_WORDS})
+_LITERAL_KINDS = (TokenKind.STRING, TokenKind.INTEGER, TokenKind.FLOAT)
 _OPERAND_MARKS = frozenset("([@")
 _VALUE = "a value"
 
 
 def parse_expr(cursor: QueryCursor) -> Expr:
     """Read an expression: `and` groups joined by `or`."""
+    if cursor.token.kind in _LITERAL_KINDS and cursor.peek().text not in _OPERATORS:
+        # Most values are written so, and need not go through every level of the grammar.
+        return _parse_operand(cursor)
     start = cursor.token.start
     first = _parse_and(cursor)
     if not _is_at_operator(cursor, "or"):
@@ -88,7 +93,7 @@ def _parse_and(cursor: QueryCursor) -> Expr:
 
 
 def _parse_not(cursor: QueryCursor) -> Expr:
-    if not cursor.is_at("not") or _is_reserved_property(cursor):
+    if cursor.token.text != "not" or _is_reserved_property(cursor):
         return _parse_comparison(cursor)
     token = cursor.advance()
     if cursor.is_at("{"):
@@ -110,7 +115,7 @@ def _parse_comparison(cursor: QueryCursor) -> Expr:
         op = COMPARE_OPS.get(token.text)
         if op is None:
             return left
-        cursor.advance()
+        cursor.at += 1
         right = _parse_operand(cursor)
         found: Expr = Comparison(op, left, right, cursor.build_span(start))
     elif _is_at_infix_word(cursor):
@@ -141,7 +146,7 @@ def _parse_word_operator(cursor: QueryCursor, left: Expr, start: int) -> Expr:
 
 def _is_at_operator(cursor: QueryCursor, word: str) -> bool:
     # Before a colon the word is the key of the next assignment.
-    return cursor.is_at(word) and not cursor.is_mark_at(1, ":")
+    return cursor.token.text == word and not cursor.is_mark_at(1, ":")
 
 
 def _is_at_infix_word(cursor: QueryCursor) -> bool:
@@ -161,23 +166,22 @@ def _is_at_infix_word(cursor: QueryCursor) -> bool:
 def _parse_operand(cursor: QueryCursor) -> Expr:
     cursor.collector.poll()
     token = cursor.token
-    match token.kind:
-        case TokenKind.VARIABLE:
-            return _parse_access(cursor)
-        case TokenKind.WORD:
-            return _parse_word(cursor)
-        case TokenKind.PUNCTUATION if token.text == "(":
-            cursor.advance()
-            with cursor.enter_nesting():
-                inner = parse_expr(cursor)
-            cursor.expect(")")
-            return inner
-        case TokenKind.PUNCTUATION if token.text == "@":
-            cursor.advance()
-            name = cursor.expect_adjacent_ident("a system field")
-            return SystemField(name.text, cursor.build_span(token.start))
-        case _:
-            return _parse_literal(cursor, expected=_VALUE)
+    kind = token.kind
+    if kind is TokenKind.VARIABLE:
+        return _parse_access(cursor)
+    if kind is TokenKind.WORD:
+        return _parse_word(cursor)
+    if kind is TokenKind.PUNCTUATION and token.text == "(":
+        cursor.advance()
+        with cursor.enter_nesting():
+            inner = parse_expr(cursor)
+        cursor.expect(")")
+        return inner
+    if kind is TokenKind.PUNCTUATION and token.text == "@":
+        cursor.advance()
+        name = cursor.expect_adjacent_ident("a system field")
+        return SystemField(name.text, cursor.build_span(token.start))
+    return _parse_literal(cursor, expected=_VALUE)
 
 
 def parse_variable(cursor: QueryCursor, what: str = "a variable") -> Variable:
@@ -224,7 +228,7 @@ def _parse_word(cursor: QueryCursor) -> Expr:
             hint=_suggest_block(cursor),
         )
     name = cursor.expect_ident(_VALUE)
-    return Identifier(name.text, name.span)
+    return Identifier(word, name.span)
 
 
 def _suggest_block(cursor: QueryCursor) -> str:
@@ -264,8 +268,8 @@ def _parse_reserved(cursor: QueryCursor) -> Identifier:
 def _parse_literal(cursor: QueryCursor, *, expected: str) -> Expr:
     token = cursor.token
     if token.kind is TokenKind.STRING:
-        value, span = cursor.expect_string(expected)
-        return StringLiteral(value, span)
+        cursor.at += 1
+        return StringLiteral(cursor.unescape(token), token.span)
     if token.kind is TokenKind.INTEGER:
         return IntegerLiteral(cursor.expect_integer(expected), token.span)
     if token.kind is TokenKind.FLOAT:

@@ -55,7 +55,8 @@ class QueryCursor(Cursor):
 
     def is_mark_at(self, ahead: int, *marks: str) -> bool:
         """Whether a later token is one of these punctuation marks."""
-        return self.peek(ahead).text in marks
+        at, tokens = self.at + ahead, self._tokens
+        return at < len(tokens) and tokens[at].text in marks
 
     @property
     def is_at_query(self) -> bool:
@@ -69,7 +70,7 @@ class QueryCursor(Cursor):
 
     def expect_ident(self, what: str) -> Name:
         """Read a word that starts with a lower-case letter or `_`."""
-        token = self.token
+        token = self._tokens[self.at]
         if token.kind is not TokenKind.WORD:
             self.fail(what)
         if token.text[0].isupper():
@@ -80,7 +81,7 @@ class QueryCursor(Cursor):
 
     def expect_type_name(self, what: str) -> Name:
         """Read a word that starts with an upper-case letter."""
-        token = self.token
+        token = self._tokens[self.at]
         if token.kind is not TokenKind.WORD:
             self.fail(what)
         if not token.text[0].isupper():
@@ -224,11 +225,9 @@ class QueryCursor(Cursor):
         return _Brackets(closers, with_comma)
 
     def _is_beyond_block(self) -> bool:
-        token = self.token
-        if token.kind is TokenKind.END:
-            return True
+        token = self._tokens[self.at]
         if token.kind is not TokenKind.WORD:
-            return False
+            return token.kind is TokenKind.END
         return (token.text in _SECTIONS and self.is_mark_at(1, "{")) or self.is_at_query
 
     def _leave_unclosed(self, owner: str, opening: Span, *, is_reported: bool) -> None:

@@ -27,7 +27,8 @@ def _simplify(statement: Statement) -> Statement:
     match statement:
         case UpdateNodes() | DeleteNodes() | DeleteEdges():
             conditions = tuple(split_conditions(fold_conditions(statement.conditions)))
-            return replace(statement, conditions=conditions)
+            unchanged = conditions == statement.conditions
+            return statement if unchanged else replace(statement, conditions=conditions)
         case InsertNode() | InsertEdge():
             return statement
         case _:
