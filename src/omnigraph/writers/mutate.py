@@ -82,6 +82,15 @@ def run_mutation(
     return run.build_result(mutation)
 
 
+@dataclass(frozen=True, slots=True)
+class _UpdatedType:
+    """A node type, how its rows lie, and what statements did to them so far."""
+
+    node: NodeType
+    shape: TableShape
+    rows: PendingRows
+
+
 class _MutationRun:
     """The state of a mutation between its statements."""
 
@@ -97,6 +106,7 @@ class _MutationRun:
         self._params = params
         self._committed = committed
         self._pending: dict[TypeKey, PendingRows] = {}
+        self._updated: dict[str, _UpdatedType] = {}
         self._budget = MutationBudget()
         self._deletions = Deletions(view, self._budget)
         self._reads: list[Footprint] = []
@@ -173,20 +183,17 @@ class _MutationRun:
         self._written[kind] += 1
 
     def _update_nodes(self, update: typed_tree.UpdateNodes) -> None:
-        view, params, conditions = self._view, self._params, update.conditions
-        type_key = TypeKey(TypeKind.NODE, update.type_name)
-        shape = view.get_shape(type_key)
+        updated = self._get_updated(update.type_name)
+        shape, rows = updated.shape, updated.rows
         try:
-            values = evaluate_assignments(
-                view.catalog.nodes[update.type_name], update.assignments, params
-            )
+            values = evaluate_assignments(updated.node, update.assignments, self._params)
         except ExternalBlobError:
             if self._update_matching(update, shape, {}):
                 raise
             return
         cells = {shape.columns[name]: cell for name, cell in values.items()}
-        rows, asked = self._get_pending(type_key), find_equality_value(conditions, shape, params)
-        shared = None if asked is None else self._shared[type_key, asked[0]]
+        asked = self._asked_values[id(update)]
+        shared = None if asked is None else self._shared[update.type_name, asked[0]]
         if asked is None or shared is None or not shared.is_worthwhile:
             count = self._update_matching(update, shape, cells)
         elif asked[0] == ID_COLUMN and rows.are_single:
@@ -194,10 +201,9 @@ class _MutationRun:
         else:
             blobs = [f.name for f in shape.schema if is_blob(f) and f.name not in cells]
             found = rows.filter_unwritten(shared.select_rows([asked[1]]))
-            committed = read_with_blobs(
-                found, view.open_table(type_key), blobs, budget=self._budget
-            )
-            count = rows.update_matching(committed, conditions, cells, params)
+            table = self._view.open_table(shape.type_key)
+            committed = read_with_blobs(found, table, blobs, budget=self._budget)
+            count = rows.update_matching(committed, update.conditions, cells, self._params)
         self._written[TypeKind.NODE] += count
 
     def _update_matching(
@@ -224,31 +230,45 @@ class _MutationRun:
             self._pending[type_key] = PendingRows(self._view.get_shape(type_key))
         return self._pending[type_key]
 
+    def _get_updated(self, type_name: str) -> _UpdatedType:
+        if type_name not in self._updated:
+            type_key = TypeKey(TypeKind.NODE, type_name)
+            node, shape = self._view.catalog.nodes[type_name], self._view.get_shape(type_key)
+            self._updated[type_name] = _UpdatedType(node, shape, self._get_pending(type_key))
+        return self._updated[type_name]
+
     @cached_property
-    def _shared(self) -> Mapping[tuple[TypeKey, str], SharedRows]:
-        """What the updates ask for by a value of a column."""
-        view, found = self._view, dict[tuple[TypeKey, str], SharedRows]()
-        for statement in self._statements:
-            if not isinstance(statement, typed_tree.UpdateNodes):
-                continue
-            type_key = TypeKey(TypeKind.NODE, statement.type_name)
-            asked = find_equality_value(
-                statement.conditions, view.get_shape(type_key), self._params
+    def _asked_values(self) -> Mapping[int, tuple[str, str | int] | None]:
+        """The column and the value that each update asks for, by the identity of the statement."""
+        return {
+            id(statement): find_equality_value(
+                statement.conditions, self._get_updated(statement.type_name).shape, self._params
             )
-            if asked is not None:
-                place = type_key, asked[0]
-                if place not in found:
-                    found[place] = SharedRows(view, type_key, asked[0], self._budget)
-                found[place].add_value(asked[1])
+            for statement in self._statements
+            if isinstance(statement, typed_tree.UpdateNodes)
+        }
+
+    @cached_property
+    def _shared(self) -> Mapping[tuple[str, str], SharedRows]:
+        """What the updates of a type ask for by a value of a column."""
+        found: dict[tuple[str, str], SharedRows] = {}
+        for statement in self._statements:
+            asked = self._asked_values.get(id(statement))
+            if asked is None:
+                continue
+            place = statement.type_name, asked[0]
+            if place not in found:
+                type_key = TypeKey(TypeKind.NODE, statement.type_name)
+                found[place] = SharedRows(self._view, type_key, asked[0], self._budget)
+            found[place].add_value(asked[1])
         return found
 
     def _iter_shared_reads(self) -> Iterator[Footprint]:
-        for (type_key, column), shared in self._shared.items():
+        for (type_name, column), shared in self._shared.items():
             if shared.is_worthwhile:
                 is_id = column == ID_COLUMN
-                yield {
-                    str(type_key): ReadSet(ids=IdSet(map(str, shared.values))) if is_id else WHOLE
-                }
+                reads = ReadSet(ids=IdSet(map(str, shared.values))) if is_id else WHOLE
+                yield {str(TypeKey(TypeKind.NODE, type_name)): reads}
 
 
 def _derive_entity_id(
