@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+from pyspark.core.context import SparkContext
 from pyspark.errors import PySparkException
 
 from omnigraph.errors import SourceRefusedError, SparkDriverLostError, SparkFailedError
+from omnigraph.spark import spark_failures
 from omnigraph.spark.spark_failures import error_of, is_driver_lost, raise_on_driver_loss
 
 TESTS = Path(__file__).parent.parent
@@ -57,3 +61,20 @@ def test_a_failure_is_led_back_to_the_one_that_caused_it() -> None:
     told = "Spark could not write: the Java process"
     with pytest.raises(SparkDriverLostError, match=told), raise_on_driver_loss("write"):
         raise failure
+
+
+@pytest.mark.parametrize("is_listening", [True, False])
+def test_a_name_that_java_does_not_know_is_a_lost_driver_where_java_is_gone(
+    monkeypatch: pytest.MonkeyPatch, *, is_listening: bool
+) -> None:
+    monkeypatch.setattr(spark_failures, "_ENDING_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as java:
+        address, port = java.getsockname()
+        parameters = SimpleNamespace(address=address, port=port)
+        gateway = SimpleNamespace(gateway_parameters=parameters)
+        monkeypatch.setattr(SparkContext, "_gateway", gateway)
+        if not is_listening:
+            java.close()
+        failure = Py4JError("PythonUtils does not exist in the JVM")
+        assert is_driver_lost(failure) is not is_listening
+        assert error_of("load the records", failure).retryable

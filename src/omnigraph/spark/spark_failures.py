@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import socket
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -31,6 +34,11 @@ FAILURES: Final = (PySparkException, Py4JError, *_NETWORK)
 _CONNECTION_LOST: Final = re.compile(r"StatusCode\.UNAVAILABLE|SESSION_CLOSED|SESSION_NOT_FOUND")
 # What Py4J says of a call that got no answer at all: nothing of Java follows.
 _NO_ANSWER: Final = re.compile(r"An error occurred while calling \S+")
+# What it says of a name that it asked Java for in vain: Java does not know it, or did not answer.
+_UNKNOWN_NAME: Final = re.compile(r"\S+ does not exist in the JVM")
+# A process that is being killed closes its connections one after the other.
+_ENDING_SECONDS: Final = 2.0
+_ENDING_POLL_SECONDS: Final = 0.05
 # Of the failures that led to one another, so many are looked at.
 _CHAIN_MAX: Final = 16
 # A state of SQL that begins so is about data: a value that cannot be cast, a zero to divide by.
@@ -105,8 +113,29 @@ def is_driver_lost(failure: BaseException) -> bool:
 
 
 def _has_no_answer(failure: BaseException) -> bool:
-    is_plain = isinstance(failure, Py4JError) and not isinstance(failure, Py4JJavaError)
-    return is_plain and _NO_ANSWER.fullmatch(str(failure).strip()) is not None
+    if not isinstance(failure, Py4JError) or isinstance(failure, Py4JJavaError):
+        return False
+    text = str(failure).strip()
+    if _NO_ANSWER.fullmatch(text):
+        return True
+    return _UNKNOWN_NAME.fullmatch(text) is not None and not _is_java_listening()
+
+
+def _is_java_listening() -> bool:
+    """Whether the Java of this process takes connections, and goes on to take them for a while."""
+    core = sys.modules.get("pyspark.core.context")
+    gateway = None if core is None else vars(core.SparkContext).get("_gateway")
+    if gateway is None:
+        return False
+    parameters = gateway.gateway_parameters
+    end = time.monotonic() + _ENDING_SECONDS
+    while time.monotonic() < end:
+        try:
+            socket.create_connection((parameters.address, parameters.port), 1.0).close()
+        except OSError:
+            return False
+        time.sleep(_ENDING_POLL_SECONDS)
+    return True
 
 
 def find_data_fault(failure: Exception) -> str | None:
