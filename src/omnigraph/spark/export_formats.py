@@ -127,8 +127,8 @@ def _encode_elements(rows: pa.Table, exported: ExportedType) -> bytes:
         parts += [f'" target="{target}:', _escape_xml(columns[TARGET_COLUMN])]
     parts.append(f'"><data key="{key.kind}.@type">{key.name}</data>')
     for name, column in shape.columns.items():
-        key = _format_graphml_key(shape, name, _graphml_type_of(columns[column].type))
-        data = f'<data key="{key}">'
+        declared = _format_graphml_key(shape, name, _graphml_type_of(columns[column].type))
+        data = f'<data key="{declared}">'
         texts = concatenate_texts(data, _escape_xml(_format_values(columns[column])), "</data>")
         parts.append(pc.fill_null(texts, pa.scalar("", TEXT)))
     lines = concatenate_texts(*parts, f"</{key.kind}>\n")
