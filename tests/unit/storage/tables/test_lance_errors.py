@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph import storage
 from omnigraph.errors import StorageRefusedError
+from omnigraph.storage import tables
 from omnigraph.storage.tables.lance_errors import translate_lance_errors
 
-FOLDER = Path(storage.__file__).parent
+FOLDER = Path(tables.__file__).parent
 # Where tables are used; the other modules are only called from here.
-GATEWAYS = ("tables.py", "table.py", "handles.py")
-# What reaches Lance; `_scanner` is called within steps only.
+GATEWAYS = ("lance_tables.py", "table_reader.py", "table_handles.py")
+# What reaches Lance; `_create_scanner` is called within steps only.
 _CALLS = {"scanner", "get_fragments", "fragment_ids", "schema", "lance_schema", "take_blobs"}
 
 
@@ -37,7 +37,7 @@ def test_every_call_of_lance_is_within_a_lance_step(module: str) -> None:
     outside = [
         f"{module}:{node.lineno}"
         for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef) and function.name != "_scanner"
+        if isinstance(function, ast.FunctionDef) and function.name != "_create_scanner"
         for node in _outside_steps(function.body)
     ]
     assert outside == []
@@ -61,7 +61,7 @@ def _is_step(item: ast.withitem) -> bool:
     return (
         isinstance(call, ast.Call)
         and isinstance(call.func, ast.Name)
-        and (call.func.id == "lance_step")
+        and (call.func.id == "translate_lance_errors")
     )
 
 
