@@ -10,6 +10,7 @@ imports Lance.
     table_handles         open versions, in a bounded cache
     lance_errors          failures of Lance as errors of ours
     blob_columns          binary columns as Lance stores them
+    stored_rows           rows in the form that Lance writes
     fragments             new fragments with unused ids, old fragments with deleted rows
     deletion_vectors      deleted rows per fragment
     fsync                 durability of the files that Lance writes

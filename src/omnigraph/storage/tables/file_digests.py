@@ -13,6 +13,7 @@ nothing refers to. Only files of a disk can be renamed: those of other stores ke
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import re
 import threading
@@ -21,7 +22,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, assert_never
 from uuid import UUID
 
 from lance import LanceDataset
@@ -66,6 +67,11 @@ class StoredFile:
     path: str
     digest: int | None
     beside: str | None = None
+
+    @property
+    def is_index(self) -> bool:
+        """Whether it is a segment of an index, which is derived from the rows."""
+        return self.path.startswith("_indices/")
 
     def list_files(self, folder: str) -> list[str]:
         """Every file of the disk that the digest is made of, given the folder of the table."""
@@ -200,10 +206,24 @@ def _parse_deletion_file(file: DeletionFile, fragment_id: int) -> StoredFile:
 
 
 class VersionUse(Enum):
-    """What is about to be read of a version."""
+    """What is about to be read of a version, which bounds how much of it is compared."""
 
     SCAN = "scan"
     LOOKUP = "lookup"
+    INDEX = "index"
+    COPY = "copy"
+
+    def compute_bytes_max(self, pin: Pin) -> float:
+        """How many bytes of files are compared at most."""
+        match self:
+            case VersionUse.SCAN:
+                return LOOKUP_BYTES_MAX + pin.rows * SCAN_BYTES_PER_ROW
+            case VersionUse.LOOKUP | VersionUse.INDEX:
+                return LOOKUP_BYTES_MAX
+            case VersionUse.COPY:
+                # Who has the copy cannot compare it any more.
+                return math.inf
+        assert_never(self)
 
 
 class Verifier:
@@ -215,6 +235,8 @@ class Verifier:
         self._lock = threading.Lock()
         self._uses = _BoundedSet(_VERSIONS_MAX)
         self._files = _BoundedSet(_FILES_MAX)
+        # Folders of index segments that must not be used.
+        self._damaged = _BoundedSet(_FILES_MAX)
 
     def compute_manifest_digest(self, path: str) -> str | None:
         """The digest of a manifest that was just written; None where files have none."""
@@ -236,21 +258,49 @@ class Verifier:
         if found != pin.digest:
             raise CorruptObjectError(path, "its digest is not the one of its record", hint=_HINT)
 
-    def require(self, pin: Pin, dataset: LanceDataset, use: VersionUse) -> None:
-        """Refuse a version with a damaged file, as far as its use allows to look."""
-        key = (pin.path, pin.version, use)
-        with self._lock:
-            if not self.is_active or key in self._uses:
-                return
-        files = list_data_files(dataset)
-        if use is not VersionUse.SCAN:
-            files += list_index_folders(dataset)
-        for file in self._select_files(pin, files, use):
+    def require(
+        self,
+        pin: Pin,
+        dataset: LanceDataset,
+        use: VersionUse,
+        fragment_ids: Collection[int] | None = None,
+    ) -> None:
+        """Refuse a version with a damaged file, as far as its use allows to look.
+
+        What is read of some fragments depends on their files alone. Each file is compared once.
+        """
+        if not self.is_active or self._is_known(pin, use):
+            return
+        for file in self._select_files(pin, list_data_files(dataset, fragment_ids), use):
             self._require_file(pin.path, file)
             with self._lock:
                 self._files.add(f"{pin.path}/{file.path}")
+        if fragment_ids is None:
+            self._add_known(pin, use)
+
+    def find_damaged_segments(
+        self, pin: Pin, dataset: LanceDataset, *, is_thorough: bool = False
+    ) -> frozenset[str]:
+        """The index segments of a version, by name, that are not as they were written.
+
+        An index is derived: what is damaged is as good as absent, and refuses nothing. All of
+        them are compared, if asked for, or the smallest.
+        """
+        if not self.is_active:
+            return frozenset()
+        is_known = not is_thorough and self._is_known(pin, VersionUse.INDEX)
         with self._lock:
-            self._uses.add(key)
+            if is_known and not self._damaged:
+                return frozenset()
+        folders = list_index_folders(dataset)
+        if not is_known:
+            use = VersionUse.COPY if is_thorough else VersionUse.INDEX
+            for folder in self._select_files(pin, folders, use):
+                self._is_segment_sound(pin, folder)
+            self._add_known(pin, VersionUse.INDEX)
+        with self._lock:
+            damaged = [each for each in folders if f"{pin.path}/{each.path}" in self._damaged]
+        return frozenset(each.path.rstrip("/").rpartition("/")[2] for each in damaged)
 
     def require_inputs(self, table: str, files: Iterable[StoredFile]) -> None:
         """Refuse to copy from damaged files: the copy would have a valid digest.
@@ -263,12 +313,42 @@ class Verifier:
             if file.digest is not None:
                 self._require_file(table, file)
 
+    def find_damaged_inputs(self, pin: Pin, names: Iterable[str]) -> frozenset[str]:
+        """Those of some index segments, by name, that must not be copied; all are compared now."""
+        if not self.is_active:
+            return frozenset()
+        folders = {name: segment_folder(name) for name in names}
+        return frozenset(
+            name
+            for name, folder in folders.items()
+            if folder.digest is not None and not self._is_segment_sound(pin, folder)
+        )
+
     def trust(self, base: Pin, tip: Pin) -> None:
         """A version that this process made of a verified one needs no second look."""
         with self._lock:
             for use in VersionUse:
                 if (base.path, base.version, use) in self._uses:
                     self._uses.add((tip.path, tip.version, use))
+
+    def _is_known(self, pin: Pin, use: VersionUse) -> bool:
+        with self._lock:
+            return (pin.path, pin.version, use) in self._uses
+
+    def _add_known(self, pin: Pin, use: VersionUse) -> None:
+        with self._lock:
+            self._uses.add((pin.path, pin.version, use))
+
+    def _is_segment_sound(self, pin: Pin, folder: StoredFile) -> bool:
+        """Whether an index segment is as it was written; one that is not is never used again."""
+        try:
+            is_sound = self.find_problem(pin.path, folder) is None
+        except OSError:
+            # A disk that cannot read it.
+            is_sound = False
+        with self._lock:
+            (self._files if is_sound else self._damaged).add(f"{pin.path}/{folder.path}")
+        return is_sound
 
     def _select_files(
         self, pin: Pin, files: list[StoredFile], use: VersionUse
@@ -279,7 +359,7 @@ class Verifier:
         sized = [
             (self._measure_file(pin.path, each), each) for each in new if each.digest is not None
         ]
-        left = LOOKUP_BYTES_MAX + (pin.rows * SCAN_BYTES_PER_ROW if use is VersionUse.SCAN else 0)
+        left = use.compute_bytes_max(pin)
         for size, file in sorted(sized, key=lambda each: (each[0], each[1].path)):
             left -= size
             if left >= 0:
@@ -311,6 +391,9 @@ class _BoundedSet:
     def __init__(self, size_max: int) -> None:
         self._size_max = size_max
         self._found: OrderedDict[Hashable, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._found)
 
     def __contains__(self, value: Hashable) -> bool:
         if value not in self._found:

@@ -9,8 +9,8 @@ pins, rows and row ids. Out: pins. The pins become visible when a record names t
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import TypeAlias, assert_never
@@ -21,14 +21,13 @@ from lance.dataset import Index as Segment
 from lance.fragment import FragmentMetadata, write_fragments
 from lance.schema import LanceSchema
 
-from omnigraph.errors import StorageError, StorageRefusedError
+from omnigraph.errors import StorageRefusedError
 from omnigraph.storage.objects.object_store import open_objects
 from omnigraph.storage.tables import file_digests, fragment_compaction, table_indexes
 from omnigraph.storage.tables.blob_columns import (
     is_blob,
     make_blob_field,
     to_logical_schema,
-    to_stored,
     to_stored_schema,
 )
 from omnigraph.storage.tables.deletion_vectors import DeletionVectors
@@ -45,6 +44,7 @@ from omnigraph.storage.tables.recent_writes import (
     select_cached_rows,
 )
 from omnigraph.storage.tables.row_ids import read_fragment_row_ids
+from omnigraph.storage.tables.stored_rows import conform_rows
 from omnigraph.storage.tables.table_handles import Handles
 from omnigraph.storage.tables.table_indexes import Index, Indexed, IndexPart, IndexSpec
 from omnigraph.storage.tables.table_manifests import (
@@ -110,7 +110,7 @@ class Tables:
     def open(self, pin: Pin) -> Table:
         """The pinned version, for reading."""
         dataset = self._handles.get(pin)
-        return Table(pin, dataset, partial(self._verifier.require, pin, dataset))
+        return Table(pin, dataset, self._verifier)
 
     def find_changes_since(self, table: Table, known: Container[str]) -> RowChanges | None:
         """What this process changed since one of some versions; None if it did not make all of it.
@@ -331,21 +331,27 @@ class Tables:
         """What indexes do not cover, in parts that can be built at the same time."""
         dataset = self._handles.get_own(pin)
         with translate_lance_errors("cut_indexes", pin.path):
+            damaged = self._verifier.find_damaged_segments(pin, dataset)
             return [
-                part for spec in specs for part in table_indexes.cut_index(dataset, spec, rows_max)
+                part
+                for spec in specs
+                for part in table_indexes.cut_index(dataset, spec, damaged, rows_max)
             ]
 
     def build_parts(self, pin: Pin, parts: Sequence[IndexPart]) -> Indexed | None:
         """Build parts of indexes; no version shows them yet. None when there is nothing to do."""
         dataset = self._handles.get_own(pin)
         built: list[table_indexes.BuiltSegment] = []
-        require = partial(self._require_inputs, pin, dataset)
         seal = partial(self._seal_segment, pin.path)
         try:
             with translate_lance_errors("build_indexes", pin.path):
-                built.extend(
-                    table_indexes.build_segments(dataset, parts, require_inputs=require, seal=seal)
+                plans = table_indexes.plan_segments(
+                    dataset, parts, partial(self._verifier.find_damaged_inputs, pin)
                 )
+                # Indexes of several columns are made of the same files.
+                fragments = {id_ for each in plans for id_ in each.plan.fragment_ids}
+                self._require_inputs(pin, dataset, fragments)
+                built.extend(table_indexes.build_segments(dataset, plans, seal))
             indexed = Indexed(pin, tuple(built))
             self._disk.persist(pin.path, indexed.folders)
         except BaseException:
@@ -379,17 +385,18 @@ class Tables:
         with translate_lance_errors("read", path):
             return self._verifier.find_problem(path, file)
 
-    def _require_inputs(
-        self,
-        pin: Pin,
-        dataset: LanceDataset,
-        fragments: Collection[int],
-        segments: Iterable[str] = (),
-    ) -> None:
-        files = file_digests.list_data_files(dataset, fragments)
-        self._verifier.require_inputs(
-            pin.path, [*files, *map(file_digests.segment_folder, segments)]
-        )
+    def find_damaged_indexes(self, pin: Pin, *, is_thorough: bool = False) -> list[StoredFile]:
+        """The index segments of a version that are not as they were written; no read uses them.
+
+        Of large ones only a thorough look finds it.
+        """
+        dataset = self._handles.get(pin)
+        with translate_lance_errors("read", pin.path):
+            found = self._verifier.find_damaged_segments(pin, dataset, is_thorough=is_thorough)
+        return [file_digests.segment_folder(name) for name in sorted(found)]
+
+    def _require_inputs(self, pin: Pin, dataset: LanceDataset, fragments: Collection[int]) -> None:
+        self._verifier.require_inputs(pin.path, file_digests.list_data_files(dataset, fragments))
 
     def _seal_fragments(
         self, path: str, fragments: Iterable[FragmentMetadata]
@@ -426,7 +433,8 @@ class Tables:
         """
         dataset = self._handles.get(compacted.pin)
         with translate_lance_errors("lost_coverage", compacted.pin.path):
-            forgetful = table_indexes.find_lost_coverage(dataset, compacted.inputs)
+            damaged = self._verifier.find_damaged_segments(compacted.pin, dataset)
+            forgetful = table_indexes.find_lost_coverage(dataset, compacted.inputs, damaged)
         if not forgetful:
             return compacted
         step = self._rewrite(compacted, compacted.pin)
@@ -454,63 +462,3 @@ class Tables:
         tip = self._handles.commit(pin, operation)
         self._disk.persist(pin.path, [*files, manifest_of(self._handles.get(tip))])
         return tip
-
-
-@contextmanager
-def conform_rows(
-    rows: pa.Table | pa.RecordBatchReader, schema: pa.Schema, *, path: str
-) -> Iterator[pa.Table | pa.RecordBatchReader]:
-    """The rows in the form Lance writes; an error of their source is raised as it is."""
-    given = _select_schema(rows.schema, schema, path=path)
-    stored = to_stored_schema(given)
-    failures: list[Exception] = []
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        try:
-            for batch in rows.to_batches() if isinstance(rows, pa.Table) else rows:
-                yield to_stored(_conform_batch(batch, given, path=path), given, stored)
-        except Exception as error:
-            # Between here and our caller lie C and Rust, which keep nothing but its text.
-            failures.append(error)
-            raise
-
-    if isinstance(rows, pa.Table):
-        # A stream would call back into Python from Lance's threads, which costs small writes more
-        # than everything else.
-        yield pa.Table.from_batches(batches(), schema=stored)
-        return
-    try:
-        yield pa.RecordBatchReader.from_batches(stored, batches())
-    except StorageError:
-        if failures:
-            raise failures[0] from None
-        raise
-
-
-def _select_schema(rows: pa.Schema, schema: pa.Schema, *, path: str) -> pa.Schema:
-    """The part of the table's schema that the rows fill."""
-    unknown = sorted(set(rows.names) - set(schema.names))
-    if unknown or len(set(rows.names)) < len(rows.names):
-        raise StorageRefusedError(
-            "write", path, f"the table has no columns {unknown or rows.names}"
-        )
-    given = []
-    for field in schema:
-        if field.name in rows.names:
-            found = rows.field(field.name).type
-            if found != field.type:
-                raise StorageRefusedError(
-                    "write", path, f"{field.name} is {field.type}, not {found}"
-                )
-            given.append(field)
-        elif not field.nullable:
-            raise StorageRefusedError("write", path, f"{field.name} cannot be left out")
-    return pa.schema(given)
-
-
-def _conform_batch(batch: pa.RecordBatch, given: pa.Schema, *, path: str) -> pa.RecordBatch:
-    columns = [batch.column(name) for name in given.names]
-    for field, column in zip(given, columns, strict=True):
-        if column.null_count and not field.nullable:
-            raise StorageRefusedError("write", path, f"{field.name} cannot be null")
-    return pa.RecordBatch.from_arrays(columns, schema=given)

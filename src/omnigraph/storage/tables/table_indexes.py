@@ -8,7 +8,7 @@ would keep the planner of compactions from ever joining fragments.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -36,39 +36,57 @@ PAGE_ROWS: Final = 1024
 # Gives the folder of a written segment the name it keeps.
 Seal: TypeAlias = Callable[[Segment], Segment]
 
-# Refuses fragments and segments, by id and name, that must not be copied.
-Require: TypeAlias = Callable[[set[int], set[str]], None]
+# Which of some segments, by name, must not be copied.
+FindDamaged: TypeAlias = Callable[[set[str]], frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """One index of a version, and how much of the version it does not cover."""
+    """One index of a version, and how much of the version it does not cover.
+
+    What is damaged of it covers nothing.
+    """
 
     name: str
     column: str
     segments: int
     covered: frozenset[int]
     uncovered: frozenset[int]
+    is_damaged: bool = False
 
 
-def indexes_of(dataset: LanceDataset) -> tuple[Index, ...]:
-    """Every index of a version that is of the kind we build, by name."""
+def indexes_of(dataset: LanceDataset, damaged: Collection[str] = frozenset()) -> tuple[Index, ...]:
+    """Every index of a version that is of the kind we build, by name.
+
+    One without a sound segment is as good as none.
+    """
     present = frozenset(dataset.fragment_ids())
     found = []
     for description in dataset.describe_indices():
-        if description.index_type.upper() != BTREE:
+        sound = [part for part in description.segments if str(part.uuid) not in damaged]
+        if description.index_type.upper() != BTREE or not sound:
             continue
-        claimed = frozenset(i for part in description.segments for i in part.fragment_ids)
+        claimed = frozenset(i for part in sound for i in part.fragment_ids)
         found.append(
             Index(
                 name=description.name,
                 column=description.field_names[0],
-                segments=len(description.segments),
+                segments=len(sound),
                 covered=claimed & present,
                 uncovered=present - claimed,
+                is_damaged=len(sound) < len(description.segments),
             )
         )
     return tuple(sorted(found, key=lambda index: index.name))
+
+
+def list_damaged_indexes(dataset: LanceDataset, damaged: Collection[str]) -> list[IndexSpec]:
+    """The indexes of a version that have damaged segments."""
+    return [
+        IndexSpec(description.name, description.field_names[0])
+        for description in dataset.describe_indices()
+        if any(str(part.uuid) in damaged for part in description.segments)
+    ]
 
 
 def segments_of(dataset: LanceDataset, name: str) -> list[Segment]:
@@ -90,7 +108,10 @@ def segments_of(dataset: LanceDataset, name: str) -> list[Segment]:
 
 @dataclass(frozen=True, slots=True)
 class SegmentPlan:
-    """What a new segment of an index is made of, and which old ones cover nothing any more."""
+    """What a new segment of an index is made of, and which old ones go.
+
+    Dead ones cover nothing any more, or are damaged.
+    """
 
     column: str
     fragment_ids: list[int]
@@ -104,17 +125,18 @@ class SegmentPlan:
 
 
 def plan_segment(
-    dataset: LanceDataset, column: str, known: list[Segment], fragment_ids: Sequence[int]
+    dataset: LanceDataset, part: IndexPart, damaged: Collection[str]
 ) -> SegmentPlan | None:
-    """A segment over some fragments, or over all uncovered ones if none are given.
+    """A segment over the fragments of a part, or over all uncovered ones if it names none.
 
     None when everything is covered. Of too many segments, the smallest are merged into the one
     over all that is uncovered.
     """
-    live, dead = _split_segments(dataset, known)
-    if fragment_ids:
-        return SegmentPlan(column, list(fragment_ids), [], dead)
-    covered = {id_ for part in known for id_ in part.fragment_ids}
+    known, column = segments_of(dataset, part.spec.name), part.spec.column
+    live, dead = _split_segments(dataset, known, damaged)
+    if part.fragment_ids:
+        return SegmentPlan(column, list(part.fragment_ids), [], dead)
+    covered = {id_ for each in live for id_ in each.fragment_ids}
     uncovered = sorted(set(dataset.fragment_ids()) - covered)
     if not uncovered:
         return None
@@ -133,18 +155,25 @@ def count_rows_in(dataset: LanceDataset, fragment_ids: Iterable[int]) -> int:
     return sum(fragment_of(dataset, id_).metadata.num_rows for id_ in fragment_ids)
 
 
-def find_lost_coverage(dataset: LanceDataset, fragment_ids: Iterable[int]) -> tuple[Index, ...]:
+def find_lost_coverage(
+    dataset: LanceDataset, fragment_ids: Iterable[int], damaged: Collection[str]
+) -> tuple[Index, ...]:
     """The indexes that hold row addresses of fragments about to be rewritten."""
     ids = set(fragment_ids)
-    return tuple(index for index in indexes_of(dataset) if not ids.isdisjoint(index.covered))
+    known = indexes_of(dataset, damaged)
+    return tuple(index for index in known if not ids.isdisjoint(index.covered))
 
 
 def _split_segments(
-    dataset: LanceDataset, known: list[Segment]
+    dataset: LanceDataset, known: list[Segment], damaged: Collection[str]
 ) -> tuple[list[Segment], list[Segment]]:
-    """The segments that cover a fragment of a version, and those that cover none."""
+    """The segments that cover a fragment of a version, and those that cover none or must not."""
     present = set(dataset.fragment_ids())
-    live = [part for part in known if not present.isdisjoint(part.fragment_ids)]
+    live = [
+        part
+        for part in known
+        if part.uuid not in damaged and not present.isdisjoint(part.fragment_ids)
+    ]
     return live, [part for part in known if part not in live]
 
 
@@ -204,11 +233,15 @@ class IndexSpec:
 
 @dataclass(frozen=True, slots=True)
 class IndexPart:
-    """Fragments that become one segment of an index; none are all that it does not cover."""
+    """Fragments that become one segment of an index; none are all that it does not cover.
+
+    The damaged segments of the index, by name, go when the new one comes.
+    """
 
     spec: IndexSpec
     rows: int
     fragment_ids: tuple[int, ...] = ()
+    damaged: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,48 +273,74 @@ class Indexed:
         return [f"_indices/{part.segment.uuid}/" for part in self.parts]
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedPart:
+    """A part of an index, and what its segment is made of."""
+
+    spec: IndexSpec
+    plan: SegmentPlan
+
+
+def plan_segments(
+    dataset: LanceDataset, parts: Sequence[IndexPart], find_damaged: FindDamaged
+) -> list[PlannedPart]:
+    """The segments of parts of indexes of one version, as far as there is something to do.
+
+    A damaged segment is never merged: a copy of it would have a valid digest. What it covers is
+    read from the rows again.
+    """
+    damaged = frozenset(name for part in parts for name in part.damaged)
+    while True:
+        found = [(part.spec, plan_segment(dataset, part, damaged)) for part in parts]
+        plans = [PlannedPart(spec, plan) for spec, plan in found if plan is not None]
+        more = find_damaged({old.uuid for each in plans for old in each.plan.merged})
+        if not more:
+            return plans
+        damaged |= more
+
+
 def build_segments(
-    dataset: LanceDataset, parts: Sequence[IndexPart], *, require_inputs: Require, seal: Seal
+    dataset: LanceDataset, planned: Sequence[PlannedPart], seal: Seal
 ) -> Iterator[BuiltSegment]:
-    """Build parts of indexes of one version, as far as there is something to do."""
-    plans = [(part.spec, plan) for part in parts if (plan := _plan(dataset, part)) is not None]
-    # Indexes of several columns are made of the same files.
-    require_inputs(
-        {id_ for _, plan in plans for id_ in plan.fragment_ids},
-        {old.uuid for _, plan in plans for old in plan.merged},
-    )
-    for spec, plan in plans:
-        yield _build_part(dataset, spec, plan, seal)
+    """Build planned parts of indexes of one version, which were found to be sound."""
+    for each in planned:
+        yield _build_part(dataset, each.spec, each.plan, seal)
 
 
 def cut_index(
-    dataset: LanceDataset, spec: IndexSpec, rows_max: int | None = None
+    dataset: LanceDataset,
+    spec: IndexSpec,
+    damaged: Collection[str] = frozenset(),
+    rows_max: int | None = None,
 ) -> list[IndexPart]:
     """What an index does not cover, in parts that become segments of their own.
 
     A part has at most so many rows, or one fragment.
     """
-    rows_max = rows_max or SEGMENT_ROWS_MAX
     known = segments_of(dataset, spec.name)
-    gap = sorted(set(dataset.fragment_ids()).difference(*(part.fragment_ids for part in known)))
-    parts: list[IndexPart] = []
-    chosen: list[int] = []
-    chosen_rows = 0
-    for fragment_id in gap:
+    bad = frozenset(part.uuid for part in known if part.uuid in damaged)
+    covered = (part.fragment_ids for part in known if part.uuid not in bad)
+    gap = sorted(set(dataset.fragment_ids()).difference(*covered))
+    groups = _group_fragments(dataset, gap, rows_max or SEGMENT_ROWS_MAX)
+    if len(groups) == 1:
+        # All that is uncovered when it is built, which may be merged with small segments.
+        return [IndexPart(spec, count_rows_in(dataset, gap), damaged=bad)]
+    return [IndexPart(spec, count_rows_in(dataset, group), tuple(group), bad) for group in groups]
+
+
+def _group_fragments(
+    dataset: LanceDataset, fragment_ids: Sequence[int], rows_max: int
+) -> list[list[int]]:
+    groups: list[list[int]] = []
+    filled = 0
+    for fragment_id in fragment_ids:
         rows = count_rows_in(dataset, [fragment_id])
-        if chosen and chosen_rows + rows > rows_max:
-            parts.append(IndexPart(spec, chosen_rows, tuple(chosen)))
-            chosen, chosen_rows = [], 0
-        chosen.append(fragment_id)
-        chosen_rows += rows
-    if not parts:
-        return [IndexPart(spec, chosen_rows)] if gap else []
-    return [*parts, IndexPart(spec, chosen_rows, tuple(chosen))]
-
-
-def _plan(dataset: LanceDataset, part: IndexPart) -> SegmentPlan | None:
-    known = segments_of(dataset, part.spec.name)
-    return plan_segment(dataset, part.spec.column, known, part.fragment_ids)
+        if not groups or filled + rows > rows_max:
+            groups.append([])
+            filled = 0
+        groups[-1].append(fragment_id)
+        filled += rows
+    return groups
 
 
 def _build_part(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,12 +14,18 @@ from lance.schema import LanceSchema
 
 from omnigraph.errors import StorageRefusedError
 from omnigraph.storage.tables.blob_columns import is_blob, to_logical_schema
-from omnigraph.storage.tables.file_digests import VersionUse
+from omnigraph.storage.tables.file_digests import Verifier, VersionUse
 from omnigraph.storage.tables.fragments import Fragment, fragment_of, fragments_of
 from omnigraph.storage.tables.lance_errors import translate_lance_errors
 from omnigraph.storage.tables.pins import Pin, list_file_names
 from omnigraph.storage.tables.row_ids import ROW_ADDRESS, ROW_ID, ROWS_PER_ID, fetch_rows_by_id
-from omnigraph.storage.tables.table_indexes import Index, count_rows_in, indexes_of
+from omnigraph.storage.tables.table_indexes import (
+    Index,
+    IndexSpec,
+    count_rows_in,
+    indexes_of,
+    list_damaged_indexes,
+)
 
 # Measured on 100k rows: a look-up costs about as much as reading a hundred values of the column.
 ROWS_PER_LOOKUP = 100
@@ -38,11 +44,9 @@ _LOWEST = -(2**63)
 class Table:
     """An immutable view of one version; cheap to make, safe to share between threads."""
 
-    def __init__(
-        self, pin: Pin, dataset: LanceDataset, require_sound: Callable[[VersionUse], None]
-    ) -> None:
+    def __init__(self, pin: Pin, dataset: LanceDataset, verifier: Verifier) -> None:
         self.pin = pin
-        self._require_sound = require_sound
+        self._verifier = verifier
         with translate_lance_errors("open", pin.path):
             self.schema: pa.Schema = to_logical_schema(dataset.schema)
         self._dataset = dataset
@@ -50,9 +54,15 @@ class Table:
 
     @property
     def indexes(self) -> tuple[Index, ...]:
-        """The indexes of this version, with what they do not cover yet."""
+        """The indexes of this version, with what they do not cover yet; damaged ones are none."""
         with translate_lance_errors("indexes", self.pin.path):
-            return indexes_of(self._dataset)
+            return indexes_of(self._dataset, self._find_damaged_segments())
+
+    @property
+    def damaged_indexes(self) -> list[IndexSpec]:
+        """The indexes of this version of which something is damaged."""
+        with translate_lance_errors("indexes", self.pin.path):
+            return self._list_damaged_indexes()
 
     @property
     def fragment_ids(self) -> list[int]:
@@ -85,6 +95,14 @@ class Table:
         """How many rows some fragments of this version hold."""
         with translate_lance_errors("fragments", self.pin.path):
             return count_rows_in(self._dataset, fragment_ids)
+
+    def require_whole(self, fragments: Collection[int] | None = None) -> None:
+        """Refuse to copy rows out of damaged files of this version, or of some fragments.
+
+        Reads compare as much as they can afford; what leaves the graph is compared completely.
+        """
+        with translate_lance_errors("read", self.pin.path):
+            self._require_sound(VersionUse.COPY, fragments)
 
     def count(self) -> int:
         """How many rows there are."""
@@ -223,7 +241,8 @@ class Table:
     def _create_scanner(
         self, names: list[str], text: str | None, *, fragments: list[LanceFragment] | None = None
     ) -> LanceScanner:
-        self._require_sound(VersionUse.SCAN if text is None else VersionUse.LOOKUP)
+        ids = None if fragments is None else [each.fragment_id for each in fragments]
+        self._require_sound(VersionUse.SCAN if text is None else VersionUse.LOOKUP, ids)
         # Among the columns, the row id would cost a point look-up a tenth more.
         columns = [name for name in names if name != ROW_ID] or names
         return self._dataset.scanner(
@@ -232,7 +251,22 @@ class Table:
             fragments=fragments,
             blob_handling="all_binary" if self._blobs else None,
             with_row_id=ROW_ID in names,
+            use_scalar_index=text is None or self._can_use_indexes(text),
         )
+
+    def _require_sound(self, use: VersionUse, fragments: Collection[int] | None = None) -> None:
+        self._verifier.require(self.pin, self._dataset, use, fragments)
+
+    def _find_damaged_segments(self) -> frozenset[str]:
+        return self._verifier.find_damaged_segments(self.pin, self._dataset)
+
+    def _can_use_indexes(self, text: str) -> bool:
+        """Whether no column that a filter may mean has a damaged index: Lance would fail."""
+        return not any(index.column in text for index in self._list_damaged_indexes())
+
+    def _list_damaged_indexes(self) -> list[IndexSpec]:
+        damaged = self._find_damaged_segments()
+        return list_damaged_indexes(self._dataset, damaged) if damaged else []
 
     def _is_worth_a_filter(self, column: str, wanted: pa.Array) -> bool:
         is_literal = pa.types.is_string(wanted.type) or pa.types.is_integer(wanted.type)

@@ -36,6 +36,7 @@ from omnigraph.writers.maintain.maintenance_commit import (
     OptimizeResult,
     ensure_indices,
     optimize_tables,
+    rebuild_damaged_indexes,
 )
 
 __all__ = [
@@ -52,4 +53,5 @@ __all__ = [
     "ensure_indices",
     "list_index_status",
     "optimize_tables",
+    "rebuild_damaged_indexes",
 ]

@@ -215,6 +215,8 @@ def _iter_due_indexes(view: View, tail_rows_min: int) -> Iterator[_DueIndex]:
 def _is_due(table: Table, declared: DeclaredIndex, index: Index | None, tail_rows_min: int) -> bool:
     if index is None:
         return declared.by_default
+    if index.is_damaged:
+        return True
     covered = table.count_covered_rows(index)
     least = 0 if declared.by_default else int(TAIL_SHARE_MIN * covered)
     return table.count() - covered >= max(tail_rows_min, least)

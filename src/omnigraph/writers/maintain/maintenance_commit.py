@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
-from omnigraph.errors import ConflictError
+from omnigraph.errors import ConflictError, CorruptObjectError
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.schema_shape import JsonObject
@@ -118,6 +118,26 @@ def optimize_tables(
     raise _build_conflict(newest())
 
 
+def rebuild_damaged_indexes(newest: NewestView, publishers: Publishers) -> Record | None:
+    """Build anew what is damaged of the indexes of a branch, declared or not, in one commit."""
+    for _ in range(COMMIT_ATTEMPTS_MAX):
+        view = newest()
+        works = _prepare_tables(view, lambda at, key, _: _rebuild_damaged(at.open_table(key), at))
+        record = publish_work(view, works, publishers, message="index repair")
+        if record is not None or not any(work.pieces for work in works.values()):
+            return record
+    raise _build_conflict(newest())
+
+
+def _rebuild_damaged(table: Table, view: View) -> TableWork:
+    try:
+        built = view.tables.build_indexes(table.pin, table.damaged_indexes)
+    except CorruptObjectError:
+        # Its rows are damaged too; those of other tables need not be.
+        built = None
+    return TableWork(pieces=() if built is None else (built,))
+
+
 def _prepare_tables(
     view: View, prepare: Callable[[View, TypeKey, Sequence[DeclaredIndex]], TableWork]
 ) -> dict[TypeKey, TableWork]:
@@ -196,11 +216,11 @@ class TableWork:
 def build_missing_indexes(
     view: View, declared: Sequence[DeclaredIndex], workers: MaintenanceWorkers | None = None
 ) -> TableWork:
-    """The indexes that a table lacks, over all its rows."""
+    """The indexes that a table lacks, over all its rows; what is damaged is lacking."""
     if not declared:
         return TableWork()
     table = view.open_table(declared[0].type_key)
-    known = {index.name for index in table.indexes}
+    known = {index.name for index in table.indexes if not index.is_damaged}
     missing = [one for one in declared if one.spec.name not in known]
     return _build_index_work(workers or view.tables, table, missing)
 
