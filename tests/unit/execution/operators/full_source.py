@@ -63,7 +63,7 @@ class FullAdjacency:
 
     degrees: DenseIds
 
-    def degrees_at(self, nodes: DenseIds) -> DenseIds:
+    def count_neighbours(self, nodes: DenseIds) -> DenseIds:
         return self.degrees.take(nodes)
 
     offsets: RowIndices
@@ -110,12 +110,12 @@ class FullEdges:
     def fetch_targets(self, at: DenseIds) -> DenseIds:
         return (at % self.nodes.count).astype(np.int32)
 
-    def adjacency(self, _is_reversed: bool) -> FullAdjacency:
+    def get_adjacency(self, _is_reversed: bool) -> FullAdjacency:
         size = self.nodes.count
         return FullAdjacency(np.full(size, size, np.int32), np.arange(size + 1) * size)
 
-    def edge_lists(self, is_reversed: bool) -> FullAdjacency:
-        return self.adjacency(is_reversed)
+    def get_edge_lists(self, is_reversed: bool) -> FullAdjacency:
+        return self.get_adjacency(is_reversed)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def test_rows_come_in_morsels_and_together_are_all_rows(monkeypatch: pytest.Monk
     ],
 )
 def test_rows_that_need_too_much_memory_are_refused_before_they_are_made(clauses: str) -> None:
-    pattern, reading, _ = _full(clauses, 1_000, budget=Budget(memory_bytes=64 * MEGABYTE))
+    pattern, reading, _ = _full(clauses, 200, budget=Budget(memory_bytes=8 * MEGABYTE))
     tracemalloc.start()
     try:
         with pytest.raises(ResourceLimitError, match="query_memory_bytes"):
