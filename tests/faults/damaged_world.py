@@ -105,7 +105,7 @@ def _add_rare_objects(address: Path, graph: Any) -> None:  # Any: private parts 
     Floors(objects).put("main.0", 1)
     objects.delete([layout.build_record_path("main.0", 0)])
     log = graph._session.resources.log
-    head = log.head(graph._session.resources.branches.resolve("main"))
+    head = log.read_head(graph._session.resources.branches.resolve("main"))
     log.write_checkpoint(head.snapshot)
     tables = Tables(str(address), is_durable=False)
     tables.write(head.snapshot.pins["node:Team"], pa.table({"__id": ["left behind"]}))
@@ -158,6 +158,23 @@ def answers(folder: Path) -> dict[str, Callable[[], str]]:
     readers["export"] = lambda: _digest(b"".join(graph.branch().export()))
     readers["close"] = partial(_close, graph)
     return readers
+
+
+def write(folder: Path) -> str:
+    """Write a little to main, and say what can be read of it then."""
+    _use(folder)
+    with omnigraph.open(str(folder / "graph")) as graph:
+        main = graph.branch()
+        main.mutate('query q() { update Person set { age: 99 } where name = "p07" }')
+        main.load([{"edge": "Knows", "from": "p07", "to": "p08"}], mode="append")
+        main.mutate('query q() { delete Person where name = "p09" }')
+        text = "query q() { match { $p: Person { age: 99 } } return { $p.name } }"
+        found = [row["p.name"] for row in main.query(text).to_pylist()]
+        return f"{found} of {graph.snapshot('main').count('Person')}"
+
+
+# What a write to the healthy graph gives.
+WRITTEN: Final = "['p07'] of 22"
 
 
 def _query(graph: Any, query: str) -> str:  # Any: a graph

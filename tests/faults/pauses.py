@@ -5,7 +5,8 @@ every grace. Then the writer goes on. What it acknowledges is there, what others
 there, no branch has gone back, and `check` finds nothing.
 
 Two processes may be stopped at once: a writer at its record, and a collector wherever it looks at
-the log, while another collector lets go of more and the writer goes on.
+the log, while another collector lets go of more and the writer goes on. Or the creator of a name,
+and a collector, while others commit on the new branch as soon as they see it.
 
 `python -m faults.pauses` tries every step of every writer; the suite tries what the log gets.
 """
@@ -42,6 +43,12 @@ from omnigraph.versioning.gc.collector import Collector
 from omnigraph.versioning.gc.gc_roots import Policy
 
 OTHERS = [{"type": "Team", "data": {"name": "others"}}]
+NEW = "new"
+# They name the newest commit of main, of which a clean-up lets go after the next commit.
+NAMING = (
+    Writer("name-branch", lambda graph: graph.create_branch(NEW)),
+    Writer("name-tag", lambda graph: graph.tag("v1")),
+)
 # Those that need no second branch, which would keep all commits since it was created.
 ON_MAIN = ("append", "merge", "overwrite", "insert", "update", "delete")
 
@@ -56,16 +63,18 @@ class Ends:
 
 def check_pauses(place: Place, writer: Writer, *, is_whole: bool) -> int:
     """Stop a writer at its durable steps, one after the other; how many windows there were."""
-    place.seeded(writer)
+    # Another branch would keep the commit that is named.
+    seed = _seed_main if writer in NAMING else Place.seeded
+    seed(place, writer)
     counted = Steps()
     writer.write(place.opened(counted))
-    ends = _ends(place, writer, _go_on, seed=Place.seeded)
+    ends = _naming_ends(place, writer) if writer in NAMING else _ends(place, writer, _go_on)
     windows = 0
     for number, step in enumerate(counted.taken, 1):
         if not (is_whole or (is_log_step(step) and step.operation == "put_new")):
             continue
         for kind in PAUSES:
-            place.seeded(writer)
+            seed(place, writer)
             _check_pause(place, writer, Fault(number, kind, step.operation), ends)
             windows += 1
     return windows
@@ -91,6 +100,58 @@ def check_overlaps(place: Place, writer: Writer, kind: FaultKind, *, is_whole: b
         refusal = _write_beside(place, writer, fault, find_commit)
         _require_whole(place, ends, refusal, seen={}, window=(writer.name, fault, find_commit))
     return len(numbers)
+
+
+def check_naming(place: Place, writer: Writer, *, is_whole: bool) -> int:
+    """Stop the creator of a name at its puts, and a collector where it looks; how many windows.
+
+    While the collector is stopped, the put happens, and others commit on the branch if they see it.
+    Unless all windows are tried, the put is that of the event, and the collector is about to end.
+    """
+    _seed_main(place, writer)
+    counted = Steps()
+    writer.write(place.opened(counted))
+    puts = [at for at, step in enumerate(counted.taken, 1) if step.operation == "put_new"]
+    ends = _naming_ends(place, writer)
+    _seed_main(place, writer)
+    looks = StoppedLooks(place.storage().objects, is_naming=True)
+    _collect_beside(place, looks)
+    last = len(looks.taken)
+    windows = [
+        (Fault(put, kind, "put_new"), look)
+        for put in (puts if is_whole else puts[-1:])
+        for kind in PAUSES
+        for look in range(1 if is_whole else last - 2, last + 1)
+    ]
+    for fault, look in windows:
+        _seed_main(place, writer)
+        _check_naming(place, writer, fault, look, ends)
+    return len(windows)
+
+
+def _check_naming(place: Place, writer: Writer, fault: Fault, look: int, ends: Ends) -> None:
+    seen: dict[str, int] = {}
+
+    def overlap(put: Callable[[], object]) -> None:
+        def during() -> None:
+            put()
+            with place.opened() as other:
+                if NEW in other.branches():
+                    other.branch(NEW).load(OTHERS, mode="merge")
+                    seen[NEW] = other.branch(NEW).head.version
+
+        objects = place.storage().objects
+        _collect_beside(place, StoppedLooks(objects, look, during, is_naming=True))
+
+    refusal = _write(place, writer, OverlappingSteps(fault, overlap=overlap))
+    _require_whole(place, ends, refusal, seen=seen, window=(writer.name, fault, look))
+
+
+def _collect_beside(place: Place, objects: Objects) -> None:
+    """Commit, and collect all that was there before."""
+    with place.opened() as other:
+        other.branch().load(OTHERS, mode="merge")
+    _collect(place, objects, keep=1)
 
 
 def _count_looks(place: Place) -> list[str]:
@@ -149,16 +210,25 @@ class OverlappingSteps(Steps):
 
 
 class StoppedLooks:
-    """A store whose process is stopped when it lists the records or floors of main, or puts one."""
+    """A store whose process is stopped when it lists the records or floors of main, or puts one.
+
+    With `is_naming` also when it lists names or leases, and when it removes something.
+    """
 
     def __init__(
-        self, inner: Objects, number: int = 0, during: Callable[[], object] = lambda: None
+        self,
+        inner: Objects,
+        number: int = 0,
+        during: Callable[[], object] = lambda: None,
+        *,
+        is_naming: bool = False,
     ) -> None:
         self.uri = inner.uri
         self.taken: list[str] = []
         self._inner = inner
         self._number = number
         self._during = during
+        self._is_naming = is_naming
 
     def get(self, path: str) -> bytes | None:
         return self._inner.get(path)
@@ -178,11 +248,16 @@ class StoppedLooks:
         return self._inner.list(prefix, after=after)
 
     def delete(self, paths: Iterable[str]) -> None:
-        self._inner.delete(paths)
+        removed = list(paths)
+        if removed:
+            self._look("delete", layout.MANIFEST)
+        self._inner.delete(removed)
 
     def _look(self, operation: str, path: str) -> None:
         folder = layout.build_floor_folder(MAIN.id)
-        if path in (layout.build_stream_folder(MAIN.id), folder) or path.startswith(f"{folder}/"):
+        is_log = path in (layout.build_stream_folder(MAIN.id), folder)
+        of_names = operation == "delete" or path in (layout.BRANCHES, layout.LEASES)
+        if is_log or path.startswith(f"{folder}/") or (self._is_naming and of_names):
             self.taken.append(operation)
             if len(self.taken) == self._number:
                 self._during()
@@ -224,16 +299,18 @@ def _require_whole(
     with place.opened() as graph:
         expected = ends.acknowledged if refusal is None else ends.refused
         assert state(graph) in expected, (*window, refusal)
-        for name in graph.branches():
-            assert graph.branch(name).head.version >= seen.get(name, 0), window
+        ended = {"review"} if window[0] == "delete-branch" else set()
+        for name in seen.keys() - ended:
+            assert graph.branch(name).head.version >= seen[name], window
         assert list(problems(graph)) == [], window
         graph.branch().load([{"type": "Team", "data": {"name": "next"}}], mode="append")
         assert b'"next"' in exported(graph)
 
 
 def _go_on(graph: Graph) -> dict[str, int]:
-    """Commit, clean up, and tell how far the branches were then."""
-    graph.branch().load(OTHERS, mode="merge")
+    """Commit, also on a branch that is new, clean up, and say how far the branches were then."""
+    for name in {MAIN.branch, NEW}.intersection(graph.branches()):
+        graph.branch(name).load(OTHERS, mode="merge")
     collect_all(graph)
     return {name: graph.branch(name).head.version for name in graph.branches()}
 
@@ -257,18 +334,10 @@ def _ends(
     writer: Writer,
     others: Callable[[Graph], object],
     *,
-    seed: Callable[[Place, Writer], None],
+    seed: Callable[[Place, Writer], None] = Place.seeded,
 ) -> Ends:
     """The states after the writer and others, in both orders, and after the others alone."""
-
-    def shown_after(*writes: Callable[[Graph], object]) -> dict[str, bytes]:
-        seed(place, writer)
-        for write in writes:
-            with place.opened() as graph:
-                write(graph)
-        with place.opened() as graph:
-            return state(graph)
-
+    shown_after = partial(_shown_after, place, writer, seed)
     acknowledged = [shown_after(writer.write, others)]
     # What others did may leave a writer nothing to do, such as no commit to revert.
     with suppress(OmnigraphError, AssertionError):
@@ -276,16 +345,53 @@ def _ends(
     return Ends(tuple(acknowledged), (*acknowledged, shown_after(others)))
 
 
+def _naming_ends(place: Place, writer: Writer) -> Ends:
+    """The states after a name was given before or after the commit of others on main.
+
+    They may have committed on the new branch or not; without the name, they cannot have.
+    """
+
+    def commit_on_main(graph: Graph) -> None:
+        graph.branch().load(OTHERS, mode="merge")
+
+    shown_after = partial(_shown_after, place, writer, _seed_main)
+    orders = [
+        (writer.write, commit_on_main),
+        (writer.write, _go_on),
+        (commit_on_main, writer.write),
+        (commit_on_main, writer.write, _go_on),
+        # The name of the commit of a clean-up.
+        (_go_on, writer.write),
+    ]
+    acknowledged = [shown_after(*order) for order in orders]
+    return Ends(tuple(acknowledged), (shown_after(commit_on_main),))
+
+
+def _shown_after(
+    place: Place,
+    writer: Writer,
+    seed: Callable[[Place, Writer], None],
+    *writes: Callable[[Graph], object],
+) -> dict[str, bytes]:
+    """What a graph shows after some writes."""
+    seed(place, writer)
+    for write in writes:
+        with place.opened() as graph:
+            write(graph)
+    with place.opened() as graph:
+        return state(graph)
+
+
 def main() -> None:
     """Try every step of every writer on the disk, and count."""
     total = 0
-    for writer in WRITERS:
+    for writer in (*WRITERS, *NAMING):
         with tempfile.TemporaryDirectory() as folder:
             windows = check_pauses(Place("local", Path(folder)), writer, is_whole=True)
         total += windows
         sys.stdout.write(f"{writer.name:28} {windows:5} pauses: nothing lost, nothing went back\n")
         sys.stdout.flush()
-    sys.stdout.write(f"{total} pauses of {len(WRITERS)} writers\n")
+    sys.stdout.write(f"{total} pauses of {len(WRITERS) + len(NAMING)} writers\n")
     for writer in WRITERS:
         if writer.name in ON_MAIN:
             with tempfile.TemporaryDirectory() as folder:
@@ -293,6 +399,11 @@ def main() -> None:
                 windows = sum(check_overlaps(place, writer, kind, is_whole=True) for kind in PAUSES)
             sys.stdout.write(f"{writer.name:28} {windows:5} pauses of a writer and a collector\n")
             sys.stdout.flush()
+    for writer in NAMING:
+        with tempfile.TemporaryDirectory() as folder:
+            windows = check_naming(Place("local", Path(folder)), writer, is_whole=True)
+        sys.stdout.write(f"{writer.name:28} {windows:5} pauses of a creator and a collector\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import places
-from faults.pauses import check_overlaps, check_pauses
+from faults.pauses import NAMING, check_naming, check_overlaps, check_pauses
 from faults.test_crash_matrix import WRITERS, Place, Writer, collect_all, state
 from faults.world import SCHEMA, exported, person, problems
 from omnigraph import Graph
@@ -165,7 +165,7 @@ def test_a_writer_that_is_stopped_at_any_durable_step_loses_nothing(
         _require_whole(uri, {"ada", *(["late"] if is_acknowledged else []), *done}, least=1)
 
 
-@pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer.name)
+@pytest.mark.parametrize("writer", [*WRITERS, *NAMING], ids=lambda writer: writer.name)
 def test_every_writer_may_be_stopped_at_each_step_of_the_log(
     tmp_path: Path, writer: Writer
 ) -> None:
@@ -181,6 +181,14 @@ def test_a_writer_and_a_collector_may_be_stopped_while_another_collector_finishe
     monkeypatch.setattr(advisory_lock, "WAIT_S_MAX", 0.0)
     writer = next(each for each in WRITERS if each.name == "append")
     assert check_overlaps(Place("local", tmp_path), writer, kind, is_whole=False) == 4
+
+
+@pytest.mark.parametrize("writer", NAMING, ids=lambda writer: writer.name)
+def test_a_creator_and_a_collector_may_be_stopped_while_others_commit_on_the_new_branch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: Writer
+) -> None:
+    monkeypatch.setattr(advisory_lock, "WAIT_S_MAX", 0.0)
+    assert check_naming(Place("local", tmp_path), writer, is_whole=False) == 6
 
 
 _STARTING_AGAIN = ("append", "append-many", "merge-many", "overwrite", "insert", "update", "delete")

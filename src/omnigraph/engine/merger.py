@@ -298,7 +298,7 @@ class Merger:
         reverts = picked.own.commit if picked.action is MergeAction.REVERT else None
         terms = replace(terms, message=message, reverts=reverts)
         operation = PickOperation(self._session, picked, parse_preferences(prefer))
-        with self._session.resources.branches.holds.acquire(picked.own, picked.parent) as retained:
+        with self._session.resources.branches.leases.acquire(picked.own, picked.parent) as retained:
             terms = replace(terms, requires=(retained,))
             written = write(self._session, self._stream, operation, terms)
         record = written.record
@@ -400,7 +400,7 @@ class Merger:
         # The newest commit of a branch stays for the grace, whatever happens to the branch.
         if source.is_branch:
             return nullcontext(Retained(partial(branches.require_retained, source.at)))
-        return branches.holds.acquire(source.at)
+        return branches.leases.acquire(source.at)
 
     def _resolve_name(self, name: str) -> _MergeSource:
         """A branch or a tag by its name, or a commit by its id."""

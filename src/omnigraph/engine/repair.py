@@ -1,7 +1,9 @@
-"""Repair: what was written to tables behind the graph's back, and derived objects that are stale.
+"""Repair: foreign writes to tables, derived objects that are stale or damaged, and lost files.
 
 Commits need no repair: one that has its record is whole, and one without it never was. What others
 commit to the linear history of a table is no part of the graph, and no read of the graph sees it.
+A file that the disk has damaged cannot be made again, unless it is derived: a repair says where it
+can come from, and which commit is whole without it.
 """
 
 from __future__ import annotations
@@ -10,7 +12,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
+from omnigraph.engine.check.check_problems import Problem
+from omnigraph.engine.check.damage_search import Damage, DamagedBranch, find_damage
 from omnigraph.engine.graph_session import Session
 from omnigraph.errors import (
     CommitNotFoundError,
@@ -19,6 +24,7 @@ from omnigraph.errors import (
     InvalidArgumentError,
     StorageError,
 )
+from omnigraph.rows.view import View
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.storage.objects import layout
 from omnigraph.storage.tables.table_manifests import LinearHistory
@@ -26,6 +32,7 @@ from omnigraph.versioning import Log, Record, Snapshot, Stream
 from omnigraph.versioning.json_fields import decode_fields
 from omnigraph.versioning.log import REMOTE_HINT_EVERY
 from omnigraph.versioning.log_snapshot import decode_checkpoint, snapshot_of
+from omnigraph.writers.maintain import rebuild_damaged_indexes
 
 
 class Classification(StrEnum):
@@ -87,15 +94,49 @@ class RepairedObject:
 
 
 @dataclass(frozen=True, slots=True)
+class DamagedObject:
+    """An object that is not as it was written, and what can be done; no repair can make it."""
+
+    path: str
+    reason: str
+    advice: str
+
+    def to_json(self) -> JsonObject:
+        """Its part of the document."""
+        return {"path": self.path, "reason": self.reason, "advice": self.advice}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenBranch:
+    """A branch whose newest commit cannot be read completely, and the commit to go back to."""
+
+    branch: str
+    types: tuple[str, ...]
+    whole_commit: str | None
+    whole_version: int | None
+
+    def to_json(self) -> JsonObject:
+        """Its part of the document."""
+        return {
+            "branch": self.branch,
+            "unreadable_types": list(self.types),
+            "whole_commit_id": self.whole_commit,
+            "whole_version": self.whole_version,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class RepairReport:
     """What a repair found and did; without `confirm` it only looked."""
 
     uri: str
     confirm: bool
     force: bool
-    version: int
+    version: int | None
     tables: tuple[RepairedTable, ...]
     derived: tuple[RepairedObject, ...]
+    damaged: tuple[DamagedObject, ...] = ()
+    branches: tuple[BrokenBranch, ...] = ()
 
     @property
     def is_refused(self) -> bool:
@@ -111,6 +152,8 @@ class RepairReport:
             "graph_manifest_version": self.version,
             "datasets": [table.to_json() for table in self.tables],
             "derived": [each.to_json() for each in self.derived],
+            "damaged": [each.to_json() for each in self.damaged],
+            "broken_branches": [each.to_json() for each in self.branches],
         }
 
 
@@ -122,15 +165,95 @@ def repair(session: Session, *, confirm: bool, force: bool) -> RepairReport:
         )
     resources = session.resources
     streams = [resources.branches.resolve(name) for name in resources.branches.list()]
-    heads = [resources.log.read_head(stream).snapshot for stream in streams]
-    tables = [
-        _repair_table(session, type_key, head, confirm=confirm, force=force)
-        for type_key, head in _list_tables(heads)
-    ]
+    heads = {stream: head for stream in streams if (head := _read_head(session, stream))}
     derived = [
         each for stream in streams for each in _repair_derived(session, stream, confirm=confirm)
     ]
-    return RepairReport(session.uri, confirm, force, heads[0].seq, tuple(tables), tuple(derived))
+    indexes = _repair_indexes(session, list(heads), confirm=confirm)
+    tables = [
+        _repair_table(session, type_key, head, confirm=confirm, force=force)
+        for type_key, head in _list_tables(list(heads.values()))
+    ]
+    # Last, so that what was made anew is not found damaged.
+    damage = _find_damage(session)
+    known = {each.path for each in derived}
+    return RepairReport(
+        session.uri,
+        confirm,
+        force,
+        next((head.seq for head in heads.values()), None),
+        tuple(tables),
+        (*derived, *indexes),
+        tuple(_advise(damage, each) for each in damage.problems if each.where not in known),
+        tuple(map(_describe_branch, damage.branches)),
+    )
+
+
+def _read_head(session: Session, stream: Stream) -> Snapshot | None:
+    """The newest commit of a branch; None where it cannot be read, which is found as damage."""
+    try:
+        return session.resources.log.read_head(stream).snapshot
+    except (CorruptObjectError, FormatTooNewError, CommitNotFoundError):
+        return None
+
+
+def _find_damage(session: Session) -> Damage:
+    storage = session.resources.storage
+    tables = storage.tables if storage.reopen is None else storage.reopen()
+    return find_damage(storage.objects, tables)
+
+
+def _advise(damage: Damage, problem: Problem) -> DamagedObject:
+    advice = "restore it from a copy of the graph"
+    if problem.where.startswith(f"{layout.TABLES}/") and problem.where not in damage.needed:
+        advice += "; only older commits need it, and a clean-up that lets them go removes it"
+    return DamagedObject(problem.where, problem.message, advice)
+
+
+def _describe_branch(found: DamagedBranch) -> BrokenBranch:
+    whole = found.whole
+    return BrokenBranch(
+        found.branch,
+        found.types,
+        None if whole is None else whole.commit,
+        None if whole is None else whole.seq,
+    )
+
+
+def _repair_indexes(
+    session: Session, streams: list[Stream], *, confirm: bool
+) -> list[RepairedObject]:
+    """Damaged index segments of the newest commits, which are built anew from the rows."""
+    found = {path for stream in streams for path in _list_damaged_indexes(session, stream)}
+    for stream in streams if found and confirm else ():
+        newest = partial(_open_newest, session, stream)
+        rebuild_damaged_indexes(newest, session.resources.publishers)
+    left = {path for stream in streams for path in _list_damaged_indexes(session, stream)}
+    return [
+        RepairedObject(path, *_judge_index(path in left, confirm=confirm)) for path in sorted(found)
+    ]
+
+
+def _open_newest(session: Session, stream: Stream) -> View:
+    return session.open_view(session.read_head(stream))
+
+
+def _judge_index(is_left: bool, *, confirm: bool) -> tuple[str, Action]:
+    if not is_left:
+        return "its digest is not the one in its name", Action.HEALED
+    if not confirm:
+        return "its digest is not the one in its name", Action.PREVIEW
+    return "it is damaged, and so are the rows that it was made of", Action.NONE
+
+
+def _list_damaged_indexes(session: Session, stream: Stream) -> list[str]:
+    tables, found = session.resources.storage.tables, list[str]()
+    for pin in session.resources.log.read_head(stream).snapshot.pins.values():
+        # A version that cannot be opened is found as damage.
+        with suppress(CorruptObjectError, StorageError):
+            folders = tables.find_damaged_indexes(pin, is_thorough=True)
+            found += [f"{pin.path}/{each.path}" for each in folders]
+    return found
 
 
 def _list_tables(heads: list[Snapshot]) -> Iterator[tuple[str, Snapshot]]:
@@ -189,8 +312,10 @@ def _choose_action(classification: Classification, *, confirm: bool, force: bool
 
 
 def _repair_derived(session: Session, stream: Stream, *, confirm: bool) -> Iterator[RepairedObject]:
-    """The hint and the checkpoints of a branch that do not tell what its records tell."""
+    """The hint and the checkpoints of a branch that do not say what its records say."""
     log = session.resources.log
+    if _read_head(session, stream) is None:
+        return
     found = {**dict(_find_stale_checkpoints(log, stream)), **_missing_checkpoint(log, stream)}
     reason = _find_hint_problem(log, stream)
     if reason is not None:

@@ -10,9 +10,7 @@ from omnigraph.errors import (
     BranchExistsError,
     BranchNotFoundError,
     BranchRefusedError,
-    CommitNotFoundError,
     CorruptObjectError,
-    StorageError,
 )
 from omnigraph.ids import generate_ulid
 from omnigraph.storage.objects import layout
@@ -24,8 +22,8 @@ from omnigraph.versioning.record import MAIN, MAIN_BRANCH, CommitRef, Stream
 from omnigraph.versioning.record_codec import decode_ref, encode_ref
 from omnigraph.versioning.ref_events import Chain, RefEvents, is_live
 from omnigraph.versioning.retention_floors import Floors
-from omnigraph.versioning.retention_roots import Leases, RetentionRoots
-from omnigraph.versioning.tags import Tags
+from omnigraph.versioning.retention_roots import Leases, RetentionRoots, list_origins
+from omnigraph.versioning.tags import CREATIONS_MAX, NewName, Tags, build_refused_error
 from omnigraph.versioning.transaction import BranchAt
 
 # A remembered name saves a listing; a graph with more branches than this is rare.
@@ -40,11 +38,17 @@ class Branches:
         self._log = committer.log
         settings = committer.settings
         self._events = RefEvents(committer.log.objects)
-        self.tags = Tags(
+        self.leases = Leases(
             committer.log.objects, self._events, settings.now_us, self.require_retained
         )
-        self.holds = Leases(committer.log.objects, settings.now_us, self.require_retained)
-        self._holders = RetentionRoots(
+        self.tags = Tags(
+            committer.log.objects,
+            self._events,
+            settings.now_us,
+            require_retained=self.require_retained,
+            begin_creation=self.leases.begin_creation,
+        )
+        self._roots = RetentionRoots(
             committer.log, self, self.tags, now_us=settings.now_us, grace_s=settings.grace_s
         )
         # Streams never change; whether a name still stands for one is asked each time.
@@ -83,18 +87,38 @@ class Branches:
     def create(self, name: str, *, at: Snapshot, actor: str | None = None) -> Stream:
         """Start a branch at any commit. No table is touched and no commit is made."""
         _require_name(name, ref_events.find_new_name_problem(name))
-        generation = self._require_free(name).generation
+        for _ in range(CREATIONS_MAX):
+            generation = self._require_free(name).generation + 1
+            if (created := self._try_create(name, generation, at=at, actor=actor)) is not None:
+                return created
+        raise build_refused_error(f"branch '{name}'")
+
+    def _try_create(
+        self, name: str, generation: int, *, at: Snapshot, actor: str | None
+    ) -> Stream | None:
+        """Create a branch as an event of its name; None if others came first."""
         oldest = self.require_retained(at)
-        stream = Stream(
-            layout.build_stream_name(name, generate_ulid().lower()), name, _list_origins(at)
-        )
+        stream_id = layout.build_stream_name(name, generate_ulid().lower())
+        stream = Stream(stream_id, name, list_origins(at))
         base = replace(at, stream=stream)
-        # A crash between the two puts leaves a stream that no name stands for: one stray object.
-        # Put as durably as a record, because the branch may outlive the record it started from.
-        path, data = layout.build_checkpoint_path(stream.id, base.seq), encode_checkpoint(base)
-        self._log.objects.put_new(path, data)
+        # Before the lease: collectors that see it keep what the floor says. A crash leaves it.
         self._put_floor(stream, oldest)
-        event = {
+        with self.leases.begin_creation(at, NewName(name, generation, stream.id)):
+            # As durable as a record, because the branch may outlive the record it started from.
+            path = layout.build_checkpoint_path(stream.id, base.seq)
+            self._log.objects.put_new(path, encode_checkpoint(base))
+            # A collector that did not see the lease has stated by now what it lets go. The others
+            # keep the commits as if the branch were there, or refuse the event before they end
+            # the lease: what the event makes visible needs no second look.
+            if self.require_retained(at) != oldest:
+                return None
+            if not self._put_event(name, generation, self._build_creation(stream, actor)):
+                return None
+            self._log.confirm(Head(base))
+        return stream
+
+    def _build_creation(self, stream: Stream, actor: str | None) -> dict[str, object]:
+        return {
             "op": "create",
             "stream": stream.id,
             "fork": encode_ref(stream.origins[0]),
@@ -102,30 +126,13 @@ class Branches:
             "created_at": self._committer.settings.now_us(),
             "actor": actor,
         }
-        if not self._put_event(name, generation + 1, event):
-            # A branch of that name, or a tag, was created meanwhile.
-            self._require_free(name)
-            raise BranchExistsError(name)
-        # A clean-up before the event took it for a stray object, if this process was stopped then.
-        # Without it the branch is read from the commit it started from, which is kept with it.
-        with suppress(StorageError):
-            self._log.objects.put_new(path, data)
-        try:
-            # A collector says what it lets go before it looks for branches. One that did not see
-            # this branch is seen by it here.
-            self._put_floor(stream, self._holders.require_retained(at, stream=stream.id))
-        except CommitNotFoundError:
-            self._put_event(name, generation + 2, self._build_deletion(actor))
-            raise
-        self._log.confirm(Head(base))
-        return stream
 
-    def require_retained(self, at: Snapshot, *, tag: str | None = None) -> int:
-        """Refuse a commit that no branch and no tag, besides one, holds.
+    def require_retained(self, at: Snapshot) -> int:
+        """Refuse a commit that no branch and no tag retains.
 
-        Returns the seq of the oldest commit that is held with it.
+        Returns the seq of the oldest commit that is retained with it.
         """
-        return self._holders.require_retained(at, tag=tag)
+        return self._roots.require_retained(at)
 
     def _put_floor(self, stream: Stream, oldest: int) -> None:
         """Say what a new branch does not reach, where those it starts from do not say it."""
@@ -164,7 +171,8 @@ class Branches:
 
     def _require_free(self, name: str) -> Chain:
         """Refuse a name that a branch or a tag has; the events of one that is free."""
-        found = self._read_chain(name)
+        _require_name(name, ref_events.find_name_problem(name))
+        found = self._events.complete_chain(name, now_us=self._committer.settings.now_us())
         if self.tags.is_tag(name, found):
             _require_name(name, "it is the name of a tag")
         if found.is_live:
@@ -196,12 +204,6 @@ class Branches:
 def _stream_of(name: str, creation: Fields) -> Stream:
     """The stream of a branch, from the event that created it."""
     return Stream(creation.get_text("stream"), name, _decode_origins(creation))
-
-
-def _list_origins(at: Snapshot) -> tuple[CommitRef, ...]:
-    """The commit a branch starts from, and those that its stream started from in turn."""
-    owner = at.stream.owner_of(at.seq)
-    return (at.ref, *owner.origins)
 
 
 def _decode_origins(fields: Fields) -> tuple[CommitRef, ...]:

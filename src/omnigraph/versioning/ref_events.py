@@ -7,6 +7,10 @@ whichever kind, and between two deleters.
 The event says what it created. A listing must not read all of them to find the branches, so a tag
 is announced by an empty object beside its event, which is put first: what is live and was never
 announced is a branch. An announcement alone means nothing.
+
+A creation is begun by a lease, which keeps its commit (`retention_roots`). A collector that ends
+the lease first puts an event at the place of the creation, which refuses it: so a name that exists
+was given while its commit was kept, whatever its creator was stopped for.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from typing import Final
@@ -35,6 +39,8 @@ from omnigraph.versioning.json_fields import Fields, decode_fields, encode_field
 from omnigraph.versioning.record import MAIN_BRANCH
 
 TAG: Final = "tag"
+# Takes the place of a creation that a clean-up gave up waiting for.
+REFUSED: Final = "refused"
 
 # An event whose acknowledgement was lost is put again this often before it is in doubt.
 _PUTS_MAX: Final = 4
@@ -51,7 +57,7 @@ _FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f\\]|^\s|\s$")
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The events of a name: the number of the newest one, and which announce a tag."""
+    """The events of a name: the number of the newest one, and which may not be of a branch."""
 
     generation: int = 0
     announced: frozenset[int] = frozenset()
@@ -60,6 +66,10 @@ class Chain:
     def is_live(self) -> bool:
         """Whether the name stands for something."""
         return is_live(self.generation)
+
+    def end(self) -> Chain:
+        """The chain with the next event, which ends the name."""
+        return replace(self, generation=self.generation + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +94,42 @@ class RefEvents:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        # Whether an event that was announced as a tag created one.
-        self._kinds: dict[tuple[str, int], bool] = {}
+        # What the events created that were announced; None for a branch.
+        self._kinds: dict[tuple[str, int], str | None] = {}
 
     def read_chain(self, name: str) -> Chain:
-        """The events of a name."""
+        """The events of a name. A creation that was refused counts as ended."""
+        found = self._read_listed_chain(name)
+        return found.end() if self._is_refused(name, found) else found
+
+    def complete_chain(self, name: str, *, now_us: int) -> Chain:
+        """The events of a name that is to be created, none of them missing."""
+        found = self._read_listed_chain(name)
+        if not self._is_refused(name, found):
+            return found
+        # The collector that refused it may have stopped before it put this.
+        self._end_refused(name, found.generation, now_us=now_us)
+        return found.end()
+
+    def refuse_creation(self, name: str, generation: int, *, lease: str, now_us: int) -> None:
+        """Make sure that an event of a name exists, or never will: the store admits one of both."""
+        refusal: dict[str, object] = {"op": "create", "kind": REFUSED, "lease": lease}
+        if self._put_announced(name, generation, refusal, what=f"the name '{name}'"):
+            self._end_refused(name, generation, now_us=now_us)
+
+    def _end_refused(self, name: str, generation: int, *, now_us: int) -> None:
+        deletion = build_deletion(now_us=now_us, actor=None)
+        # Another process may have ended it.
+        self.put(name, generation + 1, deletion, what=f"the name '{name}'")
+
+    def _read_listed_chain(self, name: str) -> Chain:
         return self._list_chains(layout.build_branch_folder(name)).get(name, _NO_EVENTS)
 
+    def _is_refused(self, name: str, at: Chain) -> bool:
+        return at.is_live and self._read_kind(name, at) == REFUSED
+
     def list_live_branches(self) -> list[str]:
-        """The names that stand for branches; only what was announced as a tag is read."""
+        """The names that stand for branches; only what was announced is read."""
         live = {name: at for name, at in self._list_chains(layout.BRANCHES).items() if at.is_live}
         doubtful = [name for name, at in live.items() if at.generation in at.announced]
         if not doubtful:
@@ -101,7 +138,7 @@ class RefEvents:
         def is_branch(name: str) -> bool:
             # Damage to one name must not hide the others; asking for this one raises an error.
             with suppress(CorruptObjectError, FormatTooNewError):
-                return not self.is_tag(name, live[name])
+                return self._read_kind(name, live[name]) is None
             return False
 
         with ThreadPoolExecutor(max_workers=_READERS) as readers:
@@ -110,22 +147,28 @@ class RefEvents:
 
     def is_tag(self, name: str, at: Chain) -> bool:
         """Whether a live name stands for a tag."""
+        return self._read_kind(name, at) == TAG
+
+    def _read_kind(self, name: str, at: Chain) -> str | None:
+        """What the newest event of a name created, if not a branch."""
         event = (name, at.generation)
         if at.generation not in at.announced:
-            return False
-        if (known := self._kinds.get(event)) is None:
-            known = is_of_tag(self.read(*event))
+            return None
+        if event not in self._kinds:
+            kind = self.read(*event).get_optional_text("kind")
             if len(self._kinds) >= _KINDS_MAX:
                 self._kinds.clear()
-            self._kinds[event] = known
-        return known
+            self._kinds[event] = kind
+            return kind
+        return self._kinds[event]
 
     def list_creations(
         self, *, deleted_since: int | None, only_announced: bool = False
     ) -> list[Creation]:
         """What created the names that are live, or were deleted since a time (µs) if one is given.
 
-        Those of one name the newest first; with `only_announced`, those that may be tags.
+        Those of one name the newest first, without refused ones; with `only_announced`, those that
+        may be tags.
         """
         chains = sorted(self._list_chains(layout.BRANCHES).items())
         if only_announced:
@@ -138,6 +181,7 @@ class RefEvents:
                 for number in self._list_created(name, at, deleted_since)
                 if not only_announced or number in at.announced
                 for event in [self.read(name, number)]
+                if event.get_optional_text("kind") != REFUSED
             ]
 
         with ThreadPoolExecutor(max_workers=_READERS) as readers:
@@ -177,12 +221,17 @@ class RefEvents:
 
     def put_tag(self, name: str, generation: int, event: dict[str, object]) -> bool:
         """Put the event that creates a tag; True if it is there, False if another one is."""
-        what = f"tag '{name}'"
+        creation = {"kind": TAG, **event}
+        return self._put_announced(name, generation, creation, what=f"tag '{name}'")
+
+    def _put_announced(
+        self, name: str, generation: int, event: dict[str, object], *, what: str
+    ) -> bool:
+        """Put the event that creates something else than a branch."""
         # A crash after the announcement costs later listings one read, and the name stays free.
-        put_event(
-            self._objects, layout.build_tag_announcement_path(name, generation), {}, what=what
-        )
-        return self.put(name, generation, {"kind": TAG, **event}, what=what)
+        announcement = layout.build_tag_announcement_path(name, generation)
+        put_event(self._objects, announcement, {}, what=what)
+        return self.put(name, generation, event, what=what)
 
     def _list_chains(self, folder: str) -> dict[str, Chain]:
         listed = [entry.path for entry in self._objects.list(folder)]

@@ -11,12 +11,13 @@ creators: what is not live there never will be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from omnigraph.errors import (
-    CommitNotFoundError,
     InvalidArgumentError,
+    StagingExpiredError,
     TagExistsError,
     TagNotFoundError,
 )
@@ -36,6 +37,9 @@ from omnigraph.versioning.ref_events import (
     read_event,
 )
 
+# How often clean-ups may refuse the creation of one name; each takes a clean-up without grace.
+CREATIONS_MAX: Final = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Tag:
@@ -47,11 +51,20 @@ class Tag:
     actor: str | None = None
 
 
-class RequireRetained(Protocol):
-    """Refuses a commit that nobody but a tag holds."""
+@dataclass(frozen=True, slots=True)
+class NewName:
+    """A name that is being created: the number of its event, and the stream if it is a branch."""
 
-    def __call__(self, at: Snapshot, *, tag: str | None = None) -> object:
-        """Refuse it."""
+    name: str
+    generation: int
+    stream: str | None = None
+
+
+class BeginCreation(Protocol):
+    """Keeps a commit while it is given a name; the name is created inside of it."""
+
+    def __call__(self, at: Snapshot, creates: NewName) -> AbstractContextManager[None]:
+        """Keep it."""
 
 
 class Tags:
@@ -62,12 +75,15 @@ class Tags:
         objects: Objects,
         events: RefEvents,
         now_us: Callable[[], int],
-        require_held: RequireRetained,
+        *,
+        require_retained: Callable[[Snapshot], object],
+        begin_creation: BeginCreation,
     ) -> None:
         self._objects = objects
         self._events = events
         self._now_us = now_us
-        self._require_held = require_held
+        self._require_retained = require_retained
+        self._begin_creation = begin_creation
 
     def list(self, *, deleted_since: int | None = None) -> list[Tag]:
         """Every tag, by name; with those deleted since a time (µs), if one is given."""
@@ -87,21 +103,17 @@ class Tags:
     def create(self, name: str, *, at: Snapshot, actor: str | None = None) -> Tag:
         """Give a commit a name. It is kept, with everything in it, until the tag is deleted."""
         _require_name(name, ref_events.find_new_name_problem(name))
-        generation = self._require_free(name).generation
-        self._require_held(at)
-        tag = Tag(name, at, self._now_us(), actor)
-        if not self._events.put_tag(name, generation + 1, build_tag_event(tag)):
-            # A tag of that name, or a branch, was created meanwhile.
-            self._require_free(name)
-            raise TagExistsError(name)
-        try:
-            # A collector says what it lets go before it looks for tags. One that did not see this
-            # tag is seen by it here.
-            self._require_held(at, tag=name)
-        except CommitNotFoundError:
-            self._delete(name, generation + 1, actor)
-            raise
-        return tag
+        for _ in range(CREATIONS_MAX):
+            generation = self._require_free(name).generation + 1
+            self._require_retained(at)
+            tag = Tag(name, at, self._now_us(), actor)
+            with self._begin_creation(at, NewName(name, generation)):
+                # A collector that did not see the lease has stated by now what it lets go. The
+                # others keep the commit, or refuse the event before they end the lease.
+                self._require_retained(at)
+                if self._events.put_tag(name, generation, build_tag_event(tag)):
+                    return tag
+        raise build_refused_error(f"tag '{name}'")
 
     def is_tag(self, name: str, found: Chain) -> bool:
         """Whether a name stands for a tag, given its events."""
@@ -125,7 +137,8 @@ class Tags:
 
     def _require_free(self, name: str) -> Chain:
         """Refuse a name that a tag or a branch has; the events of one that is free."""
-        found = self._read_chain(name)
+        _require_name(name, ref_events.find_name_problem(name))
+        found = self._events.complete_chain(name, now_us=self._now_us())
         if self.is_tag(name, found):
             raise TagExistsError(name)
         if found.is_live:
@@ -171,6 +184,12 @@ class Tags:
         event = ref_events.build_deletion(now_us=self._now_us(), actor=actor)
         path = layout.build_tag_event_path(name, generation + 1)
         return put_event(self._objects, path, event, what=f"tag '{name}'")
+
+
+def build_refused_error(what: str) -> StagingExpiredError:
+    """The error of a creation that one clean-up after the other refused."""
+    message = f"clean-ups overtook the creation of {what} {CREATIONS_MAX} times"
+    return StagingExpiredError(message, hint="create it again")
 
 
 def build_tag_event(tag: Tag) -> dict[str, object]:

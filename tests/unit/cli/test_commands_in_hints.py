@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from unit.cli.small_company import Run
 COMMAND = re.compile(r"`omnigraph ([^`]+)`")
 # What stands for a value that only the place of the message knows.
 PLACEHOLDER = "VALUE"
+VALUES_OF_OPTIONS = {"--from": "main"}
 WORDS_OF_VALUES = {"PATH": "query_path", "URI": "uri", PLACEHOLDER: "uri"}
 
 
@@ -75,7 +77,10 @@ def test_a_command_in_a_message_runs_as_it_is_written(
     given = words[len(verb.path) :]
     values = plausible_values(folder, store)
     given = [
-        str(values[WORDS_OF_VALUES[word]]) if word in WORDS_OF_VALUES else word for word in given
+        str(VALUES_OF_OPTIONS.get(before, values[WORDS_OF_VALUES[word]]))
+        if word in WORDS_OF_VALUES
+        else word
+        for before, word in pairwise(["", *given])
     ]
     # A message does not know where the graph is.
     place = [] if str(store) in given or "uri" not in {p.name for p in verb.parameters} else [store]

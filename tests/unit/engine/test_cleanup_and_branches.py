@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +20,9 @@ from omnigraph.versioning import MAIN
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.committer import Committer
 from omnigraph.versioning.log import STALE_S_MAX, Log
+from omnigraph.versioning.ref_events import RefEvents
 from omnigraph.versioning.retention_floors import Floors
+from omnigraph.versioning.tags import NewName
 from unit.engine.aging_graph import Aging, add, numbered, people, versions
 
 PHOTO = "base64:" + base64.b64encode(bytes(range(256)) * 2_000).decode()
@@ -200,7 +203,7 @@ def test_a_process_that_slept_through_a_clean_up_goes_on_at_the_newest_commit(
 
 
 class LettingGo:
-    """A store on which a collector lets go of everything right after an event was put."""
+    """A store on which a collector that saw no lease lets go of everything once one is put."""
 
     def __init__(self, inner: Objects) -> None:
         self.uri = inner.uri
@@ -214,7 +217,7 @@ class LettingGo:
 
     def put_new(self, path: str, data: bytes) -> bool:
         is_new = self._inner.put_new(path, data)
-        if layout.parse_ref_event_path(path) is not None:
+        if path.startswith(layout.LEASES):
             Floors(self._inner).put(MAIN.id, 5)
         return is_new
 
@@ -229,7 +232,7 @@ class LettingGo:
 
 
 @pytest.mark.parametrize("is_tag", [False, True])
-def test_a_commit_that_is_let_go_while_it_gets_a_name_loses_the_name(
+def test_a_commit_that_is_let_go_before_it_gets_a_name_does_not_get_it(
     aging: Aging, *, is_tag: bool
 ) -> None:
     graph = aging.create()
@@ -242,3 +245,68 @@ def test_a_commit_that_is_let_go_while_it_gets_a_name_loses_the_name(
         names.create("late", at=at)
     assert aging.open().branches() == ["main"]
     assert aging.open().tags() == []
+
+
+@contextmanager
+def _cleaned_up_before_an_event(aging: Aging, keep: int) -> Iterator[None]:
+    """A clean-up right before the event of the next name is put."""
+    put = RefEvents.put
+    oldest: list[int] = []
+
+    def overtaken(self: RefEvents, *args: object, **options: object) -> bool:
+        if not oldest:
+            oldest.append(aging.open().cleanup(keep=keep, dry_run=False).oldest["main"])
+        return put(self, *args, **options)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RefEvents, "put", overtaken)
+        yield
+    assert oldest > [2]
+
+
+@pytest.mark.parametrize(("keep", "expected"), [(1, [2]), (4, [2, 1, 0])])
+def test_a_clean_up_treats_a_branch_that_is_being_created_as_if_it_were_there(
+    aging: Aging, keep: int, expected: list[int]
+) -> None:
+    graph = aging.create()
+    add(graph.branch(), *numbered(1, 6))
+    at = graph.snapshot(2)
+    aging.later()
+    with _cleaned_up_before_an_event(aging, keep):
+        graph.create_branch("late", source=at)
+    late = aging.open().branch("late")
+    assert versions(late) == expected
+    assert people(late) == list(numbered(1, 2))
+    add(late, "other")
+    assert aging.open().branch().merge("late").outcome == "merged"
+    aging.later()
+    aging.open().cleanup(keep=1, dry_run=False)
+    assert people(aging.open().branch()) == ["other", *numbered(1, 6)]
+    assert list(problems(aging.open())) == []
+
+
+def test_a_clean_up_keeps_a_commit_that_is_about_to_be_tagged(aging: Aging) -> None:
+    graph = aging.create()
+    add(graph.branch(), *numbered(1, 6))
+    at = graph.snapshot(2)
+    aging.later()
+    with _cleaned_up_before_an_event(aging, keep=1):
+        graph.tag("late", at)
+    assert people(aging.open().snapshot("late")) == list(numbered(1, 2))
+    assert list(problems(aging.open())) == []
+
+
+@pytest.mark.parametrize("is_tag", [False, True])
+def test_a_lease_of_a_commit_that_is_gone_stops_no_clean_up(aging: Aging, *, is_tag: bool) -> None:
+    graph = aging.create()
+    add(graph.branch(), *numbered(1, 6))
+    at = graph.snapshot(2).at
+    aging.later()
+    graph.cleanup(keep=1, dry_run=False)
+    new = NewName("late", 1, None if is_tag else "late.1")
+    leases = graph._session.resources.branches.leases
+    with leases.begin_creation(at, new):
+        add(graph.branch(), "other")
+        graph.cleanup(keep=1, dry_run=False)
+    assert people(aging.open().branch()) == ["other", *numbered(1, 6)]
+    assert list(problems(aging.open())) == []

@@ -220,7 +220,7 @@ def test_a_hold_that_was_left_behind_ends_with_the_grace(aging: Aging) -> None:
     add(graph.branch(), *numbered(1, 6))
     aging.later()
     branches = graph._session.resources.branches
-    with branches.holds.acquire(graph.snapshot(2).at):
+    with branches.leases.acquire(graph.snapshot(2).at):
         graph.cleanup(keep=1, dry_run=False)
         (left,) = (name for name in aging.files() if name.startswith(layout.LEASES))
         data = (aging.folder / left).read_bytes()

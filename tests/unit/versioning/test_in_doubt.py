@@ -54,8 +54,8 @@ def test_a_branch_event_that_landed_late_is_found(fast_graph: SmallGraph) -> Non
     graph = _landing(fast_graph)
     assert isinstance(graph.objects, Landing)
     at = graph.head()
-    # The first put of a branch is its checkpoint; the event is the one to lose.
-    graph.objects.attempts = -1
+    # The first puts of a branch are its lease and its checkpoint; the event is the one to lose.
+    graph.objects.attempts = -2
     stream = graph.branches.create("review", at=at)
     assert fast_graph.reopened().branches.resolve("review") == stream
 

@@ -138,7 +138,11 @@ def repair(
     ] = False,
     is_json: JSON = False,
 ) -> None:
-    """Look for what others wrote to the tables, and for derived objects that are stale."""
+    """Look for foreign writes, stale derived objects, and damage; exit with 1 if any is left.
+
+    Every file of every kept commit is compared with its digest. A damaged index is built anew; any
+    other damaged file has to come from a copy of the graph, and the newest whole commit is named.
+    """
     if is_forced and not is_real:
         raise typer.BadParameter("--force needs --confirm")
     address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
@@ -146,7 +150,8 @@ def repair(
         echo_write(scope, "repair", address)
     with open_graph(scope, address) as graph:
         report = graph.repair(confirm=is_real, force=is_forced)
-    failure = ErrorCode.CONFLICT if report.is_refused else None
+    failure = ErrorCode.INTERNAL if report.damaged else None
+    failure = ErrorCode.CONFLICT if report.is_refused else failure
     show(Repaired(address, report), is_json=is_json, failure=failure)
     if failure:
         raise typer.Exit(FAILED)

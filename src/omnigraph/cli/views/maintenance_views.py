@@ -12,6 +12,7 @@ from omnigraph.durations import format_duration
 
 if TYPE_CHECKING:
     from omnigraph.engine import CleanupReport, RepairReport, Tag
+    from omnigraph.engine.repair import BrokenBranch
 
 if TYPE_CHECKING:
     from omnigraph import Commit
@@ -76,7 +77,7 @@ class Repaired:
         return {**self.report.to_json(), "uri": self.uri}
 
     def to_lines(self) -> Iterator[str]:
-        """A line per table that others wrote to and per stale object, then the outcome."""
+        """A line per table that others wrote to, per stale and per damaged object; the outcome."""
         report = self.report
         foreign = [each for each in report.tables if each.action != "none"]
         yield from align_columns(
@@ -91,14 +92,33 @@ class Repaired:
             ]
         )
         yield from (f"{each.path}: {each.reason} ({each.action})" for each in report.derived)
-        count = (
-            format_count(len(foreign), "table"),
-            format_count(len(report.derived), "derived object"),
-        )
-        what = "nothing to repair" if not (foreign or report.derived) else " and ".join(count)
+        for damaged in report.damaged:
+            yield f"{damaged.path}: {damaged.reason}"
+            yield f"  {damaged.advice}"
+        yield from (line for each in report.branches for line in self._describe_branch(each))
+        found = {
+            format_count(len(foreign), "table"): foreign,
+            format_count(len(report.derived), "derived object"): report.derived,
+            format_count(len(report.damaged), "damaged object"): report.damaged,
+        }
+        what = ", ".join(text for text, each in found.items() if each) or "nothing to repair"
         yield f"{what} in {self.uri}"
         if report.is_refused:
             yield "what others wrote is not part of the graph: save it, then remove it with --force"
+
+    def _describe_branch(self, broken: BrokenBranch) -> Iterator[str]:
+        if broken.types:
+            yield f"{broken.branch}: cannot be read completely: {', '.join(broken.types)}"
+        else:
+            yield f"{broken.branch}: its newest commit cannot be read"
+        if broken.whole_commit is None:
+            yield "  no commit of it is whole"
+            return
+        yield f"  the newest whole commit is {broken.whole_commit}, version {broken.whole_version}"
+        yield (
+            f"  `omnigraph branch create rescued --uri {self.uri} --from {broken.whole_commit}`"
+            " starts a branch there"
+        )
 
 
 @dataclass(frozen=True, slots=True)

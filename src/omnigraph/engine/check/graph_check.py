@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from omnigraph.engine.check.change_set_check import ChangeSetCheck
 from omnigraph.engine.check.check_problems import Notice, Problem, Problems, translate_interrupts
@@ -22,6 +22,7 @@ from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.committer import Committer
 from omnigraph.versioning.log import Log
+from omnigraph.versioning.log_snapshot import Snapshot
 from omnigraph.versioning.record import Stream
 from omnigraph.versioning.retention_floors import Floors
 from omnigraph.versioning.tags import Tag
@@ -30,6 +31,8 @@ from omnigraph.versioning.tags import Tag
 COMMITS_MAX: Final = 100
 # Collections during one check; each of them lets go more.
 _COLLECTIONS_MAX: Final = 64
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +92,29 @@ def check_graph(
     A deep check reads every file of every kept commit and compares it with its digest.
     A graph may be written meanwhile: the commits of the moment of the check are looked at.
     """
+    return repeat_while_collected(
+        objects,
+        tables,
+        lambda problems: _run_check(objects, tables, problems, commits_max, is_deep=is_deep),
+    )
+
+
+def repeat_while_collected(
+    objects: Objects, tables: Tables, look: Callable[[Problems], tuple[Found, Roots]]
+) -> Found:
+    """What a look at a graph finds; problems that a collector made meanwhile do not matter."""
     with translate_interrupts():
         for _ in range(_COLLECTIONS_MAX):
-            report, roots = _run_check(objects, tables, commits_max, is_deep=is_deep)
-            # What a collector let go during the check is missing, and does not matter.
-            if report.is_healthy or not _is_reduced(
-                roots, _read_roots(objects, tables, Problems())
-            ):
+            problems = Problems()
+            found, roots = look(problems)
+            is_healthy = not problems.list_problems()
+            if is_healthy or not _is_reduced(roots, _read_roots(objects, tables, Problems())):
                 break
-        return report
+        return found
 
 
 @dataclass(frozen=True, slots=True)
-class _Roots:
+class Roots:
     """What holds commits: branches with how far back they reach, and tags."""
 
     streams: tuple[Stream, ...]
@@ -109,7 +122,7 @@ class _Roots:
     tags: tuple[Tag, ...]
 
 
-def _read_roots(objects: Objects, tables: Tables, problems: Problems) -> _Roots:
+def _read_roots(objects: Objects, tables: Tables, problems: Problems) -> Roots:
     branches = Branches(Committer(Log(objects), tables))
     streams = tuple(check_refs(objects, branches, problems))
     floors = Floors(objects)
@@ -118,10 +131,10 @@ def _read_roots(objects: Objects, tables: Tables, problems: Problems) -> _Roots:
         for stream in streams
     }
     tags = problems.attempt("tag", layout.BRANCHES, lambda: tuple(branches.tags.list()))
-    return _Roots(streams, reached, tags or ())
+    return Roots(streams, reached, tags or ())
 
 
-def _is_reduced(before: _Roots, after: _Roots) -> bool:
+def _is_reduced(before: Roots, after: Roots) -> bool:
     """Whether some commit is not held any more."""
     return any(
         after.floors.get(name, floor + 1) > floor for name, floor in before.floors.items()
@@ -132,33 +145,61 @@ def _build_tag_key(tag: Tag) -> tuple[str, int]:
     return tag.name, tag.created_at
 
 
-def _run_check(
-    objects: Objects, tables: Tables, commits_max: int | None, *, is_deep: bool
-) -> tuple[CheckReport, _Roots]:
-    problems = Problems()
-    log = Log(objects)
-    problems.attempt("format", layout.FORMAT, log.require_format)
+@dataclass(frozen=True, slots=True)
+class WalkedGraph:
+    """All records of a graph, as they were read: of every stream, by its id, and of tags."""
+
+    roots: Roots
+    schemas: SchemaCheck
+    walked: Mapping[str, WalkedStream]
+
+    @property
+    def pinned(self) -> list[WalkedStream]:
+        """Everything that refers to versions of tables."""
+        return [*self.walked.values(), *map(_walk_tag, self.roots.tags)]
+
+    @property
+    def heads(self) -> list[Snapshot]:
+        """The newest snapshot of every branch that could be made out."""
+        found = (self.walked[stream.id].head for stream in self.roots.streams)
+        return [head for head in found if head is not None]
+
+
+def walk_graph(objects: Objects, tables: Tables, problems: Problems) -> WalkedGraph:
+    """Read all records and schemas of a graph, and report what does not fit."""
+    problems.attempt("format", layout.FORMAT, Log(objects).require_format)
     roots = _read_roots(objects, tables, problems)
-    streams = roots.streams
     report_nameless_streams(objects, problems)
     schemas = SchemaCheck(objects, problems)
-    lines = list_needed_streams(streams, roots.floors)
+    lines = list_needed_streams(roots.streams, roots.floors)
     walker = StreamCheck(objects, schemas, problems, lines)
-    walked = {line.stream.id: walker.walk(line) for line in lines}
+    return WalkedGraph(roots, schemas, {line.stream.id: walker.walk(line) for line in lines})
+
+
+def _run_check(
+    objects: Objects,
+    tables: Tables,
+    problems: Problems,
+    commits_max: int | None,
+    *,
+    is_deep: bool,
+) -> tuple[CheckReport, Roots]:
+    graph = walk_graph(objects, tables, problems)
+    schemas, walked, streams = graph.schemas, graph.walked, graph.roots.streams
     torn = TornFiles(objects, tables)
-    entities = EntityCheck(log, torn, problems)
-    for stream in streams:
-        head = walked[stream.id].head
-        stored = None if head is None else schemas.get(head.schema)
-        if head is not None and stored is not None:
+    entities = EntityCheck(Log(objects), torn, problems)
+    for head in graph.heads:
+        stored = schemas.get(head.schema)
+        if stored is not None:
             entities.check(View(head, stored, tables))
-    pinned = [*walked.values(), *map(_walk_tag, roots.tags)]
-    PinCheck(objects, torn, schemas, problems).check(pinned, read=entities.read)
+    current = dict.fromkeys(pin for head in graph.heads for pin in head.pins.values())
+    pins = PinCheck(objects, torn, schemas, problems)
+    pins.check(graph.pinned, read=entities.read, current=current)
     newest = [each for stream in streams for each in _select_newest(walked, stream.id, commits_max)]
     compared = _compare_change_sets(newest, ChangeSetCheck(objects, torn, schemas, problems))
     digests = DigestCheck(objects, tables, problems) if is_deep else None
     if digests is not None:
-        digests.check(pinned)
+        digests.check(graph.pinned, current=current)
     report = CheckReport(
         problems=problems.list_problems(),
         notices=problems.list_notices(),
@@ -168,7 +209,7 @@ def _run_check(
         entities=entities.count,
         files=None if digests is None else digests.count,
     )
-    return report, roots
+    return report, graph.roots
 
 
 def _walk_tag(tag: Tag) -> WalkedStream:
@@ -191,7 +232,7 @@ def _compare_change_sets(
 
 
 def _select_newest(
-    walked: dict[str, WalkedStream], stream_id: str, commits_max: int | None
+    walked: Mapping[str, WalkedStream], stream_id: str, commits_max: int | None
 ) -> list[tuple[WalkedStream, int]]:
     """The newest records of a branch with those it started from, the older first."""
     line: WalkedStream | None = walked[stream_id]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +27,7 @@ from omnigraph.versioning.record import Spilled
 
 _READERS: Final = 4
 KIND = "digest"
+INDEX_KIND = "index"
 
 
 @dataclass(slots=True)
@@ -45,6 +46,8 @@ class _OpenVersion:
     table: Table
     rows: int
     files: frozenset[str]
+    # Folders of index segments.
+    damaged: frozenset[str]
 
 
 class _RowCounter:
@@ -80,11 +83,16 @@ class PinCheck:
         self._counts = _RowCounter()
 
     def check(
-        self, lines: Iterable[WalkedStream], *, read: Collection[tuple[str, str, Pin]]
+        self,
+        lines: Iterable[WalkedStream],
+        *,
+        read: Collection[tuple[str, str, Pin]],
+        current: Collection[Pin],
     ) -> None:
         """Report versions that are gone, are not what their pins say, or lack files.
 
-        What was read already, as a type of a schema, is known to be what its pin says.
+        What was read already, as a type of a schema, is known to be what its pin says. The newest
+        commits of branches pin the current versions.
         """
         uses = _collect_uses(lines)
         for digest, type_key, pin in read:
@@ -92,6 +100,7 @@ class PinCheck:
                 uses[pin].is_counted = True
                 uses[pin].by_shape.pop((digest, type_key), None)
         needed: dict[str, str] = {}
+        damaged: dict[str, bool] = {}
         for (pin, use), opened in zip(uses.items(), self._open_all(list(uses)), strict=True):
             if not isinstance(opened, _OpenVersion):
                 self._problems.add_failure("table", use.where, opened)
@@ -99,7 +108,11 @@ class PinCheck:
             self._check_version(pin, use, opened)
             for file in opened.files:
                 needed.setdefault(file, use.where)
-        self._check_files(needed)
+            for folder in opened.damaged:
+                damaged[folder] = damaged.get(folder, False) or pin in current
+        for folder, is_current in sorted(damaged.items()):
+            report_damaged_index(self._problems, folder, is_current=is_current)
+        report_missing_files(self._objects, needed, self._problems)
 
     def _open_all(self, pins: list[Pin]) -> Iterator[_OpenVersion | Failure]:
         with ThreadPoolExecutor(max_workers=_READERS) as readers:
@@ -109,7 +122,9 @@ class PinCheck:
         try:
             table = self._tables.open(pin)
             files = frozenset(self._tables.list_references(pin))
-            return _OpenVersion(table, self._counts.count_rows(table), files)
+            segments = self._tables.find_damaged_indexes(pin)
+            damaged = frozenset(f"{pin.path}/{each.path}" for each in segments)
+            return _OpenVersion(table, self._counts.count_rows(table), files, damaged)
         except FAILURES as error:
             return self._torn.explain_failure(pin, error)
 
@@ -134,16 +149,30 @@ class PinCheck:
                 where = _format_location(snapshot, type_key)
                 check_columns(opened.table, shape, where=where, problems=self._problems)
 
-    def _check_files(self, needed: dict[str, str]) -> None:
-        # Tables in memory are Lance's own and cannot be listed.
-        if self._objects.uri.startswith("memory://"):
-            return
-        # Listed last: what a kept version needs is never removed, so a writer cannot disturb.
-        present = {entry.path for entry in self._objects.list(layout.TABLES)}
-        for file, where in sorted(needed.items()):
-            # What may be below a folder, such as large blobs, is found by reading the rows.
-            if file not in present and not file.endswith("/"):
-                self._problems.add("table", file, f"it is missing, and {where} needs it")
+
+def report_missing_files(objects: Objects, needed: Mapping[str, str], problems: Problems) -> None:
+    """Report files that are not there, given who needs each of them."""
+    # Tables in memory are Lance's own and cannot be listed.
+    if objects.uri.startswith("memory://"):
+        return
+    # Listed last: what a kept version needs is never removed, so a writer cannot disturb.
+    present = {entry.path for entry in objects.list(layout.TABLES)}
+    for file, where in sorted(needed.items()):
+        # What may be below a folder, such as large blobs, is found by reading the rows.
+        if file not in present and not file.endswith("/"):
+            problems.add("table", file, f"it is missing, and {where} needs it")
+
+
+def report_damaged_index(problems: Problems, folder: str, *, is_current: bool) -> None:
+    """Report a damaged index segment; that of older commits stays, and harms nobody."""
+    if is_current:
+        message = (
+            "it is damaged; reads and writes do without it until `omnigraph repair --confirm`"
+            " builds it anew"
+        )
+        problems.add(INDEX_KIND, folder, message)
+    else:
+        problems.add_notice(INDEX_KIND, folder, "is damaged; older commits are read without it")
 
 
 def _collect_uses(lines: Iterable[WalkedStream]) -> dict[Pin, _PinUse]:
@@ -174,8 +203,13 @@ class DigestCheck:
         self._without: dict[str, int] = {}
         self.count = 0
 
-    def check(self, lines: Iterable[WalkedStream]) -> None:
-        """Report files that are not what was written, and count those without a digest."""
+    def check(self, lines: Iterable[WalkedStream], *, current: Collection[Pin]) -> None:
+        """Report files that are not what was written, and count those without a digest.
+
+        The newest commits of branches pin the current versions.
+        """
+        for pin in current:
+            self._check_version(pin, is_current=True)
         for line in lines:
             for record in line.records.values():
                 for change in record.changes.values():
@@ -183,7 +217,7 @@ class DigestCheck:
                         self._check_change_set(change)
             pins = {pin: None for at in line.snapshots.values() for pin in at.pins.values()}
             for pin in pins:
-                self._check_version(pin)
+                self._check_version(pin, is_current=False)
         for path, count in sorted(self._without.items()):
             message = f"has {count} files that cannot be verified: they have no digest"
             self._problems.add_notice(KIND, path, message)
@@ -194,7 +228,7 @@ class DigestCheck:
             self._problems.attempt(KIND, change.file, load)
             self._add(change.file, has_digest=change.digest is not None)
 
-    def _check_version(self, pin: Pin) -> None:
+    def _check_version(self, pin: Pin, *, is_current: bool) -> None:
         if not self._is_new(f"{pin.path} {pin.version}"):
             return
         self._add(pin.path, has_digest=pin.digest is not None)
@@ -202,9 +236,9 @@ class DigestCheck:
         stored = partial(self._tables.list_stored_files, pin)
         for file in self._problems.attempt("table", pin.path, stored) or ():
             if self._is_new(f"{pin.path}/{file.path}"):
-                self._check_file(pin.path, file)
+                self._check_file(pin.path, file, is_current=is_current)
 
-    def _check_file(self, table: str, file: StoredFile) -> None:
+    def _check_file(self, table: str, file: StoredFile, *, is_current: bool) -> None:
         self._add(table, has_digest=file.digest is not None)
         if file.digest is None:
             return
@@ -212,7 +246,9 @@ class DigestCheck:
         problem = self._problems.attempt(
             KIND, where, partial(self._tables.find_damage, table, file)
         )
-        if problem is not None:
+        if problem is not None and file.is_index:
+            report_damaged_index(self._problems, where, is_current=is_current)
+        elif problem is not None:
             self._problems.add(KIND, where, problem)
 
     def _is_new(self, name: str) -> bool:

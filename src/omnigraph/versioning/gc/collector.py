@@ -146,11 +146,11 @@ class Collector:
         committer = Committer(log, self._tables, self._settings)
         branches = Branches(committer)
         lines = RootReader(log, branches, started_us=started, grace_s=grace_s)
-        expired = [hold.name for hold in branches.holds.list() if hold.created_at < cutoff]
+        expired = [lease for lease in branches.leases.list() if lease.created_at < cutoff]
         if not is_dry:
-            # Removed before anything is let go: a write that finds its hold can rely on it.
-            self._objects.delete(expired)
-        before = lines.read_roots(policy, ended=expired)
+            # Ended before anything is let go: a write that finds its lease can rely on it.
+            branches.leases.end(expired)
+        before = lines.read_roots(policy, ended={lease.path for lease in expired})
         return _Attempt(cutoff, stored, committer, Planner(log, branches, lines), before)
 
     def _decide(self, attempt: _Attempt, *, is_dry: bool) -> tuple[Plan, Trace]:
@@ -250,7 +250,7 @@ def _build_no_space_error(error: StorageFullError, attempt: _Attempt) -> Storage
 
 def _summarize_roots(roots: Roots) -> tuple[dict[str, int], set[str]]:
     """How far back each branch reached, and the tags."""
-    floors = {line.stream.id: line.previous_floor for line in roots.lines if line.is_live}
+    floors = {line.stream.id: line.previous_floor for line in roots.lines if line.is_mergeable}
     return floors, {tag.name for tag in roots.tags}
 
 

@@ -58,11 +58,13 @@ class Planner:
         records: set[RecordLocation] = {(MAIN.id, GENESIS_SEQ)}
         for line in roots.lines:
             records.update(self._keep_line(plan, line))
-        plan.paths.update(hold.name for hold in roots.leases)
-        for tag in (*roots.tags, *roots.leases):
-            records.add((tag.snapshot.ref.stream, tag.snapshot.seq))
-            plan.pins.update(_list_pins(tag.snapshot))
-            _add_stream(plan, tag.snapshot.stream)
+        plan.paths.update(lease.path for lease in roots.leases)
+        # What a lease needs is gone where it was let go before: then its work will be refused.
+        for kept, pins in ((roots.tags, plan.pins), (roots.leases, plan.bases)):
+            for snapshot in (each.snapshot for each in kept):
+                records.add((snapshot.ref.stream, snapshot.seq))
+                pins.update(_list_pins(snapshot))
+                _add_stream(plan, snapshot.stream)
         records.update(self._keep_ancestry(plan))
         self._keep_records(plan, records)
         self._keep_streams(plan, {stream_id for stream_id, _ in records})
@@ -85,7 +87,7 @@ class Planner:
             yield stream.origins[0].stream, stream.origins[0].seq
 
     def _keep_ancestry(self, plan: Plan) -> frozenset[RecordLocation]:
-        heads = [line.head.snapshot for line in plan.roots.lines if line.is_live]
+        heads = [line.head.snapshot for line in plan.roots.lines if line.is_mergeable]
         found = compute_ancestry(heads, self.log, self._branches)
         for stream in found.streams:
             _add_stream(plan, stream)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import partial
 from typing import Final
 
@@ -20,24 +21,40 @@ from omnigraph.versioning.log import FLOORS_MAX, Log
 from omnigraph.versioning.log_snapshot import Head, Snapshot
 from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
 from omnigraph.versioning.retention_floors import Floors
+from omnigraph.versioning.retention_roots import Lease
 from omnigraph.versioning.tags import Tag
 
 _PAGE: Final = 256
 _SECOND: Final = 1_000_000
 
 
+class LineState(Enum):
+    """Whether a branch is being created, exists, or was deleted less than the grace ago."""
+
+    BEGUN = auto()
+    LIVE = auto()
+    DELETED = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class BranchLine:
-    """A branch, its newest commit, the oldest one that is kept, and the oldest that was.
-
-    `is_live` is False for a branch that was deleted less than the grace ago.
-    """
+    """A branch, its newest commit, the oldest one that is kept, and the oldest that was."""
 
     stream: Stream
     head: Head
     floor: int
     previous_floor: int
-    is_live: bool
+    state: LineState
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the branch has its name."""
+        return self.state is LineState.LIVE
+
+    @property
+    def is_mergeable(self) -> bool:
+        """Whether the branch may be merged: it has its name, or is about to get it."""
+        return self.state is not LineState.DELETED
 
     @property
     def seqs(self) -> range:
@@ -47,11 +64,11 @@ class BranchLine:
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """Everything that holds commits; holds are tags that are named by their paths."""
+    """Everything that retains commits."""
 
     lines: tuple[BranchLine, ...]
     tags: tuple[Tag, ...]
-    leases: tuple[Tag, ...] = ()
+    leases: tuple[Lease, ...] = ()
 
 
 class RootReader:
@@ -65,15 +82,20 @@ class RootReader:
         self._grace = int(grace_s * _SECOND)
 
     def read_roots(self, policy: Policy, *, ended: Collection[str] = ()) -> Roots:
-        """The lines of all branches under a policy, all tags, and all holds but for ended ones."""
+        """The lines of all branches under a policy, all tags, and all leases but for ended ones."""
         since = self._started - self._grace
-        # Before any head is read: a hold goes when what was made under it is a commit.
-        holds = [hold for hold in self._branches.holds.list() if hold.name not in ended]
+        # Before names and heads are read: a lease goes when what was made under it is visible.
+        leases = [each for each in self._branches.leases.list() if each.path not in ended]
         lines: list[BranchLine] = []
+        named: set[str] = set()
         for stream, is_live in self._branches.list_streams(deleted_since=since):
+            named.add(stream.id)
             lines.extend(self._live(stream, policy) if is_live else self._find_deleted_line(stream))
+        for begun in (lease.stream for lease in leases):
+            if begun is not None and begun.id not in named:
+                lines.extend(self._find_begun_line(begun, policy))
         tags = self._branches.tags.list(deleted_since=since)
-        return Roots(tuple(lines), tuple(tags), tuple(holds))
+        return Roots(tuple(lines), tuple(tags), tuple(leases))
 
     def read_snapshots(self, line: BranchLine) -> Iterator[Snapshot]:
         """The snapshots of the kept commits, the oldest first."""
@@ -102,7 +124,7 @@ class RootReader:
         for _ in range(FLOORS_MAX):
             floor = self._floors.read_floor(stream)
             try:
-                return [self._build_line(stream, policy)]
+                return [self._build_line(stream, policy, LineState.LIVE)]
             except BranchGoneError:
                 # The records of a branch that still has its name are not gone, but damaged.
                 if self._is_named(stream):
@@ -111,10 +133,25 @@ class RootReader:
             except (CommitNotFoundError, CorruptObjectError):
                 if self._floors.read_floor(stream) == floor:
                     raise
-        raise CorruptObjectError(
-            layout.build_floor_folder(stream.id),
-            f"it rose {FLOORS_MAX} times while the line was read",
-        )
+        raise _build_risen_error(stream)
+
+    def _find_begun_line(self, stream: Stream, policy: Policy) -> list[BranchLine]:
+        """The line of a branch that is being created, unless its creation will be refused.
+
+        What cannot be read was let go before its lease was put, so that its creator finds a floor.
+        """
+        for _ in range(FLOORS_MAX):
+            floor = self._floors.read_floor(stream)
+            try:
+                line = self._build_line(stream, policy, LineState.BEGUN)
+                for _ in self.read_snapshots(line):
+                    pass
+            except (BranchGoneError, CommitNotFoundError, CorruptObjectError):
+                if self._floors.read_floor(stream) == floor:
+                    return []
+            else:
+                return [line]
+        raise _build_risen_error(stream)
 
     def _is_named(self, stream: Stream) -> bool:
         try:
@@ -122,12 +159,11 @@ class RootReader:
         except BranchNotFoundError:
             return False
 
-    def _build_line(self, stream: Stream, policy: Policy) -> BranchLine:
+    def _build_line(self, stream: Stream, policy: Policy, state: LineState) -> BranchLine:
         head = self._log.read_newest_head(stream)
         kept = self._find_kept_range(stream, head)
-        return BranchLine(
-            stream, head, self._compute_floor(stream, kept, policy), kept.start, is_live=True
-        )
+        floor = self._compute_floor(stream, kept, policy)
+        return BranchLine(stream, head, floor, kept.start, state)
 
     def _find_deleted_line(self, stream: Stream) -> Iterator[BranchLine]:
         """The line of a deleted branch, unless somebody with a shorter grace collected it."""
@@ -135,7 +171,7 @@ class RootReader:
             head = self._log.read_newest_head(stream)
             kept = self._find_kept_range(stream, head)
             floor = self._find_current_at(stream, kept, 0.0)
-            line = BranchLine(stream, head, floor, kept.start, is_live=False)
+            line = BranchLine(stream, head, floor, kept.start, LineState.DELETED)
             for _ in self.read_snapshots(line):
                 pass
         except (BranchGoneError, CommitNotFoundError, CorruptObjectError):
@@ -175,6 +211,11 @@ class RootReader:
     def _read(self, stream: Stream, seq: int) -> Stamped:
         entry = self._log.read(stream.owner_of(seq).id, seq)
         return entry if isinstance(entry, Record) else self._log.read_snapshot(stream, seq)
+
+
+def _build_risen_error(stream: Stream) -> CorruptObjectError:
+    folder = layout.build_floor_folder(stream.id)
+    return CorruptObjectError(folder, f"it rose {FLOORS_MAX} times while the line was read")
 
 
 def count_released(before: Iterable[BranchLine], after: Iterable[BranchLine]) -> int:

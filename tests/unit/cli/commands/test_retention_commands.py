@@ -140,3 +140,37 @@ def test_a_torn_hint_is_written_again(run: Run, answer: Answer, store: Path) -> 
     assert hint.read_bytes() == good[:5]
     assert run("repair", store, "--confirm").exit_code == 0
     assert hint.read_bytes() == good
+
+
+@pytest.mark.on_disk
+def test_a_repair_says_what_can_be_done_about_a_damaged_file(
+    run: Run, answer: Answer, store: Path
+) -> None:
+    text = "query q() { update Person set { age: 77 } where age >= 0 }"
+    assert run("mutate", "--store", store, "-e", text).exit_code == 0
+    commit = answer("commit", "list", store)["commits"][1]["graph_commit_id"]
+    (path,) = store.glob("t/Person-*/_deletions/*")
+    path.write_bytes(path.read_bytes()[::-1])
+    shown = run("repair", store)
+    assert shown.exit_code == 1
+    assert shown.stdout.splitlines() == [
+        f"{path.relative_to(store)}: its digest is not the one in its name",
+        "  restore it from a copy of the graph",
+        "main: cannot be read completely: node:Person",
+        f"  the newest whole commit is {commit}, version 1",
+        f"  `omnigraph branch create rescued --uri {store} --from {commit}` starts a branch there",
+        f"1 damaged object in {store}",
+    ]
+    rescue = ["branch", "create", "rescued", "--uri", store, "--from", commit]
+    assert run(*rescue).exit_code == 0
+    assert "bob" in run("export", store, "--branch", "rescued").stdout
+    document = json.loads(run("repair", store, "--json").stdout)
+    assert [each["path"] for each in document["damaged"]] == [str(path.relative_to(store))]
+    assert document["broken_branches"] == [
+        {
+            "branch": "main",
+            "unreadable_types": ["node:Person"],
+            "whole_commit_id": commit,
+            "whole_version": 1,
+        }
+    ]
