@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from omnigraph import versioning
@@ -15,7 +16,7 @@ from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.diff import Diff, StateRef, compute_diff, resolve_name, resolve_ref
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.graph_session import Session
-from omnigraph.engine.refs import resolve_source
+from omnigraph.engine.refs import resolve_source, use_newest
 from omnigraph.engine.repair import RepairReport, repair
 from omnigraph.engine.resources import Environment, Storage, open_storage
 from omnigraph.engine.retention import CleanupReport, Tag, build_policy, cleanup, tag_of
@@ -197,8 +198,14 @@ class Graph:
     ) -> Branch:
         """Start a branch at another one, given itself or by name, at a snapshot or at a commit."""
         arguments.require_text("name", name)
-        at = self._resolve_source(source)
-        stream = self._session.resources.branches.create(name, at=at, actor=self.actor)
+        resolve = partial(self._resolve_source, source)
+        branches = self._session.resources.branches
+        stream = use_newest(
+            self._session,
+            resolve(),
+            resolve=resolve,
+            use=lambda at: branches.create(name, at=at, actor=self.actor),
+        )
         return Branch(self, self._session, stream)
 
     def delete_branch(self, name: str) -> None:
@@ -310,20 +317,27 @@ class Graph:
         return cleanup(self._session, policy, is_dry=dry_run, grace=grace)
 
     def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
-        """Look for what others wrote to the tables, and for derived objects that are stale.
+        """Look for foreign writes to tables, stale derived objects, and damaged files.
 
-        Nothing of that shows in the graph. With `confirm`, derived objects are written again, and
-        versions of others that changed no row go; with `force`, those that did go too.
+        With `confirm`, derived objects, indexes among them, are written again, and versions of
+        others that changed no row go; with `force`, those that did go too. Nothing of that shows
+        in the graph. Any other damaged file has to come from a copy of the graph: the report names
+        all of them, and the newest whole commit of each branch that needs one.
         """
         return repair(self._session, confirm=confirm, force=force)
 
     def tag(self, name: str, at: Branch | Snapshot | Commit | str = MAIN_BRANCH) -> Tag:
         """Name a commit, which keeps it readable for good: the head of a branch, or any other."""
         arguments.require_text("name", name)
-        place = resolve_ref(self._session, "at", at)
-        return tag_of(
-            self._session.resources.branches.tags.create(name, at=place, actor=self.actor)
+        resolve = partial(resolve_ref, self._session, "at", at)
+        tags = self._session.resources.branches.tags
+        tag = use_newest(
+            self._session,
+            resolve(),
+            resolve=resolve,
+            use=lambda place: tags.create(name, at=place, actor=self.actor),
         )
+        return tag_of(tag)
 
     def tags(self) -> list[Tag]:
         """Every tag, by name."""

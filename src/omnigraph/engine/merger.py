@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from omnigraph import versioning
 from omnigraph.engine import arguments
 from omnigraph.engine.commit import Commit, changes_of, commit_of
-from omnigraph.engine.commit_loop import Terms, write
+from omnigraph.engine.commit_loop import Terms, WriteOutcome, write
 from omnigraph.engine.graph_session import Session
-from omnigraph.engine.refs import resolve_source
+from omnigraph.engine.refs import resolve_source, use_newest
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.write_results import MergePlan, MergeResult, MergeSummary, summarize_merge
 from omnigraph.errors import (
@@ -110,7 +110,7 @@ class MergeOperation:
         self, session: Session, source: versioning.Snapshot, chosen: Mapping[str, str]
     ) -> None:
         self._session = session
-        self._source = source
+        self.source = source
         self._preferences = chosen
         self._staging = RowStaging(session.resources.storage.tables)
         self._found: _MergeState | None = None
@@ -124,11 +124,11 @@ class MergeOperation:
     def evaluate(self, view: View) -> _MergeState:
         """How the merge stands on a view of its target."""
         resources = self._session.resources
-        base = resources.lineage.find_merge_base(self._source, view.snapshot)
-        if resources.log.is_at(self._source, base.commit):
+        base = resources.lineage.find_merge_base(self.source, view.snapshot)
+        if resources.log.is_at(self.source, base.commit):
             return _MergeState(UP_TO_DATE, base)
         is_forward = resources.log.is_at(view.snapshot, base.commit)
-        between, chosen = (base, self._source), self._preferences
+        between, chosen = (base, self.source), self._preferences
         found = _check_merge(self._session, between, view, chosen, is_forward=is_forward)
         return _MergeState(FAST_FORWARD if is_forward else MERGED, base, found)
 
@@ -141,7 +141,7 @@ class MergeOperation:
             found.checked,
             self._staging,
             request,
-            source=self._source.ref,
+            source=self.source.ref,
             schemas=self._session.resources.schemas,
         )
 
@@ -236,18 +236,31 @@ class Merger:
             raise InvalidArgumentError(
                 "delete_branch", f"{found.name} is no branch", hint="pass the branch that is to end"
             )
-        operation = MergeOperation(self._session, found.at, parse_preferences(prefer))
-        with self._acquire_lease(found) as retained:
-            terms = replace(terms, requires=(retained,))
-            written = write(self._session, self._stream, operation, terms)
+        merge = partial(self._merge, found, parse_preferences(prefer), terms)
+        operation, written = use_newest(
+            self._session, found.at, resolve=lambda: self._resolve_source(source).at, use=merge
+        )
         if written.is_repeated and written.record is not None:
             return self._answer_repeated_merge(source, written.record, delete_branch=delete_branch)
         looked = operation.state
         result = self._build_result(looked.outcome, looked.checked, found.name, written.record)
         if not delete_branch:
             return result
-        error = self._delete(found.name, found.at.commit)
+        error = self._delete(found.name, operation.source.commit)
         return replace(result, branch_deleted=error is None, branch_delete_error=error)
+
+    def _merge(
+        self,
+        found: _MergeSource,
+        chosen: Mapping[str, str],
+        terms: Terms,
+        at: versioning.Snapshot,
+    ) -> tuple[MergeOperation, WriteOutcome]:
+        """Merge a commit of a source, and keep it meanwhile."""
+        operation = MergeOperation(self._session, at, chosen)
+        with self._acquire_lease(replace(found, at=at)) as retained:
+            terms = replace(terms, requires=(retained,))
+            return operation, write(self._session, self._stream, operation, terms)
 
     def plan(self, source: Mergeable, *, prefer: Prefer) -> MergePlan:
         """What a merge would do now; nothing is published."""

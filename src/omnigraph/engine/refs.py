@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from omnigraph import versioning
 from omnigraph.engine import arguments
 from omnigraph.engine.commit import Commit
+from omnigraph.engine.commit_loop import STARTS_MAX
 from omnigraph.engine.graph_session import Session
 from omnigraph.errors import (
     BranchNotFoundError,
     BranchRefusedError,
     CommitNotFoundError,
     InvalidArgumentError,
+    SnapshotGoneError,
 )
 from omnigraph.ids import decode_ulid_ms
 from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.versioning.ref_events import parse_time
+
+Result = TypeVar("Result")
 
 _VERSION: Final = re.compile(r"\d{1,18}", re.ASCII)
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -139,3 +144,30 @@ def resolve_source(session: Session, name: str) -> tuple[versioning.Snapshot, bo
                 raise
             missing.hint = "name a branch, a tag or the id of a commit"
         raise
+
+
+def use_newest(
+    session: Session,
+    at: versioning.Snapshot,
+    *,
+    resolve: Callable[[], versioning.Snapshot],
+    use: Callable[[versioning.Snapshot], Result],
+) -> Result:
+    """Use the commit that a caller means, which a clean-up may let go of before it is used.
+
+    A name then stands for a newer commit, with which the work begins again. A commit that was
+    given itself is gone.
+    """
+    for _ in range(STARTS_MAX):
+        try:
+            return use(at)
+        except SnapshotGoneError as gone:
+            # A process that slept through the clean-up may still take the old end for the newest.
+            session.resources.log.invalidate_floor(at.stream)
+            with suppress(CommitNotFoundError):
+                newer = resolve()
+                if newer.commit != at.commit:
+                    at = newer
+                    continue
+            raise gone from None
+    return use(at)

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from faults.world import SCHEMA, problems
-from omnigraph import Branch, Commit, Graph, Snapshot, errors
+from omnigraph import Branch, Commit, Graph, Snapshot, errors, versioning
 from omnigraph.engine import merger
 from omnigraph.storage.objects import layout
 from omnigraph.versioning.gc.collector import Collector
+from omnigraph.versioning.retention_roots import RetentionRoots
 from omnigraph.writers.merge.three_way import merge_three_way
 from unit.engine.aging_graph import Aging, add, numbered, people
 
@@ -296,3 +297,66 @@ def test_a_base_on_a_deleted_branch_of_many_types_can_be_folded(
     assert found.merge("other").outcome == "merged"
     assert found.count("T00") == 8
     assert list(problems(aging.open())) == []
+
+
+@contextmanager
+def _replaced(aging: Aging, source: str) -> Iterator[None]:
+    """The next commit that is asked for is superseded and let go before it is used."""
+    require = RetentionRoots.require_retained
+    done: list[int] = []
+
+    def overtaken(self: RetentionRoots, at: versioning.Snapshot) -> int:
+        if not done:
+            done.append(0)
+            other = aging.open()
+            add(other.branch(source), "newer")
+            done[0] = other.cleanup(keep=1, dry_run=False).commits
+        return require(self, at)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RetentionRoots, "require_retained", overtaken)
+        yield
+    assert done[0] > 0
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_merge_of_a_branch_that_is_overtaken_by_a_clean_up_merges_its_newest_commit(
+    tmp_path: Path, *, is_deleted: bool
+) -> None:
+    aging = Aging(tmp_path / "g.omni", grace_s=0.0)
+    graph = aging.create()
+    add(graph.create_branch("side"), "s1")
+    add(graph.branch(), "ada")
+    with _replaced(aging, "side"):
+        done = graph.branch().merge("side", delete_branch=is_deleted)
+    assert done.branch_deleted is (True if is_deleted else None)
+    assert people(aging.open().branch()) == ["ada", "newer", "s1"]
+    assert list(problems(aging.open())) == []
+
+
+@pytest.mark.parametrize("is_tag", [False, True])
+def test_a_name_for_the_newest_commit_is_given_to_that_which_is_newest_after_a_clean_up(
+    tmp_path: Path, *, is_tag: bool
+) -> None:
+    aging = Aging(tmp_path / "g.omni", grace_s=0.0)
+    graph = aging.create()
+    add(graph.branch(), "ada")
+    with _replaced(aging, "main"):
+        (graph.tag if is_tag else graph.create_branch)("late")
+    assert people(aging.open().snapshot("late")) == ["ada", "newer"]
+    assert list(problems(aging.open())) == []
+
+
+@pytest.mark.parametrize("is_commit", [False, True])
+def test_a_commit_that_was_given_itself_is_gone_after_a_clean_up(
+    tmp_path: Path, use: Use, *, is_commit: bool
+) -> None:
+    aging = Aging(tmp_path / "g.omni", grace_s=0.0)
+    graph = aging.create()
+    add(graph.branch(), "ada")
+    side = graph.create_branch("side")
+    add(side, "s1")
+    held = side.snapshot()
+    given: Any = held.commit if is_commit else held
+    with _replaced(aging, "side"), pytest.raises(errors.SnapshotGoneError):
+        use(graph, given)
