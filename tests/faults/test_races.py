@@ -62,7 +62,7 @@ def test_four_processes_insert_distinct_keys_and_no_error_reaches_them(graph: st
 def test_of_eight_writers_that_append_one_key_one_succeeds(graph: str) -> None:
     runs = race(race_workers.append_one, graph, processes=8, rounds=3)
     for outcomes in zip(*runs, strict=True):
-        assert Counter(outcomes) == {DONE: 1, "KeyConflict": 7}
+        assert Counter(outcomes) == {DONE: 1, "KeyConflictError": 7}
     assert list(problems(reopen(graph))) == []
 
 
@@ -111,14 +111,14 @@ def test_of_several_creators_of_one_graph_one_wins(tmp_path: Path) -> None:
     uri = places.fresh_uri(tmp_path / "new.omni")
     runs = race(race_workers.create_graph, uri, processes=4, rounds=3)
     for number, outcomes in enumerate(zip(*runs, strict=True)):
-        assert Counter(outcomes) == {DONE: 1, "GraphExists": 3}
+        assert Counter(outcomes) == {DONE: 1, "GraphExistsError": 3}
         assert list(problems(reopen(f"{uri}-{number}"))) == []
 
 
 def test_of_several_creators_of_one_branch_one_wins(graph: str) -> None:
     runs = race(race_workers.create_branch, graph, processes=4, rounds=5)
     for outcomes in zip(*runs, strict=True):
-        assert Counter(outcomes) == {DONE: 1, "BranchExists": 3}
+        assert Counter(outcomes) == {DONE: 1, "BranchExistsError": 3}
     assert reopen(graph).branches() == ["main", *(f"review/{number}" for number in range(5))]
 
 
@@ -127,7 +127,12 @@ def test_a_name_is_never_both_a_tag_and_a_branch(graph: str) -> None:
     for outcomes in zip(*runs, strict=True):
         refusals = Counter(outcomes) - Counter([DONE])
         assert outcomes.count(DONE) == 1, outcomes
-        assert refusals.keys() <= {"BranchExists", "BranchRefused", "TagExists", "InvalidArgument"}
+        assert refusals.keys() <= {
+            "BranchExistsError",
+            "BranchRefusedError",
+            "TagExistsError",
+            "InvalidArgumentError",
+        }
     opened = reopen(graph)
     branches, tags = set(opened.branches()) - {"main"}, {tag.name for tag in opened.tags()}
     assert not branches & tags
