@@ -2,7 +2,8 @@
 
 In: a view, and the types that are wanted. Out: chunks of whole lines, edges before nodes, types by
 name, entities by id in byte order; a value that is null has no member. Guarantee: one snapshot has
-one export, byte for byte, and of a type only the ids are in memory at once.
+one export, byte for byte, and of a type only the ids are in memory at once. All files of a type are
+compared with their digests before its first line: damage ends in an error, whatever their size.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ def _export_type(view: View, type_key: TypeKey, *, with_nulls: bool) -> Iterator
     table, shape = view.open_table(type_key), view.get_shape(type_key)
     if not table.count():
         return
+    table.require_whole()
     keys = table.scan(columns=[ID_COLUMN, ROW_ID])
     row_ids = keys[ROW_ID].take(pc.sort_indices(keys[ID_COLUMN])).combine_chunks()
     del keys

@@ -1,7 +1,8 @@
 """The entities of one type as a dataset of Arrow, for DuckDB, DataFusion, polars and others.
 
 Columns are called as in the schema, after `@id` and, for edges, `@src` and `@dst`; blobs are among
-them if they are asked for. Only the columns that a scan asks for are read.
+them if they are asked for. Only the columns that a scan asks for are read. A scan of all columns
+compares all files with their digests before, one of some columns as many as a query does.
 """
 
 from __future__ import annotations
@@ -119,7 +120,11 @@ class TypeDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow is untyped
     def _read_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([self._schema.field(name) for name in names])
         physical = [self._columns[name] for name in names]
-        for batch in self._view.open_table(self._type_key).scan_batches(columns=physical):
+        table = self._view.open_table(self._type_key)
+        if len(names) == len(self._schema.names):
+            # All of it leaves the graph.
+            table.require_whole()
+        for batch in table.scan_batches(columns=physical):
             values = [to_result_values(batch.column(name)) for name in physical]
             yield pa.record_batch(values, schema=schema)
 

@@ -134,6 +134,7 @@ def write_split(unit: ExportSplit) -> WrittenFiles:
 def _read_file_tables(unit: ExportSplit) -> Iterator[pa.Table]:
     """The rows of a unit, as many at a time as one file takes."""
     table = unit.address.tables.open(unit.pin)
+    table.require_whole(unit.fragments)
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in table.scan_batches(

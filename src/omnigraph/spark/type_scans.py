@@ -89,6 +89,8 @@ class TypeScan:
     pin: Pin
     columns: tuple[tuple[str, str], ...]
     condition: str | None = None
+    # Whether nothing is left out, but for blobs.
+    has_all_columns: bool = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -103,6 +105,9 @@ class TypeScan:
         schema = self.schema
         table = self.address.tables.open(self.pin)
         physical = list(dict.fromkeys(column for _, column in self.columns)) or [ID_COLUMN]
+        if self.has_all_columns and self.condition is None:
+            # All of it leaves the graph.
+            table.require_whole(fragments)
         for batch in table.scan_batches(
             columns=physical, filter=self.condition, fragments=fragments
         ):
@@ -143,6 +148,7 @@ def build_type_scan(
     A filter is an SQL condition on these names and on no others.
     """
     known = map_column_names(view, type_key)
+    has_all_columns = columns is None
     if columns is None:
         blobs = {name for name, one in view.types[type_key].properties.items() if one.type.is_blob}
         columns = [name for name in known if name not in blobs]
@@ -168,7 +174,7 @@ def build_type_scan(
             ) from error
     pin = view.snapshot.pins[str(type_key)]
     chosen = tuple((name, known[name]) for name in columns)
-    return TypeScan(address_of(view.tables), pin, chosen, condition)
+    return TypeScan(address_of(view.tables), pin, chosen, condition, has_all_columns)
 
 
 def map_column_names(view: View, type_key: TypeKey) -> dict[str, str]:

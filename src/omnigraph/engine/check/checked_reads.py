@@ -107,6 +107,7 @@ def check_columns(table: Table, shape: TableShape, *, where: str, problems: Prob
 
 def read_rows(table: Table, shape: TableShape) -> pa.Table:
     """Every row in the columns of the shape; blobs are read and given as empty ones, or nulls."""
+    table.require_whole()
     plain = [field.name for field in shape.schema if not is_blob(field)]
     rows = table.scan(columns=[*plain, ROW_ID])
     row_ids = rows[ROW_ID].combine_chunks()
