@@ -181,7 +181,7 @@ class Graph:
     @property
     def spark(self) -> GraphSpark:
         """The graph on Spark: types as DataFrames, and bulk work done by tasks."""
-        made: GraphSpark = import_spark_api().GraphOnSpark(self, self._session)
+        made: GraphSpark = import_spark_api().GraphSpark(self, self._session)
         return made
 
     def branch(self, name: str = MAIN_BRANCH) -> Branch:
