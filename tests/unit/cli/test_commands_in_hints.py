@@ -68,7 +68,7 @@ def test_messages_name_verbs_and_advise_whole_commands() -> None:
 
 
 @pytest.mark.on_disk
-@pytest.mark.parametrize("line", list(filter(_has_arguments, _commands())))
+@pytest.mark.parametrize("line", [line for line in _commands() if _has_arguments(line)])
 def test_a_command_in_a_message_runs_as_it_is_written(
     line: str, run: Run, folder: Path, store: Path
 ) -> None:
