@@ -93,10 +93,19 @@ def get_spark_types(frame: DataFrame) -> dict[str, str]:
 
 
 def observe_count(frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:
-    """The same rows, and how many there are: to be asked behind a job that read all of them."""
+    """The same rows, and how many there are: to be asked after a job that read all of them."""
     seen = Observation()
     watched = frame.observe(seen, functions.count(functions.lit(1)).alias(_ROWS))
-    return watched, lambda: seen.get.get(_ROWS)
+
+    def get_count() -> int | None:
+        try:
+            return seen.get.get(_ROWS)
+        except FAILURES:
+            # Spark counted nothing where it knew that no row was needed, and what a job wrote is
+            # written, whatever becomes of its numbers.
+            return None
+
+    return watched, get_count
 
 
 def reason_of(failure: Exception) -> str:
