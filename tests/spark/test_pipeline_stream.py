@@ -62,6 +62,17 @@ def test_a_batch_that_fails_stops_the_stream_and_is_given_again(tmp_path: Path) 
         assert entities(graph) == {"Person": ["ada"]}
 
 
+def test_a_file_with_half_of_a_character_stops_the_stream(tmp_path: Path) -> None:
+    with company(tmp_path) as graph:
+        logins(tmp_path, "a.jsonl", "ada")
+        path = tmp_path / "in" / "a.jsonl"
+        path.write_bytes(path.read_bytes() + rb'{"login": "b\ud800"}')
+        pipeline = defined(tmp_path, SIMPLE)
+        with pytest.raises(RunFailedError, match="escapes half of a character"):
+            stream_pipeline(pipeline, RunOptions(), is_available_now=True)
+        assert entities(graph) == {}
+
+
 def test_a_stream_without_an_end_keeps_its_newest_runs_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,7 +83,7 @@ def test_a_stream_without_an_end_keeps_its_newest_runs_only(
         stream_pipeline(pipeline, RunOptions(), is_available_now=True)
         batches = _batches(pipeline, tmp_path)
         for number in (7, 8):
-            batches(_rows(f"p{number}"), number)
+            batches(_rows(f"p{number}", tmp_path), number)
         (kept,) = batches.runs
         assert kept.slot.endswith("-00000008")
         assert len(loads(graph)) == 3
@@ -95,7 +106,7 @@ def test_a_batch_of_a_stream_that_is_stopped_is_interrupted(tmp_path: Path) -> N
         stream_pipeline(pipeline, RunOptions(), is_available_now=True)
         batches = _batches(pipeline, tmp_path)
         batches.stopped = StoppedMeanwhile()
-        rows = _rows("bo")
+        rows = _rows("bo", tmp_path)
         # The job of a stream that is stopped fails, because it is cancelled.
         with pytest.raises(RunFailedError, match="stopped"):
             batches(rows.mapInArrow(_cancelled, rows.schema), 7)
@@ -122,9 +133,10 @@ def _batches(pipeline: Pipeline, folder: Path) -> stream_run._BatchRunner:
     return stream_run._BatchRunner(pipeline, RunOptions(), resolver, streamed, _noted(folder))
 
 
-def _rows(login: str) -> DataFrame:
+def _rows(login: str, folder: Path) -> DataFrame:
+    path = str(folder / "in" / "a.jsonl")
     columns = f"login string, {FILE} string, {BLOCK} long"
-    return get_session().createDataFrame([(login, "a.jsonl", 0)], columns)
+    return get_session().createDataFrame([(login, path, 0)], columns)
 
 
 def _noted(folder: Path) -> Path:

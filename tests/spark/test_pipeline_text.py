@@ -16,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("spark")
 
 QUARANTINE = "mode: append\n    on_error: quarantine\n    rejects: bad\n    max_rejected: 50%"
 CSV = SIMPLE.replace("in/*.jsonl", "in/*.csv")
+INDENT = "\n          "
 MANY = [f"p{number}" for number in range(20)]
 
 
@@ -104,3 +105,50 @@ def test_a_run_of_which_too_much_is_rejected_fails_and_writes_nothing(tmp_path: 
             20,
         )
         assert len(loads(graph)) == 1
+
+
+def test_half_of_a_character_is_one_bad_record_with_its_line(tmp_path: Path) -> None:
+    rows = [rb"\\ud800", rb"b\ud800", rb"c\ud83d\ude00", rb"d\uDFFF"]
+    path = _put(tmp_path, "a.jsonl", b"".join(b'{"login": "%s"}\n' % row for row in rows))
+    with company(tmp_path) as graph:
+        failed = _run(tmp_path, SIMPLE)
+        assert (failed.status, failed.is_retryable) == ("failed", False)
+        assert failed.error is not None
+        assert f"{path} line 2" in failed.error
+        assert "half of a character" in failed.error
+        target = _run(tmp_path, SIMPLE.replace("mode: append", QUARANTINE))
+        assert (target.status, target.rejected) == ("succeeded", 2)
+        assert _places(target) == [f"{path} line 2", f"{path} line 4"]
+        assert entities(graph) == {"Person": ["\\ud800", "c\U0001f600"]}
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "place"),
+    [
+        (b"\n\xff\xfe\n\xff\n", "", "line 2"),
+        (b'[{"login": "b\xffd"}]', ", multiline: true", "record 1"),
+        (b'[{"login": "ada"}, {"log', ", multiline: true", "record 1"),
+        (b"no JSON\n", ", encoding: latin-1", "line 1"),
+    ],
+)
+def test_json_of_which_no_record_can_be_read_is_refused_with_a_place(
+    tmp_path: Path, data: bytes, options: str, place: str
+) -> None:
+    path = _put(tmp_path, "a.jsonl", data)
+    with company(tmp_path) as graph:
+        text = SIMPLE.replace('"in/*.jsonl"', f'"in/*.jsonl"{options}')
+        target = _run(tmp_path, text)
+        assert (target.status, target.error_code) == ("failed", "source_refused")
+        assert target.error is not None
+        assert f"{path} {place}" in target.error
+        assert entities(graph) == {}
+
+
+def test_a_rule_that_no_record_can_pass_writes_nothing(tmp_path: Path) -> None:
+    _put(tmp_path, "a.jsonl", b'{"login": "ada"}\n')
+    with company(tmp_path) as graph:
+        target = _run(
+            tmp_path, SIMPLE.replace("type: Person", f'type: Person{INDENT}where: "false"')
+        )
+        assert (target.status, target.error, target.entities) == ("succeeded", None, {})
+        assert entities(graph) == {}

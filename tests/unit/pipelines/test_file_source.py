@@ -99,9 +99,9 @@ def test_json_is_utf_8_wherever_it_is_read(tmp_path: Path) -> None:
     program = (
         "import pyarrow as pa, sys\n"
         "from omnigraph.pipelines.config.definition import FileSource\n"
-        "from omnigraph.pipelines.sources.file_source import listed, read_lines\n"
+        "from omnigraph.pipelines.sources.file_source import list_files, read_lines\n"
         "numbers = pa.record_batch({'id': [0]})\n"
-        "batches = read_lines(listed(FileSource((sys.argv[1],))), False, iter([numbers]))\n"
+        "batches = read_lines(list_files(FileSource((sys.argv[1],))), False, iter([numbers]))\n"
         "print(ascii([batch['value'].to_pylist() for batch in batches]))\n"
     )
     plain = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}

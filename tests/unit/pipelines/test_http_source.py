@@ -11,7 +11,7 @@ import pytest
 
 from omnigraph.errors import ResourceLimitError, SourceFailedError, SourceRefusedError
 from omnigraph.pipelines.config.definition import HttpSource, Paging
-from omnigraph.pipelines.sources.http_source import describe_position, read_pages
+from omnigraph.pipelines.sources.http_source import _encode_record, describe_position, read_pages
 
 RECORDS = [{"id": number} for number in range(5)]
 
@@ -139,3 +139,8 @@ def test_a_service_that_is_not_there_may_be_later() -> None:
 )
 def test_the_ledger_sees_no_more_of_an_address_than_its_service(url: str, told: str) -> None:
     assert describe_position(HttpSource(url)) == {"kind": "http", "url": told}
+
+
+def test_half_of_a_character_is_kept_as_its_escape() -> None:
+    assert _encode_record({"a": "é\ud800"}) == r'{"a": "\u00e9\ud800"}'
+    assert _encode_record({"a": "é"}) == '{"a": "é"}'

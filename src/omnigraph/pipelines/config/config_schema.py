@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from omnigraph.pipelines.config.text_encodings import ENCODINGS, UTF_8
+from omnigraph.pipelines.config.text_encodings import (
+    ENCODINGS,
+    UTF_8,
+    normalize_encoding,
+)
 from omnigraph.pipelines.config.yaml_reader import FieldKind, FieldSpec, SectionSchema
 
 MODES: Final = ("append", "merge", "overwrite")
@@ -206,7 +210,13 @@ FILES: Final = SectionSchema(
             False,
         ),
         FieldSpec(
-            "encoding", FieldKind.TEXT, "The encoding of JSON and CSV.", False, UTF_8, ENCODINGS
+            "encoding",
+            FieldKind.TEXT,
+            "The encoding of JSON and CSV, by any of its usual names.",
+            False,
+            UTF_8,
+            ENCODINGS,
+            normalize=normalize_encoding,
         ),
         FieldSpec("options", FieldKind.NAMED, "How S3 is reached, beside the `AWS_…` environment."),
     ),

@@ -25,12 +25,12 @@ from omnigraph.pipelines.config.definition import (
     Endpoint,
     Expression,
     FileSource,
+    Interpolation,
     MappingRule,
     Pipeline,
     Position,
     RecordMapping,
     Target,
-    Interpolation,
     Value,
 )
 from omnigraph.pipelines.config.definition_reader import find_definition, read_valid_parts

@@ -16,9 +16,9 @@ from omnigraph.pipelines.config.definition import (
     Endpoint,
     Explode,
     Expression,
+    Interpolation,
     MappingRule,
     Position,
-    Interpolation,
     Value,
 )
 from omnigraph.pipelines.config.yaml_reader import (

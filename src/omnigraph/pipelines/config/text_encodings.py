@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 UTF_8: Final = "utf-8"
-# Those in which the bytes of line ends mean nothing else.
 ENCODINGS: Final = (
     UTF_8,
+    "utf-16",
+    "utf-16-le",
+    "utf-16-be",
     "ascii",
     "iso-8859-1",
     "iso-8859-2",
@@ -39,6 +42,16 @@ REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 UNDECODABLE: Final = "\ufdd0"
 _ERROR_HANDLER: Final = "omnigraph-mark-undecodable"
 _BLOCK_BYTES: Final = 8 * 1024**2
+# Of a line, so much is shown.
+_SHOWN_CHARACTERS: Final = 4096
+# JSON up to the first escape that stands for half of a character, or for nothing.
+_WHOLE_ESCAPES: Final = re.compile(
+    rb"(?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4}"
+    rb"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*+",
+    re.DOTALL,
+)
+# So long are the escapes of one character.
+_ESCAPES_BYTES: Final = 12
 
 
 def _mark_undecodable(error: UnicodeError) -> tuple[str, int]:
@@ -47,6 +60,57 @@ def _mark_undecodable(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(_ERROR_HANDLER, _mark_undecodable)
+
+
+def normalize_encoding(name: str) -> str:
+    """The name that an encoding has here, of those that Python knows it by; others stay."""
+    try:
+        return _NAMES.get(codecs.lookup(name).name, name)
+    except LookupError:
+        return name
+
+
+_NAMES: Final = {codecs.lookup(name).name: name for name in ENCODINGS}
+
+
+def decompress_stream(stream: pa.NativeFile, uri: str) -> pa.NativeFile:
+    """What is in a file that may be compressed."""
+    for ending, name in ((".gz", "gzip"), (".zst", "zstd"), (".bz2", "bz2")):
+        if uri.lower().endswith(ending):
+            return pa.CompressedInputStream(stream, name)
+    return stream
+
+
+def has_undecodable(stream: pa.NativeFile) -> bool:
+    """Whether some bytes of a stream are not text in UTF-8."""
+    return not is_text(stream, UTF_8)
+
+
+def has_half_characters(stream: pa.NativeFile) -> bool:
+    """Whether JSON in a stream escapes half of a character, such as `\\ud800` alone.
+
+    Java has a sign for it, and writes a question mark in its place.
+    """
+    rest = b""
+    while data := stream.read(_BLOCK_BYTES):
+        block = rest + data
+        found = _WHOLE_ESCAPES.match(block)
+        rest = block[found.end() if found else 0 :]
+        if len(rest) >= _ESCAPES_BYTES:
+            return True
+    return bool(rest)
+
+
+def find_first_line(stream: BinaryIO, encoding: str) -> tuple[int, str] | None:
+    """The number and the beginning of the first line that is not blank, as it can be shown."""
+    number, is_start = 0, True
+    with _open_text(stream, encoding) as text:
+        while line := text.readline(_SHOWN_CHARACTERS):
+            number += is_start
+            if line.strip():
+                return number, line.strip().replace(UNDECODABLE, REPLACEMENT)
+            is_start = line.endswith("\n")
+    return None
 
 
 def is_text(stream: pa.NativeFile, encoding: str) -> bool:

@@ -6,7 +6,7 @@ lists. Reading collects problems instead of stopping at the first one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
@@ -52,6 +52,8 @@ class FieldSpec:
     # The only texts there are; empty for any.
     choices: tuple[str, ...] = ()
     minimum: int = 0
+    # What a text is called among the choices, if it has other names too.
+    normalize: Callable[[str], str] = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +284,7 @@ def _read_text(node: yaml.Node, field_: FieldSpec, shape: SectionSchema, finding
         _report_mismatch(node, field_, shape, findings)
         return ""
     # A number or a date is taken as it is written: `branch: 2026` is a name.
-    value = str(node.value)
+    value = field_.normalize(str(node.value))
     if field_.choices and value not in field_.choices:
         hint = suggest_similar(value, field_.choices) or f"known are {', '.join(field_.choices)}"
         message = f"{shape.title}: '{sanitize_text(value)}' is no {field_.name}"

@@ -10,9 +10,9 @@ from omnigraph.pipelines.config.definition import (
     Constant,
     EmbeddedText,
     Endpoint,
+    Interpolation,
     MappingRule,
     RecordMapping,
-    Interpolation,
     Value,
 )
 from omnigraph.pipelines.config.yaml_reader import Findings

@@ -16,9 +16,9 @@ from omnigraph.pipelines.config.definition import (
     EmbeddedText,
     Endpoint,
     Expression,
+    Interpolation,
     MappingRule,
     Position,
-    Interpolation,
     Value,
 )
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType

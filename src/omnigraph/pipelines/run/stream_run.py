@@ -20,19 +20,21 @@ from omnigraph.errors import (
     ApprovalRequiredError,
     InvalidArgumentError,
     RunFailedError,
+    SourceRefusedError,
     SparkDriverLostError,
     SparkFailedError,
 )
 from omnigraph.pipelines.config.definition import FileSource, Pipeline, Target
 from omnigraph.pipelines.config.secret_resolver import Resolver
-from omnigraph.pipelines.config.text_encodings import UTF_8
+from omnigraph.pipelines.config.text_encodings import UTF_8, has_half_characters
 from omnigraph.pipelines.ledger.run_ledger import SUCCEEDED, Ledger, Run
-from omnigraph.pipelines.mapping.record_ids import add_block_columns, number_by_block
+from omnigraph.pipelines.mapping.record_ids import FILE, add_block_columns, number_by_block
 from omnigraph.pipelines.mapping.row_guards import CORRUPT
 from omnigraph.pipelines.run.pipeline_run import RunContext, RunOptions
 from omnigraph.pipelines.run.run_slot import Slot
 from omnigraph.pipelines.run.target_attempt import LoadRequest, load_records
 from omnigraph.pipelines.sources import SourceState
+from omnigraph.pipelines.sources.file_locations import resolve_local_file
 from omnigraph.pipelines.sources.file_source import (
     FileListing,
     configure_csv_reader,
@@ -40,6 +42,7 @@ from omnigraph.pipelines.sources.file_source import (
     list_files,
     mark_undecodable_records,
     read_local_frame,
+    select_files,
 )
 from omnigraph.pipelines.sources.json_frames import PERMISSIVE
 from omnigraph.pipelines.sources.provenance import OpenSource
@@ -171,6 +174,16 @@ class _BatchRunner:
             )
 
 
+def _require_whole_characters(rows: DataFrame) -> None:
+    """Refuse files that escape half of a character: Spark would put a question mark there."""
+    uris = rows.select(FILE).distinct().toArrow().column(0).to_pylist()
+    found = FileListing(tuple(resolve_local_file(uri) for uri in sorted(uris)), "json")
+    if found.files and (bad := select_files(found, has_half_characters, rows.sparkSession)):
+        raise SourceRefusedError(
+            f"{bad[0].uri} escapes half of a character", hint="mend it, and start again"
+        )
+
+
 class _BatchRecords:
     """The records of a batch, which Spark holds."""
 
@@ -185,6 +198,8 @@ class _BatchRecords:
             raise KeyboardInterrupt
         sources = {self._origins.name: self._origins}
         try:
+            if self._origins.state.listing.format == "json":
+                _require_whole_characters(self._origins.records)
             return load_records(branch, sources, terms, staged=lambda: None)
         except Exception as failure:
             # Who interrupts a stream cancels its jobs first: they may fail before it is said why.
@@ -230,8 +245,7 @@ def _locate_checkpoint(ledger: str, pipeline: Pipeline) -> Path:
 
 def _open_stream(source: FileSource, found: FileListing, spark: SparkSession) -> DataFrame:
     """The stream of a source, with the columns that its files have now."""
-    now = read_local_frame(source, [file.uri for file in found.files], found.format, spark)
-    columns = now.schema
+    columns = read_local_frame(source, found, spark).schema
     if found.format in ("csv", "json") and CORRUPT not in columns.names:
         # Files that are still to come may hold records that cannot be read.
         columns = columns.add(CORRUPT, "string")

@@ -13,7 +13,11 @@ import pyarrow as pa
 
 from omnigraph.errors import SourceRefusedError
 from omnigraph.pipelines.config.definition import FileSource
-from omnigraph.pipelines.sources.file_source import decompress_stream
+from omnigraph.pipelines.config.text_encodings import (
+    UTF_8,
+    TranscodedStream,
+    decompress_stream,
+)
 from omnigraph.storage.objects.source_files import SourceFile, list_source_files, open_source_file
 from omnigraph.writers.inputs.line_blocks import Lines
 
@@ -46,7 +50,11 @@ def locate_records(
         return {number: (_RECORD, number) for number in numbers}
     heads = 1 if format_ == "csv" else 0
     with open_source_file(file, source.options) as stream:
-        blocks = _read_line_blocks(decompress_stream(stream, file.uri))
+        data = decompress_stream(stream, file.uri)
+        if source.encoding != UTF_8:
+            # The bytes of a line end may mean something else there.
+            data = TranscodedStream(data, source.encoding).to_arrow_file()
+        blocks = _read_line_blocks(data)
         lines = _find_line_numbers(
             blocks, np.sort(np.array(numbers) + heads), is_json=format_ == "json"
         )

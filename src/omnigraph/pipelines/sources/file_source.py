@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -23,14 +23,18 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from omnigraph.errors import SourceFailedError, SourceRefusedError
+from omnigraph.lang.quoting import sanitize_text
 from omnigraph.pipelines.config.definition import FileSource
 from omnigraph.pipelines.config.text_encodings import (
     REPLACEMENT,
     UNDECODABLE,
     UTF_8,
     TranscodedStream,
+    decompress_stream,
     find_absent_names,
-    is_text,
+    find_first_line,
+    has_half_characters,
+    has_undecodable,
     iter_text_lines,
     read_whole_text,
 )
@@ -41,7 +45,6 @@ from omnigraph.pipelines.sources.json_frames import (
     PERMISSIVE,
     TEXT_COLUMN,
     decode_lines,
-    require_any_record,
     with_corrupt_column,
 )
 from omnigraph.schema.schema_shape import JsonObject
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     Reader = TypeVar("Reader", DataFrameReader, DataStreamReader)
+    FileTest = Callable[[pa.NativeFile], bool]
 
 ENDINGS: Final = {
     ".json": "json",
@@ -151,10 +155,11 @@ def read_frame(source: FileSource, found: FileListing, spark: SparkSession) -> D
     """The records of the files, numbered."""
     # Spark itself knows few encodings, and replaces what is not text in them.
     is_ours = any(file.uri.startswith(S3) for file in found.files) or found.encoding != UTF_8
-    if is_ours:
+    # Half of a character in JSON it replaces too.
+    if is_ours or (found.format == "json" and select_files(found, has_half_characters, spark)):
         return number_by_task(_read_remote_frame(source, found, spark))
-    records = read_local_frame(source, [file.uri for file in found.files], found.format, spark)
-    if found.format == "csv" and not _are_texts(found, spark):
+    records = read_local_frame(source, found, spark)
+    if found.format == "csv" and select_files(found, has_undecodable, spark):
         records = mark_undecodable_records(records)
     # Spark has looked at the files by now, and reads each as far as it went then.
     require_unchanged(source, found)
@@ -164,22 +169,22 @@ def read_frame(source: FileSource, found: FileListing, spark: SparkSession) -> D
     return number_by_file(records, found.format)
 
 
-def _are_texts(found: FileListing, spark: SparkSession) -> bool:
-    """Whether all files are text in UTF-8; tasks read each of them once for that."""
+def select_files(found: FileListing, is_such: FileTest, spark: SparkSession) -> list[SourceFile]:
+    """The files that are such; tasks read each of them once for that."""
     files = spark.range(0, len(found.files), 1, len(found.files))
-    bad = files.mapInArrow(partial(find_undecodable_files, found), "number long")
-    return not bad.toArrow().num_rows
+    such = files.mapInArrow(partial(find_files, found, is_such), "number long")
+    return [found.files[number] for number in such.toArrow().column(0).to_pylist()]
 
 
-def find_undecodable_files(
-    found: FileListing, batches: Iterator[pa.RecordBatch]
+def find_files(
+    found: FileListing, is_such: FileTest, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Of the files whose numbers are in a partition, those that are not text in UTF-8."""
+    """The numbers of the files that are such, of those whose numbers are in a partition."""
     for batch in batches:
         for number in batch.column(0).to_pylist():
             file = found.files[number]
             with opened_file(file, found.options) as stream:
-                if not is_text(decompress_stream(stream, file.uri), UTF_8):
+                if is_such(decompress_stream(stream, file.uri)):
                     yield pa.record_batch({"number": pa.array([number], pa.int64())})
 
 
@@ -198,17 +203,15 @@ def mark_undecodable_records(records: DataFrame) -> DataFrame:
     return records.withColumn(CORRUPT, functions.expr(corrupt))
 
 
-def read_local_frame(
-    source: FileSource, paths: Sequence[str], format_: str, spark: SparkSession
-) -> DataFrame:
+def read_local_frame(source: FileSource, found: FileListing, spark: SparkSession) -> DataFrame:
     """The records of files that Spark can open itself."""
-    names = [_escape_spark_path(path) for path in paths]
-    match format_:
+    names = [_escape_spark_path(file.uri) for file in found.files]
+    match found.format:
         case "json":
             read = spark.read.option("multiLine", source.is_multiline)
             if source.columns is not None:
                 return read.json(names, schema=with_corrupt_column(source.columns), mode=PERMISSIVE)
-            return require_any_record(read.json(names), "a file")
+            return _require_any_record(read.json(names), source, found)
         case "csv":
             return configure_csv_reader(spark.read, source).csv(
                 names, schema=_resolve_csv_columns(source, names, spark)
@@ -217,6 +220,21 @@ def read_local_frame(
             return _require_no_declared_columns(spark.read.parquet(*names), source)
         case _:
             return _require_no_declared_columns(spark.read.orc(names), source)
+
+
+def _require_any_record(records: DataFrame, source: FileSource, found: FileListing) -> DataFrame:
+    """Refuse JSON without declared columns of which no record can be read: it has no columns."""
+    if records.columns != [CORRUPT]:
+        return records
+    for file in found.files:
+        with opened_file(file, found.options) as stream:
+            first = find_first_line(decompress_stream(stream, file.uri), found.encoding)
+        if first is not None:
+            place = "record 1" if source.is_multiline else f"line {first[0]}"
+            told = f"no record can be read; {file.uri} {place}: {sanitize_text(first[1])}"
+            hint = "mend it, or declare 'columns': then each such record is rejected"
+            raise SourceRefusedError(told, hint=hint)
+    return records
 
 
 def _require_columns(records: DataFrame, found: FileListing) -> None:
@@ -306,7 +324,7 @@ def _read_remote_frame(source: FileSource, found: FileListing, spark: SparkSessi
     if found.format == "json":
         task = partial(read_lines, found, source.is_multiline)
         lines = names.mapInArrow(task, f"{TEXT_COLUMN} string")
-        return decode_lines(lines, source.columns, spark)
+        return _require_any_record(decode_lines(lines, source.columns, spark), source, found)
     schema = _read_remote_schema(found)
     rows = names.mapInArrow(partial(read_rows, found, schema), _to_spark_schema(schema))
     if found.format == "csv" and source.columns is not None:
@@ -467,14 +485,6 @@ def _find_undecodable_rows(batch: pa.RecordBatch) -> pa.Array:
     is_bad = pc.match_substring(text, UNDECODABLE)
     shown_text = pc.replace_substring(text, UNDECODABLE, REPLACEMENT)
     return pc.if_else(is_bad, shown_text, pa.scalar(None, pa.string()))
-
-
-def decompress_stream(stream: pa.NativeFile, uri: str) -> pa.NativeFile:
-    """What is in a file that may be compressed."""
-    for ending, name in ((".gz", "gzip"), (".zst", "zstd"), (".bz2", "bz2")):
-        if uri.lower().endswith(ending):
-            return pa.CompressedInputStream(stream, name)
-    return stream
 
 
 def _iter_partition_files(

@@ -76,7 +76,13 @@ def open_frame(source: HttpSource, spark: SparkSession, staging: str | None) -> 
 
 
 def _encode_record(record: JsonObject) -> str:
-    return json.dumps(record, ensure_ascii=False)
+    text = json.dumps(record, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Half of a character, which only an escape can spell: such a record is rejected.
+        return json.dumps(record)
+    return text
 
 
 def read_pages(

@@ -20,7 +20,11 @@ from omnigraph.pipelines.config.definition import KafkaSource
 from omnigraph.pipelines.config.text_encodings import REPLACEMENT, decode_text
 from omnigraph.pipelines.mapping.record_ids import PART, ROW, number_by_values
 from omnigraph.pipelines.mapping.row_guards import CORRUPT
-from omnigraph.pipelines.sources.json_frames import PERMISSIVE, with_corrupt_column
+from omnigraph.pipelines.sources.json_frames import (
+    PERMISSIVE,
+    mark_half_characters,
+    with_corrupt_column,
+)
 from omnigraph.schema.schema_shape import JsonObject
 
 if TYPE_CHECKING:
@@ -128,6 +132,7 @@ def read_frame(source: KafkaSource, position: JsonObject, spark: SparkSession) -
     columns = with_corrupt_column(source.columns).replace("'", "\\'")
     parsed = f"from_json(value, '{columns}', map('mode', '{PERMISSIVE}')) AS value"
     others += [PART, ROW]
+    messages = mark_half_characters(messages)
     return messages.selectExpr(*others, parsed).selectExpr(*others, "value.*")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
 
@@ -202,7 +202,7 @@ def read_header_frame(
     source: FileSource, found: file_source.FileListing, spark: SparkSession
 ) -> DataFrame:
     """The columns of the first file of a source; no row is read."""
-    return file_source.read_local_frame(source, [found.files[0].uri], found.format, spark)
+    return file_source.read_local_frame(source, replace(found, files=found.files[:1]), spark)
 
 
 def _is_json_source(source: FileSource) -> bool:

@@ -16,12 +16,16 @@ from omnigraph.pipelines.config.text_encodings import (
     ENCODINGS,
     decode_text,
     find_absent_names,
+    find_first_line,
+    has_half_characters,
+    has_undecodable,
     is_text,
     iter_text_lines,
+    normalize_encoding,
 )
 from omnigraph.pipelines.sources.file_source import (
     _read_remote_schema,
-    find_undecodable_files,
+    find_files,
     list_files,
     read_lines,
     read_rows,
@@ -76,7 +80,8 @@ def test_bytes_that_an_encoding_does_not_have_are_found_in_every_encoding(tmp_pa
     rows = _rows(_source(tmp_path, "a.csv", b"login\nad\x81\nbo\n", "windows-1252"))
     assert [row["_corrupt_record"] for row in rows] == ["ad�", None]
     for encoding in ENCODINGS:
-        assert list(iter_text_lines(io.BytesIO(b'{"a": 1}\n'), encoding)) == [['{"a": 1}\n']]
+        data = '{"a": 1}\n'.encode(encoding)
+        assert list(iter_text_lines(io.BytesIO(data), encoding)) == [['{"a": 1}\n']]
 
 
 def test_a_line_of_json_that_is_not_text_cannot_be_read_as_json(tmp_path: Path) -> None:
@@ -95,7 +100,7 @@ def test_files_that_are_not_text_are_found(
     found = list_files(FileSource((str(tmp_path),)))
     numbers = [
         each
-        for batch in find_undecodable_files(found, iter([_numbers(3)]))
+        for batch in find_files(found, has_undecodable, iter([_numbers(3)]))
         for each in batch.column(0).to_pylist()
     ]
     assert numbers == [1, 2]
@@ -131,3 +136,57 @@ def test_an_encoding_is_one_that_is_known_and_for_text_only(tmp_path: Path) -> N
     assert source.encoding == "iso-8859-1"
     with pytest.raises(SourceRefusedError, match="'encoding' is not for parquet files"):
         list_files(_source(tmp_path, "a.parquet", b"", "iso-8859-1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [
+        ("UTF8", "utf-8"),
+        ("latin-1", "iso-8859-1"),
+        ("latin1", "iso-8859-1"),
+        ("cp1252", "windows-1252"),
+        ("utf-16", "utf-16"),
+        ("UTF_16LE", "utf-16-le"),
+        ("us-ascii", "ascii"),
+        ("sjis", "shift_jis"),
+    ],
+)
+def test_an_encoding_has_its_usual_names(tmp_path: Path, name: str, encoding: str) -> None:
+    text = PEOPLE.replace("people.jsonl", f"people.jsonl, encoding: {name}")
+    (source,) = read(tmp_path, text).sources.values()
+    assert isinstance(source, FileSource)
+    assert source.encoding == encoding
+
+
+def test_a_name_that_is_not_one_of_an_encoding_stays() -> None:
+    assert normalize_encoding("klingon") == "klingon"
+
+
+@pytest.mark.parametrize("block", [1, 2, 5, 7, 13, 1 << 20])
+@pytest.mark.parametrize(
+    ("text", "is_half"),
+    [
+        (r'{"a": "\ud800"}', True),
+        (r'{"\uDFFF": 1}', True),
+        (r'{"a": "\\\ud800 and on"}', True),
+        (r'{"a": "\ude00\ud83d"}', True),
+        (r'{"a": "\ud83d\ud83d\ude00"}', True),
+        (r'"\ud83', True),
+        (r'{"a": "\ud83d\ude00"}', False),
+        (r'{"a": "\\ud800"}', False),
+        (r'{"a": "\u0041\n\""}' * 50, False),
+        ("not JSON", False),
+        ("", False),
+    ],
+)
+def test_half_of_a_character_is_found_in_json(
+    monkeypatch: pytest.MonkeyPatch, text: str, block: int, *, is_half: bool
+) -> None:
+    monkeypatch.setattr(text_encodings, "_BLOCK_BYTES", block)
+    assert has_half_characters(io.BytesIO(text.encode())) is is_half
+
+
+def test_the_first_line_that_is_not_blank_has_its_number() -> None:
+    data = b"\n" + b" " * 10_000 + b"\r\n  b\xffd\nmore\n"
+    assert find_first_line(io.BytesIO(data), "utf-8") == (3, "b\N{REPLACEMENT CHARACTER}d")
+    assert find_first_line(io.BytesIO(b"\n \n"), "utf-8") is None

@@ -37,6 +37,15 @@ def test_records_are_on_the_lines_that_are_not_blank(
     assert _nouns(plain, 3) == expected
 
 
+def test_lines_are_counted_in_the_encoding_of_their_source(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    # Both bytes of this letter are those of a line end in other encodings.
+    path.write_text('{"a": "\u0a0a"}\n\n{"a": "b"}\n', encoding="utf-16")
+    source = FileSource((str(path),), encoding="utf-16")
+    found = locate_records(resolve_local_file(path.as_uri()), [1, 2], 2, source, "json")
+    assert found == {1: ("line", 1), 2: ("line", 3)}
+
+
 def test_the_first_line_of_csv_is_no_record(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("\nx,y\n1,2\n\n3,4\n")
