@@ -52,7 +52,8 @@ SCAN_BYTES_PER_ROW: Final = 128
 _VERSIONS_MAX: Final = 4_096
 _FILES_MAX: Final = 65_536
 _HINT: Final = (
-    "restore this file from a copy of the graph; `omnigraph check --deep` names all of its kind"
+    "restore this file from a copy of the graph; `omnigraph repair` names all of its kind, and the"
+    " newest commit that is whole without them"
 )
 
 
