@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 
 LIST = Path(__file__).parent / "public_api.txt"
-MODULES = ["omnigraph", "omnigraph.lang", "omnigraph.schema", "omnigraph.query"]
+MODULES = ["omnigraph", "omnigraph.schema", "omnigraph.query"]
 
 
 def test_the_public_names_are_the_listed_ones(bless: bool) -> None:

@@ -54,7 +54,7 @@ class ModelGraph(Store):
     def mutate(self, mutation: typed.Mutation, params: Params, *, now: int) -> Affected:
         """Run the statements in order and keep the result if it is valid."""
         if mutation.is_mixed:
-            raise WriteRefusedError("inserts/updates and deletes cannot be mixed: split them")
+            raise WriteRefusedError("inserts/updates and deletes cannot be mixed")
         after = self.copy()
         batches: list[Batch] = []
         for statement in mutation.statements:

@@ -316,7 +316,7 @@ def _repair_derived(session: Session, stream: Stream, *, confirm: bool) -> Itera
     log = session.resources.log
     if _read_head(session, stream) is None:
         return
-    found = {**dict(_find_stale_checkpoints(log, stream)), **_missing_checkpoint(log, stream)}
+    found = {**dict(_find_stale_checkpoints(log, stream)), **_find_missing_checkpoint(log, stream)}
     reason = _find_hint_problem(log, stream)
     if reason is not None:
         found[layout.build_hint_path(stream.id)] = reason
@@ -342,7 +342,7 @@ def _find_hint_problem(log: Log, stream: Stream) -> str | None:
     return None if is_near else f"it names version {seq}, and the newest is {last}"
 
 
-def _missing_checkpoint(log: Log, stream: Stream) -> dict[str, str]:
+def _find_missing_checkpoint(log: Log, stream: Stream) -> dict[str, str]:
     """The first checkpoint of a branch, if it is missing and can be made again."""
     path = layout.build_checkpoint_path(stream.id, max(stream.first_seq - 1, 0))
     if stream.origins and log.objects.get(path) is None:

@@ -46,7 +46,7 @@ from omnigraph.versioning.footprint import (
     find_conflict,
 )
 from omnigraph.versioning.json_fields import encode_fields
-from omnigraph.versioning.log import WHOLE_PINS_MAX, Log, PutOutcome
+from omnigraph.versioning.log import WHOLE_PINS_MAX, Log
 from omnigraph.versioning.log_snapshot import Head, Snapshot
 from omnigraph.versioning.puts import Puts, pause_after
 from omnigraph.versioning.record import (
@@ -56,6 +56,7 @@ from omnigraph.versioning.record import (
     Close,
     CommitRef,
     LogEntry,
+    PutOutcome,
     Record,
     Signature,
     Spilled,
@@ -141,14 +142,14 @@ class Committer:
         self, state: _PreparedCommit, prepare_again: PrepareAgain | None, *, is_first: bool
     ) -> _PreparedCommit | _FinishedCommit:
         """One attempt on top of newer entries; the state to go on from after a loss."""
-        moved = self._moved(state, prepare_again, is_first=is_first)
+        moved = self._read_moved(state, prepare_again, is_first=is_first)
         if isinstance(moved, _FinishedCommit):
             return moved
         # Rows need no turn: they are the most work, and fit whatever version comes.
         moved.applier.write(moved.head.pins)
         stream = moved.head.stream
         with acquire_lock(self.log.objects.uri, layout.build_stream_folder(stream.id)) as has_turns:
-            late = self._moved(moved, prepare_again) if has_turns else moved
+            late = self._read_moved(moved, prepare_again) if has_turns else moved
             made = (
                 late
                 if isinstance(late, _FinishedCommit)
@@ -241,7 +242,7 @@ class Committer:
         bench = EffectApplier(self.tables, transaction.effects, executor=executor)
         return _PreparedCommit(transaction, bench, sealed, transaction.snapshot)
 
-    def _moved(
+    def _read_moved(
         self, state: _PreparedCommit, prepare_again: PrepareAgain | None, *, is_first: bool = False
     ) -> _PreparedCommit | _FinishedCommit:
         """The state on top of what was committed since its head.

@@ -48,7 +48,7 @@ def is_on_line(of: Snapshot, ref: CommitRef) -> bool:
     return ref.seq <= of.seq and of.stream.owner_of(ref.seq).id == ref.stream
 
 
-def last_gap(entries: Sequence[LogEntry | None], *, up_to: str | None = None) -> int | None:
+def find_last_gap(entries: Sequence[LogEntry | None], *, up_to: str | None = None) -> int | None:
     """The place of the last entry that is not the commit that the next one follows, or None.
 
     It may be missing. Or a writer that was stopped put it where a collector had removed another,

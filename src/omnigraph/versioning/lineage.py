@@ -17,9 +17,9 @@ from omnigraph.ids import decode_ulid_ms
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.first_parents import (
     RecordLocation,
+    find_last_gap,
     find_last_shared_location,
     iter_origin_streams,
-    last_gap,
     location_of,
     tops_of,
 )
@@ -86,7 +86,7 @@ class Lineage:
         """The records of a snapshot's line above a seq and up to it, oldest first."""
         seqs = range(seq + 1, snapshot.seq + 1)
         found = self.log.read_many((snapshot.stream.owner_of(at).id, at) for at in seqs)
-        gap = last_gap(found, up_to=snapshot.commit)
+        gap = find_last_gap(found, up_to=snapshot.commit)
         if gap is not None:
             missing = seqs[gap]
             raise HistoryGoneError(

@@ -4,9 +4,9 @@ A record is the only truth. The hint and the checkpoints make it quick to find; 
 after the fact, may be absent, stale or torn, and are never believed over a record.
 
 A collector removes old records, so an absent record proves that a stream ends there only if the
-floor of the stream lies at or below the end (`floors`). Floors are stated before anything below
-them is removed, and are read here after the fact: after the absent record that makes an end, and
-after the put that makes a commit. So no pause and no clock leads a branch back.
+floor of the stream lies at or below the end (`retention_floors`). Floors are stated before anything
+below them is removed, and are read here after the fact: after the absent record that makes an end,
+and after the put that makes a commit. So no pause and no clock leads a branch back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from enum import Enum, auto
 from typing import Final
 
 from omnigraph.durations import read_clock_s
@@ -33,18 +32,28 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.objects import layout
 from omnigraph.storage.objects.object_store import Objects
-from omnigraph.versioning.first_parents import last_gap
+from omnigraph.versioning.first_parents import find_last_gap
 from omnigraph.versioning.json_fields import decode_fields, encode_fields
 from omnigraph.versioning.log_snapshot import (
     Head,
     Snapshot,
+    build_lost_error,
     decode_checkpoint,
     encode_checkpoint,
     fold_events,
     snapshot_of,
 )
-from omnigraph.versioning.record import GENESIS_SEQ, MAIN, Close, LogEntry, Record, Stream
+from omnigraph.versioning.record import (
+    GENESIS_SEQ,
+    MAIN,
+    Close,
+    LogEntry,
+    PutOutcome,
+    Record,
+    Stream,
+)
 from omnigraph.versioning.record_codec import EntryCache, decode_entry, encode_entry
+from omnigraph.versioning.ref_events import RefEvents
 from omnigraph.versioning.retention_floors import Floors
 
 # Records of graphs with at most this many types hold all pins (75 bytes each): one read each.
@@ -71,15 +80,6 @@ _READERS: Final = 8
 # Fewer than this are not worth a thread each.
 _READERS_LEAST: Final = 4
 _REPLACED: Final = "close the graph and open it again: it was replaced while it was open"
-
-
-class PutOutcome(Enum):
-    """What became of the put of an entry."""
-
-    CREATED = auto()
-    TAKEN = auto()
-    # The commits around the place were collected: its writer knew an end that is long gone.
-    COLLECTED = auto()
 
 
 class Log:
@@ -184,8 +184,8 @@ class Log:
         data = self.objects.get(path)
         if data is None:
             # A branch without commits of its own begins above its first checkpoint.
-            build_checkpoint_path = layout.build_checkpoint_path(entry.stream, seq)
-            if self.objects.get(build_checkpoint_path) is not None or self._begins_branch(entry):
+            checkpoint = layout.build_checkpoint_path(entry.stream, seq)
+            if self.objects.get(checkpoint) is not None or self._begins_branch(entry):
                 return True
             if self.is_collected(entry.stream, seq):
                 return False
@@ -204,6 +204,9 @@ class Log:
             known = self._heads.get(entry.stream)
         stream = None if known is None else known.snapshot.stream
         if stream is None or entry.seq != stream.first_seq:
+            return False
+        # A copy of the graph that was put back may not have the branch.
+        if not RefEvents(self.objects).read_chain(stream.branch).is_live:
             return False
         with suppress(CommitNotFoundError, CorruptObjectError):
             return isinstance(entry, Close) or self._read_base(stream).commit == entry.parent
@@ -257,7 +260,7 @@ class Log:
     def _read_all(self, stream: Stream, seqs: range, up_to: str | None = None) -> list[LogEntry]:
         """The entries of a range that must be complete: a conflict check may not miss one."""
         entries = self.read_many((stream.id, at) for at in seqs)
-        if (gap := last_gap(entries, up_to=up_to)) is not None:
+        if (gap := find_last_gap(entries, up_to=up_to)) is not None:
             path = layout.build_record_path(stream.id, seqs[gap])
             raise CorruptObjectError(path, "it is missing below newer ones")
         return [entry for entry in entries if entry is not None]
@@ -420,7 +423,7 @@ class Log:
             seq = self._find_last_seq(stream, above=stream.first_seq - 1)
             if hinted is not None and seq < hinted:
                 # A hint follows its record: what it names was acknowledged, and must not be undone.
-                raise _build_lost_error(stream, hinted)
+                raise build_lost_error(stream, hinted)
         return self._build_head_at(stream, seq)
 
     def _build_head_at(self, stream: Stream, seq: int) -> Head:
@@ -477,7 +480,7 @@ class Log:
     def _read_records(self, stream: Stream, first: int, last: int) -> list[Record]:
         """The records up to the last one; a collector leaves a checkpoint where they begin."""
         entries = self.read_many((stream.id, at) for at in range(first, last + 1))
-        gap = last_gap(entries)
+        gap = find_last_gap(entries)
         below = 0 if gap is None else gap + 1
         records = [entry for entry in entries[below:] if isinstance(entry, Record)]
         if below and (not records or self._read_checkpoint(stream, records[0].seq) is None):
@@ -491,15 +494,6 @@ class Log:
             with suppress(CorruptObjectError, FormatTooNewError):
                 return decode_checkpoint(stream, seq, data)
         return None
-
-
-def _build_lost_error(stream: Stream, seq: int) -> CorruptObjectError:
-    hint = (
-        f"restore it from a copy of the graph; if there is none, delete {layout.build_hint_path(stream.id)}"
-        " to go on from the newest record that is left"
-    )
-    reason = "it is missing, and it was the newest of its branch"
-    return CorruptObjectError(layout.build_record_path(stream.id, seq), reason, hint=hint)
 
 
 def _is_wide(snapshot: Snapshot) -> bool:

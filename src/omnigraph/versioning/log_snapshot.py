@@ -125,3 +125,13 @@ def _overlay_pins(pins: Mapping[str, Pin], record: Record) -> dict[str, Pin]:
     gone = {*record.dropped, *record.renamed}
     kept = {type_key: pin for type_key, pin in pins.items() if type_key not in gone}
     return {**kept, **record.pins}
+
+
+def build_lost_error(stream: Stream, seq: int) -> CorruptObjectError:
+    """The error of a record that is missing at the end of its branch."""
+    hint = (
+        "restore it from a copy of the graph; if there is none, delete"
+        f" {layout.build_hint_path(stream.id)} to go on from the newest record that is left"
+    )
+    reason = "it is missing, and it was the newest of its branch"
+    return CorruptObjectError(layout.build_record_path(stream.id, seq), reason, hint=hint)

@@ -11,8 +11,8 @@ from typing import Final
 
 from omnigraph.errors import InDoubtError, StorageError, StorageUnknownError
 from omnigraph.storage.objects import layout
-from omnigraph.versioning.log import Log, PutOutcome
-from omnigraph.versioning.record import LogEntry, Record
+from omnigraph.versioning.log import Log
+from omnigraph.versioning.record import LogEntry, PutOutcome, Record
 
 # How often a record whose acknowledgement was lost is put again before the outcome is in doubt.
 PUTS_MAX: Final = 8
@@ -44,7 +44,7 @@ class Puts:
             raise
         except StorageError:
             try:
-                placed = self._found(record)
+                placed = self._find_outcome(record)
             except StorageError as error:
                 message = f"commit {record.commit} may have been made: {error.message}"
                 raise InDoubtError(message, commit=record.commit) from error
@@ -69,7 +69,7 @@ class Puts:
                 if not may_be_there:
                     raise
             if placed is None or placed is PutOutcome.TAKEN:
-                placed = self._found_if_readable(entry)
+                placed = self._find_outcome_if_readable(entry)
                 may_be_there = True
             if placed is PutOutcome.COLLECTED:
                 self._log.withdraw(entry)
@@ -84,7 +84,7 @@ class Puts:
             f"commit {name} may have been made: no answer about {place}", commit=name
         )
 
-    def _found(self, entry: LogEntry) -> PutOutcome | None:
+    def _find_outcome(self, entry: LogEntry) -> PutOutcome | None:
         """What is at the place of an entry; None when the place is empty.
 
         "Exists" may be our own put: stores repeat a request whose first answer was lost.
@@ -98,8 +98,8 @@ class Puts:
             is_ours = found == entry
         return self._log.verify_put(entry) if is_ours else PutOutcome.TAKEN
 
-    def _found_if_readable(self, entry: LogEntry) -> PutOutcome | None:
+    def _find_outcome_if_readable(self, entry: LogEntry) -> PutOutcome | None:
         try:
-            return self._found(entry)
+            return self._find_outcome(entry)
         except StorageError:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from omnigraph.ids import generate_ulid
@@ -193,3 +194,12 @@ LogEntry: TypeAlias = Record | Close
 def generate_commit_id(created_at: int) -> str:
     """A ULID of the given time, so that commits can be found by id as they are found by time."""
     return generate_ulid(created_at // 1000)
+
+
+class PutOutcome(Enum):
+    """What became of the put of an entry."""
+
+    CREATED = auto()
+    TAKEN = auto()
+    # The commits around its seq were collected: its writer knew an end that is long gone.
+    COLLECTED = auto()

@@ -97,14 +97,14 @@ class Floors:
         for seq in past:
             # Another collector may have moved it.
             if (data := self._objects.get(layout.build_floor_path(stream_id, seq))) is not None:
-                self._objects.put_new(layout.past_floor(stream_id, seq), data)
+                self._objects.put_new(layout.build_past_floor_path(stream_id, seq), data)
         # Last: at any moment each floor is in one of the folders at least.
         if past:
             self._objects.delete([layout.build_floor_path(stream_id, seq) for seq in past])
 
     def has_released(self, stream_id: str, seq: int, commit: str) -> bool | None:
         """Whether it was this commit that was let go at a seq; None if no floor says."""
-        lowest = next(iter(self._seqs_above(stream_id, seq)), None)
+        lowest = next(iter(self._list_seqs_above(stream_id, seq)), None)
         floor = None if lowest is None else self._read(stream_id, lowest)
         return None if floor is None else commit in floor.get_texts("commits")
 
@@ -118,30 +118,34 @@ class Floors:
 
     def _read_floors_above(self, stream_id: str, seq: int) -> Iterator[Fields]:
         """The floors of a stream above a seq that name commits, the lowest first."""
-        for at in self._seqs_above(stream_id, seq):
+        for at in self._list_seqs_above(stream_id, seq):
             if (floor := self._read(stream_id, at)) is not None:
                 yield floor
 
-    def _seqs_above(self, stream_id: str, seq: int) -> list[int]:
+    def _list_seqs_above(self, stream_id: str, seq: int) -> list[int]:
         # In this order: a floor that is moved meanwhile is found in the second folder.
         highest = self._list(
             layout.build_floor_folder(stream_id), layout.build_floor_path(stream_id, seq)
         )
-        past = self._list(layout.past_floor_folder(stream_id), layout.past_floor(stream_id, seq))
+        past = self._list(
+            layout.build_past_floor_folder(stream_id), layout.build_past_floor_path(stream_id, seq)
+        )
         return sorted({*highest, *past})
 
     def _read(self, stream_id: str, seq: int) -> Fields | None:
         """What a floor names; None for one of an older program, which is empty."""
         path = layout.build_floor_path(stream_id, seq)
         # A floor keeps its bytes when it is moved, and so the digest that has its first path.
-        data = self._objects.get(path) or self._objects.get(layout.past_floor(stream_id, seq))
+        data = self._objects.get(path) or self._objects.get(
+            layout.build_past_floor_path(stream_id, seq)
+        )
         return decode_fields(path, data) if data else None
 
     def _find_highest(self, stream_id: str, last: int | None) -> int | None:
         """The highest floor of a stream, or the highest up to a seq."""
         seqs = self._list(layout.build_floor_folder(stream_id))
         if last is not None and max(seqs, default=last) > last:
-            seqs += self._list(layout.past_floor_folder(stream_id))
+            seqs += self._list(layout.build_past_floor_folder(stream_id))
         return max((seq for seq in seqs if last is None or seq <= last), default=None)
 
     def _list(self, folder: str, after: str | None = None) -> list[int]:

@@ -35,7 +35,7 @@ from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.versioning import change_sets
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.versioning.first_parents import find_last_shared_location, last_gap, tops_of
+from omnigraph.versioning.first_parents import find_last_gap, find_last_shared_location, tops_of
 from omnigraph.versioning.log import Log
 from omnigraph.versioning.log_snapshot import Head, Snapshot
 from omnigraph.versioning.record import Changed, ChangeSet, Maintenance, Record, Spilled
@@ -295,7 +295,7 @@ class KeyCache:
         """What the commits of a line above a seq changed; None if that is not known or too much."""
         line = ((at.stream.owner_of(each).id, each) for each in range(seq + 1, at.seq + 1))
         entries = self._log.read_many(line)
-        if last_gap(entries, up_to=at.commit) is not None:
+        if find_last_gap(entries, up_to=at.commit) is not None:
             return None
         found = []
         for entry in entries:

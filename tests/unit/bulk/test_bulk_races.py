@@ -242,7 +242,7 @@ def test_another_process_opens_the_graph_by_itself(two: Twins) -> None:
     assert get_stores(place) is place.local_stores
     elsewhere = pickle.loads(pickle.dumps(place))  # noqa: S301 — our own bytes
     assert elsewhere == place
-    assert elsewhere.here is None
+    assert elsewhere.local_stores is None
     assert get_stores(elsewhere).tables is not get_stores(place).tables
 
 

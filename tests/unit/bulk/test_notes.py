@@ -45,7 +45,7 @@ def input_again(notes: Objects) -> pa.Table:
     piece = stage_rows(notes, FOLDER, ROWS, type_name="Person")
     return pa.ipc.open_stream(
         read_task_object(notes, piece.file.uri.removeprefix(STAGED))
-    ).read_hashes()
+    ).read_all()
 
 
 def hashes_again(notes: Objects) -> list[int]:

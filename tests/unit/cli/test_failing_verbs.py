@@ -72,15 +72,15 @@ def test_every_error_has_a_code_of_the_list() -> None:
         if isinstance(error, type) and issubclass(error, errors.OmnigraphError)
     }
     assert {name for name, code in found.items() if code is None} == {
-        "ChangeFeedGap",
-        "PreconditionFailed",
+        "ChangeFeedGapError",
+        "PreconditionFailedError",
     }
     assert {str(code) for code in found.values() if code is not None} <= CODES
-    assert found["BranchNotFound"] is ErrorCode.NOT_FOUND
-    assert found["SnapshotGone"] is ErrorCode.NOT_FOUND
-    assert found["KeyConflict"] is ErrorCode.CONFLICT
+    assert found["BranchNotFoundError"] is ErrorCode.NOT_FOUND
+    assert found["SnapshotGoneError"] is ErrorCode.NOT_FOUND
+    assert found["KeyConflictError"] is ErrorCode.CONFLICT
     assert found["LoadError"] is ErrorCode.BAD_REQUEST
-    assert found["CorruptObject"] is ErrorCode.INTERNAL
+    assert found["CorruptObjectError"] is ErrorCode.INTERNAL
 
 
 def _wrong_lines(verb: Verb, folder: Path) -> Iterator[list[str]]:

@@ -13,10 +13,10 @@ from omnigraph.pipelines.config.definition import (
     FeedSource,
     FileSource,
     HttpSource,
+    Interpolation,
     KafkaSource,
     Position,
     PostgresSource,
-    Interpolation,
 )
 from omnigraph.pipelines.config.definition_reader import (
     find_definition,

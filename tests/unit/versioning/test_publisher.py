@@ -32,9 +32,8 @@ from omnigraph.versioning import (
     Signature,
     Transaction,
 )
-from omnigraph.versioning.log import PutOutcome
 from omnigraph.versioning.publisher import combine_transactions
-from omnigraph.versioning.record import LogEntry
+from omnigraph.versioning.record import LogEntry, PutOutcome
 from unit.versioning.memory_storage import MemoryObjects
 from unit.versioning.small_graph import (
     CITY,

@@ -197,7 +197,7 @@ def test_a_commit_looks_at_one_floor_after_many_clean_ups(tmp_path: Path) -> Non
     for number in range(4):
         commits.append(graph.insert({f"p{number}": "1"}).commit)
         _collect(graph)
-    folder, past = layout.build_floor_folder(MAIN.id), layout.past_floor_folder(MAIN.id)
+    folder, past = layout.build_floor_folder(MAIN.id), layout.build_past_floor_folder(MAIN.id)
     highest = graph.log.floors.read_stream_floor(MAIN.id)
     assert _seqs(graph.objects, folder) == [highest]
     assert _seqs(graph.objects, past) == [1, 3, 5]

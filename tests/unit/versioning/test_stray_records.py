@@ -25,7 +25,7 @@ from omnigraph.versioning import (
     Snapshot,
     Transaction,
 )
-from omnigraph.versioning.first_parents import last_gap
+from omnigraph.versioning.first_parents import find_last_gap
 from omnigraph.versioning.log import WHOLE_PINS_MAX
 from omnigraph.versioning.record import generate_commit_id
 from omnigraph.versioning.record_codec import encode_entry
@@ -195,9 +195,9 @@ def test_a_gap_is_what_is_missing_or_is_another_commit() -> None:
         return Record(MAIN.id, MAIN.branch, seq, commit, parent, seq, SCHEMA, {})
 
     line = [record(1, "b", "a"), record(2, "c", "b"), record(3, "d", "c")]
-    assert last_gap(line) is None
-    assert last_gap(line, up_to="d") is None
-    assert last_gap(line, up_to="x") == 2
-    assert last_gap([line[0], None, line[2]]) == 1
-    assert last_gap([line[0], record(2, "x", "b"), line[2]]) == 1
-    assert last_gap([]) is None
+    assert find_last_gap(line) is None
+    assert find_last_gap(line, up_to="d") is None
+    assert find_last_gap(line, up_to="x") == 2
+    assert find_last_gap([line[0], None, line[2]]) == 1
+    assert find_last_gap([line[0], record(2, "x", "b"), line[2]]) == 1
+    assert find_last_gap([]) is None

@@ -218,7 +218,7 @@ def test_a_commit_of_more_changes_than_are_remembered_makes_the_set_start_again(
     view = people.write({"b", "c"}, {"a"})
     assert answered(keys, view, list("abcd")) == {"b", "c"}
     assert known_sets(keys)[0] is not known
-    assert known.which([*"abc"]) == [True, False, False]
+    assert known.contains_each([*"abc"]) == [True, False, False]
 
 
 def test_a_large_change_set_is_not_even_read(

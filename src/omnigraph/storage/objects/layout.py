@@ -136,14 +136,14 @@ def build_floor_path(stream: str, seq: int) -> str:
     return f"{build_floor_folder(stream)}/{_format_number(seq, digits=20)}"
 
 
-def past_floor_folder(stream: str) -> str:
+def build_past_floor_folder(stream: str) -> str:
     """The folder of the floors of a branch that a higher one followed."""
     return f"{MANIFEST}/{stream}/past_floors"
 
 
-def past_floor(stream: str, seq: int) -> str:
+def build_past_floor_path(stream: str, seq: int) -> str:
     """The place of a floor that a higher one followed."""
-    return f"{past_floor_folder(stream)}/{_format_number(seq, digits=20)}"
+    return f"{build_past_floor_folder(stream)}/{_format_number(seq, digits=20)}"
 
 
 def build_sweep_path(number: int) -> str:

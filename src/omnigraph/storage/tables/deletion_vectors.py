@@ -21,7 +21,7 @@ from lance import LanceDataset
 from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import ConflictError
-from omnigraph.storage.tables.file_digests import Verifier, deletion_files, seal_deletions
+from omnigraph.storage.tables.file_digests import Verifier, list_deletion_files, seal_deletions
 from omnigraph.storage.tables.fragments import fragment_of
 from omnigraph.storage.tables.pins import Pin, list_file_names
 from omnigraph.storage.tables.row_ids import ROW_ADDRESS, ROW_ID, fetch_rows_by_id
@@ -109,7 +109,7 @@ class DeletionVectors:
             before = _identify_state(dataset, fragment_id)
             assert before is not None, "a row is in a fragment of its version"
             # The rows that are dead already are copied into the new deletion file.
-            self._verifier.require_inputs(path, deletion_files(dataset, [fragment_id]))
+            self._verifier.require_inputs(path, list_deletion_files(dataset, [fragment_id]))
             after = fragment_of(dataset, fragment_id).delete_rows(places.tolist())
             if after is not None and self._verifier.is_active:
                 after = seal_deletions(f"{self._verifier.root}/{path}", after)

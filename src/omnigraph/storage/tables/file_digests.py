@@ -119,19 +119,19 @@ def list_data_files(
 ) -> list[StoredFile]:
     """The data files and deletion files of a version, or of some of its fragments."""
     has_blobs = any(isinstance(field.type, BlobType) for field in dataset.schema)
-    found = deletion_files(dataset, fragment_ids)
-    for fragment in _fragments(dataset, fragment_ids):
+    found = list_deletion_files(dataset, fragment_ids)
+    for fragment in _list_fragments(dataset, fragment_ids):
         found += [_parse_data_file(name, has_blobs=has_blobs) for name in list_file_names(fragment)]
     return found
 
 
-def deletion_files(
+def list_deletion_files(
     dataset: LanceDataset, fragment_ids: Collection[int] | None = None
 ) -> list[StoredFile]:
     """The deletion files of a version, or of some of its fragments."""
     return [
         _parse_deletion_file(fragment.deletion_file, fragment.id)
-        for fragment in _fragments(dataset, fragment_ids)
+        for fragment in _list_fragments(dataset, fragment_ids)
         if fragment.deletion_file is not None
     ]
 
@@ -139,10 +139,10 @@ def deletion_files(
 def list_index_folders(dataset: LanceDataset) -> list[StoredFile]:
     """The folders of all index segments of a version."""
     segments = (part for each in dataset.describe_indices() for part in each.segments)
-    return [segment_folder(str(part.uuid)) for part in segments]
+    return [build_segment_folder(str(part.uuid)) for part in segments]
 
 
-def segment_folder(name: str) -> StoredFile:
+def build_segment_folder(name: str) -> StoredFile:
     """The folder of an index segment."""
     digest, mark = divmod(UUID(name).int, 2**_WHOLE_BITS)
     return StoredFile(
@@ -150,7 +150,7 @@ def segment_folder(name: str) -> StoredFile:
     )
 
 
-def _fragments(
+def _list_fragments(
     dataset: LanceDataset, fragment_ids: Collection[int] | None
 ) -> Iterator[FragmentMetadata]:
     if fragment_ids is None:
@@ -318,7 +318,7 @@ class Verifier:
         """Those of some index segments, by name, that must not be copied; all are compared now."""
         if not self.is_active:
             return frozenset()
-        folders = {name: segment_folder(name) for name in names}
+        folders = {name: build_segment_folder(name) for name in names}
         return frozenset(
             name
             for name, folder in folders.items()

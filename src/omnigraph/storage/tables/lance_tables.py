@@ -393,7 +393,7 @@ class Tables:
         dataset = self._handles.get(pin)
         with translate_lance_errors("read", pin.path):
             found = self._verifier.find_damaged_segments(pin, dataset, is_thorough=is_thorough)
-        return [file_digests.segment_folder(name) for name in sorted(found)]
+        return [file_digests.build_segment_folder(name) for name in sorted(found)]
 
     def _require_inputs(self, pin: Pin, dataset: LanceDataset, fragments: Collection[int]) -> None:
         self._verifier.require_inputs(pin.path, file_digests.list_data_files(dataset, fragments))
@@ -420,7 +420,9 @@ class Tables:
         # Which rows died meanwhile is copied into new deletion files.
         left = set(compacted.inputs).intersection(current.fragment_ids())
         for dataset, inputs in ((planned, compacted.inputs), (current, left)):
-            self._verifier.require_inputs(pin.path, file_digests.deletion_files(dataset, inputs))
+            self._verifier.require_inputs(
+                pin.path, file_digests.list_deletion_files(dataset, inputs)
+            )
         return fragment_compaction.replay_compaction(
             compacted, planned=planned, current=current, pin=pin
         )

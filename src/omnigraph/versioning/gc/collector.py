@@ -271,11 +271,11 @@ def _raise_floors(plan: Plan, log: Log, stored: Sequence[StoredObject]) -> bool:
     }
     raised |= _find_deleted_floors(plan.roots, stored)
     for stream_id, seq in raised.items():
-        log.floors.raise_to(stream_id, seq, partial(_records, log, stream_id))
+        log.floors.raise_to(stream_id, seq, partial(_read_stored, log, stream_id))
     return bool(raised)
 
 
-def _records(log: Log, stream_id: str, seqs: range) -> list[Record]:
+def _read_stored(log: Log, stream_id: str, seqs: range) -> list[Record]:
     stored = log.list_stored_seqs(stream_id, below=seqs.stop)
     entries = log.read_many((stream_id, at) for at in stored if at in seqs)
     return [entry for entry in entries if isinstance(entry, Record)]

@@ -90,7 +90,11 @@ class RootReader:
         named: set[str] = set()
         for stream, is_live in self._branches.list_streams(deleted_since=since):
             named.add(stream.id)
-            lines.extend(self._live(stream, policy) if is_live else self._find_deleted_line(stream))
+            lines.extend(
+                self._list_live_lines(stream, policy)
+                if is_live
+                else self._find_deleted_line(stream)
+            )
         for begun in (lease.stream for lease in leases):
             if begun is not None and begun.id not in named:
                 lines.extend(self._find_begun_line(begun, policy))
@@ -116,7 +120,7 @@ class RootReader:
         found = self._log.read_many((stream.owner_of(seq).id, seq) for seq in seqs)
         return [entry if isinstance(entry, Record) else None for entry in found]
 
-    def _live(self, stream: Stream, policy: Policy) -> list[BranchLine]:
+    def _list_live_lines(self, stream: Stream, policy: Policy) -> list[BranchLine]:
         """The line of a live branch, unless it was deleted and collected since its name was read.
 
         Another collector may let go of what is read here: then its floor is a higher one.
