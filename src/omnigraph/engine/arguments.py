@@ -7,11 +7,12 @@ import sys
 from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from omnigraph.errors import InvalidArgumentError
+from omnigraph.rows.comparison import Poll, do_not_poll
 from omnigraph.versioning.json_fields import require_storable_text
 
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -19,6 +20,10 @@ _Choice = TypeVar("_Choice", bound=Enum)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_TIME: Final = "NaT"
 _MICROSECOND: Final = timedelta(microseconds=1)
+# Types of values that JSON brings as they are.
+_PLAIN: Final = frozenset({int, float, str, bool, type(None)})
+# Items of a list that are looked at between two polls: 10 milliseconds, one by one.
+_ITEMS_PER_POLL: Final = 2**13
 
 # Longer than any name of a request; records carry it.
 KEY_CHARACTERS_MAX: Final = 1_000
@@ -84,11 +89,11 @@ def require_optional_count(argument: str, value: object) -> int | None:
     return min(value, sys.maxsize)
 
 
-def normalize_parameters(params: object) -> object:
+def normalize_parameters(params: object, *, poll: Poll = do_not_poll) -> object:
     """Parameters as JSON would bring them, and bytes; unknown ones stay."""
     if not isinstance(params, Mapping):
         return params
-    return {name: _normalize_value(value) for name, value in params.items()}
+    return {name: _normalize_value(value, poll) for name, value in params.items()}
 
 
 def to_microseconds(at: datetime) -> int:
@@ -105,7 +110,7 @@ def datetime_of(time_us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=time_us)
 
 
-def _normalize_value(value: object) -> object:
+def _normalize_value(value: object, poll: Poll) -> object:
     match value:
         case None | bool() | int() | float() | str():
             return value
@@ -121,9 +126,9 @@ def _normalize_value(value: object) -> object:
             # Not as text: only a Blob may be spelled so, and the declared type is not known here.
             return bytes(value)
         case np.ndarray() if value.dtype.kind == "M":
-            return [_normalize_value(item) for item in value]
+            return _normalize_items(value, poll)
         case list() | tuple():
-            return [_normalize_value(item) for item in value]
+            return _normalize_items(value, poll)
         case _:
             # Scalars and arrays of numpy, pandas and Arrow say themselves what they are in Python.
             convert = next(
@@ -134,7 +139,17 @@ def _normalize_value(value: object) -> object:
                 ),
                 None,
             )
-            return value if convert is None else _normalize_value(convert())
+            return value if convert is None else _normalize_value(convert(), poll)
+
+
+def _normalize_items(items: Any, poll: Poll) -> list[object]:  # Any: a list, or numpy's times
+    found: list[object] = []
+    for start in range(0, len(items), _ITEMS_PER_POLL):
+        poll()
+        part = items[start : start + _ITEMS_PER_POLL]
+        is_plain = _PLAIN.issuperset(map(type, part))
+        found += part if is_plain else [_normalize_value(item, poll) for item in part]
+    return found
 
 
 def _format_datetime(value: datetime) -> str:

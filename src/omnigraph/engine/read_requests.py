@@ -99,7 +99,7 @@ def build_read_request(  # noqa: PLR0913 — one keyword for each decision of th
     return ReadRequest(
         arguments.require_text("text", text),
         arguments.require_optional_text("name", name),
-        arguments.normalize_parameters(params),
+        arguments.normalize_parameters(params, poll=budget.check_interrupts),
         settings,
         budget,
     )
@@ -118,7 +118,11 @@ def prepare_read(
         raise WrongQueryKindError(plan.name, is_mutation=True)
     _limit_work(request, compiled.settings)
     bound = bind_parameters(
-        plan.parameters, request.params, strictness=environment.mode, is_partial=is_partial
+        plan.parameters,
+        request.params,
+        strictness=environment.mode,
+        is_partial=is_partial,
+        budget=budget,
     )
     options = ReadOptions(environment.access, budget)
     return PreparedRead(resources.reads, view, plan, bound, environment.now_ms(), options)

@@ -9,16 +9,18 @@ import base64
 import math
 import re
 from array import array
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
+from typing import Any, Final, Protocol
 
 from omnigraph.errors import ParameterError, UnknownParameterError
 from omnigraph.lang.lexer import Mode
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.query.typed_tree import NOW_NAME, Parameter, Value
 from omnigraph.schema.property_types import (
+    INTEGER_RANGES,
     NUMERIC,
     EnumType,
     ListType,
@@ -43,6 +45,11 @@ _DECIMAL = re.compile(r"[+-]?\d{1,40}", re.ASCII)
 _SHOWN_MAX = 40
 # A name this near to a parameter that is left out was meant for it.
 _SIMILARITY_MIN = 0.7
+# Items of a list that are read between two looks at the budget: 10 milliseconds, one by one.
+_ITEMS_PER_POLL: Final = 2**13
+# What an item of a list takes besides its text, bound and while it is looked for among the rows:
+# its place in the list and in a column, and its place in a table of hashes.
+ITEM_BYTES: Final = 64
 
 
 class ParameterMode(StrEnum):
@@ -52,6 +59,24 @@ class ParameterMode(StrEnum):
     JAVASCRIPT = "javascript"
 
 
+class BindingBudget(Protocol):
+    """What a request may use, as far as binding asks for it."""
+
+    def check_interrupts(self) -> None:
+        """Raise if the request must stop."""
+
+    def allocate(self, nbytes: int) -> None:
+        """Hold memory until the request ends; raises if it cannot have so much."""
+
+
+class _Unbounded:
+    def check_interrupts(self) -> None:
+        pass
+
+    def allocate(self, nbytes: int) -> None:
+        pass
+
+
 def bind_parameters(
     parameters: Sequence[Parameter],
     supplied: object,
@@ -59,6 +84,7 @@ def bind_parameters(
     mode: ParameterMode = ParameterMode.STANDARD,
     strictness: Mode = Mode.LENIENT,
     is_partial: bool = False,
+    budget: BindingBudget | None = None,
 ) -> dict[str, Value]:
     """The value of every declared parameter; raises `ParameterError` naming the first bad one.
 
@@ -68,7 +94,7 @@ def bind_parameters(
     explained, what is left out is null, or 0.
     """
     given = _as_mapping(supplied)
-    reader = _ParameterCoercion(mode, strictness)
+    reader = _ParameterCoercion(mode, strictness, budget or _Unbounded())
     declared = {parameter.name for parameter in parameters}
     bound = {
         each.name: _make_default(each)
@@ -188,7 +214,8 @@ class _InvalidValueError(Exception):
 class _ParameterCoercion:
     """Reads supplied values at their declared types."""
 
-    def __init__(self, mode: ParameterMode, strictness: Mode) -> None:
+    def __init__(self, mode: ParameterMode, strictness: Mode, budget: BindingBudget) -> None:
+        self._budget = budget
         self._is_javascript = mode is ParameterMode.JAVASCRIPT
         self._is_strict = strictness is Mode.STRICT
 
@@ -200,11 +227,9 @@ class _ParameterCoercion:
             case EnumType():
                 return _require_text("String", value)
             case ListType(element):
-                return _coerce_items(type_.value, value, self._scalar_coercion_of(element))
+                return self._coerce_items(type_.value, value, element)
             case VectorType(dimension):
-                vector = _coerce_floats(value) or _coerce_items(
-                    type_.value, value, partial(_coerce_float, Scalar.F32)
-                )
+                vector = self._coerce_items(type_.value, value, Scalar.F32)
                 if len(vector) != dimension:
                     raise _InvalidValueError(f"expected {dimension} numbers, got {len(vector)}")
                 return vector
@@ -219,10 +244,50 @@ class _ParameterCoercion:
             case float():
                 _coerce_float(Scalar.F64, value)
             case list() | tuple() if not is_item:
-                for item in value:
-                    self.require_acceptable(item, is_item=True)
+                for _, part in self._split_items(value):
+                    for item in part:
+                        self.require_acceptable(item, is_item=True)
             case _:
                 raise _InvalidValueError(f"{_describe_value(value)} is not accepted as a value")
+
+    def _coerce_items(self, type_: ValueType, value: object, scalar: Scalar) -> tuple[Value, ...]:
+        if not isinstance(value, list | tuple):
+            raise _InvalidValueError(f"expected {type_}, got {_describe_value(value)}")
+        read = self._scalar_coercion_of(scalar)
+        self._budget.allocate(ITEM_BYTES * len(value))
+        items: list[Value] = []
+        for start, part in self._split_items(value):
+            plain = self._coerce_plain_items(scalar, part)
+            items += _coerce_each(part, read, first=start + 1) if plain is None else plain
+        return tuple(items)
+
+    def _split_items(self, value: Sequence[object]) -> Iterator[tuple[int, Sequence[object]]]:
+        """The items of a list, and the place of the first of them, as long as there is time."""
+        for start in range(0, len(value), _ITEMS_PER_POLL):
+            self._budget.check_interrupts()
+            yield start, value[start : start + _ITEMS_PER_POLL]
+
+    def _coerce_plain_items(self, scalar: Scalar, items: Any) -> Sequence[Value] | None:
+        """Items that can be read together, none of them in Python; None when each has to be."""
+        # Any: what types the items have is what is asked here.
+        types = set(map(type, items))
+        found: Sequence[Value] | None = None
+        match scalar:
+            case Scalar.STRING if types == {str}:
+                self._budget.allocate(sum(map(len, items)))
+                found = items
+            case Scalar.BOOL if types == {bool}:
+                found = items
+            case Scalar.F32 | Scalar.F64 if types <= {int, float}:
+                found = _coerce_floats("f" if scalar is Scalar.F32 else "d", items)
+            case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64 if types == {int}:
+                low, high = INTEGER_RANGES[scalar]
+                most = SAFE_INTEGER_MAX if self._is_javascript else ENGINE_INTEGER_MAX
+                is_within = max(low, -most) <= min(items) and max(items) <= min(high, most)
+                found = items if is_within else None
+            case _:
+                pass
+        return found
 
     def _scalar_coercion_of(self, scalar: Scalar) -> Callable[[object], Value]:
         match scalar:
@@ -275,29 +340,22 @@ class _ParameterCoercion:
             ) from failure
 
 
-def _coerce_items(
-    type_: ValueType, value: object, read: Callable[[object], Value]
-) -> tuple[Value, ...]:
-    if not isinstance(value, list | tuple):
-        raise _InvalidValueError(f"expected {type_}, got {_describe_value(value)}")
-    items: list[Value] = []
-    for number, item in enumerate(value, 1):
+def _coerce_each(
+    items: Sequence[object], read: Callable[[object], Value], *, first: int
+) -> Iterator[Value]:
+    for number, item in enumerate(items, first):
         try:
             if item is None:
                 raise _InvalidValueError("null is not accepted inside a list")
-            items.append(read(item))
+            yield read(item)
         except _InvalidValueError as refusal:
             raise _InvalidValueError(f"item {number}: {refusal}", hint=refusal.hint) from refusal
-    return tuple(items)
 
 
-def _coerce_floats(value: object) -> tuple[float, ...] | None:
-    """The 32-bit floats of a plain list of numbers, or None when an item must be looked at."""
-    # A vector of a thousand numbers comes with every search: one pass each, none in Python.
-    if not isinstance(value, list | tuple) or not {int, float}.issuperset(map(type, value)):
-        return None
+def _coerce_floats(code: str, numbers: Sequence[float]) -> Sequence[float] | None:
+    """Numbers as floats of a type, or None when one of them does not fit."""
     try:
-        kept = tuple(array("f", value))
+        kept = array(code, numbers)
     except OverflowError:
         return None
     return kept if all(map(math.isfinite, kept)) else None

@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import ParameterError, UnknownParameterError
 from omnigraph.lang.lexer import Mode
-from omnigraph.query.query_parameters import ParameterMode, bind_parameters, require_declared
+from omnigraph.query.query_parameters import (
+    ITEM_BYTES,
+    ParameterMode,
+    bind_parameters,
+    require_declared,
+)
 from omnigraph.query.typed_tree import Parameter, Value
 from omnigraph.schema.property_types import (
     ListType,
@@ -228,3 +233,73 @@ def test_digits_beyond_milliseconds_are_cut_unless_strict() -> None:
     assert bind_parameters(parameters, supplied) == {"x": 1}
     with pytest.raises(ParameterError, match="milliseconds"):
         bind_parameters(parameters, supplied, strictness=Mode.STRICT)
+
+
+class CountingBudget:
+    """What binding asks for: how often it looked, and how many bytes it took."""
+
+    def __init__(self, looks_max: int = 10**9) -> None:
+        self.looks = 0
+        self.nbytes = 0
+        self._looks_max = looks_max
+
+    def check_interrupts(self) -> None:
+        self.looks += 1
+        if self.looks > self._looks_max:
+            raise TimeoutError
+
+    def allocate(self, nbytes: int) -> None:
+        self.nbytes += nbytes
+
+
+LONG_LISTS: dict[Scalar, list[object]] = {
+    Scalar.I64: [*range(50_000)],
+    Scalar.STRING: [f"text {number}" for number in range(50_000)],
+    Scalar.BOOL: [True, False] * 25_000,
+    Scalar.F32: [0.5] * 50_000,
+    Scalar.DATE: ["2024-05-06"] * 50_000,
+}
+
+
+@pytest.mark.parametrize("scalar", LONG_LISTS)
+def test_a_long_list_draws_on_the_budget_while_it_is_bound(scalar: Scalar) -> None:
+    parameters, params = (Parameter("x", PropertyType(ListType(scalar))),), LONG_LISTS[scalar]
+    budget = CountingBudget()
+    found = bind_parameters(parameters, {"x": params}, budget=budget)["x"]
+    assert isinstance(found, tuple)
+    assert len(found) == 50_000
+    assert budget.looks >= 5
+    texts = sum(map(len, params)) if scalar is Scalar.STRING else 0  # type: ignore[arg-type]
+    assert budget.nbytes == ITEM_BYTES * 50_000 + texts
+    with pytest.raises(TimeoutError):
+        bind_parameters(parameters, {"x": params}, budget=CountingBudget(looks_max=2))
+    with pytest.raises(TimeoutError):
+        bind_parameters((), {"x": params}, budget=CountingBudget(looks_max=2))
+
+
+@given(
+    st.sampled_from([Scalar.I32, Scalar.I64, Scalar.U32, Scalar.U64, Scalar.F32, Scalar.F64]),
+    st.sampled_from(ParameterMode),
+    st.lists(
+        st.integers(-(2**64), 2**64) | st.floats() | st.booleans() | st.sampled_from(["7", 2**54]),
+        min_size=1,
+        max_size=3,
+    )
+    | st.lists(st.integers(-(2**64), 2**64) | st.integers(0, 9), min_size=1, max_size=3)
+    | st.lists(st.floats(), min_size=1, max_size=3),
+)
+def test_a_list_holds_what_each_of_its_items_is_alone(
+    scalar: Scalar, mode: ParameterMode, items: list[object]
+) -> None:
+    one = (Parameter("x", PropertyType(ScalarType(scalar))),)
+    several = (Parameter("x", PropertyType(ListType(scalar))),)
+    try:
+        expected = tuple(bind_parameters(one, {"x": item}, mode=mode)["x"] for item in items)
+    except ParameterError:
+        with pytest.raises(ParameterError, match="item"):
+            bind_parameters(several, {"x": items}, mode=mode)
+    else:
+        found = bind_parameters(several, {"x": items}, mode=mode)["x"]
+        assert found == expected
+        assert isinstance(found, tuple)
+        assert list(map(type, found)) == list(map(type, expected))
