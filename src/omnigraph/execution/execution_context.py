@@ -43,6 +43,8 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 _DISTINCT_MIN = 4_096
 # Rows whose texts are searched between two looks at the budget: each may take a microsecond.
 _TEXT_ROWS = 2**15
+# When so small a part of the rows is left, further conditions are tested at those alone.
+_NARROWED_FACTOR = 4
 _Field: TypeAlias = PropertyValue | SystemValue
 
 
@@ -85,9 +87,15 @@ class ExecutionContext:
     def evaluate_mask(self, batch: Batch, conditions: Iterable[Expr]) -> Mask:
         """Which rows satisfy all conditions."""
         mask = np.ones(batch.num_rows, np.bool_)
-        if batch.num_rows:
-            for condition in iter_conjuncts(conditions):
-                mask &= self._test_condition(batch, condition)
+        places: slice | RowIndices = slice(None)
+        rows = batch
+        for number, condition in enumerate(iter_conjuncts(conditions)):
+            if number and np.count_nonzero(mask) <= rows.num_rows // _NARROWED_FACTOR:
+                places = np.flatnonzero(mask)
+                rows = batch.take(places)
+            if not rows.num_rows:
+                break
+            mask[places] &= self._test_condition(rows, condition)
         return mask
 
     def _test_condition(self, batch: Batch, condition: Expr) -> Mask:

@@ -31,7 +31,7 @@ from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.logical_plan import CompareBlock, Exists, Operator, Rank, ReadPlan, Scan
 from omnigraph.query.tree_walk import chain_of, expressions_of, iter_subexpressions
 from omnigraph.query.typed_tree import NOW_NAME, Expr, TextMatch
-from omnigraph.rows.evaluator import Params, evaluate_constant
+from omnigraph.rows.evaluator import Params, RequestParams, evaluate_constant
 from omnigraph.rows.text_predicates import require_valid_options
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
@@ -120,6 +120,7 @@ class QueryExecutor:
     ) -> tuple[_PlanRequirements, ExecutionContext]:
         """A read with its source; there is none where a table is scanned."""
         budget = options.budget or Budget()
+        params = RequestParams(params, budget.check_interrupts)
         needs = self._get_requirements(plan, view)
         if needs.text_matches:
             require_valid_options(needs.text_matches, lambda expr: evaluate_constant(expr, params))

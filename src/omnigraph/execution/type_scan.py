@@ -14,6 +14,7 @@ from omnigraph.query import typed_tree
 from omnigraph.query.tree_walk import iter_subexpressions
 from omnigraph.query.typed_tree import Expr, SystemName
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
+from omnigraph.rows.comparison import Values, flatten_chunks
 from omnigraph.rows.evaluator import Params, evaluate, evaluate_constant
 from omnigraph.rows.id_predicates import find_candidate_ids
 from omnigraph.rows.pushdown import SYSTEM_COLUMNS, push_down
@@ -121,10 +122,12 @@ def evaluate_conditions(
 ) -> pa.Array:
     """Which rows satisfy all conditions, as a mask without nulls."""
     require_valid_options(conditions, lambda expr: evaluate_constant(expr, params))
-    parts = [
-        _compute_mask(pa.Table.from_batches([batch]), shape, conditions, params)
-        for batch in rows.to_batches()
-    ]
+    parts = []
+    for batch in rows.to_batches():
+        mask, table = pa.repeat(pa.scalar(True), batch.num_rows), pa.Table.from_batches([batch])
+        for condition in conditions:
+            mask = pc.and_(mask, flatten_chunks(_compute_mask(table, shape, condition, params)))
+        parts.append(mask)
     return pa.chunked_array(parts, pa.bool_()).combine_chunks()
 
 
@@ -138,20 +141,19 @@ def find_type_candidate_ids(
 def _filter_rows(
     rows: pa.Table, shape: TableShape, conditions: Sequence[Expr], params: Params
 ) -> pa.Table:
-    return rows.filter(_compute_mask(rows, shape, conditions, params)) if conditions else rows
-
-
-def _compute_mask(
-    rows: pa.Table, shape: TableShape, conditions: Sequence[Expr], params: Params
-) -> pa.Array | pa.ChunkedArray:
-    known = TypeRows(rows, shape)
-    mask = pa.repeat(pa.scalar(True), rows.num_rows)
+    """The rows that satisfy all conditions; one that fails is not tested by those that follow."""
     for condition in conditions:
-        found = evaluate(condition, known, params)
-        if isinstance(found, pa.Scalar):
-            found = pa.repeat(pa.scalar(found.as_py() is True), rows.num_rows)
-        mask = pc.and_(mask, pc.fill_null(found, False))
-    return mask.combine_chunks() if isinstance(mask, pa.ChunkedArray) else mask
+        if not rows.num_rows:
+            break
+        rows = rows.filter(_compute_mask(rows, shape, condition, params))
+    return rows
+
+
+def _compute_mask(rows: pa.Table, shape: TableShape, condition: Expr, params: Params) -> Values:
+    found = evaluate(condition, TypeRows(rows, shape), params)
+    if isinstance(found, pa.Scalar):
+        return pa.repeat(pa.scalar(found.as_py() is True), rows.num_rows)
+    return pc.fill_null(found, False)
 
 
 def _list_needed_columns(

@@ -8,7 +8,7 @@ unequal to everything and has no order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, assert_never
 
@@ -48,8 +48,17 @@ MIRRORED: Final = {
     CompareOp.GE: CompareOp.LE,
 }
 
+# What is called between two pieces of work that are short, and raises when a request must stop.
+Poll: TypeAlias = Callable[[], None]
+
 # Beyond every integer type, and still an integer.
 _HUGE = 2**70
+# Constants of a list that are worked on between two polls: about 20 milliseconds.
+_ITEMS_PER_POLL: Final = 2**17
+
+
+def do_not_poll() -> None:
+    """The poll of work that nothing stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,19 +228,66 @@ def _compare_with_unsigned(
     return is_negative | (magnitudes < right), ~is_negative & (magnitudes == right)
 
 
-def is_in_constants(values: Values, items: Iterable[Value]) -> Values:
-    """Which values are among constants; nulls stay null."""
-    values = to_comparable(values)
-    wanted = pa.array(list(iter_matchable(items, values.type)), values.type)
-    found = pc.is_in(values, value_set=with_both_zeros(wanted))
+def is_in_constants(values: Values, wanted: pa.Array, poll: Poll = do_not_poll) -> Values:
+    """Which values are among constants that they can hold; nulls stay null."""
+    values, wanted = to_comparable(values), with_both_zeros(wanted)
+    # Constants are hashed by each call: more of them in one would take too long between two polls.
+    found = pc.is_in(values, value_set=wanted.slice(0, _ITEMS_PER_POLL))
+    for start in range(_ITEMS_PER_POLL, len(wanted), _ITEMS_PER_POLL):
+        poll()
+        part = wanted.slice(start, _ITEMS_PER_POLL)
+        found = pc.or_(found, pc.is_in(values, value_set=part))
     return pc.if_else(values.is_valid(), found, pa.scalar(None, pa.bool_()))
 
 
-def iter_matchable(items: Iterable[Value], kind: pa.DataType) -> Iterator[bool | int | float | str]:
+def collect_matchable(
+    items: Sequence[Value], kind: pa.DataType, poll: Poll = do_not_poll
+) -> pa.Array:
     """The constants that a column of a type can hold, as values of that (plain) type."""
+    kind, parts = comparable_type_of(kind), []
+    for start in range(0, len(items), _ITEMS_PER_POLL):
+        poll()
+        part = items[start : start + _ITEMS_PER_POLL]
+        plain = _convert_plain_items(part, kind)
+        parts.append(pa.array(_iter_fitting(part, kind), kind) if plain is None else plain)
+    return pa.concat_arrays(parts) if parts else pa.array([], kind)
+
+
+def find_few_distinct(values: pa.Array, *, count_max: int, poll: Poll) -> pa.Array | None:
+    """The values without repetitions; None if there are more than so many."""
+    found = values.slice(0, _ITEMS_PER_POLL).unique()
+    for start in range(_ITEMS_PER_POLL, len(values), _ITEMS_PER_POLL):
+        if len(found) > count_max:
+            break
+        poll()
+        found = pa.concat_arrays([found, values.slice(start, _ITEMS_PER_POLL)]).unique()
+    return found if len(found) <= count_max else None
+
+
+def _convert_plain_items(items: Sequence[Value], kind: pa.DataType) -> pa.Array | None:
+    """The same, without a look at each item; None if the items are of several types."""
+    types = set(map(type, items))
+    if types in ({str}, {bool}):
+        return pa.array(items, kind)
+    if types == {float} and pa.types.is_floating(kind):
+        numbers = np.array(items, np.float64)
+        with np.errstate(over="ignore"):
+            nearest = numbers.astype(kind.to_pandas_dtype())
+        return pa.array(nearest[nearest == numbers])
+    if types == {int} and pa.types.is_integer(kind):
+        integers = np.array(items)
+        if integers.dtype != np.int64:
+            # Some do not fit 64 bits with a sign.
+            return None
+        low, high = _integer_bounds_of(kind)
+        return pa.array(integers[(integers >= low) & (integers <= high)]).cast(kind)
+    return None
+
+
+def _iter_fitting(items: Iterable[Value], kind: pa.DataType) -> Iterator[bool | int | float | str]:
     for item in items:
         if item is not None:
-            test = fit_constant(CompareOp.EQ, item, comparable_type_of(kind))
+            test = fit_constant(CompareOp.EQ, item, kind)
             if isinstance(test, Comparison):
                 yield test.value
 

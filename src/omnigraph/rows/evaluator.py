@@ -7,9 +7,10 @@ to fit an Arrow type before it is compared.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 from typing import Any, Final, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -24,9 +25,13 @@ from omnigraph.rows import text_predicates
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.comparison import (
     MIRRORED,
+    Poll,
     Values,
+    collect_matchable,
     compare_constant,
     compare_values,
+    do_not_poll,
+    find_few_distinct,
     is_constant_in,
     is_in_constants,
     is_in_lists,
@@ -34,6 +39,9 @@ from omnigraph.rows.comparison import (
 from omnigraph.schema.property_types import PropertyType
 
 Params: TypeAlias = Mapping[str, Value]
+
+# From so many items on, to convert a list again for each batch of rows would cost more than a test.
+_LONG_LIST_ITEMS: Final = 256
 
 _READS_ROWS = (
     typed_tree.PropertyValue,
@@ -44,6 +52,52 @@ _READS_ROWS = (
     typed_tree.AggregateValue,
     typed_tree.ColumnValue,
 )
+
+
+class RequestParams(dict[str, Value]):
+    """The parameters of a request, whose poll raises when the request must stop.
+
+    Whatever is given them can be stopped while it evaluates, however long a condition or a list is.
+    """
+
+    __slots__ = ("_matchable", "poll")
+
+    def __init__(self, values: Params, poll: Poll) -> None:
+        super().__init__(values)
+        self.poll = poll
+        # Long lists by identity, with themselves, so that no other list gets their identity.
+        self._matchable: dict[tuple[int, pa.DataType], tuple[Value, pa.Array]] = {}
+
+    def collect_matchable(self, items: tuple[Value, ...], kind: pa.DataType) -> pa.Array:
+        """The items that a column can hold; those of a long list are found once."""
+        known = self._matchable.get((id(items), kind))
+        if known is None:
+            known = items, collect_matchable(items, kind, self.poll)
+            if len(items) >= _LONG_LIST_ITEMS:
+                self._matchable[id(items), kind] = known
+        return known[1]
+
+
+def poll_of(params: Params) -> Poll:
+    """What to call between pieces of the work on a request."""
+    return params.poll if isinstance(params, RequestParams) else do_not_poll
+
+
+def find_matchable(items: Value, kind: pa.DataType, params: Params) -> pa.Array:
+    """The items of a constant list that a column can hold, in its (plain) type; none of null."""
+    assert items is None or isinstance(items, tuple)
+    if isinstance(params, RequestParams):
+        return params.collect_matchable(items or (), kind)
+    return collect_matchable(items or (), kind)
+
+
+def find_few_matchable(
+    items: Value, kind: pa.DataType, params: Params, *, count_max: int
+) -> pa.Array | None:
+    """The same ones without repetitions; None if there are more than so many."""
+    return find_few_distinct(
+        find_matchable(items, kind, params), count_max=count_max, poll=poll_of(params)
+    )
 
 
 class RowColumns(Protocol):
@@ -65,7 +119,7 @@ def evaluate(expr: Expr, rows: RowColumns, params: Params) -> Values | pa.Scalar
 
     The instant of the request is in `params` under `NOW_NAME`.
     """
-    found = _Evaluation(rows, params).evaluate_expression(expr)
+    found = _Evaluation(rows, params, poll_of(params)).evaluate_expression(expr)
     if not isinstance(found, ConstantResult):
         return found
     assert isinstance(expr.type, PropertyType)
@@ -74,12 +128,16 @@ def evaluate(expr: Expr, rows: RowColumns, params: Params) -> Values | pa.Scalar
 
 def is_constant(expr: Expr) -> bool:
     """Whether no row can change the value of an expression."""
+    if isinstance(expr, typed_tree.Constant):
+        return True
     return not isinstance(expr, _READS_ROWS) and all(map(is_constant, iter_children(expr)))
 
 
 def evaluate_constant(expr: Expr, params: Params) -> Value:
     """The value of an expression that reads no row."""
-    found = _Evaluation(_NoRows(), params).evaluate_expression(expr)
+    if isinstance(expr, typed_tree.Constant):
+        return expr.value
+    found = _Evaluation(_NoRows(), params, poll_of(params)).evaluate_expression(expr)
     assert isinstance(found, ConstantResult)
     return found.value
 
@@ -107,9 +165,19 @@ _UNKNOWN: Final = ConstantResult(None)
 class _Evaluation:
     rows: RowColumns
     params: Params
+    poll: Poll
+    # Long conditions ask for the same property many times.
+    columns: dict[tuple[str, str], Values] = field(default_factory=dict)
 
     def evaluate_expression(self, expr: Expr) -> _Value:
+        self.poll()
         return _EVALUATORS[type(expr)](self, expr)
+
+    def get_property(self, variable: str, name: str) -> Values:
+        found = self.columns.get((variable, name))
+        if found is None:
+            found = self.columns[variable, name] = self.rows.get_property(variable, name)
+        return found
 
 
 class _NoRows:
@@ -127,8 +195,10 @@ class _NoRows:
 
 def _evaluate_parameter(at: _Evaluation, expr: typed_tree.ParameterValue) -> ConstantResult:
     value = at.params[expr.name]
-    for text in value if isinstance(value, tuple) else (value,):
-        if isinstance(text, str) and not text.isascii():
+    texts: Any = value if isinstance(value, tuple) else (value,)  # Any: of one type, as declared
+    # A list may be long: the texts that need a look at each are rare.
+    if texts and isinstance(texts[0], str) and not all(map(str.isascii, texts)):
+        for text in texts:
             try:
                 text.encode()
             except UnicodeEncodeError as failure:
@@ -148,7 +218,7 @@ def _evaluate_list(at: _Evaluation, expr: typed_tree.ListOf) -> ConstantResult:
 
 
 def _evaluate_property(at: _Evaluation, expr: typed_tree.PropertyValue) -> Values:
-    return at.rows.get_property(expr.variable, expr.property)
+    return at.get_property(expr.variable, expr.property)
 
 
 def _evaluate_system_field(at: _Evaluation, expr: typed_tree.SystemValue) -> Values:
@@ -190,7 +260,7 @@ def _evaluate_member(at: _Evaluation, expr: typed_tree.Member) -> _Value:
         case ConstantResult(item), lists:
             return is_in_lists(item, lists)
         case item, ConstantResult(tuple(items)):
-            return is_in_constants(item, items)
+            return is_in_constants(item, find_matchable(items, item.type, at.params), at.poll)
         case item, lists:
             return is_in_lists(item, lists)
     raise AssertionError("every pair has a case")
@@ -205,7 +275,8 @@ def _evaluate_text_test(
     if isinstance(left, ConstantResult) and isinstance(right, ConstantResult):
         return ConstantResult(on_columns(pa.array([left.value]), right.value)[0].as_py())
     return on_columns(
-        *(side.value if isinstance(side, ConstantResult) else side for side in (left, right))
+        *(side.value if isinstance(side, ConstantResult) else side for side in (left, right)),
+        at.poll,
     )
 
 
@@ -222,19 +293,41 @@ def _evaluate_text_match(at: _Evaluation, expr: typed_tree.TextMatch) -> Values:
 
     query = constant_at(expr.query)
     assert query is None or isinstance(query, str)
-    texts = at.rows.get_property(expr.variable, expr.property)
-    return text_predicates.matches(texts, query, text_predicates.edits_of(expr, constant_at))
+    texts = at.get_property(expr.variable, expr.property)
+    edits = text_predicates.edits_of(expr, constant_at)
+    return text_predicates.matches(texts, query, edits, at.poll)
 
 
 # ---- logic ----
 
 
-def _evaluate_junction(
-    at: _Evaluation, operands: tuple[Expr, ...], join: Callable[..., Any]
-) -> _Value:
+def _evaluate_conjunction(at: _Evaluation, expr: typed_tree.AllOf) -> _Value:
+    return _join(map(at.evaluate_expression, expr.operands), pc.and_kleene)
+
+
+def _evaluate_disjunction(at: _Evaluation, expr: typed_tree.AnyOf) -> _Value:
+    """Tests of one property for many parts look through its texts together."""
+    others: list[Expr] = []
+    parts: dict[tuple[str, str], list[str]] = {}
+    for operand in expr.operands:
+        match operand:
+            case typed_tree.Substring(
+                typed_tree.PropertyValue(variable, name), typed_tree.Constant(str(part))
+            ):
+                parts.setdefault((variable, name), []).append(part)
+            case _:
+                others.append(operand)
+    tests = (
+        text_predicates.contains_any(at.get_property(*place), each, at.poll)
+        for place, each in parts.items()
+    )
+    return _join(chain(map(at.evaluate_expression, others), tests), pc.or_kleene)
+
+
+def _join(values: Iterable[_Value], join: Callable[..., Any]) -> _Value:
     # Any: a kernel gives a scalar for scalars and an array as soon as there is one.
-    values = [_to_truth_values(at.evaluate_expression(operand)) for operand in operands]
-    joined = reduce(join, values)
+    # One after the other, so that a long condition holds the truth of two operands at a time.
+    joined = reduce(join, map(_to_truth_values, values))
     return ConstantResult(joined.as_py()) if isinstance(joined, pa.Scalar) else joined
 
 
@@ -276,8 +369,8 @@ _EVALUATORS: Final[dict[type[Expr], Callable[[_Evaluation, Any], _Value]]] = {
         at, (expr.text, expr.prefix), text_predicates.has_prefix
     ),
     typed_tree.IsNull: _evaluate_null_test,
-    typed_tree.AllOf: lambda at, expr: _evaluate_junction(at, expr.operands, pc.and_kleene),
-    typed_tree.AnyOf: lambda at, expr: _evaluate_junction(at, expr.operands, pc.or_kleene),
+    typed_tree.AllOf: _evaluate_conjunction,
+    typed_tree.AnyOf: _evaluate_disjunction,
     typed_tree.Negation: _evaluate_negation,
     typed_tree.TextMatch: _evaluate_text_match,
     typed_tree.NearestScore: _raise_unsupported,

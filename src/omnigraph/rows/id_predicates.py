@@ -10,32 +10,39 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.query import typed_tree
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.typed_tree import Expr, Value
 from omnigraph.rows.columns import TableShape
-from omnigraph.rows.comparison import comparable_type_of, iter_matchable
+from omnigraph.rows.comparison import comparable_type_of, with_both_zeros
 from omnigraph.rows.entity_ids import compute_entity_ids
-from omnigraph.rows.evaluator import Params, evaluate_constant, is_constant
+from omnigraph.rows.evaluator import (
+    Params,
+    evaluate_constant,
+    find_few_matchable,
+    is_constant,
+    poll_of,
+)
 from omnigraph.rows.pushdown import column_of, iter_conjuncts
 from omnigraph.versioning.effects import ID_COLUMN
 
-# Lists for several members of a key multiply; beyond this they pin nothing.
+# Lists for several members of a key multiply; beyond this they pin nothing, nor do longer lists.
 COMBINATIONS_MAX = 100_000
 
+_NO_IDS = pa.array([], pa.utf8())
 # The ids in the order they were named, without repetitions.
-_Ids: TypeAlias = dict[str, None]
-# What the columns of an id may hold, where conditions say so.
-_Allowed: TypeAlias = dict[str, dict[Value, None]]
+_Ids: TypeAlias = pa.Array
+# The distinct values that the columns of an id may hold, where conditions say so.
+_Allowed: TypeAlias = dict[str, pa.Array]
 
 
 def find_candidate_ids(
     conditions: Iterable[Expr], shape: TableShape, params: Params
 ) -> pa.Array | None:
     """The ids outside of which no row satisfies the conditions; None when any row may."""
-    found = _collect_ids(tuple(conditions), shape, params)
-    return None if found is None else pa.array(list(found), pa.utf8())
+    return _collect_ids(tuple(conditions), shape, params)
 
 
 def find_equality_value(
@@ -71,43 +78,46 @@ def _fits(value: int, kind: pa.DataType) -> bool:
 def _collect_ids(conditions: Sequence[Expr], shape: TableShape, params: Params) -> _Ids | None:
     allowed: _Allowed = {}
     pins: list[_Ids] = []
+    poll = poll_of(params)
     for condition in iter_conjuncts(conditions):
+        poll()
         if is_constant(condition):
             if evaluate_constant(condition, params) is not True:
-                return {}
+                return _NO_IDS
         elif isinstance(condition, typed_tree.AnyOf):
             pins += _collect_disjunction_ids(condition, shape, params)
         else:
             _restrict(allowed, condition, shape, params)
     if ID_COLUMN in allowed:
-        pins.append({str(value): None for value in allowed[ID_COLUMN]})
+        pins.append(allowed[ID_COLUMN])
     pins += _build_key_ids(allowed, shape)
-    return (
-        reduce(lambda left, right: {id_: None for id_ in left if id_ in right}, pins)
-        if pins
-        else None
-    )
+    return reduce(_intersect, pins) if pins else None
+
+
+def _intersect(left: pa.Array, right: pa.Array) -> pa.Array:
+    """The values of the first that are in the second too."""
+    return left.filter(pc.is_in(left, value_set=right))
 
 
 def _collect_disjunction_ids(
     condition: typed_tree.AnyOf, shape: TableShape, params: Params
 ) -> list[_Ids]:
-    together: _Ids = {}
+    parts: list[_Ids] = []
     for operand in condition.operands:
         found = _collect_ids((operand,), shape, params)
         if found is None:
             return []
-        together |= found
-    return [together]
+        parts.append(found)
+    return [pa.concat_arrays(parts).unique()]
 
 
 def _build_key_ids(allowed: _Allowed, shape: TableShape) -> list[_Ids]:
     columns = list(shape.key.values())
     if not columns or not allowed.keys() >= set(columns):
         return []
-    values = [list(filter(_is_usable, allowed[column])) for column in columns]
-    if prod(map(len, values)) > COMBINATIONS_MAX:
+    if prod(len(allowed[column]) for column in columns) > COMBINATIONS_MAX:
         return []
+    values = [list(filter(_is_usable, allowed[column].to_pylist())) for column in columns]
     members = zip(*product(*values), strict=True) if all(values) else [()] * len(columns)
     kinds = [shape.schema.field(column).type for column in columns]
     arrays = [
@@ -115,7 +125,7 @@ def _build_key_ids(allowed: _Allowed, shape: TableShape) -> list[_Ids]:
         for each, kind in zip(members, kinds, strict=True)
     ]
     ids = compute_entity_ids(pa.table(arrays, names=columns), shape)
-    return [dict.fromkeys(ids.to_pylist())]
+    return [ids.combine_chunks().unique()]
 
 
 def _is_usable(value: Value) -> bool:
@@ -137,7 +147,9 @@ def _restrict(allowed: _Allowed, condition: Expr, shape: TableShape, params: Par
         return
     found = evaluate_constant(right, params)
     items = found if isinstance(condition, typed_tree.Member) else (found,)
-    assert items is None or isinstance(items, tuple)
-    possible = dict.fromkeys(iter_matchable(items or (), shape.schema.field(column).type))
-    known = allowed.get(column, possible)
-    allowed[column] = {value: None for value in known if value in possible}
+    kind = shape.schema.field(column).type
+    possible = find_few_matchable(items, kind, params, count_max=COMBINATIONS_MAX)
+    if possible is None:
+        return
+    known = allowed.get(column)
+    allowed[column] = possible if known is None else _intersect(known, with_both_zeros(possible))

@@ -18,8 +18,14 @@ from omnigraph.query import typed_tree
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.typed_tree import Expr, SystemName, Value
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
-from omnigraph.rows.comparison import MIRRORED, Comparison, fit_constant, iter_matchable
-from omnigraph.rows.evaluator import Params, evaluate_constant, is_constant
+from omnigraph.rows.comparison import MIRRORED, Comparison, fit_constant
+from omnigraph.rows.evaluator import (
+    Params,
+    evaluate_constant,
+    find_few_matchable,
+    is_constant,
+    poll_of,
+)
 from omnigraph.versioning.effects import ID_COLUMN
 
 SYSTEM_COLUMNS: Final = {
@@ -65,11 +71,12 @@ class _Sql:
 
 def push_down(conditions: Iterable[Expr], shape: TableShape, params: Params) -> PushedFilter:
     """Split conditions about rows of one type into a filter and the rest."""
-    writer = _SqlWriter(shape, params)
+    writer, poll = _SqlWriter(shape, params), poll_of(params)
     filters: list[str] = []
     rest: list[Expr] = []
     tests = 0
     for condition in iter_conjuncts(conditions):
+        poll()
         sql = writer.write_sql(condition)
         if sql is None or tests + sql.tests > TESTS_MAX or sql.depth > DEPTH_MAX:
             rest.append(condition)
@@ -173,9 +180,11 @@ def _write_member(writer: _SqlWriter, expr: typed_tree.Member) -> _Sql | None:
     items = writer.evaluate_operand(expr.items)
     if items is None:
         return _Sql("false", Fidelity.SAME_ROWS)
-    assert isinstance(items, tuple)
-    literals = [_write_literal(item, kind) for item in dict.fromkeys(iter_matchable(items, kind))]
-    if len(literals) > ITEMS_MAX or None in literals:
+    wanted = find_few_matchable(items, kind, writer.params, count_max=ITEMS_MAX)
+    if wanted is None:
+        return None
+    literals = [_write_literal(item, kind) for item in wanted.to_pylist()]
+    if None in literals:
         return None
     if not literals:
         return _Sql("false", Fidelity.SAME_ROWS)

@@ -7,6 +7,7 @@ none of them inside. Tokens never reach across a run, hence those of a text are 
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ def tokenize_texts(texts: Values, *, check: Callable[[], None] = lambda: None) -
     places: list[Codes] = []
     codes: list[Codes] = []
     done = 0
-    for block in _split_blocks(texts):
+    for block in split_blocks(texts):
         check()
         counts, runs = _split_runs(block)
         run_places = np.repeat(np.arange(done, done + len(block), dtype=np.int32), counts)
@@ -86,8 +87,8 @@ def _concatenate_codes(parts: list[Codes]) -> Codes:
     return np.concatenate(parts) if parts else np.empty(0, np.int32)
 
 
-def _split_blocks(texts: Values) -> Iterator[pa.Array]:
-    """The texts in pieces of about so many bytes, each at least one text."""
+def split_blocks(texts: Values, *, rows_max: int = sys.maxsize) -> Iterator[pa.Array]:
+    """The texts in pieces of about so many bytes, each at least one text and so many at most."""
     for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
         if not len(chunk):
             continue
@@ -95,7 +96,7 @@ def _split_blocks(texts: Values) -> Iterator[pa.Array]:
         start = 0
         while start < len(chunk):
             reach = np.searchsorted(offsets, offsets[start] + BLOCK_BYTES, side="right")
-            stop = min(max(int(reach) - 1, start + 1), len(chunk))
+            stop = min(max(int(reach) - 1, start + 1), start + rows_max, len(chunk))
             yield chunk.slice(start, stop - start)
             start = stop
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
-from functools import reduce
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial, reduce
 from itertools import repeat
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,37 +17,57 @@ from omnigraph.errors import ExecutionError
 from omnigraph.query.ast import TextFunction
 from omnigraph.query.tree_walk import iter_subexpressions
 from omnigraph.query.typed_tree import Expr, TextMatch, Value
-from omnigraph.rows.comparison import Values, flatten_chunks, to_numpy
-from omnigraph.rows.text_analysis import analyze_text, tokenize_texts
+from omnigraph.rows.comparison import Poll, Values, do_not_poll, flatten_chunks, to_numpy
+from omnigraph.rows.text_analysis import BLOCK_BYTES, analyze_text, split_blocks, tokenize_texts
 from omnigraph.rows.vocabulary import find_near_tokens
 
 # How many edits `fuzzy` forgives when it does not say.
 _FUZZY_EDITS = 2
 _OPTION_MAX = 2**32
+# One pattern looks for so many parts in the time of one or two; of 3,000 it takes a thousand times
+# as long, because its states no longer fit the memory that Arrow gives it.
+_PATTERN_PARTS_MAX: Final = 64
+_PATTERN_LETTERS_MAX: Final = 1_024
+# Pairs of texts that Python compares between two polls: each may take a microsecond.
+_PAIRS_PER_POLL: Final = 2**14
 
 
-def contains(text: str | Values, part: str | Values) -> Values:
+def contains(text: str | Values, part: str | Values, poll: Poll = do_not_poll) -> Values:
     """Where the text contains the part, letter for letter; null where either is null."""
     if isinstance(part, str) and not isinstance(text, str):
-        return pc.match_substring(text, part)
-    return _test_pairs(operator.contains, text, part)
+        return _test_blocks(text, lambda block: pc.match_substring(block, part), poll)
+    return _test_pairs(operator.contains, text, part, poll)
 
 
-def has_prefix(text: str | Values, prefix: str | Values) -> Values:
+def contains_any(texts: Values, parts: Sequence[str], poll: Poll = do_not_poll) -> Values:
+    """Where the text contains one of the parts, of which there is at least one; nulls stay null."""
+    found = []
+    for group in _group_parts(parts):
+        poll()
+        pattern = "|".join(map(re.escape, group))
+        found.append(
+            contains(texts, group[0], poll)
+            if len(group) == 1
+            else _test_blocks(texts, partial(pc.match_substring_regex, pattern=pattern), poll)
+        )
+    return reduce(pc.or_, found)
+
+
+def has_prefix(text: str | Values, prefix: str | Values, poll: Poll = do_not_poll) -> Values:
     """Where the text starts with the prefix, letter for letter; null where either is null."""
     if isinstance(prefix, str) and not isinstance(text, str):
-        return pc.starts_with(text, prefix)
-    return _test_pairs(str.startswith, text, prefix)
+        return _test_blocks(text, lambda block: pc.starts_with(block, prefix), poll)
+    return _test_pairs(str.startswith, text, prefix, poll)
 
 
-def matches(texts: Values, query: str | None, edits: int) -> pa.Array:
+def matches(texts: Values, query: str | None, edits: int, poll: Poll = do_not_poll) -> pa.Array:
     """Which texts have a token within so many edits of a token of the query; never null."""
     wanted = sorted(set(analyze_text(query or "")))
     found = np.zeros(len(texts), np.bool_)
     if wanted and len(texts):
         # Texts repeat, and cutting one into words costs more than telling whether it was met.
         distinct = flatten_chunks(texts).dictionary_encode()
-        tokens = tokenize_texts(distinct.dictionary)
+        tokens = tokenize_texts(distinct.dictionary, check=poll)
         is_wanted = np.zeros(len(tokens.vocabulary), np.bool_)
         is_wanted[find_near_tokens(pa.array(tokens.vocabulary, pa.utf8()), wanted, edits)] = True
         has_one = np.zeros(len(distinct.dictionary) + 1, np.bool_)
@@ -79,11 +101,46 @@ def evaluate_option(
     return value
 
 
+def _group_parts(parts: Sequence[str]) -> Iterator[list[str]]:
+    """The distinct parts, so few at a time that a pattern of them stays small."""
+    group: list[str] = []
+    for part in dict.fromkeys(parts):
+        letters = sum(map(len, group)) + len(part)
+        if group and (len(group) == _PATTERN_PARTS_MAX or letters > _PATTERN_LETTERS_MAX):
+            yield group
+            group = []
+        group.append(part)
+    yield group
+
+
+def _test_blocks(texts: Values, test: Callable[[Values], Values], poll: Poll) -> Values:
+    """A test of texts, of so many bytes between two polls."""
+    if texts.nbytes <= BLOCK_BYTES:
+        return test(texts)
+    found = []
+    for block in split_blocks(texts):
+        poll()
+        found.append(test(block))
+    return pa.chunked_array(found, pa.bool_())
+
+
 def _test_pairs(
-    test: Callable[[str, str], bool], left: str | Values, right: str | Values
-) -> pa.Array:
+    test: Callable[[str, str], bool], left: str | Values, right: str | Values, poll: Poll
+) -> Values:
     """A test of Python's own texts: Arrow has none whose second operand is a column."""
     sides = [flatten_chunks(side) if isinstance(side, Values) else side for side in (left, right)]
+    columns = [side for side in sides if not isinstance(side, str)]
+    longest = max(columns, key=lambda column: column.nbytes)
+    found, start = [], 0
+    for block in split_blocks(longest, rows_max=_PAIRS_PER_POLL):
+        poll()
+        pairs = [side if isinstance(side, str) else side.slice(start, len(block)) for side in sides]
+        found.append(_test_few_pairs(test, pairs))
+        start += len(block)
+    return pa.chunked_array(found, pa.bool_())
+
+
+def _test_few_pairs(test: Callable[[str, str], bool], sides: Sequence[str | pa.Array]) -> pa.Array:
     columns = [side for side in sides if not isinstance(side, str)]
     is_known = reduce(pc.and_, [column.is_valid() for column in columns])
     texts = [

@@ -36,6 +36,8 @@ LONG = (
     + " or ".join(f'$p.name = "somebody called {number}"' for number in range(60_000))
     + " } return { $p.name } }"
 )
+LISTED_AGES = "query q($l: [I64]) { match { $p: Person $p.age in $l } return { count($p) as n } }"
+LISTED_NAMES = LISTED_AGES.replace("I64", "String").replace(".age", ".name")
 # A busy machine may take its time; what is measured exactly is in `benchmarks/hostile.py`.
 SOON_S = 2.0
 
@@ -96,6 +98,42 @@ def test_time_counts_from_the_first_character(graph: Graph, text: str) -> None:
 def test_a_text_counts_as_memory(graph: Graph) -> None:
     with pytest.raises(ResourceLimitError, match="query_memory_bytes"):
         graph.branch().query(LONG, memory=64 * 2**20)
+
+
+@pytest.mark.parametrize("items", [list(range(50_000)), [f"p{n}" for n in range(50_000)]])
+def test_a_list_counts_as_memory(graph: Graph, items: list[object]) -> None:
+    text = LISTED_AGES if isinstance(items[0], int) else LISTED_NAMES
+    with pytest.raises(ResourceLimitError, match="query_memory_bytes"):
+        graph.branch().query(text, params={"l": items}, memory=2**20)
+    found = graph.branch().query(text, params={"l": items}, memory=64 * 2**20).to_pylist()
+    assert found == [{"n": PEOPLE}]
+
+
+class LateCancellation(Cancellation):
+    """Is cancelled as soon as a query has looked so many times."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__()
+        self._left = looks
+
+    @property
+    def is_cancelled(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+
+@pytest.mark.parametrize(
+    ("test", "word"),
+    [('not ($p.name contains "z{}")', " and "), ('$p.name starts_with "z{}"', " or ")],
+)
+def test_a_query_looks_at_its_time_between_the_operands_of_a_condition(
+    graph: Graph, test: str, word: str
+) -> None:
+    tests = word.join(map(test.format, range(500)))
+    text = f"query q() {{ match {{ $p: Person {tests} }} return {{ count($p) as n }} }}"
+    graph.branch().query(text)
+    with pytest.raises(QueryCancelledError):
+        graph.branch().query(text, cancel=LateCancellation(200))
 
 
 @pytest.mark.parametrize("text", [PRODUCT, LONG], ids=["running", "compiling"])

@@ -19,9 +19,10 @@ from omnigraph.query.ast import CompareOp
 from omnigraph.query.query_compiler import compile_query
 from omnigraph.query.query_parameters import bind_parameters
 from omnigraph.query.typed_tree import NOW_NAME, Compare, Constant, ParameterValue, SystemName
+from omnigraph.rows import evaluator
 from omnigraph.rows.columns import build_table_shape
-from omnigraph.rows.comparison import compare_values
-from omnigraph.rows.evaluator import evaluate, evaluate_constant, is_constant
+from omnigraph.rows.comparison import collect_matchable, compare_values
+from omnigraph.rows.evaluator import RequestParams, evaluate, evaluate_constant, is_constant
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.property_types import Scalar, make_scalar_type
 from unit.execution.items import PARAMETERS, Conditions, items_graph
@@ -32,6 +33,7 @@ ITEM = build_table_shape(GRAPH.accepted, TypeKey(TypeKind.NODE, "Item"))
 ITEMS = list(GRAPH.nodes["Item"].values())
 ROWS = physical_rows(ITEMS, ITEM)
 I64 = make_scalar_type(Scalar.I64)
+SOME = Conditions(Random(0)).params()
 
 
 @settings(max_examples=400)
@@ -126,7 +128,7 @@ def test_the_type_of_an_entity_is_a_column_like_any_other() -> None:
 
 
 def test_half_a_surrogate_pair_is_refused_with_its_place() -> None:
-    condition = _where("text = $s", {**Conditions(Random(0)).params(), "s": "ab\ud800"})
+    condition = _where("text = $s", {**SOME, "s": "ab\ud800"})
     with pytest.raises(ExecutionError, match="surrogate pair at character 2"):
         evaluate_conditions(ROWS, ITEM, [condition[0]], condition[1])
 
@@ -170,3 +172,50 @@ def _compared(op: CompareOp, left: Any, right: Any) -> bool:
     return bool(
         At({}, {})(Compare(op, Constant(left, typed_tree.F64), Constant(right, typed_tree.F64)))
     )
+
+
+@pytest.mark.parametrize("operand", ['text contains "z{}"', 'text starts_with "z{}"', "i64 = {}"])
+@pytest.mark.parametrize("word", [" or ", " and "])
+def test_a_long_condition_is_stopped_between_its_operands(operand: str, word: str) -> None:
+    condition, params = _where(word.join(map(operand.format, range(1_000))), SOME)
+    polls = 0
+
+    def poll() -> None:
+        nonlocal polls
+        polls += 1
+        if polls == 10:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        evaluate(condition, TypeRows(ROWS, ITEM), RequestParams(params, poll))
+
+
+def test_a_long_condition_asks_for_a_property_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    condition, params = _where(" or ".join(f'text = "z{number}"' for number in range(100)), SOME)
+    asked: list[str] = []
+    fetch = TypeRows.get_property
+
+    def get_property(rows: TypeRows, variable: str, name: str) -> pa.ChunkedArray:
+        asked.append(name)
+        return fetch(rows, variable, name)
+
+    monkeypatch.setattr(TypeRows, "get_property", get_property)
+    evaluate(condition, TypeRows(ROWS, ITEM), params)
+    assert asked == ["text"]
+
+
+def test_a_long_list_is_converted_once_for_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers_ = tuple(range(1_000))
+    column = typed_tree.PropertyValue(typed_tree.ROW, "i64", I64)
+    condition = typed_tree.Member(column, ParameterValue("l", _list_type()))
+    converted: list[int] = []
+
+    def collect(items: tuple[Any, ...], *rest: Any) -> pa.Array:
+        converted.append(len(items))
+        return collect_matchable(items, *rest)
+
+    monkeypatch.setattr(evaluator, "collect_matchable", collect)
+    params = RequestParams({"l": numbers_}, lambda: None)
+    for _ in range(3):
+        evaluate(condition, TypeRows(ROWS, ITEM), params)
+    assert converted == [1_000]

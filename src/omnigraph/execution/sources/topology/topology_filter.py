@@ -29,6 +29,9 @@ Levels: TypeAlias = npt.NDArray[np.uint8]
 _UNKNOWN: Final = np.uint8(1)
 _TRUE: Final = np.uint8(2)
 
+# When so small a part of the entities is left, further conditions are tested at those alone.
+_NARROWED_FACTOR: Final = 4
+
 # To find the code of a text takes an index of all of them: for a few rows it must be small.
 FEW_TEXTS: Final = 1_024
 
@@ -116,10 +119,15 @@ def _evaluate_at(entities: DenseEntities, condition: Expr, params: Params, at: D
     return to_numpy(_evaluate_values(condition, _SomeEntities(entities, at), params))
 
 
-def scan_mask(entities: DenseEntities, conditions: Iterable[Expr], params: Params) -> Mask:
+def scan_mask(entities: DenseEntities, conditions: Sequence[Expr], params: Params) -> Mask:
     """Which numbers have an entity that satisfies all conditions."""
     found = None if entities.is_alive is None else entities.is_alive.copy()
-    for condition in conditions:
+    for number, condition in enumerate(conditions):
+        if found is not None and np.count_nonzero(found) <= entities.size // _NARROWED_FACTOR:
+            kept = np.flatnonzero(found).astype(np.int32)
+            found = np.zeros(entities.size, np.bool_)
+            found[filter_candidates(entities, kept, conditions[number:], params)] = True
+            break
         truth = _evaluate_all(entities, condition, params)
         found = truth if found is None else found & truth
     return np.ones(entities.size, np.bool_) if found is None else found
@@ -180,11 +188,11 @@ def _evaluate_all(entities: DenseEntities, condition: Expr, params: Params) -> M
     found = compare_property(entities, condition, params, None)
     if found is not None:
         return found
-    if isinstance(condition, typed_tree.AllOf | typed_tree.AnyOf | typed_tree.Negation):
-        is_true: Mask = _evaluate_levels(entities, condition, params) == _TRUE
-        return is_true
     name = _find_text_property(entities, condition)
     if name is None:
+        if isinstance(condition, typed_tree.AllOf | typed_tree.AnyOf | typed_tree.Negation):
+            is_true: Mask = _evaluate_levels(entities, condition, params) == _TRUE
+            return is_true
         return to_numpy(_evaluate_values(condition, _AllEntities(entities), params))
     column = entities.get_column(name)
     assert isinstance(column, TextColumn)
@@ -193,23 +201,24 @@ def _evaluate_all(entities: DenseEntities, condition: Expr, params: Params) -> M
 
 def _evaluate_levels(entities: DenseEntities, condition: Expr, params: Params) -> Levels:
     """How true a condition is, for every number."""
+    name = _find_text_property(entities, condition)
     match condition:
+        case _ if name is not None:
+            column = entities.get_column(name)
+            assert isinstance(column, TextColumn)
+            return _levels_of(_evaluate_values(condition, _DistinctTexts(column), params)).take(
+                column.codes
+            )
         case typed_tree.AllOf():
-            parts = [_evaluate_levels(entities, each, params) for each in condition.operands]
+            parts = (_evaluate_levels(entities, each, params) for each in condition.operands)
             return reduce(np.minimum, parts)
         case typed_tree.AnyOf():
-            parts = [_evaluate_levels(entities, each, params) for each in condition.operands]
+            parts = (_evaluate_levels(entities, each, params) for each in condition.operands)
             return reduce(np.maximum, parts)
         case typed_tree.Negation():
             return _TRUE - _evaluate_levels(entities, condition.operand, params)
-    name = _find_text_property(entities, condition)
-    if name is None:
-        return _levels_of(_evaluate_values(condition, _AllEntities(entities), params))
-    column = entities.get_column(name)
-    assert isinstance(column, TextColumn)
-    return _levels_of(_evaluate_values(condition, _DistinctTexts(column), params)).take(
-        column.codes
-    )
+        case _:
+            return _levels_of(_evaluate_values(condition, _AllEntities(entities), params))
 
 
 def _levels_of(truth: Values) -> Levels:
