@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import omnigraph
-from hostile_reads import HOSTILE, SCHEMA, fill
+from hostile_reads import HOSTILE, SCHEMA, fill, params_of
 from omnigraph.errors import OmnigraphError
 
 TIMEOUT_S = 1.0
@@ -36,7 +36,7 @@ def main() -> int:
     ):
         fill(graph)
         for name, text in HOSTILE.items():
-            found = [_run(graph, text) for _ in range(repeat)]
+            found = [_run(graph, text, params_of(name)) for _ in range(repeat)]
             seconds = max(each for each, _ in found)
             late = max(0.0, seconds - TIMEOUT_S)
             too_late += late > LATE_MAX_S
@@ -50,10 +50,11 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def _run(graph: omnigraph.Graph, text: str) -> tuple[float, str]:
+def _run(graph: omnigraph.Graph, text: str, params: dict[str, object] | None) -> tuple[float, str]:
     started = time.monotonic()
     try:
-        outcome = f"{len(graph.branch().query(text, timeout=TIMEOUT_S))} rows"
+        found = graph.branch().query(text, params=params, timeout=TIMEOUT_S)
+        outcome = f"{len(found)} rows"
     except OmnigraphError as error:
         outcome = error.code
     return time.monotonic() - started, outcome

@@ -15,7 +15,7 @@ PEOPLE = 3_000
 CLIQUE = 400
 DOCUMENTS = 20_000
 SCHEMA = f"""
-node Person {{ name: String @key age: I64? bio: String? }}
+node Person {{ name: String @key age: I64? bio: String? born: DateTime? }}
 node Document {{ slug: String @key body: String @index vec: Vector({DIMENSION}) @index }}
 edge Knows: Person -> Person
 edge Likes: Person -> Person
@@ -62,6 +62,14 @@ def _repeated(text: str, count: int, between: str = "\n") -> str:
 _VECTOR = ", ".join(["0.5"] * DIMENSION)
 _DIFFER = "$v0.age != $v1.age  $v1.age != $v2.age  $v2.age != $v3.age"
 
+_LISTED = "query q($l: [{}]) {{ match {{ $p: Person $p.{} in $l }} return {{ count($p) as n }} }}"
+
+
+def _documents(test: str, count: int, between: str) -> str:
+    tests = _repeated(test, count, between)
+    return f"query q() {{ match {{ $d: Document {tests} }} return {{ $d.slug }} }}"
+
+
 HOSTILE: dict[str, str] = {
     "an or chain of a megabyte": _read(_repeated('$p.name = "x{}"', 50_000, " or ")),
     "a million characters of filters": _read(_repeated('$p.name != "x{}"', 50_000)),
@@ -99,4 +107,25 @@ HOSTILE: dict[str, str] = {
         f'{{ rrf(nearest($d.vec, [{_VECTOR}]), bm25($d.body, "graph lake house")) desc }} '
         "limit 20000 }"
     ),
+    "any of 3,000 parts of a text": _documents('$d.body contains "z{}"', 3_000, " or "),
+    "none of 3,000 parts of a text": _documents('not ($d.body contains "z{}")', 3_000, " and "),
+    "any of 3,000 parts of several texts": _documents(
+        '($d.body contains $d.slug and $d.slug != "z{}")', 3_000, " or "
+    ),
+    "a list of 1,500,000 integers": _LISTED.format("I64", "age"),
+    "a list of 1,500,000 texts": _LISTED.format("String", "name"),
+    "a list of 500,000 times": _LISTED.format("DateTime", "born"),
 }
+
+
+def params_of(name: str) -> dict[str, object] | None:
+    """The parameters of a hostile read, made anew: they are large."""
+    match name:
+        case "a list of 1,500,000 integers":
+            return {"l": list(range(1_500_000))}
+        case "a list of 1,500,000 texts":
+            return {"l": [f"n{number}" for number in range(1_500_000)]}
+        case "a list of 500,000 times":
+            return {"l": ["2024-05-06T07:08:09.5+02:00"] * 500_000}
+        case _:
+            return None
