@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from omnigraph.execution.batch import Batch, BoundEdges
 from omnigraph.execution.execution_context import ExecutionContext, Mask
 from omnigraph.execution.operators.batch_operations import (
     KeptVariables,
     add_variables,
+    concatenate_batches,
     count_row_bytes,
     filter_rows,
     prune_variables,
@@ -25,8 +28,8 @@ from omnigraph.execution.sorted_arrays import (
     pack_pairs,
 )
 from omnigraph.execution.sources.graph_source import DenseIds, Neighbours, RowIndices
-from omnigraph.query.logical_plan import Expand
-from omnigraph.query.tree_walk import variables_of
+from omnigraph.query.logical_plan import Expand, Operator
+from omnigraph.query.tree_walk import used_variables_of, variables_of
 from omnigraph.query.typed_tree import Expr
 
 # What a match costs beside the variables of its row: its place, its end, and its edge.
@@ -53,7 +56,7 @@ class ExpandOperator:
         own, self._others = _split_conditions(op)
         self._conditions = NodeFilter(reading, op.target, own) if own else None
 
-    def estimate_fan_out(self, batch: Batch) -> RowIndices | None:
+    def estimate_fan_out(self, batch: Batch) -> RowIndices:
         """How many matches each source has; for several hops, or if nobody knows, an estimate."""
         sources = batch.nodes[self._op.source]
         counts = None
@@ -184,6 +187,60 @@ class CloseOperator:
             pairs = pack_pairs(places, ends.take(rows_there))
             mask[rows_there] = is_among(pairs, pack_pairs(*found))
         return mask
+
+
+class IntersectOperator:
+    """Each row with each node that both of two sources reach; each row from the side of fewer.
+
+    A hub on one side is not walked around where the other side has few neighbours.
+    """
+
+    def __init__(
+        self, op: Expand, closing: Expand, reading: ExecutionContext, kept: KeptVariables
+    ) -> None:
+        used = used_variables_of(op) | used_variables_of(closing) | {op.target}
+        between = None if kept is None else kept | used
+        first = replace(closing, target_is_bound=False, conditions=op.conditions)
+        last = replace(op, target_is_bound=True, conditions=closing.conditions)
+        self._ways = [
+            (ExpandOperator(each, reading, between), CloseOperator(other, reading, kept))
+            for each, other in ((op, closing), (first, last))
+        ]
+
+    def estimate_fan_out(self, batch: Batch) -> RowIndices:
+        """How many neighbours the side of fewer has."""
+        fewest: RowIndices = self._count_sides(batch).min(axis=0)
+        return fewest
+
+    def run(self, batch: Batch) -> Batch:
+        """The rows with the target."""
+        sides = self._count_sides(batch).argmin(axis=0)
+        parts = []
+        for number, (expand, close) in enumerate(self._ways):
+            if number == 0 or np.any(sides == number):
+                rows = expand.run(filter_rows(batch, sides == number))
+                parts.append(close.run(rows))
+        return concatenate_batches(parts)
+
+    def _count_sides(self, batch: Batch) -> npt.NDArray[np.int64]:
+        return np.stack([expand.estimate_fan_out(batch) for expand, _ in self._ways])
+
+    @staticmethod
+    def is_for(op: Operator, closing: Operator) -> bool:
+        """Whether a traversal binds a node that the next one reaches from another source."""
+        return (
+            isinstance(op, Expand)
+            and isinstance(closing, Expand)
+            and not op.target_is_bound
+            and closing.target_is_bound
+            and closing.target == op.target != closing.source
+            and all(map(_is_plain, (op, closing)))
+        )
+
+
+def _is_plain(op: Expand) -> bool:
+    is_single = op.minimum == op.maximum == 1
+    return is_single and op.edge_variable is None and not op.is_selection
 
 
 class CloseEdgesOperator:

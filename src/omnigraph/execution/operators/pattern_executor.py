@@ -23,6 +23,7 @@ from omnigraph.execution.operators.expand_operator import (
     CloseEdgesOperator,
     CloseOperator,
     ExpandOperator,
+    IntersectOperator,
 )
 from omnigraph.execution.operators.filter_operator import FilterOperator, PhysicalOperator
 from omnigraph.execution.operators.join_keys import Equality, equality_of
@@ -146,7 +147,7 @@ class _ChainRunner:
         self, operators: Sequence[plans.Operator], *, needed: frozenset[str], is_set: bool = False
     ) -> BlockRows:
         """The rows of a block's operators; of a set, repetitions may be left out."""
-        steps = build_operators(operators, self, needed=needed, is_first=False)
+        steps = build_operators(operators, self, needed=needed, is_first=False, is_block=True)
         return partial(
             _OperatorPipeline(self.context, steps, _MorselSizer(None), is_set=is_set).iter_batches,
             0,
@@ -266,15 +267,23 @@ def build_operators(
     *,
     needed: KeptVariables,
     is_first: bool,
+    is_block: bool = False,
 ) -> list[PhysicalOperator]:
-    """The steps of operators; `is_first` says that nothing is bound before them."""
+    """The steps of operators; `is_first` says that nothing is bound before them.
+
+    Those of a block run in the order in which they are written, and so choose their side by row.
+    """
     building = _OperatorBuilder(
         runner, needed, [_PendingOperator(each, used_variables_of(each)) for each in operators]
     )
     steps: list[PhysicalOperator] = []
     for operator in building.iter_operators():
         runner.context.budget.check_interrupts()
-        if not isinstance(operator, plans.Scan):
+        closing = building.take_closing(operator) if is_block else None
+        if closing is not None:
+            assert isinstance(operator, plans.Expand)
+            steps.append(IntersectOperator(operator, closing, runner.context, building.kept))
+        elif not isinstance(operator, plans.Scan):
             steps.append(_build_operator(operator, runner, building.kept))
         elif is_first:
             steps.append(ScanOperator(operator, runner.context, building.kept))
@@ -339,6 +348,16 @@ class _OperatorBuilder:
         if self._needed is None:
             return None
         return self._needed.union(self._uses)
+
+    def take_closing(self, operator: plans.Operator) -> plans.Expand | None:
+        """The traversal that closes what the last operator opened, if it is the next one."""
+        if self._next not in self._pending:
+            return None
+        closing = self._parts[self._next].operator
+        if not isinstance(closing, plans.Expand) or not IntersectOperator.is_for(operator, closing):
+            return None
+        self._drop([self._next])
+        return closing
 
     def build_join(self, scan: plans.Scan) -> PhysicalOperator:
         """A step to a component that no traversal connects with what is bound already."""

@@ -9,6 +9,7 @@ from model.reading import Reader
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.execution_context import Mask
 from omnigraph.execution.operators import pattern_executor, semi_join_operator
+from omnigraph.execution.operators.expand_operator import ExpandOperator
 from omnigraph.execution.operators.pattern_executor import run_pattern
 from omnigraph.query.typed_tree import Value
 from unit.execution.items import items_graph
@@ -152,3 +153,50 @@ def test_a_block_about_one_variable_runs_once_for_each_node(
     monkeypatch.setattr(pattern_executor, "MORSEL_ROWS", 1_000)
     _names(graph, "$a: Person  $b: Person  exists { $a knows $b }")
     assert asked == [36]
+
+
+HUBS = """
+node Author { name: String @key }
+node Paper { name: String @key  year: I64 }
+edge Wrote: Author -> Paper
+edge Cites: Paper -> Paper
+"""
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "exists { $a wrote $q  $p cites $q }",
+        "exists { $p cites $q  $a wrote $q }",
+        "not { $a wrote $q  $p cites $q  $q.year > 5 }",
+        "count { $a wrote $q  $p cites $q } > 1",
+        "max($q.year) { $a wrote $q  $p cites $q } > 6",
+        "exists { $a wrote $q  $p cites $q  $q cites $r  $a wrote $r }",
+        "exists { $a wrote $q  $a wrote $q }",
+    ],
+)
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_a_cycle_of_a_block_does_not_walk_around_hubs(
+    monkeypatch: pytest.MonkeyPatch, block: str, is_counted: bool
+) -> None:
+    graph, papers = model_graph(HUBS), 40
+    add_nodes(graph, "Author", [{"name": name} for name in ("hub", "x", "y")])
+    add_nodes(graph, "Paper", [{"name": f"p{n}", "year": n % 10} for n in range(papers)])
+    wrote = [("hub", f"p{n}") for n in range(papers)] + [("x", "p1"), ("x", "p2"), ("y", "p3")]
+    cites = [(f"p{n}", f"p{n * 7 % papers}") for n in range(papers)]
+    # One paper cites all, and two authors wrote few: the side of fewer is not the same for all.
+    cites += [("p1", f"p{n}") for n in range(papers) if n != 7]
+    for name, edges in (("Wrote", wrote), ("Cites", cites)):
+        add_edges(graph, name, [{"@src": source, "@dst": target} for source, target in edges])
+    made: list[int] = []
+    run = ExpandOperator.run
+
+    def run_counted(operator: ExpandOperator, batch: Batch) -> Batch:
+        found = run(operator, batch)
+        made.append(found.num_rows)
+        return found
+
+    monkeypatch.setattr(ExpandOperator, "run", run_counted)
+    _names(graph, f"$a: Author  $a wrote $p  {block}", is_counted=is_counted)
+    if is_counted and "cites" in block:
+        assert sum(made) < papers**2 // 4
