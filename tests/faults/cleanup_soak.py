@@ -109,7 +109,7 @@ def _needed(graph: object, folder: Path) -> set[str]:
         for pin in graph.snapshot(commit).at.pins.values()  # type: ignore[attr-defined]
     }
     needed: set[str] = set()
-    for reference in {each for pin in pins for each in tables.references(pin)}:
+    for reference in {each for pin in pins for each in tables.list_references(pin)}:
         target = folder / reference
         found = target.rglob("*") if reference.endswith("/") else [target]
         needed |= {str(path.relative_to(folder)) for path in found if path.is_file()}

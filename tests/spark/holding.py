@@ -68,7 +68,7 @@ def run_held(held: Held) -> Any:
 class HeldScans(ScanSplits):
     """Scans of which one unit can be held after it was read."""
 
-    def unit(self, number: int) -> Iterator[pa.Table]:
+    def read_split(self, number: int) -> Iterator[pa.Table]:
         """The rows of one unit."""
         rows = list(super().read_split(number))
         hold(f"scan {number}")

@@ -58,7 +58,7 @@ class Held:
     folder: Path
 
     def run(self, units: Sequence[Any], task: Callable[[Any], Any], *, stage: str) -> list[Any]:
-        assert (task.__name__, stage) == ("attend", "write")
+        assert (task.__name__, stage) == ("run_tracked", "write")
         held = [FailingUnit(unit, str(self.folder)) for unit in units]
         return SparkRunner(self.spark).run(held, self.task, stage=stage)
 
