@@ -2,9 +2,9 @@
 
     python benchmarks/mutations.py [rows in the table] [statements ...]
 
-Both are one commit, measured in turns on the same branch. The first run of a text compiles it, the
-next one does not. Times are medians on the clock; ratios compare the work of all cores, because
-a clock also counts what other programs do meanwhile.
+Both are one commit, measured in turns on the same branch. Every turn has a text of its own: its
+first run compiles it, the next one does not. Times and ratios are those of medians on the clock:
+run it on a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -31,7 +30,7 @@ edge Knows: Person -> Person { weight: F64? }
 """
 ROWS: Final = 10_000
 STATEMENTS: Final = (200, 2_000)
-REPEATS: Final = 7
+REPEATS: Final = 25
 
 Texts = Callable[[int, int], list[str]]
 
@@ -86,31 +85,23 @@ def person(number: int) -> dict[str, Any]:
     return {"type": "Person", "data": {"name": f"p{number}", "age": 1, "city": f"c{number}"}}
 
 
-@dataclass(slots=True)
-class Times:
-    """Seconds of repeated work: on the clock, and of all cores together."""
-
-    clock: list[float] = field(default_factory=list)
-    cores: list[float] = field(default_factory=list)
-
-    def time(self, work: Callable[[], object]) -> None:
-        """Do something once more."""
-        clock, cores = time.perf_counter(), time.process_time()
-        work()
-        self.clock.append(time.perf_counter() - clock)
-        self.cores.append(time.process_time() - cores)
+def time_once(times: list[float], work: Callable[[], object]) -> None:
+    """Add the seconds that something takes."""
+    start = time.perf_counter()
+    work()
+    times.append(time.perf_counter() - start)
 
 
-def measure(main: Branch, make: Texts, rows: int, count: int) -> tuple[Times, Times, Times]:
-    """Mutations of new texts, of known ones, and loads, in turns."""
-    new, known, loads = Times(), Times(), Times()
+def measure(main: Branch, make: Texts, rows: int, count: int) -> tuple[list[float], ...]:
+    """The seconds of mutations of new texts, of known ones, and of loads, in turns."""
+    new, known, loads = list[float](), list[float](), list[float]()
     for repeat in range(REPEATS):
         start = repeat * count % max(rows - count, 1)
         text = "query m() {\n" + "\n".join(make(start, count)) + f"\n}} // {repeat}"
         records = [person(number) for number in range(start, start + count)]
         for times in (new, known):
-            times.time(partial(main.mutate, text))
-            loads.time(partial(main.load, records, mode="merge"))
+            time_once(times, partial(main.mutate, text))
+            time_once(loads, partial(main.load, records, mode="merge"))
     return new, known, loads
 
 
@@ -132,12 +123,12 @@ def main(arguments: Sequence[str]) -> None:
     Console(width=120).print(table)
 
 
-def cells(new: Times, known: Times, loads: Times) -> Iterator[str]:
-    """Medians on the clock, and ratios of the work of the cores."""
+def cells(new: list[float], known: list[float], loads: list[float]) -> Iterator[str]:
+    """Medians, and how many times the load takes."""
     for times in (new, known, loads):
-        yield f"{median(times.clock) * 1_000:.1f}"
+        yield f"{median(times) * 1_000:.1f}"
     for times in (new, known):
-        yield f"{median(times.cores) / median(loads.cores):.2f}"
+        yield f"{median(times) / median(loads):.2f}"
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import Enum, StrEnum, auto
 from typing import NamedTuple
 
@@ -94,27 +95,34 @@ def lex(source: Source, poll: Poll = lambda: None) -> Tokens:
     text = source.text
     tokens: list[Token] = []
     comments: list[Comment] = []
-    previous_end = 0
     for number, found in enumerate(_PATTERN.finditer(text)):
         if number % _POLL_TOKENS == 0:
             poll()
         group = found.lastindex
         assert group is not None
-        start, end = found.span(group)
         kind = _ORDINARY.get(group)
         if kind is not None:
-            tokens.append(_make_tuple(Token, (kind, text[start:end], start, end)))
+            place = (kind, found[group], found.start(group), found.end())
+            tokens.append(_make_tuple(Token, place))
         elif group == _COMMENT:
-            is_own_line = previous_end == 0 or text.find("\n", previous_end, start) >= 0
-            comments.append(Comment(text[start:end], start, end, is_own_line))
+            comments.append(_make_comment(found, tokens, comments))
         else:
             if group == _UNTERMINATED:
+                start = found.start(group)
                 opening = text[start : start + 2]
                 tokens.append(Token(TokenKind.UNTERMINATED, opening, start, len(text)))
             break
-        previous_end = end
     tokens.append(Token(TokenKind.END, "", len(text), len(text)))
     return Tokens(source, tuple(tokens), tuple(comments))
+
+
+def _make_comment(
+    found: re.Match[str], tokens: Sequence[Token], comments: Sequence[Comment]
+) -> Comment:
+    start, end = found.span(_COMMENT)
+    before = max((last[-1].end for last in (tokens, comments) if last), default=0)
+    is_own_line = before == 0 or found.string.find("\n", before, start) >= 0
+    return Comment(found[_COMMENT], start, end, is_own_line)
 
 
 def decode_source(

@@ -18,6 +18,8 @@ INTEGER_MAX = 2**63 - 1
 
 _NUMBER_HINT = "a number is digits, or digits '.' digits; numbers have no exponent and no unit"
 _ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
+# Bound once: to look a member up in its enum takes Python longer than to compare it.
+_STRING, _INTEGER, _END = TokenKind.STRING, TokenKind.INTEGER, TokenKind.END
 
 
 class ParseFailure(Exception):
@@ -72,14 +74,14 @@ class Cursor:
     def advance(self) -> Token:
         """Read one token; the end is never passed."""
         token = self._tokens[self.at]
-        if token.kind is not TokenKind.END:
+        if token.kind is not _END:
             self.at += 1
         return token
 
     @property
     def is_at_end(self) -> bool:
         """Whether everything has been read."""
-        return self.token.kind is TokenKind.END
+        return self.token.kind is _END
 
     @property
     def is_first_on_line(self) -> bool:
@@ -116,12 +118,12 @@ class Cursor:
 
     def expect_string(self, what: str) -> tuple[str, Span]:
         """Read a string and give its decoded value."""
-        token = self.expect_kind(TokenKind.STRING, what)
+        token = self.expect_kind(_STRING, what)
         return self.unescape(token), token.span
 
     def expect_integer(self, what: str, *, maximum: int = INTEGER_MAX) -> int:
         """Read an unsigned integer within a bound."""
-        token = self.expect_kind(TokenKind.INTEGER, what)
+        token = self.expect_kind(_INTEGER, what)
         value = int(token.text) if len(token.text) <= INTEGER_DIGITS_MAX else maximum + 1
         if value > maximum:
             self.report(token.span, f"integer is larger than {maximum}")

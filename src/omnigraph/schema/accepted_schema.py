@@ -35,6 +35,9 @@ class TypeKind(StrEnum):
     NODE = "node"
     EDGE = "edge"
 
+    # That of an enum calls Python code, and tables are looked up by kinds all the time.
+    __hash__ = str.__hash__
+
 
 # Where the types of each kind stand in a document.
 SECTIONS = {TypeKind.INTERFACE: "interfaces", TypeKind.NODE: "nodes", TypeKind.EDGE: "edges"}

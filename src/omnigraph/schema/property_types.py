@@ -116,7 +116,10 @@ class PropertyType:
         """The same type with another nullability."""
         if self.is_nullable is is_nullable:
             return self
-        return PropertyType(self.value, is_nullable)
+        value = self.value
+        if isinstance(value, ScalarType):
+            return make_scalar_type(value.scalar, is_nullable=is_nullable)
+        return PropertyType(value, is_nullable)
 
 
 @cache

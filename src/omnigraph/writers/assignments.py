@@ -36,6 +36,7 @@ _HINTS: Final = {
     "required": "give it a value, or declare its type with `?`",
     "value": "pass a value that the type of the property can hold",
 }
+_NUMBERS = (int, float)
 _BLOB_PREFIX = "base64:"
 _ARROW_NAMES = {
     Scalar.I32: "Int32",
@@ -132,7 +133,7 @@ def _require_items(value: typed_tree.Value) -> tuple[typed_tree.Value, ...]:
 def _coerce_scalar(value: typed_tree.Value, scalar: Scalar) -> typed_tree.Value:
     if scalar not in NUMERIC:
         return value
-    assert isinstance(value, int | float), "the checker lets nothing else through"
+    assert isinstance(value, _NUMBERS), "the checker lets nothing else through"
     try:
         return coerce_number(value, scalar)
     except InvalidNumberError as misfit:

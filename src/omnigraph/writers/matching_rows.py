@@ -82,8 +82,7 @@ class SharedRows:
         self.values.setdefault(value, len(self.values))
 
     def __contains__(self, value: str | int) -> bool:
-        number = self.values[value]
-        return bool(self._borders[number] < self._borders[number + 1])
+        return self._are_found[self.values[value]]
 
     def select_rows(self, values: Iterable[str | int], *, blobs: Sequence[str] = ()) -> pa.Table:
         """The rows of some values in that order: all columns, of blobs only these, and `_rowid`."""
@@ -114,6 +113,12 @@ class SharedRows:
     @cached_property
     def _order(self) -> _Positions:
         return np.argsort(self._value_numbers, kind="stable")
+
+    @cached_property
+    def _are_found(self) -> list[bool]:
+        """Whether there is a row of each value."""
+        found: list[bool] = (np.diff(self._borders) > 0).tolist()
+        return found
 
     @cached_property
     def _borders(self) -> _Positions:

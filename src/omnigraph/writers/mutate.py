@@ -46,6 +46,8 @@ from omnigraph.writers.pending_rows import PendingRows
 from omnigraph.writers.validate import build_edge_reads
 from omnigraph.writers.validate.reference_rule import ends_of
 
+_KEY_CELLS = (bool, int, float, str)
+
 
 @dataclass(frozen=True, slots=True)
 class MutationChange:
@@ -282,7 +284,7 @@ def _derive_entity_id(
 
 
 def _format_key_member(type_: NodeType | EdgeType, name: str, cell: Cell) -> str:
-    assert isinstance(cell, bool | int | float | str), "a key member is a scalar, and not null"
+    assert isinstance(cell, _KEY_CELLS), "a key member is a scalar, and not null"
     if name in (SOURCE, TARGET):
         return str(cell)
     return format_canonical(cell, type_.properties[name].type)

@@ -12,9 +12,9 @@ from omnigraph.schema.schema_compiler import load_catalog
 
 CATALOG = load_catalog("node Person { name: String @key  age: I32?  city: String? }")
 STATEMENTS = {
-    "update": ('update Person set {{ age: {0} }} where name = "p{0}"', 200),
+    "update": ('update Person set {{ age: {0} }} where name = "p{0}"', 170),
     "insert": ('insert Person {{ name: "p{0}", age: {0}, city: "c{0}" }}', 190),
-    "delete": ('delete Person where name = "p{0}"', 130),
+    "delete": ('delete Person where name = "p{0}"', 105),
 }
 
 

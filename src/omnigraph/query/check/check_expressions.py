@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import assert_never, cast, get_args
+from typing import assert_never, get_args
 
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.source_text import Span
+from omnigraph.lang.tree_nodes import tree_node
 from omnigraph.query import ast, typed_tree
 from omnigraph.query.check import check_operators
 from omnigraph.query.check.check_context import CheckContext
@@ -51,7 +52,8 @@ Leaf = Callable[[LeafExpr], typed_tree.Expr | None]
 Operator = (
     ast.Comparison | ast.TextTest | ast.Membership | ast.NullTest | ast.And | ast.Or | ast.Not
 )
-# Looked up by type: whether something is one of a union takes Python a look at each member.
+# Python takes long to tell whether something is one of a union.
+_NUMBERS = (int, float)
 _LITERALS = frozenset(get_args(ast.Literal))
 _OPERATORS = frozenset(get_args(Operator))
 
@@ -61,14 +63,14 @@ def check_expression(context: CheckContext, expr: ast.Expr, leaf: Leaf) -> typed
     context.collector.poll()
     kind = type(expr)
     if kind in _LITERALS:
-        return check_literal(context, cast(ast.Literal, expr))  # the table says so
+        return check_literal(context, expr)  # type: ignore[arg-type]  # by its table
     if kind in _OPERATORS:
-        return _check_operator(context, cast(Operator, expr), leaf)  # the table says so
+        return _check_operator(context, expr, leaf)  # type: ignore[arg-type]  # by its table
     if isinstance(expr, ast.Variable) and expr.name in context.parameters:
         return find_parameter_value(context, expr.name)
     if isinstance(expr, ast.Now):
         return typed_tree.NowValue()
-    return leaf(cast(LeafExpr, expr))  # all that is left
+    return leaf(expr)  # type: ignore[arg-type]  # all that is left
 
 
 def _check_operator(context: CheckContext, expr: Operator, leaf: Leaf) -> typed_tree.Expr | None:
@@ -149,7 +151,7 @@ def refuse_leaf(context: CheckContext, refusal: Refusal, expr: LeafExpr) -> None
     context.report_error(refusal.code, expr.span, refusal.message, hint=refusal.hint)
 
 
-@dataclass(frozen=True, slots=True)
+@tree_node(frozen=True, slots=True)
 class Target:
     """The property that gets a constant, and how messages name it."""
 
@@ -283,7 +285,7 @@ def _coerce_items(items: Sequence[typed_tree.Expr], scalar: Scalar) -> tuple[typ
 
 
 def _coerce_value(value: typed_tree.Value, scalar: Scalar) -> typed_tree.Value:
-    if scalar not in NUMERIC or isinstance(value, bool) or not isinstance(value, int | float):
+    if scalar not in NUMERIC or isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return value
     try:
         return coerce_number(value, scalar)

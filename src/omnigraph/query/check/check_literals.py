@@ -25,6 +25,9 @@ from omnigraph.schema.property_values import (
     parse_datetime,
 )
 
+# Bound once: to look a member up in its enum takes Python longer than to compare it.
+_BLOB = Scalar.BLOB
+_I64 = make_scalar_type(Scalar.I64)
 LiteralValue = typed_tree.Constant | typed_tree.ListOf
 
 
@@ -32,7 +35,7 @@ def check_literal(context: CheckContext, literal: ast.Literal) -> LiteralValue |
     """The value of a literal at its natural type; a list with parameters stays a list of items."""
     match literal:
         case ast.IntegerLiteral(value):
-            return typed_tree.Constant(value, make_scalar_type(Scalar.I64))
+            return typed_tree.Constant(value, _I64)
         case ast.FloatLiteral():
             return _check_float(context, literal)
         case ast.StringLiteral(text):
@@ -83,7 +86,7 @@ def scalar_of(value: typed_tree.Expr) -> Scalar | None:
 
 def are_compatible(left: Scalar | None, right: Scalar | None) -> bool:
     """Whether values of two base types can be compared: the same type, or both numbers."""
-    if left is None or right is None or left is Scalar.BLOB or right is Scalar.BLOB:
+    if left is None or right is None or left is _BLOB or right is _BLOB:
         return False
     return left is right or (left in NUMERIC and right in NUMERIC)
 

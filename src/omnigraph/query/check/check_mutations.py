@@ -30,7 +30,7 @@ _FIELD_HINTS = {
     typed_tree.SystemName.DST: "an insert names the target of the edge 'to'",
     typed_tree.SystemName.TYPE: "the type is the one that is inserted",
 }
-_AMBIGUOUS_WORDS = ("true", "false")
+_AMBIGUOUS_WORDS = frozenset({"true", "false"})
 
 
 def check_mutations(
@@ -261,14 +261,14 @@ def _check_own_property(
 
 def _is_ambiguous(context: CheckContext, target: NodeType | EdgeType, condition: ast.Expr) -> bool:
     """Whether `true` or `false` could mean a property: guessing could delete the wrong rows."""
-    names = [word for word in _AMBIGUOUS_WORDS if word in target.properties]
+    names = _AMBIGUOUS_WORDS & target.properties.keys()
     literal = next(_iter_boolean_literals(condition), None) if names else None
     if literal is None:
         return False
     context.report_error(
         "T46",
         literal.span,
-        f"{target.name} has a property '{names[0]}', so a Boolean literal is ambiguous here",
+        f"{target.name} has a property '{max(names)}', so a Boolean literal is ambiguous here",
         hint="pass the Boolean as a parameter",
     )
     return True

@@ -28,6 +28,8 @@ from omnigraph.schema.property_types import (
     make_scalar_type,
 )
 
+_EQUALITIES = (ast.CompareOp.EQ, ast.CompareOp.NE)
+_BOOL = Scalar.BOOL
 _MAYBE = typed_tree.BOOL.as_nullable()
 Operand = tuple[typed_tree.Expr | None, Span]
 _ORDERED = NUMERIC | {Scalar.STRING, Scalar.BOOL, Scalar.DATE, Scalar.DATETIME}
@@ -48,28 +50,33 @@ def check_comparison(
     """`left op right`."""
     if left is None or right is None:
         return None
-    if not _is_scalar(context, left, comparison.left.span):
-        return None
-    if not _is_scalar(context, right, comparison.right.span):
-        return None
     left_scalar, right_scalar = scalar_of(left), scalar_of(right)
     if not are_compatible(left_scalar, right_scalar):
+        _refuse_comparison(context, comparison, left, right)
+        return None
+    if comparison.op in _EQUALITIES:
+        _warn_of_mismatches(context, left, (right, comparison.right.span))
+        _warn_of_mismatches(context, right, (left, comparison.left.span))
+    if left_scalar is not right_scalar:
+        left, right = coerce_literal(left, right_scalar), coerce_literal(right, left_scalar)
+    return typed_tree.Compare(comparison.op, left, right, truth_type_of(left, right))
+
+
+def _refuse_comparison(
+    context: CheckContext,
+    comparison: ast.Comparison,
+    left: typed_tree.Expr,
+    right: typed_tree.Expr,
+) -> None:
+    if not _is_scalar(context, left, comparison.left.span):
+        return
+    if _is_scalar(context, right, comparison.right.span):
         context.report_error(
             "T7",
             comparison.span,
             f"cannot compare {left.type} with {right.type}",
             hint=_suggest_conversion(left, right),
         )
-        return None
-    if comparison.op in (ast.CompareOp.EQ, ast.CompareOp.NE):
-        _warn_of_mismatches(context, left, (right, comparison.right.span))
-        _warn_of_mismatches(context, right, (left, comparison.left.span))
-    return typed_tree.Compare(
-        comparison.op,
-        coerce_literal(left, right_scalar),
-        coerce_literal(right, left_scalar),
-        truth_type_of(left, right),
-    )
 
 
 def _warn_of_mismatches(context: CheckContext, value: typed_tree.Expr, other: Operand) -> None:
@@ -224,7 +231,7 @@ def truth_type_of(*operands: typed_tree.Expr) -> PropertyType:
 
 def is_boolean(value: typed_tree.Expr) -> bool:
     """Whether an expression is true, false, or perhaps null."""
-    return scalar_of(value) is Scalar.BOOL
+    return scalar_of(value) is _BOOL
 
 
 def element_of(value: typed_tree.Expr) -> Scalar | None:

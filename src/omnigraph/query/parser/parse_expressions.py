@@ -51,7 +51,10 @@ COMPARE_OPS = {op.value: op for op in CompareOp}
 _TEXT_OPS = {op.value: op for op in TextOp}
 _INFIX_WORDS = frozenset({"in", "is", *_TEXT_OPS})
 _OPERATORS = frozenset({"and", "or", *COMPARE_OPS, *_INFIX_WORDS})
-_LITERAL_KINDS = (TokenKind.STRING, TokenKind.INTEGER, TokenKind.FLOAT)
+# Bound once: to look a member up in its enum takes Python longer than to compare it.
+_WORD, _VARIABLE, _PUNCTUATION = TokenKind.WORD, TokenKind.VARIABLE, TokenKind.PUNCTUATION
+_STRING, _INTEGER = TokenKind.STRING, TokenKind.INTEGER
+_LITERAL_KINDS = (_STRING, _INTEGER, TokenKind.FLOAT)
 _OPERAND_MARKS = frozenset("([@")
 _VALUE = "a value"
 
@@ -75,7 +78,7 @@ def parse_expr(cursor: QueryCursor) -> Expr:
 def expect_expr(cursor: QueryCursor, what: str) -> None:
     """Fail, saying what was expected, where no expression can start."""
     token = cursor.token
-    is_mark = token.kind is TokenKind.PUNCTUATION and token.text not in _OPERAND_MARKS
+    is_mark = token.kind is _PUNCTUATION and token.text not in _OPERAND_MARKS
     if is_mark or token.kind is TokenKind.UNKNOWN:
         _fail_value(cursor, what)
 
@@ -111,7 +114,7 @@ def _parse_comparison(cursor: QueryCursor) -> Expr:
     start = cursor.token.start
     left = _parse_operand(cursor)
     token = cursor.token
-    if token.kind is TokenKind.PUNCTUATION:
+    if token.kind is _PUNCTUATION:
         op = COMPARE_OPS.get(token.text)
         if op is None:
             return left
@@ -151,7 +154,7 @@ def _is_at_operator(cursor: QueryCursor, word: str) -> bool:
 
 def _is_at_infix_word(cursor: QueryCursor) -> bool:
     token = cursor.token
-    if token.text not in _INFIX_WORDS or token.kind is not TokenKind.WORD:
+    if token.text not in _INFIX_WORDS or token.kind is not _WORD:
         return False
     if cursor.is_mark_at(1, ":"):
         return False
@@ -167,17 +170,17 @@ def _parse_operand(cursor: QueryCursor) -> Expr:
     cursor.collector.poll()
     token = cursor.token
     kind = token.kind
-    if kind is TokenKind.VARIABLE:
+    if kind is _VARIABLE:
         return _parse_access(cursor)
-    if kind is TokenKind.WORD:
+    if kind is _WORD:
         return _parse_word(cursor)
-    if kind is TokenKind.PUNCTUATION and token.text == "(":
+    if kind is _PUNCTUATION and token.text == "(":
         cursor.advance()
         with cursor.enter_nesting():
             inner = parse_expr(cursor)
         cursor.expect(")")
         return inner
-    if kind is TokenKind.PUNCTUATION and token.text == "@":
+    if kind is _PUNCTUATION and token.text == "@":
         cursor.advance()
         name = cursor.expect_adjacent_ident("a system field")
         return SystemField(name.text, cursor.build_span(token.start))
@@ -187,7 +190,7 @@ def _parse_operand(cursor: QueryCursor) -> Expr:
 def parse_variable(cursor: QueryCursor, what: str = "a variable") -> Variable:
     """Read `$name`."""
     token = cursor.token
-    if token.kind is not TokenKind.VARIABLE:
+    if token.kind is not _VARIABLE:
         cursor.fail(what)
     cursor.advance()
     return Variable(token.text[1:], token.span)
@@ -227,8 +230,10 @@ def _parse_word(cursor: QueryCursor) -> Expr:
             f"'{word} {{ }}' is a clause of its own and cannot stand inside an expression",
             hint=_suggest_block(cursor),
         )
-    name = cursor.expect_ident(_VALUE)
-    return Identifier(word, name.span)
+    if word[0].isupper():
+        cursor.expect_ident(_VALUE)
+    cursor.at += 1
+    return Identifier(word, token.span)
 
 
 def _suggest_block(cursor: QueryCursor) -> str:
@@ -267,10 +272,10 @@ def _parse_reserved(cursor: QueryCursor) -> Identifier:
 
 def _parse_literal(cursor: QueryCursor, *, expected: str) -> Expr:
     token = cursor.token
-    if token.kind is TokenKind.STRING:
+    if token.kind is _STRING:
         cursor.at += 1
         return StringLiteral(cursor.unescape(token), token.span)
-    if token.kind is TokenKind.INTEGER:
+    if token.kind is _INTEGER:
         return IntegerLiteral(cursor.expect_integer(expected), token.span)
     if token.kind is TokenKind.FLOAT:
         cursor.advance()
@@ -299,12 +304,12 @@ def _parse_list(cursor: QueryCursor) -> ListLiteral:
 def _parse_list_item(cursor: QueryCursor) -> Expr:
     cursor.collector.poll()
     token = cursor.token
-    if token.kind is TokenKind.VARIABLE:
+    if token.kind is _VARIABLE:
         variable = parse_variable(cursor)
         if cursor.is_at("."):
             cursor.refuse(token.span, "a list holds literals and parameters, no properties")
         return variable
-    if token.kind is TokenKind.WORD:
+    if token.kind is _WORD:
         if token.text in ("true", "false"):
             cursor.advance()
             return BooleanLiteral(token.text == "true", token.span)

@@ -20,6 +20,9 @@ _OPENERS = frozenset("{([")
 _CLOSERS = frozenset("})]")
 _SECTIONS = frozenset({"match", "return", "order"})
 
+# Bound once: to look a member up in its enum takes Python longer than to compare it.
+_WORD = TokenKind.WORD
+
 Member = TypeVar("Member")
 
 
@@ -51,7 +54,7 @@ class QueryCursor(Cursor):
 
     def is_word_at(self, ahead: int) -> bool:
         """Whether a later token is a word."""
-        return self.peek(ahead).kind is TokenKind.WORD
+        return self.peek(ahead).kind is _WORD
 
     def is_mark_at(self, ahead: int, *marks: str) -> bool:
         """Whether a later token is one of these punctuation marks."""
@@ -71,7 +74,7 @@ class QueryCursor(Cursor):
     def expect_ident(self, what: str) -> Name:
         """Read a word that starts with a lower-case letter or `_`."""
         token = self._tokens[self.at]
-        if token.kind is not TokenKind.WORD:
+        if token.kind is not _WORD:
             self.fail(what)
         if token.text[0].isupper():
             hint = self.find_dialect_hint() or "such a name starts with a lower-case letter or '_'"
@@ -82,7 +85,7 @@ class QueryCursor(Cursor):
     def expect_type_name(self, what: str) -> Name:
         """Read a word that starts with an upper-case letter."""
         token = self._tokens[self.at]
-        if token.kind is not TokenKind.WORD:
+        if token.kind is not _WORD:
             self.fail(what)
         if not token.text[0].isupper():
             hint = self.find_dialect_hint() or "a type name starts with an upper-case letter"
@@ -144,13 +147,15 @@ class QueryCursor(Cursor):
         self, owner: str, parse: Callable[[QueryCursor], Member]
     ) -> tuple[Member, ...]:
         """Read `{ member … }`; a member that fails is reported and left out."""
-        opening = self.expect("{", what=f"'{{' after {owner}").span
+        opening = self.token
+        if not self.accept("{"):
+            self.fail(f"'{{' after {owner}")
         found: list[Member] = []
         is_whole = True
         with self.enter_nesting():
             while not self.accept("}"):
                 if self._is_beyond_block():
-                    self._leave_unclosed(owner, opening, is_reported=is_whole)
+                    self._leave_unclosed(owner, opening.start, is_reported=is_whole)
                     break
                 self.collector.poll()
                 started = self.at
@@ -226,16 +231,16 @@ class QueryCursor(Cursor):
 
     def _is_beyond_block(self) -> bool:
         token = self._tokens[self.at]
-        if token.kind is not TokenKind.WORD:
+        if token.kind is not _WORD:
             return token.kind is TokenKind.END
         return (token.text in _SECTIONS and self.is_mark_at(1, "{")) or self.is_at_query
 
-    def _leave_unclosed(self, owner: str, opening: Span, *, is_reported: bool) -> None:
+    def _leave_unclosed(self, owner: str, opening: int, *, is_reported: bool) -> None:
         token = self.token
         # One missing brace leaves every enclosing block unclosed at the same token.
         if is_reported and self._unclosed_at != self.at:
             found = "the end of the file" if self.is_at_end else f"'{token.text}'"
-            line = self.collector.source.locate(opening.start).line
+            line = self.collector.source.locate(opening).line
             self.report(
                 token.span,
                 f"expected '}}' to close {owner}, found {found}",

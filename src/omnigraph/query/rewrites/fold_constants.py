@@ -19,6 +19,7 @@ from omnigraph.query.typed_tree import (
     Expr,
     IsNull,
     Negation,
+    PropertyValue,
     TextMatch,
     Value,
 )
@@ -46,8 +47,20 @@ def fold_constants(plan: ReadPlan, _catalog: Catalog) -> ReadPlan:
 
 def fold_conditions(conditions: Iterable[Expr]) -> tuple[Expr, ...]:
     """Conditions with their constant parts folded, without those that are always true."""
-    folded = (map_expression(each, _fold_expression) for each in conditions)
-    return tuple(each for each in folded if each != _TRUE)
+    folded = [
+        each if _is_plain_test(each) else map_expression(each, _fold_expression)
+        for each in conditions
+    ]
+    return tuple(each for each in folded if not isinstance(each, Constant) or each != _TRUE)
+
+
+def _is_plain_test(expr: Expr) -> bool:
+    """Whether an expression compares what a row has with a constant: most conditions do."""
+    return (
+        isinstance(expr, Compare)
+        and isinstance(expr.left, PropertyValue)
+        and isinstance(expr.right, Constant)
+    )
 
 
 def _fold_chain(chain: Chain) -> Iterator[Operator]:
