@@ -4,6 +4,7 @@ In: a text or bytes. Out: tokens with the comments between them, a cursor for re
 parsers, and diagnostics. Guarantee: any text becomes tokens in one linear pass (unexpected
 characters become `UNKNOWN` tokens), and parsing ends in diagnostics, not in a Python error.
 
+    tree_nodes         what nodes of trees are, built quickly
     source_text        a text, and spans and positions in it
     lexer              bytes to text, and text to tokens
     token_cursor       look-ahead, expectations, failures and recovery
