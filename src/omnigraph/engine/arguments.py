@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.rows.comparison import Poll, do_not_poll
+from omnigraph.rows.comparison import Poll, skip_poll
 from omnigraph.versioning.json_fields import require_storable_text
 
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -89,7 +89,7 @@ def require_optional_count(argument: str, value: object) -> int | None:
     return min(value, sys.maxsize)
 
 
-def normalize_parameters(params: object, *, poll: Poll = do_not_poll) -> object:
+def normalize_parameters(params: object, *, poll: Poll = skip_poll) -> object:
     """Parameters as JSON would bring them, and bytes; unknown ones stay."""
     if not isinstance(params, Mapping):
         return params

@@ -57,7 +57,7 @@ _HUGE = 2**70
 _ITEMS_PER_POLL: Final = 2**17
 
 
-def do_not_poll() -> None:
+def skip_poll() -> None:
     """The poll of work that nothing stops."""
 
 
@@ -228,7 +228,7 @@ def _compare_with_unsigned(
     return is_negative | (magnitudes < right), ~is_negative & (magnitudes == right)
 
 
-def is_in_constants(values: Values, wanted: pa.Array, poll: Poll = do_not_poll) -> Values:
+def is_in_constants(values: Values, wanted: pa.Array, poll: Poll = skip_poll) -> Values:
     """Which values are among constants that they can hold; nulls stay null."""
     values, wanted = to_comparable(values), with_both_zeros(wanted)
     # Constants are hashed by each call: more of them in one would take too long between two polls.
@@ -241,7 +241,7 @@ def is_in_constants(values: Values, wanted: pa.Array, poll: Poll = do_not_poll) 
 
 
 def collect_matchable(
-    items: Sequence[Value], kind: pa.DataType, poll: Poll = do_not_poll
+    items: Sequence[Value], kind: pa.DataType, poll: Poll = skip_poll
 ) -> pa.Array:
     """The constants that a column of a type can hold, as values of that (plain) type."""
     kind, parts = comparable_type_of(kind), []

@@ -30,11 +30,11 @@ from omnigraph.rows.comparison import (
     collect_matchable,
     compare_constant,
     compare_values,
-    do_not_poll,
     find_few_distinct,
     is_constant_in,
     is_in_constants,
     is_in_lists,
+    skip_poll,
 )
 from omnigraph.schema.property_types import PropertyType
 
@@ -80,7 +80,7 @@ class RequestParams(dict[str, Value]):
 
 def poll_of(params: Params) -> Poll:
     """What to call between pieces of the work on a request."""
-    return params.poll if isinstance(params, RequestParams) else do_not_poll
+    return params.poll if isinstance(params, RequestParams) else skip_poll
 
 
 def find_matchable(items: Value, kind: pa.DataType, params: Params) -> pa.Array:

@@ -17,7 +17,7 @@ from omnigraph.errors import ExecutionError
 from omnigraph.query.ast import TextFunction
 from omnigraph.query.tree_walk import iter_subexpressions
 from omnigraph.query.typed_tree import Expr, TextMatch, Value
-from omnigraph.rows.comparison import Poll, Values, do_not_poll, flatten_chunks, to_numpy
+from omnigraph.rows.comparison import Poll, Values, flatten_chunks, skip_poll, to_numpy
 from omnigraph.rows.text_analysis import BLOCK_BYTES, analyze_text, split_blocks, tokenize_texts
 from omnigraph.rows.vocabulary import find_near_tokens
 
@@ -32,14 +32,14 @@ _PATTERN_LETTERS_MAX: Final = 1_024
 _PAIRS_PER_POLL: Final = 2**14
 
 
-def contains(text: str | Values, part: str | Values, poll: Poll = do_not_poll) -> Values:
+def contains(text: str | Values, part: str | Values, poll: Poll = skip_poll) -> Values:
     """Where the text contains the part, letter for letter; null where either is null."""
     if isinstance(part, str) and not isinstance(text, str):
         return _test_blocks(text, lambda block: pc.match_substring(block, part), poll)
     return _test_pairs(operator.contains, text, part, poll)
 
 
-def contains_any(texts: Values, parts: Sequence[str], poll: Poll = do_not_poll) -> Values:
+def contains_any(texts: Values, parts: Sequence[str], poll: Poll = skip_poll) -> Values:
     """Where the text contains one of the parts, of which there is at least one; nulls stay null."""
     found = []
     for group in _group_parts(parts):
@@ -53,14 +53,14 @@ def contains_any(texts: Values, parts: Sequence[str], poll: Poll = do_not_poll) 
     return reduce(pc.or_, found)
 
 
-def has_prefix(text: str | Values, prefix: str | Values, poll: Poll = do_not_poll) -> Values:
+def has_prefix(text: str | Values, prefix: str | Values, poll: Poll = skip_poll) -> Values:
     """Where the text starts with the prefix, letter for letter; null where either is null."""
     if isinstance(prefix, str) and not isinstance(text, str):
         return _test_blocks(text, lambda block: pc.starts_with(block, prefix), poll)
     return _test_pairs(str.startswith, text, prefix, poll)
 
 
-def matches(texts: Values, query: str | None, edits: int, poll: Poll = do_not_poll) -> pa.Array:
+def matches(texts: Values, query: str | None, edits: int, poll: Poll = skip_poll) -> pa.Array:
     """Which texts have a token within so many edits of a token of the query; never null."""
     wanted = sorted(set(analyze_text(query or "")))
     found = np.zeros(len(texts), np.bool_)
