@@ -77,7 +77,7 @@ def test_of_two_processes_one_creates_each_record(uri: str, s3: S3Server) -> Non
         pass
     runs = race(race_workers.append_one, uri, processes=2, rounds=8)
     for outcomes in zip(*runs, strict=True):
-        assert Counter(outcomes) == {DONE: 1, "KeyConflict": 1}
+        assert Counter(outcomes) == {DONE: 1, "KeyConflictError": 1}
     puts = _puts(s3, uri)
     records = [path for path in puts if layout.parse_record_path(path) is not None]
     assert len(records) == 1 + 8

@@ -59,6 +59,8 @@ _UNREADABLE: Final = re.compile(
     r"|omnigraph\.errors\.\w+\.SourceRefusedError): (.*)$",
     re.MULTILINE,
 )
+# What else our code raises in tasks.
+_TASK_ERROR: Final = re.compile(r"^omnigraph\.errors\.\w+\.\w+: (.*)$", re.MULTILINE)
 
 
 @contextmanager
@@ -159,6 +161,8 @@ def _is_definition_error(failure: Exception) -> bool:
 
 def format_failure(failure: Exception) -> str:
     """The sentence of a failure, without its class and its state."""
+    if task_error := _TASK_ERROR.search(str(failure)):
+        return sanitize_message(task_error[1])
     lines = [_JAVA.sub("", line.strip()) for line in str(failure).splitlines()]
     said = [line for line in lines if line]
     caused = [line for line in said if line.startswith("Caused by: ") and _CLASS.search(line)]

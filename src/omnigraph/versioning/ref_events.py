@@ -221,7 +221,8 @@ class RefEvents:
 
     def put_tag(self, name: str, generation: int, event: dict[str, object]) -> bool:
         """Put the event that creates a tag; True if it is there, False if another one is."""
-        creation = {"kind": TAG, **event}
+        # The id makes the creations of two processes at one instant different objects.
+        creation = {"kind": TAG, "id": generate_ulid(), **event}
         return self._put_announced(name, generation, creation, what=f"tag '{name}'")
 
     def _put_announced(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Any, TypeAlias
@@ -22,6 +23,8 @@ from omnigraph.versioning.ref_events import put_event
 from omnigraph.versioning.tags import Tag, build_tag_event
 from unit.versioning.small_graph import SmallGraph
 
+# Its lease, its announcement and its event.
+_PUTS_OF_A_TAG = 3
 Create: TypeAlias = Callable[[SmallGraph, str], object]
 
 
@@ -158,6 +161,17 @@ def test_a_name_is_given_once_whenever_the_other_one_comes(
         tags = [tag.name for tag in found.tags.list()]
         assert (name in found.list()) != (name in tags), f"before write {number}"
     assert number >= 1
+
+
+def test_of_two_creations_of_a_tag_at_one_instant_one_is_told_so(graph: SmallGraph) -> None:
+    settings = replace(graph.settings, now_us=lambda: 1_700_000_000_000_000)
+    other = SmallGraph(graph.objects, graph.tables, settings)
+    for number in range(_PUTS_OF_A_TAG):
+        name = f"race-{number}"
+        objects = Interrupted(graph.objects, number, partial(_tag, other, name))
+        with pytest.raises(TagExistsError):
+            _tag(SmallGraph(objects, graph.tables, settings), name)
+        assert objects.is_over
 
 
 def test_a_creation_that_ended_after_its_announcement_leaves_the_name_free(

@@ -61,10 +61,10 @@ _VALUE = "a value"
 
 def parse_expr(cursor: QueryCursor) -> Expr:
     """Read an expression: `and` groups joined by `or`."""
-    if cursor.token.kind in _LITERAL_KINDS and cursor.peek().text not in _OPERATORS:
+    token = cursor.token
+    if token.kind in _LITERAL_KINDS and cursor.peek().text not in _OPERATORS:
         # Most values are written so, and need not go through every level of the grammar.
         return _parse_operand(cursor)
-    start = cursor.token.start
     first = _parse_and(cursor)
     if not _is_at_operator(cursor, "or"):
         return first
@@ -72,7 +72,7 @@ def parse_expr(cursor: QueryCursor) -> Expr:
     while _is_at_operator(cursor, "or"):
         cursor.advance()
         operands.append(_parse_and(cursor))
-    return Or(tuple(operands), cursor.build_span(start))
+    return Or(tuple(operands), cursor.build_span(token.start))
 
 
 def expect_expr(cursor: QueryCursor, what: str) -> None:
@@ -125,9 +125,10 @@ def _parse_comparison(cursor: QueryCursor) -> Expr:
         found = _parse_word_operator(cursor, left, start)
     else:
         return left
-    if cursor.token.text in COMPARE_OPS or _is_at_infix_word(cursor):
+    after = cursor.token
+    if after.text in _OPERATORS and (after.text in COMPARE_OPS or _is_at_infix_word(cursor)):
         cursor.refuse(
-            cursor.token.span,
+            after.span,
             "comparisons do not chain",
             hint="join two comparisons with 'and', or put one of them in parentheses",
         )
@@ -184,7 +185,7 @@ def _parse_operand(cursor: QueryCursor) -> Expr:
         cursor.advance()
         name = cursor.expect_adjacent_ident("a system field")
         return SystemField(name.text, cursor.build_span(token.start))
-    return _parse_literal(cursor, expected=_VALUE)
+    return _parse_literal(cursor, token, expected=_VALUE)
 
 
 def parse_variable(cursor: QueryCursor, what: str = "a variable") -> Variable:
@@ -270,8 +271,7 @@ def _parse_reserved(cursor: QueryCursor) -> Identifier:
 # ---- literals ----
 
 
-def _parse_literal(cursor: QueryCursor, *, expected: str) -> Expr:
-    token = cursor.token
+def _parse_literal(cursor: QueryCursor, token: Token, *, expected: str) -> Expr:
     if token.kind is _STRING:
         cursor.at += 1
         return StringLiteral(cursor.unescape(token), token.span)
@@ -315,7 +315,7 @@ def _parse_list_item(cursor: QueryCursor) -> Expr:
             return BooleanLiteral(token.text == "true", token.span)
         if token.text in ("date", "datetime") and cursor.is_mark_at(1, "("):
             return _CALLS[token.text](cursor)
-    return _parse_literal(cursor, expected="a literal or a parameter in the list")
+    return _parse_literal(cursor, token, expected="a literal or a parameter in the list")
 
 
 # ---- calls ----
