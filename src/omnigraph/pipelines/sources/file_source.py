@@ -153,8 +153,7 @@ def require_unchanged(source: FileSource, found: FileListing) -> None:
 
 def read_frame(source: FileSource, found: FileListing, spark: SparkSession) -> DataFrame:
     """The records of the files, numbered."""
-    # Tasks refuse files that changed, but Spark would report that as a failure of its own.
-    require_unchanged(source, found)
+    require_unchanged(source, found)  # before a task does, whose errors Spark wraps
     # Spark itself knows few encodings, and replaces what is not text in them.
     is_ours = any(file.uri.startswith(S3) for file in found.files) or found.encoding != UTF_8
     # Half of a character in JSON it replaces too.
