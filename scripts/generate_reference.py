@@ -120,7 +120,7 @@ standard error. Every command that writes, but `mutate`, says there where it goe
 | 1 | failure |
 | 2 | wrong arguments |
 | 4 | `--if-commit` of `load` and `mutate`: the branch has another newest commit |
-| 130 | interrupted; the message tells whether a write happened |
+| 130 | interrupted; the message says whether a write happened |
 
 A failure says on standard error why and what to do, and prints nothing on standard output. With
 `--json` it is one document on standard output instead: `error` is the message; `code` is one of

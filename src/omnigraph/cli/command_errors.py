@@ -72,7 +72,7 @@ def fail(message: str, *, hint: str | None = None) -> NoReturn:
 
 
 class Terminated(KeyboardInterrupt):
-    """Somebody asks this process to end: `kill`, or a system that stops its services."""
+    """This process was asked to end, by `kill` or by a system that stops its services."""
 
 
 def handle_termination() -> None:

@@ -28,7 +28,7 @@ class Capability(StrEnum):
 class Flag(Enum):
     """A flag of the scope that only some verbs take: its spelling and its meaning."""
 
-    SERVER = ("--server", "a graph behind a server")
+    SERVER = ("--server", "a graph that a server serves")
     CLUSTER = ("--cluster", "a cluster of graphs")
     GRAPH = ("--graph", "one graph of a server or cluster")
     STORE = ("--store", "the storage of one graph")

@@ -38,7 +38,7 @@ def echo_write(scope: Scope, verb: str, uri: str) -> None:
 
 
 def confirm(scope: Scope, uri: str, what: str, *, is_json: bool) -> None:
-    """Ask before data that is not local is destroyed; nobody to ask means no."""
+    """Ask before data that is not local is destroyed; without a terminal the answer is no."""
     if is_local(uri) or scope.is_confirmed:
         return
     if is_json or not is_terminal():
@@ -49,7 +49,7 @@ def confirm(scope: Scope, uri: str, what: str, *, is_json: bool) -> None:
 
 
 def is_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """Whether standard input and output are a terminal."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 

@@ -90,7 +90,7 @@ def install_file(path: Path, chunks: Iterable[bytes]) -> None:
         temporary.replace(target)
         _sync_folder(target.parent)
         if not os.path.samestat(os.fstat(file.fileno()), target.stat()):
-            raise FileError(f"{path}: somebody else replaced the file at the same time")
+            raise FileError(f"{path}: another process replaced the file at the same time")
 
 
 @contextmanager

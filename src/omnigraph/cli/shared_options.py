@@ -118,7 +118,7 @@ class QuerySource:
             fail(
                 f"the query {self.name!r} has no text: running a query by its name needs a server"
                 if self.name
-                else "there is no query text",
+                else "the query text is missing",
                 hint="give the text with --query PATH or -e GQ",
             )
         if not self.inline.strip():

@@ -75,7 +75,7 @@ class ByteRange:
     def require_valid(self) -> None:
         """Refuse a range that no blob could satisfy."""
         if self.length == 0:
-            fail("--length 0 asks for nothing", hint="`blob stat` tells whether the blob exists")
+            fail("--length 0 asks for nothing", hint="`blob stat` shows whether the blob exists")
         if (self.offset or 0) + (self.length or 0) > _POSITION_MAX:
             fail("--offset and --length reach beyond any blob")
 

@@ -56,7 +56,7 @@ class FeedStart:
 
     cursor: Annotated[
         str | None,
-        typer.Option("--cursor", metavar="CURSOR", help="Behind what a former poll told."),
+        typer.Option("--cursor", metavar="CURSOR", help="After what a former poll returned."),
     ] = None
     start: Annotated[
         str | None,
@@ -119,7 +119,7 @@ def poll(
     branch: BRANCH = MAIN_BRANCH,
     is_json: JSON = False,
 ) -> None:
-    """Show what was committed behind a position, at most 128 commits, and the cursor to go on."""
+    """Show what was committed after a position, at most 128 commits, and the cursor to go on."""
     with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
         pages = _iter_poll_pages(graph.branch(branch), start, wanted)
         print_poll(pages, is_json=is_json)
@@ -171,7 +171,7 @@ def follow(
             for block in blocks:
                 print_block(block)
         except KeyboardInterrupt:
-            # Nobody ends a follower otherwise.
+            # Ctrl-C is the ordinary end of a follower, not a failure.
             raise typer.Exit(0) from None
 
 

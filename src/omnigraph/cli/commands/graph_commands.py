@@ -43,7 +43,7 @@ class ExportFormat(StrEnum):
     GRAPHML = "graphml"
 
 
-# What a graph consists of. Without a first commit it is what an `init` that failed left behind.
+# What a graph consists of. Without a first commit it is what a failed `init` left over.
 GRAPH_FOLDERS: Final = frozenset({"__manifest", "t"})
 
 
@@ -73,7 +73,7 @@ def init(
         _require_no_other_files(address)
     echo_write(scope, "init", address)
     with (
-        handle_interrupts(lambda: f"`omnigraph snapshot {address}` tells whether it exists"),
+        handle_interrupts(lambda: f"`omnigraph snapshot {address}` shows whether it exists"),
         omnigraph.create(address, schema=schema, actor=scope.actor) as graph,
     ):
         print_lines([f"created {address}: commit {graph.branch(MAIN_BRANCH).head.id}"])
@@ -194,7 +194,7 @@ def check(
 
 
 def _require_no_other_files(address: str) -> None:
-    """A folder with files that are no graph was probably not meant."""
+    """Refuse a folder whose files are not those of a graph: it is probably the wrong one."""
     folder = Path(unquote(urlsplit(address).path) if "://" in address else address)
     try:
         found = {each.name for each in folder.iterdir()} if folder.is_dir() else set()

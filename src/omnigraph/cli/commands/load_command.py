@@ -177,7 +177,7 @@ def load(  # noqa: PLR0913 — one group of options for each concern
         try:
             result = _load_branch(branch, data, target, running, spark)
         except BaseException:
-            # It is not deleted: somebody may have written to it meanwhile.
+            # It is not deleted: another process may have written to it meanwhile.
             if is_created:
                 _report_kept_branch(branch.name)
             raise

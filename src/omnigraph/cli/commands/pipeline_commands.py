@@ -72,7 +72,8 @@ class RunRequest:
         bool, typer.Option("--stream", help="Take new files as they come, until interrupted.")
     ] = False
     is_available_now: Annotated[
-        bool, typer.Option("--available-now", help="With --stream: stop behind what is there.")
+        bool,
+        typer.Option("--available-now", help="With --stream: stop after the data that is there."),
     ] = False
 
     def __post_init__(self) -> None:
@@ -98,7 +99,7 @@ def validate(
 ) -> None:
     """Check definitions: fields, types, properties, expressions; columns, where they are known.
 
-    All problems of all files are told at once. Spark is started on this machine if there are
+    All problems of all files are listed at once. Spark is started on this machine if there are
     expressions to read; the columns of files are looked up, but no other source is asked.
     """
     validation = _import_module("config.definition_validator")
@@ -258,7 +259,7 @@ def _list_paths(names: Sequence[str] | None, folder: Path) -> list[Path]:
     if names:
         return [reading.find_definition(name, folder) for name in names]
     if not folder.is_dir():
-        fail(f"{folder} is no folder", hint="name the folder of the definitions with --folder")
+        fail(f"{folder} is not a folder", hint="name the folder of the definitions with --folder")
     paths: list[Path] = reading.list_definitions(folder)
     return paths
 

@@ -125,7 +125,7 @@ def explain(
     is_run: Annotated[
         bool,
         typer.Option(
-            "--run/--no-run", help="Run the query, and tell the rows and the time of its steps."
+            "--run/--no-run", help="Run the query, and report the rows and the time of its steps."
         ),
     ] = True,
     is_json: JSON = False,
@@ -233,7 +233,7 @@ class ReadLimits:
             return None
         found = _SIZE.fullmatch(self.memory.strip())
         if found is None:
-            raise typer.BadParameter(f"--memory: '{self.memory}' is no size such as 512M or 2G")
+            raise typer.BadParameter(f"--memory: '{self.memory}' is not a size such as 512M or 2G")
         return int(found[1]) * _UNITS[found[2].upper()]
 
 

@@ -65,10 +65,10 @@ class RetentionOptions:
         return _parse_seconds(self.grace)
 
     def require_any(self) -> None:
-        """Refuse a clean-up that is not told what to keep."""
+        """Refuse a clean-up without a retention policy."""
         if self.keep is None and self.older_than is None:
             fail(
-                "a clean-up has to be told what to keep",
+                "a clean-up needs to know what to keep",
                 hint="--keep N for the newest commits of each branch, --older-than DUR for those"
                 " of a time, or both",
             )

@@ -40,6 +40,6 @@ def info(is_json: JSON = False) -> None:
         "java_home": str(found.home),
         "cache": None if cache is None else str(cache),
     }
-    told = "no start-up cache: `omnigraph spark warm` makes one" if cache is None else str(cache)
-    sentence = f"Spark {document['spark']} on Java {found.version} ({found.home})\n{told}"
+    cached = "no start-up cache: `omnigraph spark warm` makes one" if cache is None else str(cache)
+    sentence = f"Spark {document['spark']} on Java {found.version} ({found.home})\n{cached}"
     show(Fields(document, sentence), is_json=is_json)

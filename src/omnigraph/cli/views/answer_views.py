@@ -92,8 +92,8 @@ class Loaded:
         new = f", created from {self.base_branch}" if self.is_branch_created else ""
         yield f"loaded {total} into {self.result.branch}{new}: commit {self.result.commit.id}"
         if self.result.rejected:
-            told = f", see {self.result.rejects}" if self.result.rejects else ""
-            yield f"left out {format_count(self.result.rejected, 'record')}{told}"
+            rejects = f", see {self.result.rejects}" if self.result.rejects else ""
+            yield f"left out {format_count(self.result.rejected, 'record')}{rejects}"
 
 
 @dataclass(frozen=True, slots=True)

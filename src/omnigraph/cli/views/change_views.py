@@ -53,7 +53,7 @@ def print_poll(pages: Iterable[FeedPage], *, is_json: bool) -> None:
 
 
 def print_block(block: Block) -> None:
-    """One block as a line of JSON, with the cursor behind it if it is complete."""
+    """One block as a line of JSON, with the cursor after it if it is complete."""
     document = block.to_json()
     if block.cursor is not None:
         document["cursor"] = block.cursor
@@ -98,13 +98,13 @@ def _iter_blocks(pages: Iterable[FeedPage], last: list[FeedPage]) -> Iterator[Bl
 
 def _format_poll(pages: Iterable[FeedPage]) -> Iterator[str]:
     last: list[FeedPage] = []
-    told = ""
+    shown_commit = ""
     for block in _iter_blocks(pages, last):
-        header = [] if block.cause.commit_id == told else [_format_cause(block.cause)]
+        header = [] if block.cause.commit_id == shown_commit else [_format_cause(block.cause)]
         yield from header
         for change in block.changes:
             yield from _format_change(change)
-        told = block.cause.commit_id
+        shown_commit = block.cause.commit_id
     yield f"cursor: {last[0].cursor}"
     yield f"caught up: {'yes' if last[0].caught_up else 'no'}"
 

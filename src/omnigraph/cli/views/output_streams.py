@@ -47,7 +47,7 @@ def finish_output() -> None:
 
 @contextmanager
 def _translate_output_errors() -> Iterator[None]:
-    """Tell a failure of standard output from every other one."""
+    """Raise failures of standard output as `OutputError`."""
     try:
         yield
     except OSError as failure:

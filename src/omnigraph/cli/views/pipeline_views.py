@@ -193,7 +193,7 @@ def _format_targets(targets: Iterable[TargetRun]) -> list[str]:
 
 
 def _format_rejected(targets: Iterable[TargetRun]) -> Iterator[str]:
-    """How many rows each target left out, and the file that tells why."""
+    """How many rows each target left out, and the file that lists them with their reasons."""
     for target in targets:
         if target.rejected:
             why = "" if target.rejects is None else f", reasons in {target.rejects}"
@@ -201,7 +201,7 @@ def _format_rejected(targets: Iterable[TargetRun]) -> Iterator[str]:
 
 
 def _format_counts(target: TargetRun) -> tuple[str, str, str]:
-    """How many rows were read, written and rejected; what nobody counted is a question mark."""
+    """How many rows were read, written and rejected; an unknown count is a question mark."""
     read, rejected = (
         "?" if count is None else str(count) for count in (target.rows_read, target.rejected)
     )

@@ -286,4 +286,4 @@ def test_a_pipeline_that_is_not_defined_is_told(run: Run, definitions: Path) -> 
     assert "did you mean 'people'?" in result.stderr
     result = run("pipeline", "status", "--folder", definitions / "nothing")
     assert result.exit_code == 1
-    assert "is no folder" in result.stderr
+    assert "is not a folder" in result.stderr
