@@ -49,7 +49,7 @@ def require_optional_key(value: object) -> str | None:
 
 
 def require_optional_texts(argument: str, value: object) -> list[str] | None:
-    """Several texts; one alone is no collection of its letters."""
+    """Several texts; a single text is rejected, although it is a collection of letters."""
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Collection):

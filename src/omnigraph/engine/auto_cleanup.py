@@ -1,7 +1,7 @@
-"""Clean-up by itself: after commits, on a thread nobody waits for, if it is turned on.
+"""Automatic clean-up: after commits, on a background thread, if it is turned on.
 
 Whether a graph forgets its past is for its owner to say, so it is off unless the environment turns
-it on. It is safe in any number of processes; an object tells them when one of them was at it last.
+it on. It is safe in any number of processes; an object records the last run.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class _Job:
             return
         try:
             self.future.set_result(self.call())
-        except BaseException as error:  # noqa: BLE001 — it belongs to whoever asks the future
+        except BaseException as error:  # noqa: BLE001 — the caller of the future gets it
             self.future.set_exception(error)
 
 

@@ -63,7 +63,7 @@ def _require_position(argument: str, value: int) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise InvalidArgumentError(argument, f"a {type(value).__name__} is no number") from None
+        raise InvalidArgumentError(argument, f"a {type(value).__name__} is not a number") from None
 
 
 def open_blob(view: View, type_key: TypeKey, *, entity_id: str, property_name: str) -> Blob:
@@ -72,7 +72,7 @@ def open_blob(view: View, type_key: TypeKey, *, entity_id: str, property_name: s
     table = view.open_table(type_key)
     row_id = _find_row_id(table, entity_id)
     if row_id is None:
-        reason = f"there is no {type_key.name} of this id"
+        reason = f"no {type_key.name} has this id"
         raise BlobNotFoundError(str(type_key), entity_id, property_name, reason=reason)
     stored = table.open_blob(column, row_id)
     if stored is None:
@@ -98,7 +98,7 @@ def _find_row_id(table: Table, entity_id: str) -> int | None:
 def _compute_etag(table: Table, column: str, row_id: int) -> str:
     """A strong tag: no two contents share one, because a version of a table never changes.
 
-    Row ids alone are no witness: two branches give the same one to different rows.
+    Row ids alone do not suffice: two branches give the same one to different rows.
     """
     witness = json.dumps(["omnigraph.blob", table.pin.path, table.pin.version, column, row_id])
     digest = hashlib.sha256(witness.encode()).digest()[:_ETAG_BYTES]

@@ -112,7 +112,7 @@ class Branch:
 
         `engine` is `local`, `spark`, or `auto`, which leaves large files to Spark. With `on_error`
         `quarantine`, records that cannot be written are left out; `rejects` is a folder for a
-        Parquet file that tells of all of them. `progress` hears how many records were read by a
+        Parquet file that lists all of them. `progress` hears how many records were read by a
         local load, `stages` how far each step of a larger one is.
         """
         request = LoadRequest(
@@ -225,7 +225,7 @@ class Branch:
         """What another branch has that this one has not: the review before a merge.
 
         It compares the other one with the commit that a merge into this branch would start from,
-        so what this branch did meanwhile is not told. `Graph.diff` compares two states directly.
+        so what this branch did meanwhile is not listed. `Graph.diff` compares two states directly.
         """
         session = self._session
         new = resolve_ref(session, "other", other)
@@ -284,11 +284,11 @@ class Branch:
         types: Collection[str] | None = None,
         ops: Collection[str] | None = None,
     ) -> feed.FeedPage:
-        """A page of what was committed behind a position, commit by commit.
+        """A page of what was committed after a position, commit by commit.
 
         The position is a `cursor`, or `start`: `now` (without anything), `beginning`, or
         `after:` and the id of a commit. A page has a `next_page_token` or, the last one of what
-        was there when the poll began, a cursor. A commit may be told again after a failure, so
+        was there when the poll began, a cursor. A commit may be returned again after a failure, so
         apply it by its id.
         """
         origin = feed.parse_origin(start, cursor, page_token)
@@ -297,7 +297,7 @@ class Branch:
         return feed.Feed(self._session, self._stream, filters).poll(origin, limits)
 
     def span(self, start: str, *, rows_max: int) -> tuple[str, str]:
-        """Commits behind a start, up to where they wrote so many entities, about.
+        """Commits after a start, up to where they wrote so many entities, about.
 
         The answer names the commit before them and the last of them; `Graph.spark.changes` reads
         what they changed. `start` is `now`, `beginning`, or `after:` and the id of a commit.
@@ -306,7 +306,7 @@ class Branch:
         return every.find_span(arguments.require_text("start", start), rows_max=rows_max)
 
     def commit_of(self, cursor: str) -> str:
-        """The commit that a cursor of the feed is behind, whatever filters it was made with."""
+        """The last commit before a cursor of the feed, whatever filters it was made with."""
         every = feed.Feed(self._session, self._stream, parse_filters(None, None, None))
         return every.commit_of(arguments.require_text("cursor", cursor))
 
@@ -320,7 +320,7 @@ class Branch:
         types: Collection[str] | None = None,
         ops: Collection[str] | None = None,
     ) -> Iterator[feed.Block]:
-        """What every commit behind a position changed, for ever; waits where there is none yet.
+        """What every commit after a position changed, without end; waits for new commits.
 
         Keep the `cursor` of a block when you are done with it, to go on there after a failure. A
         commit that is larger than a page comes in several blocks; the last one has the cursor.

@@ -1,4 +1,4 @@
-"""Which changes somebody wants to hear of."""
+"""Filters of changes by kind, type and operation, and the change of one entity."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Filters:
 
     @property
     def digest(self) -> str:
-        """What tells these filters from others, in whatever order they were given."""
+        """A hash of the filters that does not depend on the order in which they were given."""
         return self.digest_of(self.types)
 
     def digest_of(self, types: Collection[str]) -> str:
@@ -84,7 +84,7 @@ class BoundFilters:
 
     @property
     def digest(self) -> str:
-        """What tells these filters from others; it outlives the names of the types."""
+        """A hash of the filters that survives renames of the types."""
         return self.filters.digest_of([compute_type_id(path) for path in self.paths])
 
     def accepts_type(self, pair: TypePair, paths: Collection[str]) -> bool:

@@ -1,7 +1,7 @@
 """The history of one entity: every commit that changed it, and who gave each property its value.
 
-In: a branch, a type and an id. Out: versions of the entity, the newest first, or the commit behind
-each property. Guarantee: which commits wrote the entity is told by their change sets, and only for
+In: a branch, a type and an id. Out: versions of the entity, the newest first, or the commit of
+each property. Guarantee: change sets show which commits wrote the entity, and only for
 those is anything read of a table. What a merge brought is followed to the commits that made it, as
 far as these were not cleaned up: a line ends where nothing can be read of it any more.
 """
@@ -105,8 +105,8 @@ def entity_of(view: View, type_key: TypeKey, entity_id: str) -> Entity:
 def iter_history(session: Session, stream: Stream, entity: Entity) -> Iterator[EntityVersion]:
     """The versions of an entity on a branch and on what was merged into it, newest first.
 
-    A merge that brought a version is told too, before the commits that made it. History ends where
-    it was cleaned up.
+    A merge that brought a version is listed too, before the commits that made it. History ends
+    where it was cleaned up.
     """
     lines = _LineWalk(_CommitReader(session))
     lines.push(stream, session.read_head(stream).seq, entity)
@@ -128,7 +128,7 @@ def compute_blame(session: Session, stream: Stream, entity: Entity) -> dict[str,
     open_ = _map_columns(head.get_shape(entity.type_key))
     if not fetch_rows(head, entity.type_key, entity.ids, columns=[]).num_rows:
         raise EntityNotFoundError(
-            entity.type_key.name, entity.id, hint="`history` tells what became of it"
+            entity.type_key.name, entity.id, hint="`history` shows what became of it"
         )
     blamed: dict[str, Commit | None] = dict.fromkeys(open_.values())
     commits = _CommitReader(session)
@@ -245,7 +245,7 @@ class _CommitReader:
 
 @contextmanager
 def _translate_missing_states(session: Session, states: CommitStates) -> Iterator[None]:
-    """Around reads of two states: what was cleaned up is told as not found."""
+    """Around reads of two states: raises "not found" for a state that was cleaned up."""
     before, after = states.before.snapshot, states.after.snapshot
     with session.guard_reads(after), session.guard_reads(before):
         yield
@@ -289,7 +289,7 @@ def _get_change_set(record: Record, path: str) -> ChangeSet | None:
 
 
 def _may_name(session: Session, change: ChangeSet, entity_id: str) -> bool:
-    """Whether a change set names an id; of a bulk load, only the tables tell."""
+    """Whether a change set names an id; a bulk load may name any id."""
     match change_sets.load_change_set(session.resources.log.objects, change):
         case Changed(inserted, updated, deleted):
             wanted = IdSet([entity_id])
@@ -328,7 +328,7 @@ def _map_columns(shape: TableShape) -> dict[str, str]:
 
 
 def _find_changed_columns(found: TypeDifference) -> set[str]:
-    """The columns whose value is not what it was; of somebody new or gone, those with a value."""
+    """The columns whose value differs; of an inserted or deleted entity, those with a value."""
     if found.ops[0] == Op.UPDATE:
         pairs = found.pair.columns
         return {pair.new for pair in pairs if compare_rows(found.before, found.after, [pair])[0]}

@@ -276,7 +276,7 @@ class Graph:
     ) -> list[JsonObject]:
         """Run a statement, such as `branch list` or `show all`; its rows, if it has any.
 
-        `settings` are those of the request, which `show` tells.
+        `settings` are those of the request, which `show` lists.
         """
         arguments.require_text("text", text)
         arguments.require_text("branch", branch)
@@ -349,7 +349,7 @@ class Graph:
         self._session.resources.branches.tags.delete(name, actor=self.actor)
 
     def close(self) -> None:
-        """Let the graph go: waits briefly for a running compaction; again is no error."""
+        """Close the graph after a short wait for a running compaction; closing twice is allowed."""
         self._session.end()
 
     def __enter__(self) -> Graph:
@@ -374,7 +374,7 @@ class Graph:
             case _:
                 raise InvalidArgumentError(
                     "source",
-                    f"a {type(source).__name__} is no place to start from",
+                    f"a {type(source).__name__} is not a state to start from",
                     hint="pass a branch or its name, a tag, a snapshot or a commit",
                 )
 

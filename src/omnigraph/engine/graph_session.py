@@ -32,7 +32,7 @@ class Session:
         self, storage: Storage, *, actor: str | None, environment: Environment | None = None
     ) -> None:
         if actor is not None and not require_text("actor", actor).strip():
-            raise InvalidArgumentError("actor", "it is empty", hint="name somebody, or pass None")
+            raise InvalidArgumentError("actor", "it is empty", hint="name an actor, or pass None")
         self.uri = storage.objects.uri
         self.actor = actor
         self._resources = Resources(storage, environment)
@@ -60,7 +60,7 @@ class Session:
         self._resources = self._resources.join_shared(self)
 
     def end(self) -> None:
-        """Let the graph go; again is no error."""
+        """Release the graph; calling it again is allowed."""
         if self._is_open:
             self._is_open = False
             self._resources.leave(self)
@@ -80,7 +80,7 @@ class Session:
 
     @contextmanager
     def guard_reads(self, snapshot: Snapshot) -> Iterator[None]:
-        """Around reads of a snapshot: what was collected meanwhile is told as what it is."""
+        """Around reads of a snapshot: raises `HistoryGoneError` if it was collected meanwhile."""
         try:
             yield
         except StorageError as error:

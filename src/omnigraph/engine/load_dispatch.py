@@ -203,7 +203,7 @@ def _choose_bulk_bytes_min() -> int:
 
 
 def _measure_paths(source: object, resources: Resources) -> int:
-    """The size of the files of paths; nothing for what is no path or leads to no file."""
+    """The size of the files of paths; 0 for what is not a path or does not exist."""
     paths = list(source.values()) if _are_files_by_type(source) else [source]
     found = 0
     for path in paths:

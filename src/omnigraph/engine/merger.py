@@ -178,13 +178,13 @@ class PickOperation:
         picked = self._picked
         between, chosen = picked.between, self._preferences
         found = _check_merge(self._session, between, view, chosen, action=picked.action)
-        # Numbers alone, of what both sides call the same, are nothing that anybody could see.
+        # Opaque ids that differ for the same names are not visible to users.
         is_same_schema = found.merged.schema.source == view.schema.source
         is_nothing = is_same_schema and not found.merged.change and not found.conflicts.count
         return _MergeState(NOTHING_TO_DO if is_nothing else picked.outcome, between[0], found)
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
-        """The change on a view; None when there is nothing left of it."""
+        """The change on a view; None when nothing is left of it."""
         self._found = found = self.evaluate(view)
         if found.checked is None or found.outcome == NOTHING_TO_DO:
             return None
@@ -234,7 +234,9 @@ class Merger:
         found = self._resolve_source(source)
         if delete_branch and not found.is_branch:
             raise InvalidArgumentError(
-                "delete_branch", f"{found.name} is no branch", hint="pass the branch that is to end"
+                "delete_branch",
+                f"{found.name} is not a branch",
+                hint="pass the branch that is to end",
             )
         merge = partial(self._merge, found, parse_preferences(prefer), terms)
         operation, written = use_newest(

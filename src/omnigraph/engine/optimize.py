@@ -36,7 +36,7 @@ class IndexBuildResult:
 
 @dataclass(frozen=True, slots=True)
 class OptimizeResult:
-    """What an optimization did; without a commit there was nothing to do."""
+    """What an optimization did; `commit` is None if nothing had to be done."""
 
     uri: str
     branch: str

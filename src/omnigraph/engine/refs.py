@@ -82,7 +82,7 @@ def resolve_ref(session: Session, argument: str, given: StateRef) -> versioning.
         case _:
             raise InvalidArgumentError(
                 argument,
-                f"a {type(given).__name__} is no state of a graph",
+                f"a {type(given).__name__} is not a state of a graph",
                 hint="pass a branch, a snapshot, a commit, a name, an id or a time",
             )
 
@@ -97,9 +97,9 @@ def resolve_name(session: Session, name: str, *, branch: str = MAIN_BRANCH) -> v
     """The state that a text names; a time, a date and a version are those of a branch.
 
     A time covers what it is written in: one in whole seconds means the end of its second, so that
-    a time that somebody was shown finds the commit it was shown for. A date means its start in UTC.
+    a printed time finds the commit it was printed for. A date means its start in UTC.
     """
-    # A text that is no name of a branch may still be the id of a commit.
+    # A text that is not the name of a branch may still be the id of a commit.
     with suppress(BranchRefusedError):
         return session.read_head(session.resources.branches.resolve(name))
     time = parse_time(name)
@@ -116,7 +116,7 @@ def resolve_name(session: Session, name: str, *, branch: str = MAIN_BRANCH) -> v
         if _DATE.fullmatch(name) and (time := parse_time(f"{name}T00:00:00Z")) is not None:
             return _read_at_time(session, branch, arguments.to_microseconds(time))
         raise CommitNotFoundError(
-            f"there is no branch, no tag and no commit '{name}'", hint=_HINT
+            f"'{name}' is not a branch, a tag or a commit", hint=_HINT
         ) from None
 
 
@@ -126,7 +126,7 @@ def _read_at_time(session: Session, branch: str, time_us: int) -> versioning.Sna
 
 
 def _compute_span_us(text: str) -> int:
-    """How many microseconds a time covers behind the one it names."""
+    """How many microseconds a time covers after the one it names."""
     fraction = _FRACTION.search(text)
     digits = 0 if fraction is None else min(len(fraction[1]), _DIGITS_MAX)
     return int(10 ** (_DIGITS_MAX - digits)) - 1

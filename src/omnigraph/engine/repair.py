@@ -1,7 +1,7 @@
 """Repair: foreign writes to tables, derived objects that are stale or damaged, and lost files.
 
 Commits need no repair: one that has its record is whole, and one without it never was. What others
-commit to the linear history of a table is no part of the graph, and no read of the graph sees it.
+commit to the linear history of a table is not part of the graph, and no read of the graph sees it.
 A file that the disk has damaged cannot be made again, unless it is derived: a repair says where it
 can come from, and which commit is whole without it.
 """
@@ -140,7 +140,7 @@ class RepairReport:
 
     @property
     def is_refused(self) -> bool:
-        """Whether something was left alone because nobody can tell what it was."""
+        """Whether something was left alone because its origin is unknown."""
         return any(table.action is Action.REFUSED for table in self.tables)
 
     def to_json(self) -> JsonObject:
@@ -353,7 +353,7 @@ def _find_missing_checkpoint(log: Log, stream: Stream) -> dict[str, str]:
 
 
 def _find_stale_checkpoints(log: Log, stream: Stream) -> Iterator[tuple[str, str]]:
-    """Those that are not what their record says; without a whole record nobody can tell."""
+    """Those that are not what their record says; those without a whole record are skipped."""
     for entry in log.objects.list(layout.build_checkpoint_folder(stream.id)):
         seq = layout.parse_checkpoint_path(entry.path)
         data = log.objects.get(entry.path)

@@ -118,10 +118,10 @@ class Resources:
         self.background = Background()
         self.keys = KeyCache(self.log, self.background)
         self.compactor = Compactor(self.publishers, self.background)
-        self.keeper = _create_index_maintainer(
+        self.index_builder = _create_index_maintainer(
             self.publishers, self.background, self.schemas, storage.tables
         )
-        self.janitor = self._create_auto_cleanup(read_policy(os.environ))
+        self.auto_cleanup = self._create_auto_cleanup(read_policy(os.environ))
         self.candidate_ids = ArrayCache()
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
 
@@ -138,19 +138,19 @@ class Resources:
     def _create_auto_cleanup(self, policy: Policy | None) -> AutoCleanup | None:
         if policy is None:
             return None
-        janitor = AutoCleanup(
+        cleanup = AutoCleanup(
             self.storage.objects,
             self.background,
             clean=lambda: self.create_collector().collect(policy, is_dry=False),
             now_us=self.committer.settings.now_us,
         )
-        _add_commit_listener(self.publishers, janitor.consider)
-        return janitor
+        _add_commit_listener(self.publishers, cleanup.consider)
+        return cleanup
 
     def join_shared(self, user: object) -> Resources:
         """The resources of this process for the graph that is at the storage, found or these.
 
-        What nobody uses any more is not found: an address may come to hold an older copy of the
+        Resources without users are not found: an address may come to hold an older copy of the
         graph. Nothing is shared with an environment of its own.
         """
         key = self._read_identity() if self._is_shared else None
@@ -167,7 +167,7 @@ class Resources:
             return found
 
     def leave(self, user: object) -> None:
-        """End the use by one handle; the last one stops what runs behind the scenes."""
+        """End the use by one handle; the last one stops the background work."""
         with self._shared_lock:
             self.users.discard(user)
             if self.users:
@@ -179,7 +179,7 @@ class Resources:
         self._table_threads.shutdown(wait=False)
 
     def _read_identity(self) -> Hashable | None:
-        """What tells this graph from others that were or will be at its address.
+        """The identity of this graph among those that were or will be at its address.
 
         None, so that nothing is shared, where the first record cannot be read.
         """
@@ -204,25 +204,25 @@ class Resources:
 def _create_index_maintainer(
     publishers: Publishers, background: Background, schemas: Schemas, tables: Tables
 ) -> IndexBuilder:
-    """A keeper of indexes that hears of commits after whoever hears of them already."""
+    """Create the index builder and register it as the last listener of commits."""
     log = publishers.committer.log
-    keeper = IndexBuilder(
+    builder = IndexBuilder(
         publishers,
         lambda stream: open_view(log.read_head(stream).snapshot, schemas, tables),
         background,
         background.has_time,
     )
-    _add_commit_listener(publishers, keeper.consider_snapshot)
-    return keeper
+    _add_commit_listener(publishers, builder.consider_snapshot)
+    return builder
 
 
-def _add_commit_listener(publishers: Publishers, hear: Callable[[Snapshot], None]) -> None:
-    """Let somebody hear of commits, after whoever hears of them already."""
+def _add_commit_listener(publishers: Publishers, listener: Callable[[Snapshot], None]) -> None:
+    """Call a listener after each commit, after those that are registered already."""
     first = publishers.on_published
 
-    def tell(snapshot: Snapshot) -> None:
+    def notify(snapshot: Snapshot) -> None:
         if first is not None:
             first(snapshot)
-        hear(snapshot)
+        listener(snapshot)
 
-    publishers.on_published = tell
+    publishers.on_published = notify

@@ -120,7 +120,7 @@ def cleanup(
 
 
 def build_policy(keep: int | None, older_than: timedelta | float | None) -> Policy:
-    """The policy that a caller asks for; one without any bound is no policy."""
+    """The policy that a caller asks for; one without any bound is refused."""
     require_optional_count("keep", keep)
     if keep == 0:
         raise InvalidArgumentError(
@@ -148,7 +148,7 @@ def _require_seconds(argument: str, value: timedelta | float | None) -> float | 
         raise InvalidArgumentError(argument, f"a {type(value).__name__} is not a time span")
     seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
     if not 0 <= seconds < float("inf"):
-        raise InvalidArgumentError(argument, f"{seconds:g} s are no time span")
+        raise InvalidArgumentError(argument, f"{seconds:g} s is not a time span")
     return seconds
 
 

@@ -21,7 +21,7 @@ class LoadResult:
 
     For a repeated request they are counted from its commit, where records of one load that
     replaced each other are one. `rejected` is how many records were left out by a load that may do
-    so, and `rejects` the file that tells of them; of a repeated request that is not known.
+    so, and `rejects` the file that lists them; of a repeated request that is not known.
     """
 
     uri: str
@@ -141,7 +141,7 @@ def _describe_counts(counts: Mapping[str, int]) -> list[JsonObject]:
 
 @dataclass(frozen=True, slots=True)
 class MergeSummary:
-    """What a merge does to its target: entities by type, and the schema, told for people."""
+    """What a merge does to its target: entities by type, and steps of the schema, in words."""
 
     counts: Mapping[TypeKey, Counts] = field(default_factory=dict)
     schema_steps: tuple[str, ...] = ()
@@ -263,13 +263,13 @@ def summarize_merge(checked: CheckedMerge | None) -> MergeSummary:
 
 def _list_warnings(merged: MergedChange) -> Iterator[str]:
     """What is gone after the merge although one side still has it."""
-    told = {(each.type_key, each.property): each.by for each in merged.schema.dropped}
+    dropped = {(each.type_key, each.property): each.by for each in merged.schema.dropped}
     for key in merged.counts:
         theirs = merged.schema.types[key].theirs
         if theirs is not None:
             kept, shape = set(theirs.columns.values()), merged.sides.theirs.get_shape(theirs.key)
             lost = (name for name, column in shape.columns.items() if column not in kept)
-            told |= {(theirs.key, name): "ours" for name in lost}
-    for (key, name), side in told.items():
+            dropped |= {(theirs.key, name): "ours" for name in lost}
+    for (key, name), side in dropped.items():
         element = str(key) if name is None else f"{key}.{name}"
         yield f"{side} dropped {element}: what the other side has there is gone"

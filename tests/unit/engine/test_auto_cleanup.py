@@ -36,12 +36,12 @@ def test_a_policy_that_says_nothing_is_refused(text: str) -> None:
 
 
 class Watch:
-    """A janitor with a clock of its own, which counts its clean-ups."""
+    """An automatic clean-up with a clock of its own, which counts its clean-ups."""
 
     def __init__(self, name: str) -> None:
         self.now, self.cleaned = INTERVAL_S, 0
         self.executor = ThreadPoolExecutor(1)
-        self.janitor = AutoCleanup(
+        self.cleanup = AutoCleanup(
             open_objects(f"memory://{name}"),
             self.executor,
             clean=self.clean,
@@ -53,13 +53,13 @@ class Watch:
 
     def commit(self, times: int) -> int:
         for _ in range(times):
-            self.janitor.consider(None)  # type: ignore[arg-type]  # it looks at no snapshot
+            self.cleanup.consider(None)  # type: ignore[arg-type]  # it looks at no snapshot
             self.executor.submit(lambda: None).result()
         return self.cleaned
 
 
 def test_it_runs_after_enough_commits_and_enough_time() -> None:
-    watch = Watch("janitor-runs")
+    watch = Watch("auto-cleanup-runs")
     assert watch.commit(COMMITS_MIN - 1) == 0
     assert watch.commit(1) == 1
     assert watch.commit(COMMITS_MIN) == 1
@@ -68,20 +68,20 @@ def test_it_runs_after_enough_commits_and_enough_time() -> None:
 
 
 def test_one_process_sees_that_another_one_was_at_it() -> None:
-    first, second = Watch("janitor-shared"), Watch("janitor-shared")
+    first, second = Watch("auto-cleanup-shared"), Watch("auto-cleanup-shared")
     assert first.commit(COMMITS_MIN) == 1
     assert second.commit(COMMITS_MIN) == 0
 
 
 def test_a_failed_clean_up_is_remembered_and_tried_again_later() -> None:
-    watch = Watch("janitor-fails")
+    watch = Watch("auto-cleanup-fails")
 
     def fail() -> None:
         raise StorageError("delete", "a", "no")
 
-    watch.janitor._clean = fail
+    watch.cleanup._clean = fail
     watch.commit(COMMITS_MIN)
-    assert isinstance(watch.janitor.last_error, StorageError)
-    watch.janitor._clean = watch.clean
+    assert isinstance(watch.cleanup.last_error, StorageError)
+    watch.cleanup._clean = watch.clean
     watch.now += INTERVAL_S
     assert watch.commit(COMMITS_MIN) == 1

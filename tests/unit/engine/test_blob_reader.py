@@ -64,7 +64,7 @@ def test_what_is_not_there_is_not_found(graph: Graph) -> None:
     with pytest.raises(errors.BlobNotFoundError, match="null"):
         main.blob("node", "Person", "Ada", "badge")
     with pytest.raises(
-        errors.BlobNotFoundError, match=r"^Person 'Nobody' has no .* no Person of this id"
+        errors.BlobNotFoundError, match=r"^Person 'Nobody' has no .* no Person has this id"
     ):
         main.blob("node", "Person", "Nobody", "badge")
 

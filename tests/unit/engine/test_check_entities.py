@@ -105,7 +105,7 @@ def test_a_table_must_have_the_columns_of_its_type(damaged: Damaged) -> None:
 
     edit_head(damaged, exchange)
     column = damaged.graph.view().get_shape(type_key(NOTE)).columns["text"]
-    assert f"table: branch 'main' {NOTE}: there is no column {column}" in found(damaged)
+    assert f"table: branch 'main' {NOTE}: the column {column} is missing" in found(damaged)
 
 
 def test_a_table_must_have_the_types_of_its_columns(damaged: Damaged) -> None:

@@ -87,7 +87,7 @@ def test_a_table_of_an_old_commit_must_have_the_columns_of_its_type(damaged: Dam
     column = damaged.graph.view().get_shape(type_key(NOTE)).columns["text"]
     document = damaged.read(damaged.record_path(OLD))
     edit_pin(damaged, **document["pins"][TEAM])
-    assert f"table: {where(OLD)}: there is no column {column}" in found(damaged)
+    assert f"table: {where(OLD)}: the column {column} is missing" in found(damaged)
 
 
 def test_a_version_that_many_commits_pin_is_told_once(damaged: Damaged) -> None:

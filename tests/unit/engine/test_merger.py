@@ -98,7 +98,7 @@ def test_a_tag_can_be_merged_and_branched_from(graph: Graph) -> None:
     assert ages(graph.create_branch("again", source="rel"))["bob"] == 1
     assert main.merge("rel").source == "rel"
     assert ages(main)["bob"] == 1
-    with pytest.raises(errors.InvalidArgumentError, match="rel is no branch"):
+    with pytest.raises(errors.InvalidArgumentError, match="rel is not a branch"):
         main.merge("rel", delete_branch=True)
     with pytest.raises(errors.BranchNotFoundError, match="nowhere"):
         graph.create_branch("other", source="nowhere")

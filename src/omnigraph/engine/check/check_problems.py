@@ -73,7 +73,7 @@ class Problems:
             self.add(kind, where, f"… and {len(ids) - NAMED_MAX} more")
 
     def add_notice(self, kind: str, where: str, message: str) -> None:
-        """Report something that is no problem."""
+        """Report something that is not a problem."""
         self._notices[Notice(kind, where, message)] = None
 
     def attempt(self, kind: str, where: str, action: Callable[[], Result]) -> Result | None:
@@ -85,7 +85,7 @@ class Problems:
         return None
 
     def add_failure(self, kind: str, where: str, error: Failure) -> None:
-        """Report what an action raised; the same failure of the same table is told once."""
+        """Report what an action raised; the same failure of the same table is reported once."""
         if is_interrupt(error):
             _raise_interrupt(error)
         match error:
@@ -123,18 +123,18 @@ def translate_interrupts() -> Iterator[None]:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether an error only tells that somebody pressed Ctrl-C."""
+    """Whether an error only says that Ctrl-C was pressed."""
     match error:
         case KeyboardInterrupt():
             return True
         case StorageError():
-            is_told = _INTERRUPT.search(error.reason) is not None
+            is_interrupted = _INTERRUPT.search(error.reason) is not None
         case pa.ArrowException():
-            is_told = _INTERRUPT.search(str(error)) is not None
+            is_interrupted = _INTERRUPT.search(str(error)) is not None
         case _:
             # Other messages may quote what a user has written.
-            is_told = False
-    return is_told or (error.__cause__ is not None and is_interrupt(error.__cause__))
+            is_interrupted = False
+    return is_interrupted or (error.__cause__ is not None and is_interrupt(error.__cause__))
 
 
 def _raise_interrupt(error: BaseException) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Which file of a damaged table version is to blame, as far as its bytes tell."""
+"""Find the damaged file of a table version by its bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BLOBS_AT_ONCE: Final = 64
 
 
 class TornFiles:
-    """Looks for the file behind a failed read."""
+    """Looks for the file that made a read fail."""
 
     def __init__(self, objects: Objects, tables: Tables) -> None:
         self._objects = objects
@@ -94,7 +94,7 @@ def check_columns(table: Table, shape: TableShape, *, where: str, problems: Prob
     is_sound = True
     for field in shape.schema:
         if field.name not in table.schema.names:
-            problems.add("table", where, f"there is no column {field.name}")
+            problems.add("table", where, f"the column {field.name} is missing")
             is_sound = False
             continue
         found = table.schema.field(field.name)

@@ -27,7 +27,7 @@ from omnigraph.writers.validate import validate_change
 
 
 class _UnchangedRows(CommittedState):
-    """What is committed, for a write of exactly that: nobody ends, so nobody is looked for."""
+    """The committed rows, for a write of exactly these: no entity ends, so none is looked up."""
 
     def get_ending(self, type_key: TypeKey) -> pa.Table:
         return (EDGE_COPIES if type_key.kind is TypeKind.EDGE else COPIES).empty_table()

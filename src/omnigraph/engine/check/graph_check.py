@@ -40,7 +40,7 @@ class CheckReport:
     """What a check found, and how much it looked at.
 
     `commits` had their records read and their tables opened; of these, `compared` had their change
-    sets compared with the contents of their tables. Notices are no problems.
+    sets compared with the contents of their tables. Notices are not problems.
     """
 
     problems: tuple[Problem, ...]

@@ -1,4 +1,4 @@
-"""The rows that a commit moved, as its tables tell it: what two versions share is not read."""
+"""The rows that a commit moved, from its tables; what two versions share is not read."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def report_missing_files(objects: Objects, needed: Mapping[str, str], problems: 
 
 
 def report_damaged_index(problems: Problems, folder: str, *, is_current: bool) -> None:
-    """Report a damaged index segment; that of older commits stays, and harms nobody."""
+    """Report a damaged index segment; that of older commits stays, and does no harm."""
     if is_current:
         message = (
             "it is damaged; reads and writes do without it until `omnigraph repair --confirm`"

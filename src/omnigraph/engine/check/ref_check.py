@@ -29,7 +29,7 @@ def check_refs(objects: Objects, branches: Branches, problems: Problems) -> list
 
 
 def report_nameless_streams(objects: Objects, problems: Problems) -> None:
-    """Name the streams that no event of a branch leads to: nobody can read them."""
+    """Name the streams that no event of a branch leads to: they cannot be read."""
     # Listed before the events, which follow their streams: few branches in creation are named.
     stored = _list_stored_streams(objects)
     if len(stored) < 2:

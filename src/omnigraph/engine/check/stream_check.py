@@ -40,8 +40,8 @@ class CheckedStream:
     """A stream to be checked; `needed` is the highest seq that a live branch started from.
 
     Of the stream of a deleted branch, only what is needed is looked at. `kept` are the commits
-    that nobody let go: from where each live branch begins to where it started another stream, or
-    without end.
+    that no clean-up released: from where each live branch begins to where it started another
+    stream, or without end.
     """
 
     stream: Stream
@@ -64,7 +64,7 @@ class CheckedStream:
 
 @dataclass(slots=True)
 class WalkedStream:
-    """What was found along a stream: its records, and the snapshot behind each by its seq."""
+    """What was found along a stream: its records, and the snapshot of each by its seq."""
 
     stream: Stream
     base: Snapshot | None
@@ -138,7 +138,7 @@ class StreamCheck:
                     folded,
                     self._find_first_snapshot(stream, entry) if is_first else None,
                 )
-                # Below what is kept, records only tell how branches descend from each other.
+                # Below what is kept, records only say how branches descend from each other.
                 if is_kept:
                     walked.records[seq] = entry
                     self._check_record(stream, entry)
@@ -155,7 +155,7 @@ class StreamCheck:
         return walked
 
     def _find_base(self, stream: Stream) -> Snapshot | None:
-        """The snapshot that a stream started from, as its parent's records tell it."""
+        """The snapshot that a stream started from, from the records of its parent."""
         if not stream.origins:
             return None
         origin = stream.origins[0]
@@ -215,7 +215,7 @@ class StreamCheck:
             self._problems.add("hint", layout.build_hint_path(stream.id), message)
 
     def _read_hint(self, stream: Stream) -> int | None:
-        """Where the hint says the stream ends; a torn one says nothing, which is no problem."""
+        """Where the hint says the stream ends; None for a torn one, which is harmless."""
         path = layout.build_hint_path(stream.id)
         data = self._problems.attempt("hint", path, lambda: self._objects.get(path))
         try:
@@ -250,7 +250,7 @@ class StreamCheck:
     # ---- how it fits ----
 
     def _find_first_snapshot(self, stream: Stream, record: Record) -> Snapshot | None:
-        """The snapshot behind the first record after what was let go."""
+        """The snapshot of the first record after those that were cleaned up."""
         return (
             snapshot_of(record, stream)
             if record.is_whole
@@ -271,7 +271,7 @@ class StreamCheck:
     def _apply_record(
         self, stream: Stream, record: Record, before: Snapshot | None, *, is_checked: bool
     ) -> Snapshot | None:
-        """The snapshot behind a record, after comparing it with the one before."""
+        """The snapshot of a record, after comparing it with the one before."""
         if before is None:
             return snapshot_of(record, stream) if record.is_whole else None
         after = before.advance(record)
@@ -341,7 +341,7 @@ class StreamCheck:
                 self._problems.add("checkpoint", entry.path, message)
 
     def _decode_checkpoint(self, stream: Stream, seq: int, data: bytes) -> Snapshot | None:
-        """The snapshot in a checkpoint; a torn one is as good as none, which is no problem."""
+        """The snapshot in a checkpoint; None for a torn one, which is harmless."""
         try:
             return decode_checkpoint(stream, seq, data)
         except (CorruptObjectError, FormatTooNewError) as error:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from omnigraph.engine.entity_changes import EntityChange
 
 
-# Somebody who prints a diff sees so many changes; the counts are always told.
+# A printed diff shows so many changes; the counts are always complete.
 SHOWN_MAX: Final = 20
 _SIGNS: Final = {"insert": "+", "update": "~", "delete": "-"}
 _ENDS: Final = {"from": "@src", "to": "@dst"}
 
-# A notebook shows so many changes; the counts are always told.
+# A notebook shows so many changes; the counts are always complete.
 HTML_CHANGES_MAX: Final = 100
 _COLOURS: Final = {"insert": "#1a7f37", "update": "#9a6700", "delete": "#cf222e"}
 _HEAD: Final = "<tr><th>change</th><th>type</th><th>id</th><th>property</th><th>before</th>\
@@ -85,8 +85,8 @@ def _format_summary(diff: Diff) -> Iterator[str]:
     width = max(len(escape_unprintable(each.type_name)) for each in summary)
     for each in summary:
         counts = each.counts
-        told = [f"+{counts.inserted}", f"~{counts.updated}", f"-{counts.deleted}"]
-        shown_counts = "  ".join(text.rjust(6) for text in told)
+        texts = [f"+{counts.inserted}", f"~{counts.updated}", f"-{counts.deleted}"]
+        shown_counts = "  ".join(text.rjust(6) for text in texts)
         yield f"{each.kind} {escape_unprintable(each.type_name).ljust(width)}  {shown_counts}"
 
 

@@ -37,7 +37,7 @@ from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.versioning.commit_clock import time_of
 
-# The first images of a type tell how large they are; later reads are bounded by their bytes.
+# The first images of a type show how large they are; later reads are bounded by their bytes.
 FIRST_IMAGES: Final = 256
 IMAGE_BYTES: Final = 8 * 1024 * 1024
 GROWTH_MAX: Final = 16
@@ -173,7 +173,7 @@ class Diff:
 def compute_diff(
     session: Session, old: versioning.Snapshot, new: versioning.Snapshot, filters: Filters
 ) -> Diff:
-    """The diff of two states; one that was collected is told as that, now and later."""
+    """The diff of two states; a collected state raises `HistoryGoneError`, now and later."""
     before, after = session.open_view(old), session.open_view(new)
     filters.resolve_in_any(before, after)
     wanted = ChangeFilter(

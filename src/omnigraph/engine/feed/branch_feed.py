@@ -1,4 +1,4 @@
-"""A poll: the commits of a branch behind a position, up to the newest one of the moment."""
+"""A poll: the commits of a branch after a position, up to the newest one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class FromStart:
 
 @dataclass(frozen=True, slots=True)
 class FromCursor:
-    """Go on behind what a former poll told."""
+    """Go on after what a former poll returned."""
 
     cursor: str
 
@@ -119,7 +119,7 @@ class Feed:
         self._wanted: BoundFilters | None = None
 
     def poll(self, origin: Origin, limits: Limits) -> FeedPage:
-        """A page of the commits behind a position."""
+        """A page of the commits after a position."""
         try:
             return self._poll(origin, limits)
         except ChangeFeedGapError as gap:
@@ -136,7 +136,7 @@ class Feed:
         return self._build_page(place, view, (wanted, binding), limits)
 
     def find_span(self, start: str, *, rows_max: int) -> tuple[str, str]:
-        """The commits behind a start up to where they have written so many entities, about.
+        """The commits after a start up to where they have written so many entities, about.
 
         Named are the one before them and the last of them, which is the same if there is none.
         Nothing of what they changed is read.
@@ -144,7 +144,7 @@ class Feed:
         head = self._session.read_head(self._stream)
         first = last = self._resolve_start(start, head)
         if first.seq < head.seq:
-            self._require_kept(first, head)
+            self._require_retained(first, head)
         rows = 0
         for record in self._read_records(first.seq, head.seq, head):
             last = CommitPosition(record.seq, record.commit)
@@ -154,7 +154,7 @@ class Feed:
         return first.commit, last.commit
 
     def make_cursor(self, head: Snapshot) -> str:
-        """The cursor behind the commit of a snapshot."""
+        """The cursor after the commit of a snapshot."""
         view = self._session.open_view(head)
         binding = build_branch_binding(
             self._session, view, self._stream, self._filters.resolve_in_first(view)
@@ -162,7 +162,7 @@ class Feed:
         return feed_tokens.encode_feed_cursor(binding, CommitPosition(head.seq, head.commit))
 
     def commit_of(self, cursor: str) -> str:
-        """The commit that a cursor is behind, whatever filters it was made with."""
+        """The last commit before a cursor, whatever filters it was made with."""
         head = self._session.read_head(self._stream)
         binding = build_branch_binding(
             self._session, self._session.open_view(head), self._stream, None
@@ -188,7 +188,7 @@ class Feed:
             case _:
                 assert_never(origin)
         if at.seq < head.seq:
-            self._require_kept(at, head)
+            self._require_retained(at, head)
         end = min(head.seq, at.seq + limits.commits)
         cut = PollRange(at, CommitPosition(end, self._find_commit_at(end, head)), end == head.seq)
         return FeedPosition(cut, at, None)
@@ -258,24 +258,24 @@ class Feed:
         wanted, binding = bound
         page = PageBuilder(self._session, limits)
         blocks: list[Block] = []
-        told, after = place.delivered, place.entity
-        for record in self._read_records(told.seq, place.poll_range.end.seq, view.snapshot):
+        delivered, after = place.delivered, place.entity
+        for record in self._read_records(delivered.seq, place.poll_range.end.seq, view.snapshot):
             states = require_commit_states(self._session, self._stream, record)
             filled = page.fill(build_commit_content(self._session, states, wanted), after)
             at = CommitPosition(record.seq, record.commit)
             rest = filled.rest
             cursor = None if rest is not None else feed_tokens.encode_feed_cursor(binding, at)
-            # What is left of a commit may turn out to be nothing: its cursor is told nevertheless.
+            # The rest of a commit may be empty: its cursor is returned nevertheless.
             if filled.changes or rest is None:
                 blocks.append(Block(cause_of(record), filled.changes, cursor))
             if rest is not None:
                 return self._build_partial_page(
-                    blocks, FeedPosition(place.poll_range, told, rest.after), binding
+                    blocks, FeedPosition(place.poll_range, delivered, rest.after), binding
                 )
-            told, after = at, None
-            if page.is_full and told.seq < place.poll_range.end.seq:
+            delivered, after = at, None
+            if page.is_full and delivered.seq < place.poll_range.end.seq:
                 return self._build_partial_page(
-                    blocks, FeedPosition(place.poll_range, told, None), binding
+                    blocks, FeedPosition(place.poll_range, delivered, None), binding
                 )
         cursor = feed_tokens.encode_feed_cursor(binding, place.poll_range.end)
         return FeedPage(tuple(blocks), cursor=cursor, caught_up=place.poll_range.is_caught_up)
@@ -285,9 +285,9 @@ class Feed:
     ) -> FeedPage:
         return FeedPage(tuple(blocks), next_page_token=feed_tokens.encode_feed_page(binding, place))
 
-    def _read_records(self, told: int, end: int, head: Snapshot) -> Iterator[Record]:
+    def _read_records(self, after: int, end: int, head: Snapshot) -> Iterator[Record]:
         """The records of the branch above a version, up to another, as they are asked for."""
-        for first in range(told + 1, end + 1, _RECORDS_AT_ONCE):
+        for first in range(after + 1, end + 1, _RECORDS_AT_ONCE):
             seqs = range(first, min(first + _RECORDS_AT_ONCE, end + 1))
             places = [(self._stream.owner_of(seq).id, seq) for seq in seqs]
             for seq, entry in zip(seqs, self._session.resources.log.read_many(places), strict=True):
@@ -295,7 +295,7 @@ class Feed:
                     raise self._build_gap(seq, head)
                 yield entry
 
-    def _require_kept(self, at: CommitPosition, head: Snapshot) -> None:
+    def _require_retained(self, at: CommitPosition, head: Snapshot) -> None:
         """Refuse a position whose state was cleaned up: what came next cannot be compared."""
         if at.seq < self._session.resources.history.find_oldest(self._stream):
             raise self._build_gap(at.seq + 1, head)
@@ -319,7 +319,7 @@ def follow(
     poll_s: object = POLL_S,
     wait: Callable[[float], None] = time.sleep,
 ) -> Iterator[Block]:
-    """The blocks behind a position and all that follow; the first look is now, not later."""
+    """The blocks after a position, without end; the first poll happens at once."""
     if not isinstance(poll_s, int | float) or isinstance(poll_s, bool):
         raise InvalidArgumentError(
             "poll_s", f"a {type(poll_s).__name__} is not a number of seconds"
@@ -361,7 +361,7 @@ class Baseline:
 
     @property
     def resume_cursor(self) -> str:
-        """The cursor behind the commit; refused before everything was read."""
+        """The cursor after the commit; refused before everything was read."""
         if not self._is_read:
             raise InvalidArgumentError(
                 "resume_cursor",

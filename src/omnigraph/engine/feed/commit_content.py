@@ -127,7 +127,7 @@ def _collect_sorted_ids(session: Session, content: TypeContent, ops: tuple[Op, .
 
 
 def find_resume_index(ids: pa.Array, mark: IdMark) -> int:
-    """How many of the sorted ids were told up to the one of a token."""
+    """The number of sorted ids up to the one of a token, which were returned before."""
     if mark.hash is None:
         found = ids.filter(pc.equal(ids, pa.scalar(mark.text, ids.type))).to_pylist()
     else:
@@ -153,7 +153,7 @@ def translate_missing_state(session: Session, stream: Stream, record: Record) ->
 
 
 def _count_at_most(change: ChangeSet, ops: tuple[Op, ...]) -> int:
-    """How many entities at most are told; 0 only if there is none."""
+    """An upper bound of the entities that are returned; 0 only if there are none."""
     match change:
         case Changed():
             return sum(len(getattr(change, _LISTS[op])) for op in ops)
@@ -175,7 +175,7 @@ def _read_all_ids(content: TypeContent) -> pa.Array:
 
 
 def _require_continued(states: CommitStates, pair: TypePair) -> None:
-    """Refuse what would have to be told of a type that has no schema any more."""
+    """Refuse a type that was dropped with its entities: their images have no schema."""
     if pair.new is None and states.before.snapshot.pins[str(pair.old)].rows:
         reason = "was dropped with its entities"
         raise ChangeSchemaBoundaryError(states.record.commit, pair.type_key.name, reason)

@@ -36,7 +36,7 @@ from omnigraph.versioning.record import Record, Stream
 WINDOW_ROWS: Final = 65_536
 # As many values are read at once: the texts of long vectors are large.
 WINDOW_VALUES: Final = 2**20
-# A commit that wrote more is told by several readers, each with its share of the windows.
+# A commit that wrote more is read by several readers, each with its share of the windows.
 SPLIT_ROWS: Final = 2 * WINDOW_ROWS
 SCHEMA: Final = pa.schema(
     [
@@ -66,7 +66,7 @@ class FeedSplit:
 
 
 def plan_feed_splits(session: Session, start: Snapshot, end: Snapshot) -> list[FeedSplit]:
-    """The commits behind one state up to another one of the same line, in order."""
+    """The commits after one state up to another one of the same line, in order."""
     log, stream = session.resources.log, end.stream
     if start.seq > end.seq or log.read_snapshot(stream, start.seq).commit != start.commit:
         raise InvalidArgumentError(

@@ -45,8 +45,8 @@ class Block:
     """What one commit changed, or a part of it if it is larger than a page.
 
     Nodes come before edges, types in the order of their opaque ids, entities in that of their ids.
-    `cursor` is behind the commit: with it, a feed goes on with the next one. It is None where the
-    rest of the commit is on the next page.
+    `cursor` is the position after the commit: with it, a feed goes on with the next one. It is None
+    where the rest of the commit is on the next page.
     """
 
     cause: Cause
@@ -89,7 +89,7 @@ class ChangesPage:
 class FeedPage:
     """A page of a poll: either a token of the next one, or a cursor and whether it is the end.
 
-    A poll tells the commits that were there when it began; `caught_up` says that these were all.
+    A poll returns the commits that were there when it began; `caught_up` says that these were all.
     """
 
     blocks: tuple[Block, ...]

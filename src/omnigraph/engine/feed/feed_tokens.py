@@ -1,4 +1,4 @@
-"""Tokens: where somebody is in a commit or in a feed, as a text that nobody has to store for them.
+"""Tokens: the position of a reader in a commit or in a feed, as a text that the reader keeps.
 
 A token is base64url, without padding, of a JSON object and its SHA-256. It is bound to the graph,
 to the life of a branch and to the filters, as hashes; what does not fit is rejected. It is
@@ -89,7 +89,7 @@ class IdMark:
 
 @dataclass(frozen=True, slots=True)
 class EntityPosition:
-    """The last entity of a commit that was told: its type, by kind and opaque id, and its id."""
+    """The last returned entity of a commit: the kind and opaque id of its type, and its id."""
 
     kind: str
     type_id: str
@@ -103,7 +103,7 @@ class EntityPosition:
 
 @dataclass(frozen=True, slots=True)
 class CommitPosition:
-    """A commit of a branch, by its version and its id: everything up to it was told."""
+    """A commit of a branch, by its version and its id: everything up to it was returned."""
 
     seq: int
     commit: str
@@ -115,7 +115,7 @@ class CommitPosition:
 
 @dataclass(frozen=True, slots=True)
 class PollRange:
-    """What one poll tells: behind and up to which commit, and whether there were no more."""
+    """The commits of one poll: after which, up to which, and whether these were all."""
 
     begin: CommitPosition
     end: CommitPosition
@@ -124,7 +124,7 @@ class PollRange:
 
 @dataclass(frozen=True, slots=True)
 class FeedPosition:
-    """Where a page of a poll ended: commits told completely, and how far the next one was told."""
+    """Where a page of a poll ended: the last complete commit, and the last entity of the next."""
 
     poll_range: PollRange
     delivered: CommitPosition
@@ -145,7 +145,7 @@ def encode_commit_page(binding: Binding, place: EntityPosition) -> str:
 
 
 def decode_commit_page(token: str, binding: Binding) -> EntityPosition:
-    """How far a commit was told."""
+    """The last entity of a commit that was returned."""
     with _translate_errors():
         return _decode_entity_position(
             _decode_token(TokenKind.COMMIT_PAGE, token, binding).get_child("after")
@@ -153,12 +153,12 @@ def decode_commit_page(token: str, binding: Binding) -> EntityPosition:
 
 
 def encode_feed_cursor(binding: Binding, at: CommitPosition) -> str:
-    """The cursor behind a commit."""
+    """The cursor after a commit."""
     return _encode_token(TokenKind.FEED_CURSOR, binding, {"at": at.to_json()})
 
 
 def decode_feed_cursor(token: str, binding: Binding) -> CommitPosition:
-    """The commit that a cursor is behind."""
+    """The last commit before a cursor."""
     with _translate_errors():
         return _decode_commit_position(
             _decode_token(TokenKind.FEED_CURSOR, token, binding).get_child("at")

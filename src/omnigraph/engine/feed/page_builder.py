@@ -53,7 +53,7 @@ BYTES_MAX: Final = 32 * 1024 * 1024
 COMMITS_DEFAULT: Final = 128
 COMMITS_MAX: Final = 512
 
-# The first images of a type tell how large they are; a few blobs may be all that memory takes.
+# The first images of a type show how large they are; a few blobs may be all that memory takes.
 FIRST_ROWS: Final = 256
 FIRST_ROWS_WITH_BLOBS: Final = 4
 
@@ -98,16 +98,16 @@ class PageBuilder:
         return self._count >= self._limits.changes or self._bytes >= self._limits.bytes
 
     def fill(self, content: CommitContent, after: EntityPosition | None) -> PageSlice:
-        """Take changes of a commit behind a place, as many as fit."""
+        """Take changes of a commit after a position, as many as fit."""
         changes: list[EntityChange] = []
-        for told in self._read_changes(content, after):
-            if not self._fits(told):
+        for sized in self._read_changes(content, after):
+            if not self._fits(sized):
                 return PageSlice(tuple(changes), _build_remainder(changes, after))
-            changes.append(told.change)
+            changes.append(sized.change)
             self._count += 1
-            self._bytes += told.size
+            self._bytes += sized.size
             if self.is_full:
-                rest = None if told.is_last else Remainder(_build_position(told.change))
+                rest = None if sized.is_last else Remainder(_build_position(sized.change))
                 return PageSlice(tuple(changes), rest)
         return PageSlice(tuple(changes), None)
 
@@ -118,13 +118,13 @@ class PageBuilder:
         reach = ReadAhead(max(left, 1), max(self._limits.bytes - self._bytes, 1))
         return read_changes(self._session, content, after=after, reach=reach)
 
-    def _fits(self, told: SizedChange) -> bool:
-        return self._count == 0 or self._bytes + told.size <= self._limits.bytes
+    def _fits(self, sized: SizedChange) -> bool:
+        return self._count == 0 or self._bytes + sized.size <= self._limits.bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What does not fit of a commit: everything behind a place, or all of it."""
+    """The changes of a commit that do not fit: those after a position, or all."""
 
     after: EntityPosition | None
 
@@ -198,7 +198,7 @@ class ReadAhead:
 def read_changes(
     session: Session, content: CommitContent, *, after: EntityPosition | None, reach: ReadAhead
 ) -> Iterator[SizedChange]:
-    """The changes of a commit behind a place, in order."""
+    """The changes of a commit after a position, in order."""
     types = content.list_types_from(after)
     for at, each in enumerate(types):
         is_last_type = at == len(types) - 1
@@ -229,9 +229,9 @@ def _read_pieces(
     while start < len(found):
         piece = found.slice(start, rows_max)
         start += len(piece)
-        told = _build_changes(piece, last_id=last_id)
-        yield from told
-        mean = max(1, sum(each.size for each in told) // len(told))
+        changes = _build_changes(piece, last_id=last_id)
+        yield from changes
+        mean = max(1, sum(each.size for each in changes) // len(changes))
         rows_max = max(1, min(reach.bytes // mean, 2 * rows_max))
 
 

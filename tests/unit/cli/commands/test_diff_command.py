@@ -137,7 +137,7 @@ def test_a_name_that_is_nothing_is_refused(run: Run, reviewed: Path) -> None:
     refused = run("diff", "reviwe", "--uri", reviewed)
     assert refused.exit_code == 1
     assert refused.stdout == ""
-    assert "there is no branch, no tag and no commit 'reviwe'" in refused.stderr
+    assert "'reviwe' is not a branch, a tag or a commit" in refused.stderr
     assert run("diff", "--uri", reviewed).exit_code == 2
 
 

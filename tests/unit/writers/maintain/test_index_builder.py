@@ -99,7 +99,7 @@ def test_the_most_needed_indexes_come_first_and_every_piece_is_a_commit(
     loaded = next(each for each in graph.branch().commits() if not each.is_maintenance)
     publishers = graph._session.resources.publishers
     # From here on nothing is built in the background, which would come between the pieces.
-    monkeypatch.setattr(graph._session.resources.keeper, "_has_time", lambda _: False)
+    monkeypatch.setattr(graph._session.resources.index_builder, "_has_time", lambda _: False)
     made = [commit for commit in graph.branch().commits() if commit.is_maintenance]
     assert len(made) == 4
     # From the same start, one piece is one index.
@@ -120,7 +120,7 @@ def test_a_large_table_is_indexed_in_several_segments(
 ) -> None:
     monkeypatch.setattr(index_builder, "STEP_ROWS_MAX", 40)
     resources = graph._session.resources
-    monkeypatch.setattr(resources.keeper, "_has_time", lambda _: False)
+    monkeypatch.setattr(resources.index_builder, "_has_time", lambda _: False)
     for prefix in "abcde":
         load(graph, prefix, 20)
     pieces = 0
@@ -185,7 +185,9 @@ def test_what_is_written_while_indexes_are_built_is_covered_too(
 def test_a_closing_graph_builds_what_later_writes_need(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph._session.resources.keeper, "_has_time", lambda is_urgent: is_urgent)
+    monkeypatch.setattr(
+        graph._session.resources.index_builder, "_has_time", lambda is_urgent: is_urgent
+    )
     load(graph, "a", 50)
     settle(graph)
     assert {status.property for status in graph.index_status() if status.covered_rows} == {
@@ -197,11 +199,11 @@ def test_a_closing_graph_builds_what_later_writes_need(
 def test_a_closing_graph_begins_no_other_piece(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph._session.resources.keeper, "_has_time", lambda _: False)
+    monkeypatch.setattr(graph._session.resources.index_builder, "_has_time", lambda _: False)
     load(graph, "a", 50)
     settle(graph)
     assert states(graph) == {"absent"}
-    assert not graph._session.resources.keeper._running
+    assert not graph._session.resources.index_builder._running
 
 
 def test_rows_that_were_replaced_count_too(graph: Graph) -> None:
@@ -218,10 +220,10 @@ def test_a_branch_that_is_gone_by_then_is_no_failure(graph: Graph) -> None:
     stream, resources = child._stream, graph._session.resources
     snapshot = child.snapshot().at
     graph.delete_branch("child")
-    resources.keeper.consider_snapshot(snapshot)
+    resources.index_builder.consider_snapshot(snapshot)
     settle(graph)
-    assert resources.keeper.last_error is None
-    assert stream.id not in resources.keeper._running
+    assert resources.index_builder.last_error is None
+    assert stream.id not in resources.index_builder._running
 
 
 def load(graph: Graph, prefix: str, count: int, mode: str = "append") -> None:
